@@ -1,0 +1,55 @@
+# The compiler flags of the whole project, and gradloom_room(): one folder, one library target.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+
+find_program(GRADLOOM_CCACHE ccache)
+if(GRADLOOM_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${GRADLOOM_CCACHE})
+endif()
+
+find_package(Threads REQUIRED)
+
+# Part of the contract of every kernel, so it belongs to whoever compiles a kernel's template: no contraction, or instruction
+# sets disagree in their bits; no unroll-and-jam, which turns spline loops into gathers.
+add_library(gradloom_flags INTERFACE)
+add_library(gradloom::flags ALIAS gradloom_flags)
+set_target_properties(gradloom_flags PROPERTIES EXPORT_NAME flags)
+target_compile_features(gradloom_flags INTERFACE cxx_std_20)
+target_compile_options(gradloom_flags INTERFACE -ffp-contract=off $<$<CXX_COMPILER_ID:GNU>:-fno-loop-unroll-and-jam>)
+install(TARGETS gradloom_flags EXPORT gradloomTargets)
+
+# Ours alone, not for those who link against the library.
+add_library(gradloom_warnings INTERFACE)
+target_compile_options(gradloom_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers)
+if(GRADLOOM_SANITIZE)
+  target_compile_options(gradloom_warnings INTERFACE -fsanitize=${GRADLOOM_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(gradloom_warnings INTERFACE -fsanitize=${GRADLOOM_SANITIZE})
+endif()
+
+# gradloom_room(<name> USES <room>... [LINKS <target>...] [EXCLUDES <file>...])
+# Every .cpp below the folder belongs to the room. USES are the rooms it may include; LINKS are foreign libraries.
+function(gradloom_room name)
+  cmake_parse_arguments(ROOM "" "" "USES;LINKS;EXCLUDES" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
+  foreach(file IN LISTS ROOM_EXCLUDES)
+    list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${name}/${file})
+  endforeach()
+  set(target gradloom_${name})
+  add_library(${target} STATIC ${sources})
+  add_library(gradloom::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
+  target_link_libraries(${target} PUBLIC gradloom::flags PRIVATE $<BUILD_INTERFACE:gradloom_warnings>)
+  foreach(room IN LISTS ROOM_USES)
+    target_link_libraries(${target} PUBLIC gradloom::${room})
+  endforeach()
+  if(ROOM_LINKS)
+    target_link_libraries(${target} PRIVATE ${ROOM_LINKS})
+  endif()
+  install(TARGETS ${target} EXPORT gradloomTargets)
+endfunction()
