@@ -1,0 +1,97 @@
+// Buffer<T> owns memory of the backend; Array<T> is a cheap handle to a range of it.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+namespace gradloom {
+
+// Aligned for every SIMD width and for binding alone on a GPU.
+inline constexpr std::size_t kMemoryAlignment = 256;
+
+// A handle by value; it does not own. Kernels take Arrays: on the CPU they read host(), on a device they bind the range.
+template <class T>
+class Array {
+ public:
+  Array() = default;
+  explicit Array(std::span<T> host) : host_(host) {}
+  template <class U>
+    requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>)
+  Array(const Array<U>& other) : host_(other.host()) {}
+
+  std::size_t size() const { return host_.size(); }
+  bool empty() const { return host_.empty(); }
+  std::span<T> host() const { return host_; }
+  T* data() const { return host_.data(); }
+  Array slice(std::size_t offset, std::size_t count) const { return Array(host_.subspan(offset, count)); }
+
+ private:
+  std::span<T> host_;
+};
+
+// Zeroed, aligned memory; movable, not copyable.
+template <class T>
+class Buffer {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  Buffer() = default;
+  explicit Buffer(std::size_t size) : size_(size) {
+    if (size == 0) return;
+    if (size > (std::size_t{1} << 48) / sizeof(T)) throw std::bad_array_new_length();
+    data_ = static_cast<T*>(::operator new(size * sizeof(T), std::align_val_t{kMemoryAlignment}));
+    std::fill_n(data_, size, T{});
+  }
+  ~Buffer() { ::operator delete(data_, std::align_val_t{kMemoryAlignment}); }
+  Buffer(Buffer&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  Buffer& operator=(Buffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+
+  std::size_t size() const { return size_; }
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  std::span<T> span() { return {data_, size_}; }
+  std::span<const T> span() const { return {data_, size_}; }
+  Array<T> array() { return Array<T>(span()); }
+  Array<const T> array() const { return Array<const T>(span()); }
+  T& operator[](std::size_t i) { return data_[i]; }
+  const T& operator[](std::size_t i) const { return data_[i]; }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// Hands out aligned pieces of one allocation: first every piece is reserved, then the memory is made, then pieces are taken.
+class Workspace {
+ public:
+  // Reserves room for `count` elements; returns the byte offset to pass to at().
+  template <class T>
+  std::size_t reserve(std::size_t count) {
+    assert(memory_.size() == 0);
+    const std::size_t offset = bytes_;
+    bytes_ += (count * sizeof(T) + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment;
+    return offset;
+  }
+  void allocate() { memory_ = Buffer<std::byte>(bytes_); }
+  std::size_t bytes() const { return bytes_; }
+  template <class T>
+  T* at(std::size_t offset) {
+    return reinterpret_cast<T*>(memory_.data() + offset);
+  }
+
+ private:
+  std::size_t bytes_ = 0;
+  Buffer<std::byte> memory_;
+};
+
+}  // namespace gradloom

@@ -1,0 +1,62 @@
+#include "gradloom/exec/exec.h"
+
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "gradloom/base/error.h"
+#include "gradloom/exec/pool.h"
+
+namespace gradloom {
+
+namespace {
+constexpr unsigned kMaxThreads = 1024;
+}
+
+unsigned default_threads() {
+  const unsigned n = std::thread::hardware_concurrency();
+  return n == 0 ? 1 : n;
+}
+
+Exec::Exec(ExecOptions options)
+    : threads_(options.threads == 0 ? default_threads() : options.threads), variant_(options.variant) {
+  if (threads_ > kMaxThreads)
+    throw Exception(ErrorCode::invalid_input, std::to_string(threads_) + " threads were asked for; the most is " +
+                                                  std::to_string(kMaxThreads));
+  if (threads_ > 1) pool_ = Pool::make(threads_);
+}
+
+Exec::~Exec() = default;
+
+void Exec::parallel_for(std::size_t tasks, FunctionRef<void(std::size_t, unsigned)> body) const {
+  if (tasks == 0) return;
+  if (!pool_ || tasks == 1) {
+    const FlushSubnormals flush;
+    for (std::size_t task = 0; task < tasks; ++task) body(task, 0);
+    return;
+  }
+  const auto start = timing_ ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point{};
+  std::atomic<std::size_t> next{0};
+  std::exception_ptr failure;
+  std::mutex failure_mutex;
+  auto work = [&](unsigned worker) {
+    const FlushSubnormals flush;
+    try {
+      for (std::size_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < tasks;) body(task, worker);
+    } catch (...) {
+      next.store(tasks, std::memory_order_relaxed);
+      const std::lock_guard lock(failure_mutex);
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  pool_->run(static_cast<unsigned>(std::min<std::size_t>(tasks, threads_)), work);
+  ++counters_.regions;
+  counters_.tasks += tasks;
+  if (timing_)
+    counters_.nanoseconds += static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count());
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace gradloom

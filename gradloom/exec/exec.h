@@ -1,0 +1,67 @@
+// Exec: where code runs. How many threads, which variant of the kernels, and who measures.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "gradloom/base/function_ref.h"
+
+namespace gradloom {
+
+class Profile;
+
+enum class Variant {
+  fast,       // SIMD kernels
+  reference,  // the plain scalar definition of every kernel; the same bits, slowly
+};
+
+struct ExecOptions {
+  unsigned threads = 0;  // 0: one per core
+  Variant variant = Variant::fast;
+};
+
+// What ran so far. `regions` counts loops that were handed to more than one thread.
+struct ExecCounters {
+  std::uint64_t regions = 0;
+  std::uint64_t tasks = 0;          // tasks of those loops
+  std::uint64_t nanoseconds = 0;    // wall time inside those loops; counted only with timing on
+};
+
+// Results never depend on the number of threads: work is cut by the problem, and every output has one owner.
+// An Exec is used by one thread at a time; it may be used from several in turn.
+class Exec {
+ public:
+  explicit Exec(ExecOptions options = {});
+  ~Exec();
+  Exec(const Exec&) = delete;
+  Exec& operator=(const Exec&) = delete;
+
+  unsigned threads() const { return threads_; }
+  Variant variant() const { return variant_; }
+
+  // Calls body(task, worker) for task = 0..tasks-1, in any order, on up to threads() threads; worker < threads() and no two
+  // calls that run at the same time share it. Returns when all are done. The first exception thrown by a body is rethrown.
+  // Every body runs with subnormals flushed. Allocates nothing.
+  void parallel_for(std::size_t tasks, FunctionRef<void(std::size_t task, unsigned worker)> body) const;
+
+  // Timing of parallel loops costs two clock reads each, so it is off until asked for.
+  void set_timing(bool on) { timing_ = on; }
+  const ExecCounters& counters() const { return counters_; }
+
+  // Not owned; null when nobody profiles.
+  void set_profile(Profile* profile) { profile_ = profile; }
+  Profile* profile() const { return profile_; }
+
+  class Pool;  // of the thread library chosen at build time; see exec/pool.h
+
+ private:
+  unsigned threads_;
+  Variant variant_;
+  bool timing_ = false;
+  Profile* profile_ = nullptr;
+  mutable ExecCounters counters_;
+  std::unique_ptr<Pool> pool_;  // null with one thread
+};
+
+}  // namespace gradloom

@@ -1,0 +1,281 @@
+// The definition of the spline kernels: plain loops over one scalar type, which may be a Dual. See spline.h for contracts.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "gradloom/kernels/dual.h"
+#include "gradloom/kernels/spline/spline.h"
+
+namespace gradloom::kernels::spline::reference {
+
+// The p + 1 basis functions at one point: values and first derivatives, of the rows span..span+p.
+template <class T>
+struct BasisPoint {
+  unsigned span = 0;
+  bool outside = false;
+  std::array<T, kMaxDegree + 1> value{};
+  std::array<T, kMaxDegree + 1> slope{};
+};
+
+// Cox and de Boor's recursion on unit spacing: `t` in [0, 1] is the place inside the interval, `inverse_step` 1 / h.
+// Divisions by the degree are multiplications with a rounded constant.
+template <class T>
+void uniform_basis(unsigned p, T t, T inverse_step, BasisPoint<T>& out) {
+  auto& n = out.value;
+  n[0] = T(1);
+  for (unsigned d = 1; d <= p; ++d) {
+    if (d == p) {  // n holds degree p - 1: the slopes are differences of these
+      out.slope[0] = -n[0] * inverse_step;
+      for (unsigned k = 1; k < p; ++k) out.slope[k] = (n[k - 1] - n[k]) * inverse_step;
+      out.slope[p] = n[p - 1] * inverse_step;
+    }
+    const T inverse_degree = T(1) / T(static_cast<int>(d));
+    T saved = T(0);
+    for (unsigned r = 0; r < d; ++r) {
+      const T share = n[r] * inverse_degree;
+      n[r] = saved + (T(static_cast<int>(r + 1)) - t) * share;
+      saved = (t + T(static_cast<int>(d - 1 - r))) * share;
+    }
+    n[d] = saved;
+  }
+}
+
+// The same on free knots. `knots` and `inverse` belong to one input; knots[left] <= x <= knots[left+1].
+template <class T, class K>
+void free_basis(unsigned p, std::size_t left, T x, const K* knots, const K* inverse, std::size_t stride,
+                BasisPoint<T>& out) {
+  auto& n = out.value;
+  n[0] = T(1);
+  for (unsigned d = 1; d <= p; ++d) {
+    const K* inverse_d = inverse + (d - 1) * stride;
+    std::array<T, kMaxDegree + 1> share;
+    for (unsigned r = 0; r < d; ++r) share[r] = n[r] * T(inverse_d[left + 1 + r - d]);
+    if (d == p) {
+      const T degree = T(static_cast<int>(p));
+      out.slope[0] = -share[0] * degree;
+      for (unsigned k = 1; k < p; ++k) out.slope[k] = (share[k - 1] - share[k]) * degree;
+      out.slope[p] = share[p - 1] * degree;
+    }
+    T saved = T(0);
+    for (unsigned r = 0; r < d; ++r) {
+      n[r] = saved + (T(knots[left + 1 + r]) - x) * share[r];
+      saved = (x - T(knots[left + 1 + r - d])) * share[r];
+    }
+    n[d] = saved;
+  }
+}
+
+// `extend` outside the grid: interval `interval` (relative to lo) is not one of the G, so the functions that exist are
+// moved to the rows of the nearest span.
+template <class T>
+void shift_to_grid(const Shape& shape, long interval, BasisPoint<T>& out) {
+  const long p = shape.degree, last = static_cast<long>(shape.grid) - 1;
+  const long span = std::clamp(interval, 0l, last), shift = span - interval;
+  const auto value = out.value, slope = out.slope;
+  for (long k = 0; k <= p; ++k) {
+    const long from = k + shift;
+    const bool exists = from >= 0 && from <= p;
+    out.value[k] = exists ? value[from] : T(0);
+    out.slope[k] = exists ? slope[from] : T(0);
+  }
+  out.span = static_cast<unsigned>(span);
+}
+
+// K is the scalar of the knots, T that of x (they differ when x is a Dual).
+template <class T, class K>
+BasisPoint<T> basis_point(const Shape& shape, const Grid<K>& grid, std::size_t i, T x) {
+  const unsigned p = shape.degree;
+  const long last = static_cast<long>(shape.grid) - 1;
+  const K lo = grid.lo[i], hi = grid.hi[i], px = primal(x);
+  const bool below = !(px >= lo), above = px > hi;
+  BasisPoint<T> out;
+  out.outside = below || above;
+
+  if (shape.outside == OutOfGrid::extend) {
+    long interval = 0;
+    if (shape.knots == Knots::uniform) {
+      const T u = (x - T(lo)) * T(grid.inverse_step[i]);
+      const K reach = static_cast<K>(p) + 1;
+      const K floor_u = std::floor(std::clamp(primal(u), -reach, static_cast<K>(shape.grid) + reach));
+      if (!(floor_u >= -static_cast<K>(p) && floor_u < static_cast<K>(shape.grid + p))) return out;
+      interval = static_cast<long>(floor_u);
+      uniform_basis(p, u - T(floor_u), T(grid.inverse_step[i]), out);
+    } else {
+      const K* knots = grid.extended + i * shape.extended_knots();
+      // knots[p] .. knots[G + 3p] bound the p intervals on each side.
+      if (!(px >= knots[p] && px < knots[shape.grid + 3 * p])) return out;
+      const auto left = static_cast<std::size_t>(
+          std::upper_bound(knots + p, knots + shape.grid + 3 * p, px) - knots - 1);
+      interval = static_cast<long>(left) - 2 * static_cast<long>(p);
+      free_basis(p, left, x, knots, grid.inverse + i * p * shape.extended_knots(), shape.extended_knots(), out);
+    }
+    shift_to_grid(shape, interval, out);
+    return out;
+  }
+
+  const T inside = below ? T(lo) : above ? T(hi) : x;
+  if (shape.knots == Knots::uniform) {
+    const T u = (inside - T(lo)) * T(grid.inverse_step[i]);
+    const long span = std::clamp(static_cast<long>(std::floor(primal(u))), 0l, last);
+    out.span = static_cast<unsigned>(span);
+    uniform_basis(p, u - T(static_cast<int>(span)), T(grid.inverse_step[i]), out);
+  } else {
+    const K* knots = grid.extended + i * shape.extended_knots();
+    const K* first = knots + 2 * p;
+    const long span = std::clamp(
+        static_cast<long>(std::upper_bound(first, first + shape.grid + 1, primal(inside)) - first) - 1, 0l, last);
+    out.span = static_cast<unsigned>(span);
+    free_basis(p, 2 * p + static_cast<std::size_t>(span), inside, knots,
+               grid.inverse + i * p * shape.extended_knots(), shape.extended_knots(), out);
+  }
+  if (!out.outside) return out;
+  if (shape.outside == OutOfGrid::linear) {
+    const T beyond = x - inside;
+    for (unsigned k = 0; k <= p; ++k) out.value[k] = out.value[k] + out.slope[k] * beyond;
+  } else {
+    out.slope.fill(T(0));
+    if (shape.outside == OutOfGrid::zero) out.value.fill(T(0));
+  }
+  return out;
+}
+
+template <class T>
+std::size_t panel_index(std::size_t batch, std::size_t i, std::size_t s) {
+  return ((i / kPanel) * batch + s) * kPanel + i % kPanel;
+}
+
+template <class T>
+std::size_t evaluate_basis(const Layer<T>& layer, const LayerTape<T>& tape, Range samples) {
+  const Shape& shape = layer.shape;
+  const std::size_t q = basis_stride(shape.degree), batch = tape.batch;
+  std::size_t outside = 0;
+  for (std::size_t i = 0; i < shape.in; ++i) {
+    for (std::size_t s = samples.begin; s < samples.end; ++s) {
+      const T x = tape.x[panel_index<T>(batch, i, s)];
+      const BasisPoint<T> b = basis_point(shape, layer.grid, i, x);
+      outside += b.outside;
+      const std::size_t at = i * batch + s;
+      tape.span[at] = static_cast<std::uint16_t>(b.span);
+      for (unsigned k = 0; k <= shape.degree; ++k) tape.value[at * q + k] = b.value[k];
+      if (tape.slope)
+        for (unsigned k = 0; k <= shape.degree; ++k) tape.slope[at * q + k] = b.slope[k];
+      if (shape.base) {
+        const auto base = silu(x);
+        tape.base_value[at] = base.value;
+        if (tape.base_slope) tape.base_slope[at] = base.slope;
+      }
+    }
+  }
+  return outside;
+}
+
+template <class T>
+void forward(const Layer<T>& layer, const LayerTape<T>& tape, Range samples, T* y) {
+  const Shape& shape = layer.shape;
+  const std::size_t q = basis_stride(shape.degree), batch = tape.batch, out = shape.out_padded(), rows = shape.rows();
+  for (std::size_t s = samples.begin; s < samples.end; ++s) {
+    for (std::size_t j = 0; j < out; ++j) {
+      T acc = layer.bias ? layer.bias[j] : T(0);
+      for (std::size_t i = 0; i < shape.in; ++i) {
+        const std::size_t at = i * batch + s;
+        const T* w = layer.weight + i * rows * out + j;
+        for (unsigned k = 0; k <= shape.degree; ++k) acc = acc + tape.value[at * q + k] * w[(tape.span[at] + k) * out];
+        if (shape.base) acc = acc + tape.base_value[at] * w[(rows - 1) * out];
+      }
+      y[panel_index<T>(batch, j, s)] = acc;
+    }
+  }
+}
+
+template <class T>
+void input_gradient(const Layer<T>& layer, const LayerTape<T>& tape, const T* dl_dy, Range samples, T* dl_dx) {
+  const Shape& shape = layer.shape;
+  const std::size_t q = basis_stride(shape.degree), batch = tape.batch, out = shape.out_padded(), rows = shape.rows();
+  for (std::size_t s = samples.begin; s < samples.end; ++s) {
+    for (std::size_t i = 0; i < shape.in_padded(); ++i) {
+      T& result = dl_dx[panel_index<T>(batch, i, s)];
+      result = T(0);
+      if (i >= shape.in) continue;
+      const std::size_t at = i * batch + s;
+      const T* slope = tape.slope + at * q;
+      std::array<T, kPanel> acc{};
+      for (std::size_t j = 0; j < out; ++j) {
+        const T* w = layer.weight + i * rows * out + j;
+        T t = slope[0] * w[tape.span[at] * out];
+        for (unsigned k = 1; k <= shape.degree; ++k) t = t + slope[k] * w[(tape.span[at] + k) * out];
+        if (shape.base) t = t + tape.base_slope[at] * w[(rows - 1) * out];
+        acc[j % kPanel] = acc[j % kPanel] + dl_dy[panel_index<T>(batch, j, s)] * t;
+      }
+      for (std::size_t half = kPanel / 2; half > 0; half /= 2)
+        for (std::size_t l = 0; l < half; ++l) acc[l] = acc[l] + acc[l + half];
+      result = acc[0];
+    }
+  }
+}
+
+template <class T>
+void weight_gradient(const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs, GradientMode mode,
+                     T* dl_dw) {
+  const std::size_t q = basis_stride(shape.degree), batch = tape.batch, out = shape.out_padded(), rows = shape.rows();
+  for (std::size_t i = inputs.begin; i < inputs.end; ++i) {
+    T* gradient = dl_dw + i * rows * out;
+    if (mode == GradientMode::overwrite) std::fill_n(gradient, rows * out, T(0));
+    for (std::size_t first = 0; first < batch; first += kChunk) {
+      const std::size_t last = std::min(first + kChunk, batch);
+      const bool store = mode == GradientMode::overwrite && first == 0;
+      for (std::size_t r = 0; r < rows; ++r) {
+        const bool base_row = shape.base && r == rows - 1;
+        for (std::size_t j = 0; j < out; ++j) {
+          T acc = T(0);
+          bool touched = false;
+          for (unsigned span = 0; span < shape.grid; ++span) {
+            if (!base_row && (r < span || r > span + shape.degree)) continue;
+            for (std::size_t s = first; s < last; ++s) {
+              const std::size_t at = i * batch + s;
+              if (tape.span[at] != span) continue;
+              const T factor = base_row ? tape.base_value[at] : tape.value[at * q + (r - span)];
+              acc = acc + factor * dl_dy[panel_index<T>(batch, j, s)];
+              touched = true;
+            }
+          }
+          if (!touched) continue;
+          T& g = gradient[r * out + j];
+          g = store ? acc : g + acc;
+        }
+      }
+    }
+  }
+}
+
+template <class T>
+void bias_gradient(const Shape& shape, std::size_t batch, const T* dl_dy, GradientMode mode, T* dl_db) {
+  for (std::size_t j = 0; j < shape.out_padded(); ++j) {
+    if (mode == GradientMode::overwrite) dl_db[j] = T(0);
+    for (std::size_t first = 0; first < batch; first += kChunk) {
+      T acc = T(0);
+      for (std::size_t s = first; s < std::min(first + kChunk, batch); ++s)
+        acc = acc + dl_dy[panel_index<T>(batch, j, s)];
+      dl_db[j] = mode == GradientMode::overwrite && first == 0 ? acc : dl_db[j] + acc;
+    }
+  }
+}
+
+template <class T>
+void forward_single(const Layer<T>& layer, const T* x, T* y) {
+  const Shape& shape = layer.shape;
+  const std::size_t out = shape.out_padded(), rows = shape.rows();
+  for (std::size_t j = 0; j < out; ++j) y[j] = layer.bias ? layer.bias[j] : T(0);
+  for (std::size_t i = 0; i < shape.in; ++i) {
+    const BasisPoint<T> b = basis_point(shape, layer.grid, i, x[i]);
+    const T* w = layer.weight + i * rows * out;
+    for (unsigned k = 0; k <= shape.degree; ++k)
+      for (std::size_t j = 0; j < out; ++j) y[j] = y[j] + b.value[k] * w[(b.span + k) * out + j];
+    if (!shape.base) continue;
+    const T base = silu(x[i]).value;
+    for (std::size_t j = 0; j < out; ++j) y[j] = y[j] + base * w[(rows - 1) * out + j];
+  }
+}
+
+}  // namespace gradloom::kernels::spline::reference
