@@ -15,6 +15,7 @@ struct Slice {
   std::vector<std::size_t> shape;  // logical; never empty
   std::size_t stored_last = 0;     // stored length of the last dimension, >= shape.back()
   std::size_t offset = 0;          // first element in the flat array
+  bool saved = true;               // false: the model derives it from other slices, and it never reaches a file
 
   std::size_t rows() const;                                     // product of all dimensions but the last
   std::size_t logical_size() const { return rows() * shape.back(); }
@@ -29,7 +30,7 @@ class Slices {
   explicit Slices(std::size_t scalar_bytes) : scalar_bytes_(scalar_bytes) {}
 
   // Appends a tensor and returns its index. `stored_last` 0 means: not padded. Throws on a duplicate name or empty shape.
-  std::size_t add(std::string name, std::vector<std::size_t> shape, std::size_t stored_last = 0);
+  std::size_t add(std::string name, std::vector<std::size_t> shape, std::size_t stored_last = 0, bool saved = true);
 
   std::size_t size() const { return slices_.size(); }
   const Slice& operator[](std::size_t i) const { return slices_[i]; }

@@ -29,6 +29,7 @@
 #include <cstdint>
 
 #include "gradloom/exec/exec.h"
+#include "gradloom/kernels/gradient_mode.h"
 
 namespace gradloom::kernels::spline {
 
@@ -104,8 +105,6 @@ struct LayerTape {
 struct Range {
   std::size_t begin = 0, end = 0;
 };
-
-enum class GradientMode { overwrite, accumulate };
 
 // Fills span, value, slope, base_value, base_slope of the samples from tape.x; returns how many (sample, input) pairs lie
 // outside the grid (NaN counts as outside).

@@ -1,0 +1,139 @@
+// A spline network (Kolmogorov-Arnold network): layers of learnable splines on every edge, DESIGN section 4.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gradloom/base/result.h"
+#include "gradloom/data/batch.h"
+#include "gradloom/kernels/spline/spline.h"
+#include "gradloom/models/model.h"
+
+namespace gradloom::kan {
+
+using kernels::spline::Knots;
+using kernels::spline::OutOfGrid;
+
+struct NetworkOptions {
+  std::vector<std::size_t> widths;  // inputs, hidden layers, outputs: at least two
+  unsigned grid = 5;                // intervals, 1..1024
+  unsigned degree = 3;              // 1..7
+  bool base = true;
+  bool bias = true;
+  OutOfGrid outside = OutOfGrid::linear;
+  Knots knots = Knots::uniform;
+  double lo = -1.0, hi = 1.0;     // where every grid starts out
+  double spline_noise = 0.1;      // initial coefficients: normal with this deviation / sqrt(In)
+  double base_scale = 1.0;        // initial base weights: normal with this deviation / sqrt(In)
+};
+
+// Throws Exception{invalid_input} that names the option when it cannot be built.
+void validate(const NetworkOptions& options);
+
+// Memory of a forward and backward pass. Movable; made once for the largest batch.
+template <class T>
+class Tape {
+ public:
+  std::size_t bytes() const { return workspace_.bytes(); }
+  // Values that fell outside the grid of a layer in the last forward pass.
+  std::size_t outside(std::size_t layer) const;
+
+ private:
+  template <class U>
+  friend class Network;
+
+  struct Offsets {
+    std::size_t x, span, value, slope, base_value, base_slope, gradient;
+  };
+  struct Phases {
+    std::size_t forward, input, weights;
+  };
+  TapeLimits limits_;
+  std::size_t batch_ = 0;  // of the last forward pass; 0: none yet
+  Workspace workspace_;
+  std::vector<Offsets> layers_;
+  std::size_t y_ = 0, dl_dx_ = 0;
+  std::vector<std::size_t> outside_;  // (layers, tiles)
+  std::size_t tiles_ = 0;
+  std::vector<Phases> phases_;
+};
+
+// Memory for single-sample inference: two rows. Made once per thread.
+template <class T>
+class SingleWorkspace {
+ public:
+  explicit SingleWorkspace(std::size_t widest) : memory_(2 * widest) {}
+
+ private:
+  template <class U>
+  friend class Network;
+  Buffer<T> memory_;
+};
+
+// A const description; owns no weights. Parameters: layerN.weight (In, rows, Out), layerN.bias (Out). Buffers: input.mean,
+// input.std (In), output.mean, output.std (Out), layerN.lo, layerN.hi (In), with free knots layerN.knots (In, G + 1), and
+// derived tables. x is normalised as (x - mean) / std before the first layer, y is output.mean + output.std * (last layer).
+template <class T>
+class Network {
+ public:
+  using Scalar = T;
+  using Batch = RowBatch<T>;
+  using Tape = kan::Tape<T>;
+
+  explicit Network(NetworkOptions options);
+
+  const NetworkOptions& options() const { return options_; }
+  std::size_t layers() const { return shapes_.size(); }
+  const kernels::spline::Shape& shape(std::size_t layer) const { return shapes_[layer]; }
+  const Slices& parameters() const { return parameters_; }
+  const Slices& buffers() const { return buffers_; }
+  std::size_t input_width() const { return options_.widths.front(); }
+  std::size_t output_width() const { return options_.widths.back(); }
+
+  // Random coefficients, grids over [lo, hi], no normalisation.
+  void initialise(std::uint64_t seed, std::span<T> parameters, std::span<T> buffers) const;
+
+  // Fills the derived buffers from the saved ones. Fails, naming layer and input, on a grid that is not finite and
+  // increasing or a deviation that is not positive. To be called after any change of the saved buffers.
+  Result<void> derive(std::span<T> buffers) const;
+
+  Tape make_tape(const Exec& ex, const TapeLimits& limits) const;
+
+  // Throws when the batch is wider or longer than the tape allows, or (backward) when no forward pass came before.
+  void forward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
+               View<T, 2> y) const;
+  void backward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
+                View<const T, 2> dl_dy, Array<T> gradient, View<T, 2> dl_dx, GradientSink* sink) const;
+
+  SingleWorkspace<T> make_single_workspace() const;
+  // One sample: x (In), y (Out), contiguous. No allocation, no lock, no thread; the same bits as forward.
+  void forward_single(Variant variant, const ModelArrays<T>& arrays, std::span<const T> x, SingleWorkspace<T>& workspace,
+                      std::span<T> y) const;
+
+  // Which interval every input of every layer fell into, as a hash (model.h, HasBranches).
+  std::uint64_t branches(const Tape& tape) const;
+
+  kernels::spline::Layer<T> layer(std::size_t layer, const ModelArrays<T>& arrays) const;
+
+  std::size_t weight_slice(std::size_t layer) const { return slices_[layer].weight; }
+  struct LayerSlices {  // indices into parameters() and buffers()
+    std::size_t weight, bias, lo, hi, inverse_step, knots, extended, inverse;
+  };
+  const LayerSlices& slices(std::size_t layer) const { return slices_[layer]; }
+  struct AffineSlices {
+    std::size_t input_mean, input_std, input_scale, output_mean, output_std;
+  };
+  const AffineSlices& affine() const { return affine_; }
+
+ private:
+  kernels::spline::LayerTape<T> layer_tape(std::size_t layer, Tape& tape) const;
+
+  NetworkOptions options_;
+  std::vector<kernels::spline::Shape> shapes_;
+  Slices parameters_{sizeof(T)}, buffers_{sizeof(T)};
+  std::vector<LayerSlices> slices_;
+  AffineSlices affine_{};
+};
+
+}  // namespace gradloom::kan

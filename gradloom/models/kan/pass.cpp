@@ -1,0 +1,265 @@
+// The passes of a spline network. Each parallel loop cuts samples (forward, input gradients) or inputs (weight gradients);
+// a cut never changes bits, because every sum has one owner (kernels/spline/spline.h).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "gradloom/base/float_mode.h"
+#include "gradloom/exec/profile.h"
+#include "gradloom/models/kan/network.h"
+
+namespace gradloom::kan {
+
+namespace spline = kernels::spline;
+using spline::kPanel;
+
+namespace {
+
+// Samples per task: enough to reuse weights in the cache, few enough to occupy the threads.
+std::size_t tile_size(std::size_t batch) { return batch <= 256 ? 32 : 64; }
+
+// Inputs per task of the weight gradient: about this many multiply-adds, several microseconds.
+constexpr std::size_t kTaskWork = 200'000;
+
+std::size_t inputs_per_task(const spline::Shape& s, std::size_t batch) {
+  const std::size_t work = std::max<std::size_t>(1, batch * (s.degree + 1) * s.out_padded());
+  return std::clamp<std::size_t>(kTaskWork / work, 1, s.in);
+}
+
+std::size_t padded(std::size_t n) { return (n + kPanel - 1) / kPanel * kPanel; }
+
+}  // namespace
+
+template <class T>
+std::size_t Tape<T>::outside(std::size_t layer) const {
+  std::size_t n = 0;
+  for (std::size_t tile = 0; tile < tiles_; ++tile) n += outside_[layer * tiles_ + tile];
+  return n;
+}
+
+template <class T>
+Tape<T> Network<T>::make_tape(const Exec& ex, const TapeLimits& limits) const {
+  if (limits.batch == 0) throw Exception(ErrorCode::invalid_input, "a tape for batches of 0 samples was asked for");
+  Tape tape;
+  tape.limits_ = limits;
+  Workspace& w = tape.workspace_;
+  const std::size_t batch = limits.batch;
+  for (std::size_t l = 0; l < layers(); ++l) {
+    const spline::Shape& s = shapes_[l];
+    const std::size_t q = spline::basis_stride(s.degree);
+    const bool slopes = limits.backward && (l > 0 || limits.input_gradient);
+    typename Tape::Offsets at{};
+    at.x = w.reserve<T>(s.in_padded() * batch);
+    at.span = w.reserve<std::uint16_t>(s.in * batch);
+    at.value = w.reserve<T>(s.in * batch * q);
+    at.slope = w.reserve<T>(slopes ? s.in * batch * q : 0);
+    at.base_value = w.reserve<T>(s.base ? s.in * batch : 0);
+    at.base_slope = w.reserve<T>(s.base && slopes ? s.in * batch : 0);
+    at.gradient = w.reserve<T>(limits.backward ? s.out_padded() * batch : 0);
+    tape.layers_.push_back(at);
+    if (Profile* profile = ex.profile())
+      tape.phases_.push_back({profile->phase(fmt::format("forward layer {}", l)),
+                              profile->phase(fmt::format("backward layer {} inputs", l)),
+                              profile->phase(fmt::format("backward layer {} weights", l))});
+    else
+      tape.phases_.push_back({});
+  }
+  tape.y_ = w.reserve<T>(padded(output_width()) * batch);
+  tape.dl_dx_ = w.reserve<T>(limits.input_gradient ? padded(input_width()) * batch : 0);
+  w.allocate();
+  tape.outside_.assign(layers() * ((batch + tile_size(1) - 1) / tile_size(1) + 1), 0);
+  return tape;
+}
+
+template <class T>
+spline::LayerTape<T> Network<T>::layer_tape(std::size_t l, Tape& tape) const {
+  const auto& at = tape.layers_[l];
+  const bool slopes = tape.limits_.backward && (l > 0 || tape.limits_.input_gradient);
+  Workspace& w = tape.workspace_;
+  spline::LayerTape<T> t;
+  t.batch = tape.batch_;
+  t.x = w.at<T>(at.x);
+  t.span = w.at<std::uint16_t>(at.span);
+  t.value = w.at<T>(at.value);
+  if (slopes) t.slope = w.at<T>(at.slope);
+  if (shapes_[l].base) t.base_value = w.at<T>(at.base_value);
+  if (shapes_[l].base && slopes) t.base_slope = w.at<T>(at.base_slope);
+  return t;
+}
+
+template <class T>
+void Network<T>::forward(const Exec& ex, const Step&, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
+                         View<T, 2> y) const {
+  if (batch.size > tape.limits_.batch)
+    throw Exception(ErrorCode::invalid_input, fmt::format("the batch has {} samples, the tape was made for {}", batch.size,
+                                                          tape.limits_.batch));
+  if (batch.size > 0 && batch.x.extent(1) != input_width())
+    throw Exception(ErrorCode::invalid_input, fmt::format("the batch has {} features, the network {} inputs",
+                                                          batch.x.extent(1), input_width()));
+  tape.batch_ = batch.size;
+  const std::size_t size = batch.size, tile = tile_size(size);
+  tape.tiles_ = (size + tile - 1) / tile;
+  const T* mean = arrays.buffers.data() + buffers_[affine_.input_mean].offset;
+  const T* scale = arrays.buffers.data() + buffers_[affine_.input_scale].offset;
+  const T* out_mean = arrays.buffers.data() + buffers_[affine_.output_mean].offset;
+  const T* out_std = arrays.buffers.data() + buffers_[affine_.output_std].offset;
+
+  ex.parallel_for(tape.tiles_, [&](std::size_t index, unsigned worker) {
+    const spline::Range samples{index * tile, std::min(size, (index + 1) * tile)};
+    T* panel_x = tape.workspace_.template at<T>(tape.layers_[0].x);
+    const std::size_t in = input_width(), in_padded = padded(in);
+    for (std::size_t s = samples.begin; s < samples.end; ++s) {
+      const T* row = batch.x.row(s);
+      for (std::size_t first = 0; first < in_padded; first += kPanel) {
+        T* lanes = panel_x + (first / kPanel * size + s) * kPanel;
+        for (std::size_t c = 0; c < kPanel; ++c)
+          lanes[c] = first + c < in ? (row[first + c] - mean[first + c]) * scale[first + c] : T(0);
+      }
+    }
+    for (std::size_t l = 0; l < layers(); ++l) {
+      const ProfileScope scope(ex, tape.phases_[l].forward, worker);
+      const spline::Layer<T> now = layer(l, arrays);
+      const spline::LayerTape<T> t = layer_tape(l, tape);
+      tape.outside_[l * tape.tiles_ + index] = spline::evaluate_basis(ex.variant(), now, t, samples);
+      T* next = tape.workspace_.template at<T>(l + 1 < layers() ? tape.layers_[l + 1].x : tape.y_);
+      spline::forward(ex.variant(), now, t, samples, next);
+    }
+    const T* panel_y = tape.workspace_.template at<T>(tape.y_);
+    const std::size_t out = output_width();
+    for (std::size_t s = samples.begin; s < samples.end; ++s) {
+      T* row = y.row(s);
+      for (std::size_t j = 0; j < out; ++j)
+        row[j] = out_mean[j] + out_std[j] * panel_y[(j / kPanel * size + s) * kPanel + j % kPanel];
+    }
+  });
+}
+
+template <class T>
+void Network<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
+                          View<const T, 2> dl_dy, Array<T> gradient, View<T, 2> dl_dx, GradientSink* sink) const {
+  if (!tape.limits_.backward) throw Exception(ErrorCode::invalid_input, "the tape was made for forward passes only");
+  if (tape.batch_ != batch.size)
+    throw Exception(ErrorCode::invalid_input,
+                    fmt::format("backward of {} samples after a forward pass of {}", batch.size, tape.batch_));
+  if (!dl_dx.empty() && !tape.limits_.input_gradient)
+    throw Exception(ErrorCode::invalid_input, "dl_dx was asked for, but the tape was made without input gradients");
+  const std::size_t size = batch.size, tile = tile_size(size);
+  const T* scale = arrays.buffers.data() + buffers_[affine_.input_scale].offset;
+  const T* out_std = arrays.buffers.data() + buffers_[affine_.output_std].offset;
+  const auto gradient_of = [&](std::size_t l) { return tape.workspace_.template at<T>(tape.layers_[l].gradient); };
+  const auto trainable = [&](std::size_t l) {
+    return !step.is_frozen(slices_[l].weight) || (shapes_[l].bias && !step.is_frozen(slices_[l].bias));
+  };
+  // Nothing below the lowest trainable layer is computed, unless dl_dx is asked for.
+  std::size_t lowest = 0;
+  if (dl_dx.empty())
+    while (lowest < layers() && !trainable(lowest)) ++lowest;
+  if (lowest == layers()) return;
+
+  ex.parallel_for((size + tile - 1) / tile, [&](std::size_t index, unsigned worker) {
+    const spline::Range samples{index * tile, std::min(size, (index + 1) * tile)};
+    T* top = gradient_of(layers() - 1);
+    const std::size_t out = output_width();
+    for (std::size_t s = samples.begin; s < samples.end; ++s) {
+      const T* row = dl_dy.row(s);
+      for (std::size_t j = 0; j < padded(out); ++j)
+        top[(j / kPanel * size + s) * kPanel + j % kPanel] = j < out ? row[j] * out_std[j] : T(0);
+    }
+    for (std::size_t l = layers(); l-- > lowest;) {
+      if (l == lowest && dl_dx.empty()) break;
+      const ProfileScope scope(ex, tape.phases_[l].input, worker);
+      T* below = l > 0 ? gradient_of(l - 1) : tape.workspace_.template at<T>(tape.dl_dx_);
+      spline::input_gradient(ex.variant(), layer(l, arrays), layer_tape(l, tape), gradient_of(l), samples, below);
+    }
+    if (dl_dx.empty()) return;
+    const T* panel = tape.workspace_.template at<T>(tape.dl_dx_);
+    for (std::size_t s = samples.begin; s < samples.end; ++s)
+      for (std::size_t i = 0; i < input_width(); ++i)
+        dl_dx(s, i) = panel[(i / kPanel * size + s) * kPanel + i % kPanel] * scale[i];
+  });
+
+  // From here on nobody reads parameters: every input of every layer is a task of its own, the top layer first.
+  std::size_t tasks = 0;
+  for (std::size_t l = lowest; l < layers(); ++l)
+    tasks += (shapes_[l].in + inputs_per_task(shapes_[l], size) - 1) / inputs_per_task(shapes_[l], size) + 1;
+  ex.parallel_for(tasks, [&](std::size_t task, unsigned worker) {
+    std::size_t l = layers() - 1;
+    const auto layer_tasks = [&] {
+      const std::size_t n = inputs_per_task(shapes_[l], size);
+      return (shapes_[l].in + n - 1) / n + 1;
+    };
+    for (; task >= layer_tasks(); --l) task -= layer_tasks();
+    const spline::Shape& s = shapes_[l];
+    const std::size_t group = inputs_per_task(s, size), row = s.rows() * s.out_padded();
+    if (task + 1 == layer_tasks()) {
+      if (!s.bias || step.is_frozen(slices_[l].bias)) return;
+      const Slice& slice = parameters_[slices_[l].bias];
+      spline::bias_gradient(ex.variant(), s, size, gradient_of(l), step.gradient, gradient.data() + slice.offset);
+      if (sink) sink->finished(slice.offset, slice.end(), worker);
+      return;
+    }
+    if (step.is_frozen(slices_[l].weight)) return;
+    const Slice& slice = parameters_[slices_[l].weight];
+    const spline::Range inputs{task * group, std::min(s.in, (task + 1) * group)};
+    for (std::size_t i = inputs.begin; i < inputs.end; ++i) {
+      {
+        const ProfileScope scope(ex, tape.phases_[l].weights, worker);
+        spline::weight_gradient(ex.variant(), s, layer_tape(l, tape), gradient_of(l), {i, i + 1}, step.gradient,
+                                gradient.data() + slice.offset);
+      }
+      // While the gradient of this input is in the cache.
+      if (sink) sink->finished(slice.offset + i * row, slice.offset + (i + 1) * row, worker);
+    }
+  });
+}
+
+template <class T>
+SingleWorkspace<T> Network<T>::make_single_workspace() const {
+  std::size_t widest = 0;
+  for (std::size_t width : options_.widths) widest = std::max(widest, padded(width));
+  return SingleWorkspace<T>(widest);
+}
+
+template <class T>
+void Network<T>::forward_single(Variant variant, const ModelArrays<T>& arrays, std::span<const T> x,
+                                SingleWorkspace<T>& workspace, std::span<T> y) const {
+  if (x.size() != input_width() || y.size() != output_width())
+    throw Exception(ErrorCode::invalid_input, fmt::format("one sample of {} inputs and {} outputs was given to a network of "
+                                                          "{} and {}", x.size(), y.size(), input_width(), output_width()));
+  const FlushSubnormals flush;
+  const std::size_t half = workspace.memory_.size() / 2;
+  T* now = workspace.memory_.data();
+  T* next = now + half;
+  const T* mean = arrays.buffers.data() + buffers_[affine_.input_mean].offset;
+  const T* scale = arrays.buffers.data() + buffers_[affine_.input_scale].offset;
+  for (std::size_t i = 0; i < x.size(); ++i) now[i] = (x[i] - mean[i]) * scale[i];
+  for (std::size_t i = x.size(); i < padded(x.size()); ++i) now[i] = T(0);
+  for (std::size_t l = 0; l < layers(); ++l) {
+    spline::forward_single(variant, layer(l, arrays), now, next);
+    std::swap(now, next);
+  }
+  const T* out_mean = arrays.buffers.data() + buffers_[affine_.output_mean].offset;
+  const T* out_std = arrays.buffers.data() + buffers_[affine_.output_std].offset;
+  for (std::size_t j = 0; j < y.size(); ++j) y[j] = out_mean[j] + out_std[j] * now[j];
+}
+
+template <class T>
+std::uint64_t Network<T>::branches(const Tape& tape) const {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  auto& readable = const_cast<Tape&>(tape);
+  const auto mix = [&](std::uint64_t v) { hash = (hash ^ v) * 0x100000001b3u; };
+  for (std::size_t l = 0; l < layers(); ++l) {
+    const spline::LayerTape<T> t = layer_tape(l, readable);
+    for (std::size_t k = 0; k < shapes_[l].in * t.batch; ++k) mix(t.span[k]);
+    mix(tape.outside(l));
+  }
+  return hash;
+}
+
+template class Tape<float>;
+template class Tape<double>;
+template class Network<float>;
+template class Network<double>;
+
+}  // namespace gradloom::kan

@@ -1,0 +1,78 @@
+// The shape of a model: what the trainer, the gradient check and the checkpoints ask of it. A concept, not a base class.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "gradloom/base/slices.h"
+#include "gradloom/base/view.h"
+#include "gradloom/exec/array.h"
+#include "gradloom/exec/exec.h"
+#include "gradloom/kernels/gradient_mode.h"
+
+namespace gradloom {
+
+enum class Mode { train, evaluate };
+
+// What one step needs to know, and no more.
+struct Step {
+  Mode mode = Mode::train;
+  GradientMode gradient = GradientMode::overwrite;
+  // The key of the step's random stream.
+  std::uint64_t seed = 0;
+  std::uint32_t epoch = 0;
+  std::uint32_t index = 0;
+  // One flag per parameter slice; empty: nothing is frozen.
+  std::span<const std::uint8_t> frozen;
+
+  bool is_frozen(std::size_t slice) const { return !frozen.empty() && frozen[slice]; }
+};
+
+// The flat arrays that a model reads; they belong to the trainer (or to whoever runs inference).
+template <class T>
+struct ModelArrays {
+  Array<const T> parameters;
+  Array<const T> buffers;
+};
+
+// Is told when a range of the gradient is final and the model will not read those parameters again in this step. Every
+// element of a slice that is not frozen is reported exactly once; ranges may come from several workers at once.
+class GradientSink {
+ public:
+  virtual ~GradientSink() = default;
+  virtual void finished(std::size_t begin, std::size_t end, unsigned worker) = 0;
+};
+
+// How much memory a tape must hold.
+struct TapeLimits {
+  std::size_t batch = 1;         // the largest
+  bool backward = true;          // false: forward only
+  bool input_gradient = false;   // dl_dx will be asked for
+};
+
+// T is the scalar. `forward` overwrites y (B, output_width()); row stride is a multiple of 16, columns beyond the width are
+// padding. `backward` needs the tape of the forward before it; it overwrites or adds to the gradient as step.gradient says,
+// leaves frozen slices alone, and overwrites dl_dx when it is not empty. The sink may be null.
+template <class M, class T>
+concept Model = requires(const M& m, const Exec& ex, const Step& step, const ModelArrays<T>& arrays,
+                         const typename M::Batch& batch, typename M::Tape& tape, View<T, 2> y, View<const T, 2> dl_dy,
+                         Array<T> gradient, View<T, 2> dl_dx, GradientSink* sink, std::span<T> flat, std::uint64_t seed) {
+  { m.parameters() } -> std::convertible_to<const Slices&>;
+  { m.buffers() } -> std::convertible_to<const Slices&>;
+  { m.output_width() } -> std::convertible_to<std::size_t>;
+  m.initialise(seed, flat, flat);  // parameters, buffers
+  { m.make_tape(ex, TapeLimits{}) } -> std::same_as<typename M::Tape>;
+  m.forward(ex, step, arrays, batch, tape, y);
+  m.backward(ex, step, arrays, batch, tape, dl_dy, gradient, dl_dx, sink);
+};
+
+// A model whose function has kinks (a knot of a low degree, a ReLU, a maximum's winner) reports which side of each it is on:
+// two forward passes with different signatures crossed a kink, and a difference between them says nothing.
+template <class M>
+concept HasBranches = requires(const M& m, const typename M::Tape& tape) {
+  { m.branches(tape) } -> std::convertible_to<std::uint64_t>;
+};
+
+}  // namespace gradloom

@@ -1,0 +1,46 @@
+#include "gradloom/train/gradient_check.h"
+
+#include <fmt/format.h>
+
+namespace gradloom {
+
+namespace {
+constexpr std::size_t kWorst = 5;
+}
+
+void GradientJudge::compare(const std::string& where, double analytic, double numeric, double noise) {
+  const double error = std::abs(analytic - numeric);
+  const bool finite = std::isfinite(error);
+  // Rounding is not the model's fault, but it must not hide an error either: it only widens the tolerance by itself.
+  const double allowed = tolerance_ * largest_ + noise;
+  if (std::abs(numeric) > noise) ++report_.checked;
+  else ++report_.zero;
+  if (finite && largest_ > 0) report_.max_relative_error = std::max(report_.max_relative_error, error / largest_);
+  if (finite && error <= allowed) return;
+  auto& list = report_.mismatches;
+  list.push_back({where, analytic, numeric});
+  std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
+    const auto size = [](const GradientMismatch& m) {
+      const double e = std::abs(m.analytic - m.numeric);
+      return std::isfinite(e) ? e : std::numeric_limits<double>::infinity();
+    };
+    return size(a) > size(b);
+  });
+  if (list.size() > kWorst) list.resize(kWorst);
+}
+
+GradientCheckReport GradientJudge::finish() {
+  if (!report_.mismatches.empty()) {
+    const GradientMismatch& worst = report_.mismatches.front();
+    report_.reason = fmt::format("{}: backward says {:.10g}, central differences say {:.10g}", worst.where, worst.analytic,
+                                 worst.numeric);
+  } else if (largest_ == 0.0) {
+    report_.reason = "the whole gradient is zero: nothing was checked";
+  } else if (report_.checked == 0) {
+    report_.reason = "no derivative stands above the noise of the arithmetic: nothing was checked";
+  }
+  report_.passed = report_.reason.empty();
+  return report_;
+}
+
+}  // namespace gradloom

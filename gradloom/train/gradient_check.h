@@ -1,0 +1,178 @@
+// Gradient check: is a model's backward pass the derivative of its forward pass? A feature for users and for our own tests.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "gradloom/base/random.h"
+#include "gradloom/models/model.h"
+
+namespace gradloom {
+
+struct GradientCheckOptions {
+  std::uint64_t seed = 0;
+  double noise = 1.0;            // deviation of the noise that is added to the parameters before checking
+  double tolerance = 1e-6;       // largest error, relative to the largest element of the gradient
+  double step = 1e-5;            // of the central differences
+  std::size_t max_elements = 0;  // check at most this many parameters, drawn evenly from all; 0: every one
+  bool inputs = true;            // check dl_dx too
+};
+
+// One element that failed.
+struct GradientMismatch {
+  std::string where;  // "layer0.weight[17]" or "input[3,1]"
+  double analytic = 0.0, numeric = 0.0;
+};
+
+struct GradientCheckReport {
+  bool passed = false;
+  double max_relative_error = 0.0;
+  std::size_t checked = 0;  // elements whose numeric derivative stands above the noise of the arithmetic
+  std::size_t zero = 0;     // the others; both derivatives are zero as far as that noise allows to say
+  std::size_t redrawn = 0;  // stencils that crossed a kink and were drawn again, smaller
+  std::string reason;       // why it did not pass; empty when it did
+  std::vector<GradientMismatch> mismatches;  // the worst few
+};
+
+// Collects pairs of derivatives and judges them; shared by all gradient checks.
+class GradientJudge {
+ public:
+  GradientJudge(double tolerance, double largest) : tolerance_(tolerance), largest_(largest) {}
+  // `noise`: how far rounding alone may move the numeric derivative.
+  void compare(const std::string& where, double analytic, double numeric, double noise);
+  void count_redrawn() { ++report_.redrawn; }
+  GradientCheckReport finish();
+
+ private:
+  double tolerance_, largest_;
+  GradientCheckReport report_;
+};
+
+// A numeric derivative that may fail: a function value and the signature of the branches it took.
+struct BranchedValue {
+  double value;
+  std::uint64_t branches;
+};
+
+// Central difference of f around 0 with a step that shrinks while its ends lie on different branches than the middle.
+// Returns the derivative and the step that was used; counts redrawn stencils in the judge.
+template <class F>
+std::pair<double, double> central_difference(F&& f, std::uint64_t branches, double step, GradientJudge& judge) {
+  for (int attempt = 0; attempt < 12; ++attempt, step *= 0.4) {
+    const BranchedValue up = f(step), down = f(-step);
+    if ((up.branches == branches && down.branches == branches) || attempt == 11)
+      return {(up.value - down.value) / (2.0 * step), step};
+    judge.count_redrawn();
+  }
+  return {0.0, step};
+}
+
+// Checks dl/dparameters and (for models on rows) dl/dx of l = sum r_bj y_bj with random r, at parameters + noise. `buffers` are
+// used as they are. The model runs in double.
+template <class M>
+  requires Model<M, double>
+GradientCheckReport check_gradient(const Exec& ex, const M& model, const typename M::Batch& batch,
+                                   std::span<const double> parameters, std::span<const double> buffers,
+                                   const GradientCheckOptions& options = {}) {
+  const Slices& slices = model.parameters();
+  Buffer<double> p(slices.flat_size()), b(buffers.size()), gradient(slices.flat_size());
+  std::copy(buffers.begin(), buffers.end(), b.data());
+  std::copy(parameters.begin(), parameters.end(), p.data());
+  const RandomStream noise(options.seed, RandomUse::check, 0);
+  for (const Slice& slice : slices)
+    for_each_logical(slice, [&](std::size_t i) { p[i] += options.noise * noise.normal(static_cast<std::uint32_t>(i)); });
+
+  constexpr bool kHasInput = requires { typename M::Scalar; batch.x.extent(1); };
+  bool inputs = false;
+  std::size_t features = 0;
+  if constexpr (kHasInput) {
+    inputs = options.inputs;
+    features = batch.x.extent(1);
+  }
+  const std::size_t out = model.output_width(), stride = (out + 15) / 16 * 16;
+  Buffer<double> y(batch.size * stride), dl_dy(batch.size * stride), x(batch.size * features), dl_dx(batch.size * features);
+  typename M::Batch probe = batch;
+  if constexpr (kHasInput) {
+    for (std::size_t s = 0; s < batch.size; ++s)
+      for (std::size_t i = 0; i < features; ++i) x[s * features + i] = batch.x(s, i);
+    probe.x = View<const double, 2>(x.data(), {batch.size, features});
+  }
+  const RandomStream random_direction(options.seed, RandomUse::check, 1);
+  for (std::size_t s = 0; s < batch.size; ++s)
+    for (std::size_t j = 0; j < out; ++j)
+      dl_dy[s * stride + j] = random_direction.normal(static_cast<std::uint32_t>(s * out + j));
+
+  auto tape = model.make_tape(ex, {.batch = std::max<std::size_t>(1, batch.size), .backward = true, .input_gradient = inputs});
+  const Step step;
+  const ModelArrays<double> arrays{p.array(), b.array()};
+  const View<double, 2> y_view(y.data(), {batch.size, out}, {stride, 1});
+  double magnitude = 0.0;
+  const auto evaluate = [&]() -> BranchedValue {
+    model.forward(ex, step, arrays, probe, tape, y_view);
+    double sum = 0.0;
+    magnitude = 0.0;
+    for (std::size_t s = 0; s < batch.size; ++s)
+      for (std::size_t j = 0; j < out; ++j) {
+        const double term = dl_dy[s * stride + j] * y[s * stride + j];
+        sum += term;
+        magnitude += std::abs(term);
+      }
+    std::uint64_t branches = 0;
+    if constexpr (HasBranches<M>) branches = model.branches(tape);
+    return {sum, branches};
+  };
+  const std::uint64_t branches = evaluate().branches;
+  const double rounding = 16 * std::numeric_limits<double>::epsilon() * magnitude;
+  model.backward(ex, step, arrays, probe, tape, View<const double, 2>(dl_dy.data(), {batch.size, out}, {stride, 1}),
+                 gradient.array(), inputs ? View<double, 2>(dl_dx.data(), {batch.size, features}) : View<double, 2>(), nullptr);
+
+  const auto largest = [](std::span<const double> v) {
+    double m = 0.0;
+    for (double e : v) m = std::max(m, std::abs(e));
+    return m;
+  };
+  GradientJudge judge(options.tolerance, largest(gradient.span()));
+  const auto probe_element = [&](GradientJudge& to, double& element, double analytic, auto&& where) {
+    const double centre = element;
+    const auto [numeric, used] = central_difference(
+        [&](double h) {
+          element = centre + h;
+          return evaluate();
+        },
+        branches, options.step, to);
+    element = centre;
+    to.compare(where(), analytic, numeric, rounding / used);
+  };
+  const std::size_t total = slices.logical_size();
+  const std::size_t every = options.max_elements == 0 ? 1 : (total + options.max_elements - 1) / options.max_elements;
+  std::size_t counter = 0;
+  for (const Slice& slice : slices)
+    for_each_logical(slice, [&](std::size_t i) {
+      if (counter++ % every != 0) return;
+      probe_element(judge, p[i], gradient[i], [&] { return slice.name + "[" + std::to_string(i - slice.offset) + "]"; });
+    });
+  GradientCheckReport report = judge.finish();
+  if (inputs) {
+    GradientJudge input_judge(options.tolerance, largest(dl_dx.span()));
+    const std::size_t skip = options.max_elements == 0 ? 1 : (dl_dx.size() + options.max_elements - 1) / options.max_elements;
+    for (std::size_t i = 0; i < dl_dx.size(); i += std::max<std::size_t>(1, skip))
+      probe_element(input_judge, x[i], dl_dx[i], [&] {
+        return "input[" + std::to_string(i / features) + "," + std::to_string(i % features) + "]";
+      });
+    const GradientCheckReport more = input_judge.finish();
+    report.max_relative_error = std::max(report.max_relative_error, more.max_relative_error);
+    report.checked += more.checked;
+    report.zero += more.zero;
+    report.redrawn += more.redrawn;
+    report.mismatches.insert(report.mismatches.end(), more.mismatches.begin(), more.mismatches.end());
+    if (!more.passed && report.passed) report.reason = more.reason;
+    report.passed = report.passed && more.passed;
+  }
+  return report;
+}
+
+}  // namespace gradloom

@@ -1,0 +1,60 @@
+// Optimizers that look at one element at a time (SGD, Adam, AdamW), on ranges of flat arrays.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gradloom/exec/array.h"
+#include "gradloom/exec/exec.h"
+
+namespace gradloom {
+
+enum class OptimizerKind { sgd, adam, adamw, lbfgs };
+
+struct OptimizerOptions {
+  OptimizerKind kind = OptimizerKind::adam;
+  double lr = 1e-2;
+  double momentum = 0.0;  // sgd
+  bool nesterov = false;  // sgd
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // adam, adamw
+  double weight_decay = 0.0;  // added to the gradient (sgd, adam) or decoupled (adamw)
+  double clip_value = 0.0;    // clip every element of the gradient to +- this; 0: off
+  double clip_norm = 0.0;     // scale the gradient down to this Euclidean norm; 0: off
+  // lbfgs: one step is at most this many iterations and evaluations
+  unsigned history = 10, iterations = 20, evaluations = 25;
+};
+
+// Throws Exception{invalid_input} that names the option.
+void validate(const OptimizerOptions& options);
+
+// One flat array of an optimizer's memory, saved under this name.
+template <class T>
+struct OptimizerState {
+  std::string name;
+  Buffer<T> values;
+};
+
+// The arrays that an element-wise optimizer keeps, in order. Throws for L-BFGS.
+std::vector<std::string> optimizer_state_names(const OptimizerOptions& options);
+
+// The state arrays are as long as the parameters and belong to the caller (TrainState): an empty list is filled with zeroed
+// arrays, a present one is continued and must match. update() is element-wise: ranges may be updated in any order, at once,
+// by several threads, and the bits are those of one call over everything.
+template <class T>
+class ElementOptimizer {
+ public:
+  ElementOptimizer(const OptimizerOptions& options, std::size_t size, std::vector<OptimizerState<T>>& state);
+
+  // Fixes the constants of step number `step` (from 0). `gradient_scale` multiplies the gradient first (norm clipping).
+  void begin_step(std::uint64_t step, double lr, double gradient_scale = 1.0);
+  void update(Variant variant, std::size_t begin, std::size_t end, std::span<T> parameters, std::span<const T> gradient);
+
+ private:
+  OptimizerOptions options_;
+  std::vector<OptimizerState<T>>& state_;
+  T lr_{}, gradient_scale_{1}, first_correction_{1}, second_correction_{1};
+};
+
+}  // namespace gradloom

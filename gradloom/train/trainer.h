@@ -1,0 +1,130 @@
+// Trainer: runs one stage of training on any model: batches, loss, backward, optimizer, best-so-far, early stopping.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+
+#include "gradloom/base/random.h"
+#include "gradloom/exec/profile.h"
+#include "gradloom/kernels/reduce/reduce.h"
+#include "gradloom/models/model.h"
+#include "gradloom/train/lbfgs.h"
+#include "gradloom/train/loss.h"
+#include "gradloom/train/schedule.h"
+#include "gradloom/train/state.h"
+
+namespace gradloom {
+
+enum class FusedUpdate {
+  automatic,  // each finished range is updated while it is in the cache, where that is right
+  off,        // one update at the end of the step; the same bits
+};
+
+struct TrainOptions {
+  std::uint64_t seed = 0;
+  std::uint64_t epochs = 100;
+  std::size_t batch = 64;       // samples; 0: all at once
+  std::size_t accumulate = 1;   // micro-batches per optimizer step
+  bool shuffle = true;
+  OptimizerOptions optimizer;
+  ScheduleOptions schedule;
+  LossOptions loss;
+  std::vector<std::string> freeze;  // names of parameter slices, or prefixes that end in '*'
+  std::uint64_t patience = 0;       // epochs without progress before the stage ends; 0: never
+  FusedUpdate fused = FusedUpdate::automatic;
+};
+
+// What happened in one epoch.
+struct EpochReport {
+  TrainPosition position;
+  double loss = 0.0;        // mean over the epoch, measured before each update
+  double validation = std::numeric_limits<double>::quiet_NaN();
+  double learning_rate = 0.0;
+  bool improved = false;
+};
+
+enum class Continue { yes, stop };
+
+// Hooks may be empty. Both run between steps, when the state is consistent and may be saved.
+struct TrainHooks {
+  std::function<Continue(const TrainPosition&)> after_step;
+  std::function<double()> validate;  // the loss on data that is not trained on
+  std::function<Continue(const EpochReport&)> after_epoch;
+};
+
+enum class StageEnd { finished, stopped };
+
+// One flag per slice; throws when a name matches nothing, naming the slices there are.
+std::vector<std::uint8_t> frozen_slices(const Slices& slices, const std::vector<std::string>& names);
+
+// Data that the trainer can batch: RowDataset and its kin.
+template <class D, class Batch>
+concept Dataset = requires(const D& d, std::span<const std::uint32_t> rows, typename D::Storage& storage, std::size_t n) {
+  { d.size() } -> std::convertible_to<std::size_t>;
+  { d.make_storage(n) } -> std::same_as<typename D::Storage>;
+  { d.gather(rows, storage) } -> std::same_as<Batch>;
+  { d.all() } -> std::same_as<Batch>;
+};
+
+// Memory is made in the constructor; a steady-state step allocates nothing. The state belongs to the caller and must match
+// the model's layout; an empty optimizer state is created, a present one continues.
+template <class M, class D>
+  requires Model<M, typename M::Scalar> && Dataset<D, typename M::Batch>
+class Trainer {
+ public:
+  using T = typename M::Scalar;
+
+  Trainer(const Exec& ex, const M& model, const D& data, TrainOptions options, TrainState<T>& state);
+
+  // Trains until the stage ends or a hook says stop. May be called again to go on. Throws Exception{numeric} when the loss is
+  // not finite; the state is then that before the failing step's update.
+  StageEnd run(const TrainHooks& hooks);
+
+  // One optimizer step or micro-batch, wherever the state stands; false when the epoch is complete.
+  bool step();
+
+  std::size_t batches_per_epoch() const { return batches_; }
+  std::size_t tape_bytes() const { return tape_.bytes(); }
+  const typename M::Tape& tape() const { return tape_; }
+
+ private:
+  class Fused;
+  void first_order_step();
+  void lbfgs_step();
+  double forward_and_backward(const typename M::Batch& batch, const Step& step, const LossOptions& loss,
+                              std::span<const T> parameters, std::span<T> gradient, GradientSink* sink);
+  void apply_update(double lr);
+  EpochReport finish_epoch(const TrainHooks& hooks);
+  double learning_rate() const;
+  ModelArrays<T> arrays(std::span<const T> parameters) const {
+    return {Array<const T>(parameters), state_.buffers.array()};
+  }
+
+  const Exec& ex_;
+  const M& model_;
+  const D& data_;
+  TrainOptions options_;
+  TrainState<T>& state_;
+  std::size_t batch_, batches_, steps_per_epoch_;
+  std::vector<std::uint8_t> frozen_;
+  std::vector<std::pair<std::size_t, std::size_t>> update_ranges_;
+  typename M::Tape tape_;
+  typename D::Storage storage_;
+  std::vector<std::uint32_t> order_;
+  std::uint64_t order_epoch_ = std::numeric_limits<std::uint64_t>::max();
+  Buffer<T> y_, dl_dy_;
+  std::vector<double> partials_;
+  std::unique_ptr<ElementOptimizer<T>> elements_;
+  std::unique_ptr<Lbfgs<T>> lbfgs_;
+  struct {
+    std::size_t data = 0, forward = 0, loss = 0, backward = 0, optimizer = 0;
+  } phases_;
+};
+
+}  // namespace gradloom
+
+#include "gradloom/train/trainer.inc"
