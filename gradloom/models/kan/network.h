@@ -111,6 +111,9 @@ class Network {
   void forward_single(Variant variant, const ModelArrays<T>& arrays, std::span<const T> x, SingleWorkspace<T>& workspace,
                       std::span<T> y) const;
 
+  // The value that arrived at input i of a layer for sample s in the last forward pass.
+  T layer_input(const Tape& tape, std::size_t layer, std::size_t s, std::size_t i) const;
+
   // Which interval every input of every layer fell into, as a hash (model.h, HasBranches).
   std::uint64_t branches(const Tape& tape) const;
 

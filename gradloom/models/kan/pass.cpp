@@ -245,6 +245,12 @@ void Network<T>::forward_single(Variant variant, const ModelArrays<T>& arrays, s
 }
 
 template <class T>
+T Network<T>::layer_input(const Tape& tape, std::size_t l, std::size_t s, std::size_t i) const {
+  const T* panel = const_cast<Tape&>(tape).workspace_.template at<T>(tape.layers_[l].x);
+  return panel[(i / kPanel * tape.batch_ + s) * kPanel + i % kPanel];
+}
+
+template <class T>
 std::uint64_t Network<T>::branches(const Tape& tape) const {
   std::uint64_t hash = 0xcbf29ce484222325u;
   auto& readable = const_cast<Tape&>(tape);
