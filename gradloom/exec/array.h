@@ -88,6 +88,10 @@ class Workspace {
   T* at(std::size_t offset) {
     return reinterpret_cast<T*>(memory_.data() + offset);
   }
+  template <class T>
+  const T* at(std::size_t offset) const {
+    return reinterpret_cast<const T*>(memory_.data() + offset);
+  }
 
  private:
   std::size_t bytes_ = 0;

@@ -246,18 +246,17 @@ void Network<T>::forward_single(Variant variant, const ModelArrays<T>& arrays, s
 
 template <class T>
 T Network<T>::layer_input(const Tape& tape, std::size_t l, std::size_t s, std::size_t i) const {
-  const T* panel = const_cast<Tape&>(tape).workspace_.template at<T>(tape.layers_[l].x);
+  const T* panel = tape.workspace_.template at<T>(tape.layers_[l].x);
   return panel[(i / kPanel * tape.batch_ + s) * kPanel + i % kPanel];
 }
 
 template <class T>
 std::uint64_t Network<T>::branches(const Tape& tape) const {
   std::uint64_t hash = 0xcbf29ce484222325u;
-  auto& readable = const_cast<Tape&>(tape);
   const auto mix = [&](std::uint64_t v) { hash = (hash ^ v) * 0x100000001b3u; };
   for (std::size_t l = 0; l < layers(); ++l) {
-    const spline::LayerTape<T> t = layer_tape(l, readable);
-    for (std::size_t k = 0; k < shapes_[l].in * t.batch; ++k) mix(t.span[k]);
+    const std::uint16_t* span = tape.workspace_.template at<std::uint16_t>(tape.layers_[l].span);
+    for (std::size_t k = 0; k < shapes_[l].in * tape.batch_; ++k) mix(span[k]);
     mix(tape.outside(l));
   }
   return hash;

@@ -1,0 +1,144 @@
+#include "gradloom/train/loss.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "gradloom/base/error.h"
+#include "gradloom/base/random.h"
+#include "gradloom/exec/array.h"
+
+namespace gradloom {
+namespace {
+
+struct Rows {
+  std::size_t n, out;
+  std::vector<double> y, target, mask, weight, dl_dy;
+  std::vector<std::uint32_t> label;
+  Rows(std::size_t samples, std::size_t outputs) : n(samples), out(outputs), dl_dy(samples * outputs) {
+    const RandomStream r(11, RandomUse::user);
+    for (std::uint32_t i = 0; i < n * out; ++i) {
+      y.push_back(3 * r.normal(i));
+      target.push_back(r.normal(100'000 + i));
+      mask.push_back(r.uniform(200'000 + i) < 0.7);
+    }
+    for (std::uint32_t s = 0; s < n; ++s) {
+      weight.push_back(r.uniform(300'000 + s));
+      label.push_back(r.below(400'000 + s, static_cast<std::uint32_t>(out)));
+    }
+  }
+  RowBatch<double> batch(bool labels, bool weights, bool masks) const {
+    RowBatch<double> b;
+    b.size = n;
+    if (labels) b.label = label;
+    else b.target = {target.data(), {n, out}};
+    if (weights) b.weight = weight;
+    if (masks) b.mask = {mask.data(), {n, out}};
+    return b;
+  }
+  double loss(const LossOptions& o, const RowBatch<double>& b, unsigned threads = 1) {
+    std::vector<double> partials(loss_partials(n));
+    return evaluate_loss<double>(Exec({.threads = threads}), o, b, {y.data(), {n, out}}, {dl_dy.data(), {n, out}}, partials);
+  }
+};
+
+void expect_right_gradient(LossOptions o, bool labels, bool weights, bool masks, std::size_t out) {
+  Rows rows(37, out);
+  if (o.kind == LossKind::binary_cross_entropy)
+    for (double& t : rows.target) t = t > 0 ? 1.0 : 0.0;
+  if (o.kind == LossKind::binary_cross_entropy && labels)
+    for (auto& l : rows.label) l = l % 2;
+  const RowBatch<double> batch = rows.batch(labels, weights, masks);
+  ASSERT_TRUE(std::isfinite(rows.loss(o, batch)));
+  const std::vector<double> gradient = rows.dl_dy;
+  double largest = 0.0;
+  for (double g : gradient) largest = std::max(largest, std::abs(g));
+  ASSERT_GT(largest, 0.0);
+  const double h = 1e-6;
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    const double at = rows.y[i];
+    rows.y[i] = at + h;
+    const double up = rows.loss(o, batch);
+    rows.y[i] = at - h;
+    const double down = rows.loss(o, batch);
+    rows.y[i] = at;
+    EXPECT_NEAR(gradient[i], (up - down) / (2 * h), 1e-6 * largest + 1e-9) << "element " << i;
+  }
+}
+
+TEST(Loss, GradientsMatchCentralDifferences) {
+  for (Reduction reduction : {Reduction::mean, Reduction::sum})
+    for (bool weights : {false, true})
+      for (bool masks : {false, true})
+        for (LossKind kind : {LossKind::mse, LossKind::mae, LossKind::huber, LossKind::binary_cross_entropy})
+          expect_right_gradient({.kind = kind, .reduction = reduction, .scale = 0.5}, false, weights, masks, 3);
+  for (bool weights : {false, true}) {
+    expect_right_gradient({.kind = LossKind::cross_entropy}, true, weights, false, 5);
+    expect_right_gradient({.kind = LossKind::binary_cross_entropy}, true, weights, false, 1);
+  }
+}
+
+TEST(Loss, ValuesAreTheTextbookOnes) {
+  Rows rows(1, 2);
+  rows.y = {1.0, -2.0};
+  rows.target = {0.0, 1.0};
+  const auto batch = rows.batch(false, false, false);
+  EXPECT_DOUBLE_EQ(rows.loss({.kind = LossKind::mse}, batch), (1.0 + 9.0) / 2);
+  EXPECT_DOUBLE_EQ(rows.loss({.kind = LossKind::mse, .reduction = Reduction::sum}, batch), 10.0);
+  EXPECT_DOUBLE_EQ(rows.loss({.kind = LossKind::mae}, batch), 2.0);
+  EXPECT_DOUBLE_EQ(rows.loss({.kind = LossKind::huber}, batch), (0.5 + 2.5) / 2);
+  EXPECT_NEAR(rows.loss({.kind = LossKind::binary_cross_entropy}, batch),
+              (std::log1p(std::exp(1.0)) + std::log1p(std::exp(-2.0)) + 2.0) / 2, 1e-15);
+  rows.label = {1};
+  EXPECT_NEAR(rows.loss({.kind = LossKind::cross_entropy}, rows.batch(true, false, false)),
+              std::log(std::exp(1.0) + std::exp(-2.0)) + 2.0, 1e-15);
+}
+
+TEST(Loss, StaysFiniteForExtremeLogits) {
+  Rows rows(2, 2);
+  rows.y = {1e4, -1e4, -1e4, 1e4};
+  rows.label = {1, 1};
+  EXPECT_NEAR(rows.loss({.kind = LossKind::cross_entropy}, rows.batch(true, false, false)), 1e4, 1e-9);
+  rows.target = {0, 1, 0, 1};
+  EXPECT_NEAR(rows.loss({.kind = LossKind::binary_cross_entropy}, rows.batch(false, false, false)), 5e3, 1e-9);
+}
+
+TEST(Loss, MaskedAndWeightlessSamplesDoNotCount) {
+  Rows rows(5, 2);
+  rows.weight = {0, 1, 0, 0, 0};
+  const double value = rows.loss({}, rows.batch(false, true, false));
+  const double e0 = rows.y[2] - rows.target[2], e1 = rows.y[3] - rows.target[3];
+  EXPECT_DOUBLE_EQ(value, (e0 * e0 + e1 * e1) / 2);
+  EXPECT_EQ(rows.dl_dy[0], 0.0);
+  std::fill(rows.weight.begin(), rows.weight.end(), 0.0);
+  EXPECT_EQ(rows.loss({}, rows.batch(false, true, false)), 0.0);
+}
+
+TEST(Loss, IsTheSameOnAnyNumberOfThreads) {
+  Rows one(1000, 3), many(1000, 3);
+  const double a = one.loss({}, one.batch(false, true, true), 1);
+  const double b = many.loss({}, many.batch(false, true, true), 3);
+  EXPECT_EQ(a, b);
+  EXPECT_EQ(one.dl_dy, many.dl_dy);
+}
+
+TEST(Loss, NamesWhatDoesNotFit) {
+  Rows rows(4, 3);
+  const auto message = [&](LossOptions o, RowBatch<double> b) -> std::string {
+    try {
+      rows.loss(o, b);
+    } catch (const Exception& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(message({.kind = LossKind::cross_entropy}, rows.batch(false, false, false)), ::testing::HasSubstr("label"));
+  auto wide = rows.batch(false, false, false);
+  wide.target = {rows.target.data(), {4, 2}};
+  EXPECT_THAT(message({}, wide), ::testing::HasSubstr("3 outputs"));
+  rows.label[2] = 3;
+  EXPECT_THAT(message({.kind = LossKind::cross_entropy}, rows.batch(true, false, false)), ::testing::HasSubstr("sample 2"));
+}
+
+}  // namespace
+}  // namespace gradloom
