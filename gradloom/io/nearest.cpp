@@ -1,0 +1,51 @@
+#include "gradloom/io/nearest.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace gradloom {
+namespace {
+
+// Names are short; what is longer comes from a hostile file and is compared by its beginning.
+constexpr std::size_t kLongest = 200;
+
+std::string_view last_part(std::string_view name) {
+  const auto dot = name.rfind('.');
+  return dot == std::string_view::npos ? name : name.substr(dot + 1);
+}
+
+}  // namespace
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  a = a.substr(0, kLongest);
+  b = b.substr(0, kLongest);
+  std::vector<std::size_t> before(b.size() + 1), previous(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) previous[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({previous[j] + 1, row[j - 1] + 1, previous[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    std::swap(before, previous);
+    std::swap(previous, row);
+  }
+  return previous[b.size()];
+}
+
+std::string nearest_name(std::string_view name, std::span<const std::string> candidates) {
+  const bool dotted = name.find('.') != std::string_view::npos;
+  const std::string* best = nullptr;
+  std::size_t best_distance = 0;
+  for (const std::string& candidate : candidates) {
+    std::size_t distance = edit_distance(name, candidate);
+    if (!dotted) distance = std::min(distance, 1 + edit_distance(name, last_part(candidate)));
+    if (best == nullptr || distance < best_distance) {
+      best = &candidate;
+      best_distance = distance;
+    }
+  }
+  return best ? *best : std::string();
+}
+
+}  // namespace gradloom

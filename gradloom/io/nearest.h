@@ -1,0 +1,17 @@
+// The name somebody probably meant.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace gradloom {
+
+// Insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b`.
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+// The candidate nearest to `name`, the first one on ties; "" when there are none. A name without
+// dots is also compared with the candidates' last parts, so `lr` finds `optimizer.lr`.
+std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
+
+}  // namespace gradloom

@@ -1,0 +1,120 @@
+#include "gradloom/io/file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/support/scratch.h"
+
+namespace gradloom {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(AtomicFile, ReadsBackWhatWasWritten) {
+  const test::Scratch scratch;
+  for (const std::string& content : {std::string(), std::string("x"), std::string(200'001, 'y')}) {
+    ASSERT_TRUE(write_file_atomic(scratch / "f", content).ok());
+    EXPECT_EQ(read_file(scratch / "f", 1 << 20).or_throw(), content);
+  }
+  EXPECT_EQ(scratch.entries(), 1u);
+}
+
+TEST(AtomicFile, WritesManyPiecesInOrder) {
+  const test::Scratch scratch;
+  std::string expected;
+  const auto written = write_file_atomic(scratch / "f", [&](FileSink& sink) -> Result<void> {
+    for (int i = 0; i < 3000; ++i) {
+      const std::string piece(static_cast<std::size_t>(i % 97), static_cast<char>('a' + i % 26));
+      expected += piece;
+      if (auto r = sink.write(piece); !r) return r;
+    }
+    return {};
+  });
+  ASSERT_TRUE(written.ok());
+  EXPECT_EQ(read_file(scratch / "f", 1 << 20).or_throw(), expected);
+}
+
+TEST(AtomicFile, KeepsTheOldContentWhenTheWriterFails) {
+  const test::Scratch scratch;
+  ASSERT_TRUE(write_file_atomic(scratch / "f", "old").ok());
+  const auto failed = write_file_atomic(scratch / "f", [](FileSink& sink) -> Result<void> {
+    (void)sink.write(std::string(100'000, 'n'));
+    return Error{ErrorCode::numeric, "gave up"};
+  });
+  ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(failed.error().message, "gave up");
+  EXPECT_THROW((void)write_file_atomic(scratch / "f", [](FileSink&) -> Result<void> { throw std::runtime_error("x"); }),
+               std::runtime_error);
+  EXPECT_EQ(read_file(scratch / "f", 100).or_throw(), "old");
+  EXPECT_EQ(scratch.entries(), 1u);
+}
+
+// The limit on file sizes stands in for a full disk; it needs a process of its own.
+TEST(AtomicFile, KeepsTheOldContentWhenTheDiskIsFull) {
+  const test::Scratch scratch;
+  ASSERT_TRUE(write_file_atomic(scratch / "f", "old").ok());
+  int pipe_ends[2];
+  ASSERT_EQ(::pipe(pipe_ends), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{100'000, 100'000};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    const auto result = write_file_atomic(scratch / "f", std::string(1'000'000, 'n'));
+    const std::string message = result.ok() ? "written" : result.error().message;
+    const bool sent = ::write(pipe_ends[1], message.data(), message.size()) == static_cast<ssize_t>(message.size());
+    ::_exit(!result.ok() && result.error().code == ErrorCode::io && sent ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  char message[1000] = {};
+  ASSERT_GT(::read(pipe_ends[0], message, sizeof message - 1), 0);
+  ::close(pipe_ends[0]);
+  ::close(pipe_ends[1]);
+  EXPECT_EQ(status, 0) << message;
+  EXPECT_THAT(message, HasSubstr((scratch / "f").string()));
+  EXPECT_THAT(message, HasSubstr("File too large"));
+  EXPECT_EQ(read_file(scratch / "f", 100).or_throw(), "old");
+  EXPECT_EQ(scratch.entries(), 1u);
+}
+
+TEST(AtomicFile, NamesThePathWhenTheFolderCannotBeWritten) {
+  const test::Scratch scratch;
+  ASSERT_TRUE(write_file_atomic(scratch / "f", "old").ok());
+  for (const auto& path : {scratch / "f" / "below", scratch / "missing" / "f", std::filesystem::path("/proc/f")}) {
+    const auto result = write_file_atomic(path, "new");
+    ASSERT_FALSE(result.ok()) << path;
+    EXPECT_THAT(result.error().message, HasSubstr(path.string()));
+  }
+}
+
+TEST(AtomicFile, LeavesFoldersAndDevicesAlone) {
+  const test::Scratch scratch;
+  for (const auto& path : {scratch.path(), scratch / "", std::filesystem::path("/dev/full")}) {
+    const auto result = write_file_atomic(path, "new");
+    ASSERT_FALSE(result.ok()) << path;
+    EXPECT_THAT(result.error().message, HasSubstr("regular file"));
+  }
+  EXPECT_EQ(scratch.entries(), 0u);
+}
+
+TEST(ReadFile, RefusesWhatIsTooLongMissingOrNoFile) {
+  const test::Scratch scratch;
+  ASSERT_TRUE(write_file_atomic(scratch / "f", "12345").ok());
+  EXPECT_TRUE(read_file(scratch / "f", 5).ok());
+  EXPECT_THAT(read_file(scratch / "f", 4).error().message, HasSubstr("limit of 4 bytes"));
+  EXPECT_EQ(read_file(scratch / "g", 4).error().code, ErrorCode::not_found);
+  EXPECT_EQ(read_file(scratch.path(), 4).error().code, ErrorCode::invalid_input);
+  EXPECT_FALSE(read_file("/dev/zero", 100).ok());
+}
+
+TEST(ReadFile, ReadsFilesThatDoNotTellTheirSize) {
+  EXPECT_FALSE(read_file("/proc/self/stat", 1 << 20).or_throw().empty());
+}
+
+}  // namespace
+}  // namespace gradloom
