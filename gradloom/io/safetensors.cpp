@@ -1,0 +1,157 @@
+#include "gradloom/io/safetensors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "gradloom/io/file.h"
+#include "gradloom/io/nearest.h"
+
+namespace gradloom {
+
+static_assert(std::endian::native == std::endian::little, "tensors are written as they lie in memory, little-endian");
+
+std::size_t dtype_size(DType dtype) {
+  switch (dtype) {
+    case DType::u8:
+      return 1;
+    case DType::f32:
+    case DType::u32:
+      return 4;
+    default:
+      return 8;
+  }
+}
+
+std::string_view dtype_name(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return "F32";
+    case DType::f64:
+      return "F64";
+    case DType::u8:
+      return "U8";
+    case DType::u32:
+      return "U32";
+    case DType::i64:
+      return "I64";
+    default:
+      return "U64";
+  }
+}
+
+namespace {
+
+struct Rows {
+  std::size_t count = 1;   // rows of the last dimension
+  std::size_t length = 1;  // elements of a row that are written
+  std::size_t stride = 1;  // elements from row to row
+};
+
+Rows rows_of(const TensorView& t) {
+  Rows rows;
+  for (std::size_t d = 0; d + 1 < t.shape.size(); ++d) rows.count *= t.shape[d];
+  if (!t.shape.empty()) rows.length = t.shape.back();
+  rows.stride = t.row_stride == 0 ? rows.length : t.row_stride;
+  return rows;
+}
+
+void check_view(const TensorView& t) {
+  const Rows rows = rows_of(t);
+  const std::size_t size = dtype_size(t.dtype);
+  const std::size_t elements = rows.count * rows.length;
+  const std::size_t needed = elements == 0 ? 0 : (rows.count - 1) * rows.stride + rows.length;
+  const bool padded = rows.stride != rows.length;
+  const bool fits = padded ? t.bytes.size() >= needed * size : t.bytes.size() == needed * size;
+  if (rows.stride < rows.length || !fits)
+    throw Exception(ErrorCode::invalid_input,
+                    fmt::format("tensor '{}' has {} bytes, but {} elements of {} in rows {} apart", t.name,
+                                t.bytes.size(), elements, dtype_name(t.dtype), rows.stride));
+}
+
+std::string make_header(std::span<const TensorView> tensors, std::span<const std::size_t> order,
+                        const Metadata& metadata) {
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  std::set<std::string_view> names{"__metadata__"};
+  std::size_t offset = 0;
+  for (std::size_t i : order) {
+    const TensorView& t = tensors[i];
+    check_view(t);
+    if (!names.insert(t.name).second)
+      throw Exception(ErrorCode::invalid_input, fmt::format("two tensors are named '{}'", t.name));
+    const Rows rows = rows_of(t);
+    const std::size_t end = offset + rows.count * rows.length * dtype_size(t.dtype);
+    // Not header[name]: that searches all names before it.
+    header.get_ref<nlohmann::ordered_json::object_t&>().emplace_back(
+        t.name,
+        nlohmann::ordered_json{{"dtype", dtype_name(t.dtype)}, {"shape", t.shape}, {"data_offsets", {offset, end}}});
+    offset = end;
+  }
+  try {
+    std::string text = header.dump();
+    text.append((8 - text.size() % 8) % 8, ' ');
+    return text;
+  } catch (const nlohmann::json::exception& e) {
+    throw Exception(ErrorCode::invalid_input, fmt::format("a tensor's name or metadata is not UTF-8: {}", e.what()));
+  }
+}
+
+Result<void> write_tensor(FileSink& sink, const TensorView& t) {
+  const Rows rows = rows_of(t);
+  const std::size_t size = dtype_size(t.dtype);
+  if (rows.count * rows.length == 0) return {};
+  if (rows.stride == rows.length) return sink.write(t.bytes);
+  for (std::size_t r = 0; r < rows.count; ++r)
+    if (auto written = sink.write(t.bytes.subspan(r * rows.stride * size, rows.length * size)); !written)
+      return written;
+  return {};
+}
+
+}  // namespace
+
+Result<void> write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
+                               const Metadata& metadata) {
+  std::vector<std::size_t> order(tensors.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return dtype_size(tensors[a].dtype) > dtype_size(tensors[b].dtype);
+  });
+  const std::string header = make_header(tensors, order, metadata);
+
+  return write_file_atomic(path, [&](FileSink& sink) -> Result<void> {
+    const auto length = std::bit_cast<std::array<std::byte, 8>>(std::uint64_t{header.size()});
+    if (auto r = sink.write(length); !r) return r;
+    if (auto r = sink.write(header); !r) return r;
+    for (std::size_t i : order)
+      if (auto r = write_tensor(sink, tensors[i]); !r) return r;
+    return {};
+  });
+}
+
+const Tensor* TensorFile::find(std::string_view name) const {
+  const auto it = index_.find(name);
+  return it == index_.end() ? nullptr : &tensors_[it->second];
+}
+
+Result<const Tensor*> TensorFile::require(std::string_view name, DType dtype) const {
+  const Tensor* tensor = find(name);
+  if (tensor == nullptr) {
+    std::vector<std::string> names;
+    for (const auto& entry : index_) names.push_back(entry.first);
+    return Error{ErrorCode::not_found, names.empty()
+                                           ? fmt::format("{}: there is no tensor '{}', nor any other", source_, name)
+                                           : fmt::format("{}: there is no tensor '{}'; the nearest is '{}'", source_,
+                                                         name, nearest_name(name, names))};
+  }
+  if (tensor->dtype != dtype)
+    return Error{ErrorCode::invalid_input, fmt::format("{}: tensor '{}' is {}, but {} is needed", source_, name,
+                                                       dtype_name(tensor->dtype), dtype_name(dtype))};
+  return tensor;
+}
+
+}  // namespace gradloom
