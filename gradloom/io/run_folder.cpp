@@ -1,0 +1,89 @@
+#include "gradloom/io/run_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+
+#include <cerrno>
+
+#include "gradloom/io/file.h"
+
+namespace gradloom {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kLockName = ".lock";
+
+// Fails unless the folder is missing or empty.
+Result<void> check_empty(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) return {};
+  if (error) return system_error("open the folder", path, error.value());
+  if (status.type() != fs::file_type::directory)
+    return Error{ErrorCode::invalid_input,
+                 fmt::format("'{}' exists and is not a folder; choose another name for the run", path.string())};
+  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error))
+    if (it->path().filename() != kLockName)
+      return Error{
+          ErrorCode::invalid_input,
+          fmt::format("the folder '{0}' is not empty (it holds '{1}'); choose another name, or continue the run "
+                      "in it with 'gradloom resume {0}'",
+                      path.string(), it->path().filename().string())};
+  if (error) return system_error("list the folder", path, error.value());
+  return {};
+}
+
+Result<void> make_folder(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) return system_error("make the folder", path, error.value());
+  return {};
+}
+
+}  // namespace
+
+Result<RunFolder> RunFolder::create(const fs::path& path) {
+  RunFolder folder(path);
+  if (auto r = check_empty(path); !r) return r.error();
+  if (auto r = make_folder(path); !r) return r.error();
+  if (auto r = folder.lock(); !r) return r.error();
+  // Another run may have filled the folder before the lock was ours.
+  if (auto r = check_empty(path); !r) return r.error();
+  if (auto r = make_folder(folder.checkpoints()); !r) return r.error();
+  return folder;
+}
+
+Result<RunFolder> RunFolder::open(const fs::path& path, FolderAccess access) {
+  RunFolder folder(path);
+  std::error_code error;
+  if (!fs::is_directory(path, error))
+    return Error{ErrorCode::not_found, fmt::format("there is no folder '{}'", path.string())};
+  if (!fs::is_regular_file(folder.recipe(), error))
+    return Error{ErrorCode::not_found,
+                 fmt::format("'{}' is not the folder of a run: it has no recipe.toml", path.string())};
+  if (access == FolderAccess::write) {
+    if (auto r = folder.lock(); !r) return r.error();
+    if (auto r = make_folder(folder.checkpoints()); !r) return r.error();
+  }
+  return folder;
+}
+
+Result<void> RunFolder::lock() {
+  const fs::path path = path_ / kLockName;
+  lock_ = FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!lock_.valid()) return system_error("lock", path, errno);
+  int result = 0;
+  do result = ::flock(lock_.get(), LOCK_EX | LOCK_NB);
+  while (result != 0 && errno == EINTR);
+  if (result == 0) return {};
+  if (errno == EWOULDBLOCK)
+    return Error{ErrorCode::busy, fmt::format("another run uses the folder '{}' now; wait until it ends, or choose "
+                                              "another folder",
+                                              path_.string())};
+  return system_error("lock", path, errno);
+}
+
+}  // namespace gradloom

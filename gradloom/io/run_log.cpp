@@ -1,0 +1,115 @@
+#include "gradloom/io/run_log.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <limits>
+
+#include "gradloom/io/file.h"
+
+namespace gradloom {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::size_t kLongestLog = std::size_t{1} << 32;
+
+struct Cut {
+  off_t bytes = 0;        // of the complete lines kept
+  std::size_t lines = 0;  // kept
+};
+
+// Where the file would be cut to keep at most `limit` complete lines.
+Result<Cut> find_cut(int fd, const std::filesystem::path& path, std::size_t limit) {
+  Cut cut;
+  off_t at = 0;
+  std::vector<char> buffer(1 << 16);
+  while (cut.lines < limit) {
+    const ssize_t n = ::pread(fd, buffer.data(), buffer.size(), at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return system_error("read", path, errno);
+    if (n == 0) break;
+    for (ssize_t i = 0; i < n && cut.lines < limit; ++i)
+      if (buffer[static_cast<std::size_t>(i)] == '\n') cut = {at + i + 1, cut.lines + 1};
+    at += n;
+  }
+  return cut;
+}
+
+}  // namespace
+
+Result<RunLog> RunLog::open(const std::filesystem::path& path) {
+  FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (!file.valid()) return system_error("open", path, errno);
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return system_error("open", path, errno);
+  if (!S_ISREG(status.st_mode))
+    return Error{ErrorCode::io, fmt::format("cannot log to '{}': it is not a regular file", path.string())};
+  const auto cut = find_cut(file.get(), path, std::numeric_limits<std::size_t>::max());
+  if (!cut) return cut.error();
+  if (::ftruncate(file.get(), cut->bytes) != 0) return system_error("cut", path, errno);
+  return RunLog(path, std::move(file));
+}
+
+Result<void> RunLog::append(const json& line) {
+  if (!line.is_object()) throw Exception(ErrorCode::invalid_input, "a line of the run log must be a JSON object");
+  // Text from outside (a file name) may not be UTF-8; a log with a replaced character is better than a run that stops.
+  const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
+  struct stat before {};
+  if (::fstat(file_.get(), &before) != 0) return system_error("write", path_, errno);
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t n = ::write(file_.get(), text.data() + done, text.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      const int reason = errno;
+      if (::ftruncate(file_.get(), before.st_size) != 0) return system_error("write and repair", path_, reason);
+      return system_error("write", path_, reason);
+    }
+    done += static_cast<std::size_t>(n);
+  }
+  return {};
+}
+
+Result<RunLogContent> read_run_log(const std::filesystem::path& path) {
+  const auto text = read_file(path, kLongestLog);
+  if (!text) return text.error();
+  RunLogContent content;
+  std::size_t number = 0;
+  for (std::size_t at = 0; at < text->size();) {
+    const std::size_t end = text->find('\n', at);
+    const bool last = end == std::string::npos || end + 1 == text->size();
+    json line;
+    if (end != std::string::npos)
+      line = json::parse(text->begin() + static_cast<std::ptrdiff_t>(at),
+                         text->begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    ++number;
+    if (line.is_object())
+      content.lines.push_back(std::move(line));
+    else if (last)
+      content.torn = 1;
+    else
+      return Error{ErrorCode::invalid_input,
+                   fmt::format("{}:{}: this line of the run log is not a JSON object; remove it "
+                               "or restore the file",
+                               path.string(), number)};
+    if (end == std::string::npos) break;
+    at = end + 1;
+  }
+  return content;
+}
+
+Result<std::size_t> keep_first_lines(const std::filesystem::path& path, std::size_t lines) {
+  FileDescriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!file.valid() && errno == ENOENT) return std::size_t{0};
+  if (!file.valid()) return system_error("open", path, errno);
+  const auto cut = find_cut(file.get(), path, lines);
+  if (!cut) return cut.error();
+  if (::ftruncate(file.get(), cut->bytes) != 0 || ::fsync(file.get()) != 0) return system_error("cut", path, errno);
+  return cut->lines;
+}
+
+}  // namespace gradloom

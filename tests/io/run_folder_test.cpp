@@ -1,0 +1,77 @@
+#include "gradloom/io/run_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "gradloom/io/file.h"
+#include "tests/support/scratch.h"
+
+namespace gradloom {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(RunFolder, IsMadeWithTheFoldersAboveIt) {
+  const test::Scratch scratch;
+  const auto folder = RunFolder::create(scratch / "a/b/c").or_throw();
+  EXPECT_TRUE(std::filesystem::is_directory(folder.checkpoints()));
+  EXPECT_TRUE(write_file_atomic(folder.last_checkpoint(), "x").ok());
+  EXPECT_EQ(folder.recipe(), scratch / "a/b/c/recipe.toml");
+  EXPECT_EQ(folder.log(), scratch / "a/b/c/log.jsonl");
+  EXPECT_EQ(folder.best_checkpoint(), scratch / "a/b/c/checkpoint/best.safetensors");
+  EXPECT_EQ(folder.report(), scratch / "a/b/c/report.html");
+}
+
+TEST(RunFolder, AcceptsAnEmptyFolderAndOneWithOnlyALock) {
+  const test::Scratch scratch;
+  EXPECT_TRUE(RunFolder::create(scratch.path()).ok());
+  std::filesystem::remove(scratch / "checkpoint");
+  EXPECT_EQ(scratch.entries(), 1u);
+  EXPECT_TRUE(RunFolder::create(scratch.path()).ok());
+}
+
+TEST(RunFolder, RefusesAFolderThatHoldsSomethingAndLeavesItAlone) {
+  const test::Scratch scratch;
+  ASSERT_TRUE(write_file_atomic(scratch / "thesis.tex", "x").ok());
+  const auto refused = RunFolder::create(scratch.path());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message, HasSubstr("thesis.tex"));
+  EXPECT_THAT(refused.error().message, HasSubstr("gradloom resume " + scratch.path().string()));
+  EXPECT_EQ(scratch.entries(), 1u);
+  EXPECT_THAT(RunFolder::create(scratch / "thesis.tex").error().message, HasSubstr("not a folder"));
+  EXPECT_FALSE(RunFolder::create(scratch / "thesis.tex" / "run").ok());
+}
+
+TEST(RunFolder, HasOneWriterAtATime) {
+  const test::Scratch scratch;
+  {
+    const auto writer = RunFolder::create(scratch / "run").or_throw();
+    ASSERT_TRUE(write_file_atomic(writer.recipe(), "").ok());
+    const auto second = RunFolder::open(scratch / "run", FolderAccess::write);
+    ASSERT_FALSE(second.ok());
+    EXPECT_EQ(second.error().code, ErrorCode::busy);
+    EXPECT_THAT(second.error().message, HasSubstr("another run uses the folder"));
+    EXPECT_TRUE(RunFolder::open(scratch / "run", FolderAccess::read).ok());
+  }
+  EXPECT_TRUE(RunFolder::open(scratch / "run", FolderAccess::write).ok());
+}
+
+TEST(RunFolder, KeepsItsLockWhenMoved) {
+  const test::Scratch scratch;
+  auto first = RunFolder::create(scratch / "run");
+  ASSERT_TRUE(first.ok());
+  const RunFolder moved = std::move(first).or_throw();
+  EXPECT_EQ(RunFolder::create(scratch / "run").error().code, ErrorCode::invalid_input);
+  ASSERT_TRUE(write_file_atomic(moved.recipe(), "").ok());
+  EXPECT_EQ(RunFolder::open(scratch / "run", FolderAccess::write).error().code, ErrorCode::busy);
+}
+
+TEST(RunFolder, NeedsARecipeToBeOpened) {
+  const test::Scratch scratch;
+  EXPECT_EQ(RunFolder::open(scratch / "none", FolderAccess::read).error().code, ErrorCode::not_found);
+  EXPECT_THAT(RunFolder::open(scratch.path(), FolderAccess::write).error().message, HasSubstr("recipe.toml"));
+  EXPECT_EQ(scratch.entries(), 0u);
+}
+
+}  // namespace
+}  // namespace gradloom
