@@ -1,0 +1,209 @@
+#include "gradloom/train/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace gradloom {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kFormat = "gradloom-checkpoint";
+constexpr int kVersion = 1;
+
+template <class T>
+const char* scalar_name() {
+  return sizeof(T) == 4 ? "float32" : "float64";
+}
+
+template <class T>
+void add_slices(std::vector<TensorView>& tensors, const std::string& prefix, const Slices& slices,
+                std::span<const T> values) {
+  for (const Slice& s : slices)
+    if (s.saved)
+      tensors.push_back(tensor_view<T>(prefix + s.name, values.subspan(s.offset, s.stored_size()), s.shape, s.stored_last));
+}
+
+json position_json(const TrainPosition& p) {
+  return {{"stage", p.stage},
+          {"epoch", p.epoch},
+          {"run_epoch", p.run_epoch},
+          {"batch", p.batch},
+          {"step", p.step},
+          {"epoch_loss", p.epoch_loss},
+          {"epoch_samples", p.epoch_samples},
+          {"epochs_without_progress", p.epochs_without_progress},
+          {"stage_done", p.stage_done}};
+}
+
+TrainPosition position_from(const json& j) {
+  TrainPosition p;
+  j.at("stage").get_to(p.stage);
+  j.at("epoch").get_to(p.epoch);
+  j.at("run_epoch").get_to(p.run_epoch);
+  j.at("batch").get_to(p.batch);
+  j.at("step").get_to(p.step);
+  j.at("epoch_loss").get_to(p.epoch_loss);
+  j.at("epoch_samples").get_to(p.epoch_samples);
+  j.at("epochs_without_progress").get_to(p.epochs_without_progress);
+  j.at("stage_done").get_to(p.stage_done);
+  return p;
+}
+
+// The JSON text of a metadata entry, or an error that names the file.
+Result<json> metadata_json(const TensorFile& file, const std::filesystem::path& path, const char* key) {
+  const auto found = file.metadata().find(key);
+  if (found == file.metadata().end())
+    return Error{ErrorCode::invalid_input,
+                 fmt::format("{} is not a gradloom checkpoint: its metadata has no '{}'", path.string(), key)};
+  json parsed = json::parse(found->second, nullptr, false);
+  if (parsed.is_discarded())
+    return Error{ErrorCode::invalid_input, fmt::format("{}: the metadata entry '{}' is not JSON", path.string(), key)};
+  return parsed;
+}
+
+Error broken_state(const std::filesystem::path& path, const std::string& what) {
+  return {ErrorCode::invalid_input, fmt::format("{}: the state of the run is incomplete or damaged ({})", path.string(), what)};
+}
+
+template <class T>
+Result<Buffer<T>> load_slices(const TensorFile& file, const std::filesystem::path& path, const std::string& prefix,
+                              const Slices& slices) {
+  Buffer<T> values(slices.flat_size());
+  for (const Slice& s : slices) {
+    if (!s.saved) continue;
+    const Tensor* tensor = file.find(prefix + s.name);
+    if (tensor && tensor->shape != s.shape)
+      return Error{ErrorCode::invalid_input,
+                   fmt::format("{}: tensor '{}' has another shape than the model of the recipe", path.string(), prefix + s.name)};
+    auto loaded = file.values<T>(prefix + s.name);
+    if (!loaded) return loaded.error();
+    std::size_t next = 0;
+    for_each_logical(s, [&](std::size_t at) { values[at] = loaded.value()[next++]; });
+  }
+  return values;
+}
+
+}  // namespace
+
+template <class T>
+Result<void> save_checkpoint(const std::filesystem::path& path, const Slices& parameters, const Slices& buffers,
+                             const TrainState<T>& state, GradientIn gradient, std::uint64_t log_lines) {
+  std::vector<TensorView> tensors;
+  add_slices<T>(tensors, "parameters/", parameters, state.parameters.span());
+  add_slices<T>(tensors, "buffers/", buffers, state.buffers.span());
+  json optimizer = json::array();
+  for (const OptimizerState<T>& s : state.optimizer) {
+    optimizer.push_back(s.name);
+    add_slices<T>(tensors, "optimizer/" + s.name + "/", parameters, s.values.span());
+  }
+  for (std::size_t pair = 0; pair < state.lbfgs.count; ++pair) {
+    const std::size_t at = (state.lbfgs.first + pair) % state.lbfgs.steps.size();
+    add_slices<T>(tensors, fmt::format("lbfgs/step/{}/", pair), parameters, state.lbfgs.steps[at].span());
+    add_slices<T>(tensors, fmt::format("lbfgs/difference/{}/", pair), parameters, state.lbfgs.differences[at].span());
+  }
+  if (gradient == GradientIn::checkpoint) add_slices<T>(tensors, "gradient/", parameters, state.gradient.span());
+  json j = {{"position", position_json(state.position)},
+            {"scalar", scalar_name<T>()},
+            {"optimizer", optimizer},
+            {"lbfgs_pairs", state.lbfgs.count},
+            {"gradient", gradient == GradientIn::checkpoint},
+            {"log_lines", log_lines}};
+  if (state.best) {
+    json best = {{"run_epoch", state.best->run_epoch}};
+    if (state.best->parameters.size() > 0) {
+      best["loss"] = state.best->loss;
+      add_slices<T>(tensors, "best/", parameters, state.best->parameters.span());
+    }
+    j["best"] = best;
+  }
+  return write_safetensors(path, tensors,
+                           {{"format", json(kFormat).dump()}, {"version", json(kVersion).dump()}, {"state", j.dump()}});
+}
+
+Result<CheckpointHead> checkpoint_head(const TensorFile& file, const std::filesystem::path& path) {
+  auto format = metadata_json(file, path, "format");
+  if (!format) return format.error();
+  if (*format != kFormat) return Error{ErrorCode::invalid_input, path.string() + " is not a gradloom checkpoint"};
+  auto version = metadata_json(file, path, "version");
+  if (!version) return version.error();
+  if (*version != kVersion)
+    return Error{ErrorCode::unsupported, fmt::format("{} has format version {}; this program reads version {}", path.string(),
+                                                     version->dump(), kVersion)};
+  auto state = metadata_json(file, path, "state");
+  if (!state) return state.error();
+  try {
+    CheckpointHead head;
+    head.position = position_from(state->at("position"));
+    state->at("scalar").get_to(head.scalar);
+    state->at("log_lines").get_to(head.log_lines);
+    return head;
+  } catch (const json::exception& e) {
+    return broken_state(path, e.what());
+  }
+}
+
+template <class T>
+Result<TrainState<T>> load_checkpoint(const TensorFile& file, const std::filesystem::path& path, const Slices& parameters,
+                                      const Slices& buffers) {
+  auto head = checkpoint_head(file, path);
+  if (!head) return head.error();
+  if (head->scalar != scalar_name<T>())
+    return Error{ErrorCode::invalid_input, fmt::format("{} holds {} numbers, the recipe asks for {}", path.string(),
+                                                       head->scalar, scalar_name<T>())};
+  auto parsed = metadata_json(file, path, "state");
+  if (!parsed) return parsed.error();
+  const json& j = *parsed;
+  TrainState<T> state;
+  state.position = head->position;
+  const auto load = [&](const std::string& prefix, const Slices& slices, Buffer<T>& into) -> Result<void> {
+    auto values = load_slices<T>(file, path, prefix, slices);
+    if (!values) return values.error();
+    into = std::move(*values);
+    return {};
+  };
+  try {
+    if (auto r = load("parameters/", parameters, state.parameters); !r) return r.error();
+    if (auto r = load("buffers/", buffers, state.buffers); !r) return r.error();
+    for (const json& name : j.at("optimizer")) {
+      state.optimizer.push_back({name.get<std::string>(), {}});
+      if (auto r = load("optimizer/" + state.optimizer.back().name + "/", parameters, state.optimizer.back().values); !r)
+        return r.error();
+    }
+    const auto pairs = j.at("lbfgs_pairs").get<std::size_t>();
+    if (pairs > 1000) return broken_state(path, fmt::format("{} L-BFGS pairs", pairs));
+    for (std::size_t pair = 0; pair < pairs; ++pair) {
+      if (auto r = load(fmt::format("lbfgs/step/{}/", pair), parameters, state.lbfgs.steps.emplace_back()); !r)
+        return r.error();
+      if (auto r = load(fmt::format("lbfgs/difference/{}/", pair), parameters, state.lbfgs.differences.emplace_back()); !r)
+        return r.error();
+    }
+    state.lbfgs.count = pairs;
+    if (j.at("gradient").get<bool>())
+      if (auto r = load("gradient/", parameters, state.gradient); !r) return r.error();
+    if (j.contains("best")) {
+      state.best.emplace();
+      j.at("best").at("run_epoch").get_to(state.best->run_epoch);
+      if (j.at("best").contains("loss")) {
+        j.at("best").at("loss").get_to(state.best->loss);
+        if (auto r = load("best/", parameters, state.best->parameters); !r) return r.error();
+      }
+    }
+  } catch (const json::exception& e) {
+    return broken_state(path, e.what());
+  }
+  return state;
+}
+
+template Result<void> save_checkpoint(const std::filesystem::path&, const Slices&, const Slices&, const TrainState<float>&,
+                                      GradientIn, std::uint64_t);
+template Result<void> save_checkpoint(const std::filesystem::path&, const Slices&, const Slices&, const TrainState<double>&,
+                                      GradientIn, std::uint64_t);
+template Result<TrainState<float>> load_checkpoint(const TensorFile&, const std::filesystem::path&, const Slices&,
+                                                   const Slices&);
+template Result<TrainState<double>> load_checkpoint(const TensorFile&, const std::filesystem::path&, const Slices&,
+                                                    const Slices&);
+
+}  // namespace gradloom
