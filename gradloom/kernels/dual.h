@@ -1,5 +1,5 @@
-// Dual<T>: a number and its derivative along one direction. The scalar references run on it, so a gradient can be checked
-// element by element without the noise of differences.
+// Dual<T>: a number and its derivative along one direction. The scalar references run on it, so a gradient can be
+// checked element by element without the noise of differences.
 #pragma once
 
 #include "gradloom/kernels/elementary/elementary.h"
@@ -12,7 +12,7 @@ struct Dual {
   Dual() = default;
   Dual(T value, T derivative = T{}) : v(value), d(derivative) {}
   template <class I>
-    requires std::is_arithmetic_v<I>
+  requires std::is_arithmetic_v<I>
   explicit(!std::is_same_v<I, int>) Dual(I value) : v(static_cast<T>(value)), d{} {}
 
   friend Dual operator+(Dual a, Dual b) { return {a.v + b.v, a.d + b.d}; }

@@ -3,7 +3,7 @@
 
 #include <bit>
 #include <cstdint>
-#include <limits>
+#include <type_traits>
 
 #include "gradloom/kernels/elementary/limits.h"
 
@@ -21,9 +21,16 @@ struct ScalarOps {
   static V sub(V a, V b) { return a - b; }
   static V div(V a, V b) { return a / b; }
   static bool less(V a, V b) { return a < b; }
+  static bool equal(V a, V b) { return a == b; }
   static V select(bool mask, V a, V b) { return mask ? a : b; }
   static V shift_to_exponent(V v) {
     return std::bit_cast<T>(static_cast<Bits>((std::bit_cast<Bits>(v) << Limits::kMantissaBits) + Limits::kOneBits));
+  }
+  static void split(V x, V* mantissa, V* exponent) {
+    const Bits bits = std::bit_cast<Bits>(x);
+    const auto e = static_cast<std::make_signed_t<Bits>>(bits - Limits::kSqrtHalfBits) >> Limits::kMantissaBits;
+    *mantissa = std::bit_cast<T>(static_cast<Bits>(bits - (static_cast<Bits>(e) << Limits::kMantissaBits)));
+    *exponent = static_cast<T>(e);
   }
 };
 
@@ -52,25 +59,8 @@ inline ValueAndSlope<double> silu(double x) {
   return r;
 }
 
-// Natural logarithm of a positive normal number, within 2 units in the last place; -infinity for 0, NaN below.
-template <class T>
-T log(T x) {
-  using L = ElementaryLimits<T>;
-  using Bits = typename L::Bits;
-  using SignedBits = std::make_signed_t<Bits>;
-  if (!(x > 0)) return x == 0 ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::quiet_NaN();
-  if (x == std::numeric_limits<T>::infinity()) return x;
-  // x = 2^e m with m in [sqrt(1/2), sqrt(2)).
-  const Bits bits = std::bit_cast<Bits>(x);
-  const auto e = static_cast<SignedBits>(bits - L::kSqrtHalfBits) >> L::kMantissaBits;
-  const T m = std::bit_cast<T>(static_cast<Bits>(bits - (static_cast<Bits>(e) << L::kMantissaBits)));
-  // log m = 2 artanh f = 2 (f + f^3/3 + f^5/5 + ...), |f| <= 0.172.
-  const T f = (m - 1) / (m + 1), f2 = f * f;
-  T series = 0;
-  for (int k = L::kLogTerms; k >= 1; --k) series = series * f2 + static_cast<T>(1.0 / (2 * k + 1));
-  const T n = static_cast<T>(e);
-  return n * static_cast<T>(L::kLn2High) + (f + f + (f + f) * f2 * series + n * static_cast<T>(L::kLn2Low));
-}
+inline float log(float x) { return elementary_log(ScalarOps<float>{}, x); }
+inline double log(double x) { return elementary_log(ScalarOps<double>{}, x); }
 
 // log(1 + x) for x >= 0, accurate for small x.
 template <class T>

@@ -12,9 +12,10 @@ struct ElementaryLimits;
 struct ElementaryConstants {
   static constexpr double kInverseLn2 = 0x1.71547652b82fep+0;
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   static constexpr double kInverseFactorials[14] = {
-      1.0,           1.0,           1.0 / 2,        1.0 / 6,         1.0 / 24,        1.0 / 120,        1.0 / 720,
-      1.0 / 5040,    1.0 / 40320,   1.0 / 362880,   1.0 / 3628800,   1.0 / 39916800,  1.0 / 479001600,  1.0 / 6227020800};
+      1.0,        1.0,         1.0 / 2,      1.0 / 6,       1.0 / 24,       1.0 / 120,       1.0 / 720,
+      1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
 };
 
 template <>

@@ -1,4 +1,5 @@
-// The definition of the spline kernels: plain loops over one scalar type, which may be a Dual. See spline.h for contracts.
+// The definition of the spline kernels: plain loops over one scalar type, which may be a Dual. See spline.h for
+// contracts.
 #pragma once
 
 #include <algorithm>
@@ -35,8 +36,9 @@ void uniform_basis(unsigned p, T t, T inverse_step, BasisPoint<T>& out) {
     T saved = T(0);
     for (unsigned r = 0; r < d; ++r) {
       const T share = n[r] * inverse_degree;
-      n[r] = saved + (T(static_cast<int>(r + 1)) - t) * share;
-      saved = (t + T(static_cast<int>(d - 1 - r))) * share;
+      const T part = (T(static_cast<int>(r + 1)) - t) * share;
+      n[r] = r == 0 ? part : saved + part;
+      saved = (r + 1 == d ? t : t + T(static_cast<int>(d - 1 - r))) * share;
     }
     n[d] = saved;
   }
@@ -106,8 +108,8 @@ BasisPoint<T> basis_point(const Shape& shape, const Grid<K>& grid, std::size_t i
       const K* knots = grid.extended + i * shape.extended_knots();
       // knots[p] .. knots[G + 3p] bound the p intervals on each side.
       if (!(px >= knots[p] && px < knots[shape.grid + 3 * p])) return out;
-      const auto left = static_cast<std::size_t>(
-          std::upper_bound(knots + p, knots + shape.grid + 3 * p, px) - knots - 1);
+      const auto left =
+          static_cast<std::size_t>(std::upper_bound(knots + p, knots + shape.grid + 3 * p, px) - knots - 1);
       interval = static_cast<long>(left) - 2 * static_cast<long>(p);
       free_basis(p, left, x, knots, grid.inverse + i * p * shape.extended_knots(), shape.extended_knots(), out);
     }
@@ -127,8 +129,8 @@ BasisPoint<T> basis_point(const Shape& shape, const Grid<K>& grid, std::size_t i
     const long span = std::clamp(
         static_cast<long>(std::upper_bound(first, first + shape.grid + 1, primal(inside)) - first) - 1, 0l, last);
     out.span = static_cast<unsigned>(span);
-    free_basis(p, 2 * p + static_cast<std::size_t>(span), inside, knots,
-               grid.inverse + i * p * shape.extended_knots(), shape.extended_knots(), out);
+    free_basis(p, 2 * p + static_cast<std::size_t>(span), inside, knots, grid.inverse + i * p * shape.extended_knots(),
+               shape.extended_knots(), out);
   }
   if (!out.outside) return out;
   if (shape.outside == OutOfGrid::linear) {
@@ -146,28 +148,30 @@ std::size_t panel_index(std::size_t batch, std::size_t i, std::size_t s) {
   return ((i / kPanel) * batch + s) * kPanel + i % kPanel;
 }
 
+// One (input, sample); returns whether it lies outside the grid.
+template <class T>
+bool evaluate_point(const Layer<T>& layer, const LayerTape<T>& tape, std::size_t i, std::size_t s) {
+  const Shape& shape = layer.shape;
+  const std::size_t q = basis_stride(shape.degree), at = i * tape.batch + s;
+  const T x = tape.x[panel_index<T>(tape.batch, i, s)];
+  const BasisPoint<T> b = basis_point(shape, layer.grid, i, x);
+  tape.span[at] = static_cast<std::uint16_t>(b.span);
+  for (unsigned k = 0; k < q; ++k) tape.value[at * q + k] = b.value[k];
+  if (tape.slope)
+    for (unsigned k = 0; k < q; ++k) tape.slope[at * q + k] = b.slope[k];
+  if (shape.base) {
+    const auto base = silu(x);
+    tape.base_value[at] = base.value;
+    if (tape.base_slope) tape.base_slope[at] = base.slope;
+  }
+  return b.outside;
+}
+
 template <class T>
 std::size_t evaluate_basis(const Layer<T>& layer, const LayerTape<T>& tape, Range samples) {
-  const Shape& shape = layer.shape;
-  const std::size_t q = basis_stride(shape.degree), batch = tape.batch;
   std::size_t outside = 0;
-  for (std::size_t i = 0; i < shape.in; ++i) {
-    for (std::size_t s = samples.begin; s < samples.end; ++s) {
-      const T x = tape.x[panel_index<T>(batch, i, s)];
-      const BasisPoint<T> b = basis_point(shape, layer.grid, i, x);
-      outside += b.outside;
-      const std::size_t at = i * batch + s;
-      tape.span[at] = static_cast<std::uint16_t>(b.span);
-      for (unsigned k = 0; k <= shape.degree; ++k) tape.value[at * q + k] = b.value[k];
-      if (tape.slope)
-        for (unsigned k = 0; k <= shape.degree; ++k) tape.slope[at * q + k] = b.slope[k];
-      if (shape.base) {
-        const auto base = silu(x);
-        tape.base_value[at] = base.value;
-        if (tape.base_slope) tape.base_slope[at] = base.slope;
-      }
-    }
-  }
+  for (std::size_t i = 0; i < layer.shape.in; ++i)
+    for (std::size_t s = samples.begin; s < samples.end; ++s) outside += evaluate_point(layer, tape, i, s);
   return outside;
 }
 
@@ -177,6 +181,9 @@ void forward(const Layer<T>& layer, const LayerTape<T>& tape, Range samples, T* 
   const std::size_t q = basis_stride(shape.degree), batch = tape.batch, out = shape.out_padded(), rows = shape.rows();
   for (std::size_t s = samples.begin; s < samples.end; ++s) {
     for (std::size_t j = 0; j < out; ++j) {
+      T& result = y[panel_index<T>(batch, j, s)];
+      result = T(0);
+      if (j >= shape.out_lanes()) continue;
       T acc = layer.bias ? layer.bias[j] : T(0);
       for (std::size_t i = 0; i < shape.in; ++i) {
         const std::size_t at = i * batch + s;
@@ -184,33 +191,46 @@ void forward(const Layer<T>& layer, const LayerTape<T>& tape, Range samples, T* 
         for (unsigned k = 0; k <= shape.degree; ++k) acc = acc + tape.value[at * q + k] * w[(tape.span[at] + k) * out];
         if (shape.base) acc = acc + tape.base_value[at] * w[(rows - 1) * out];
       }
-      y[panel_index<T>(batch, j, s)] = acc;
+      result = acc;
     }
   }
+}
+
+// What a block of outputs, from `first` on, adds to dl_dx of one (input, sample).
+template <class T>
+T input_gradient_block(const Layer<T>& layer, const LayerTape<T>& tape, const T* dl_dy, std::size_t i, std::size_t s,
+                       std::size_t first) {
+  const Shape& shape = layer.shape;
+  const std::size_t q = basis_stride(shape.degree), batch = tape.batch, out = shape.out_padded(), rows = shape.rows();
+  const std::size_t at = i * batch + s, last = std::min(first + kBlock, shape.out_lanes());
+  std::array<T, kLanes> total{};
+  const auto add_row = [&](std::size_t row, T factor, bool start) {
+    const T* w = layer.weight + (i * rows + row) * out;
+    for (std::size_t l = 0; l < kLanes; ++l) {
+      T sum = dl_dy[panel_index<T>(batch, first + l, s)] * w[first + l];
+      for (std::size_t j = first + l + kLanes; j < last; j += kLanes)
+        sum = sum + dl_dy[panel_index<T>(batch, j, s)] * w[j];
+      total[l] = start ? factor * sum : total[l] + factor * sum;
+    }
+  };
+  for (unsigned k = 0; k <= shape.degree; ++k) add_row(tape.span[at] + k, tape.slope[at * q + k], k == 0);
+  if (shape.base) add_row(rows - 1, tape.base_slope[at], false);
+  for (std::size_t half = kLanes / 2; half > 0; half /= 2)
+    for (std::size_t l = 0; l < half; ++l) total[l] = total[l] + total[l + half];
+  return total[0];
 }
 
 template <class T>
 void input_gradient(const Layer<T>& layer, const LayerTape<T>& tape, const T* dl_dy, Range samples, T* dl_dx) {
   const Shape& shape = layer.shape;
-  const std::size_t q = basis_stride(shape.degree), batch = tape.batch, out = shape.out_padded(), rows = shape.rows();
   for (std::size_t s = samples.begin; s < samples.end; ++s) {
     for (std::size_t i = 0; i < shape.in_padded(); ++i) {
-      T& result = dl_dx[panel_index<T>(batch, i, s)];
+      T& result = dl_dx[panel_index<T>(tape.batch, i, s)];
       result = T(0);
-      if (i >= shape.in) continue;
-      const std::size_t at = i * batch + s;
-      const T* slope = tape.slope + at * q;
-      std::array<T, kPanel> acc{};
-      for (std::size_t j = 0; j < out; ++j) {
-        const T* w = layer.weight + i * rows * out + j;
-        T t = slope[0] * w[tape.span[at] * out];
-        for (unsigned k = 1; k <= shape.degree; ++k) t = t + slope[k] * w[(tape.span[at] + k) * out];
-        if (shape.base) t = t + tape.base_slope[at] * w[(rows - 1) * out];
-        acc[j % kPanel] = acc[j % kPanel] + dl_dy[panel_index<T>(batch, j, s)] * t;
+      for (std::size_t first = 0; i < shape.in && first < shape.out; first += kBlock) {
+        const T sum = input_gradient_block(layer, tape, dl_dy, i, s, first);
+        result = first == 0 ? sum : result + sum;
       }
-      for (std::size_t half = kPanel / 2; half > 0; half /= 2)
-        for (std::size_t l = 0; l < half; ++l) acc[l] = acc[l] + acc[l + half];
-      result = acc[0];
     }
   }
 }
@@ -227,7 +247,7 @@ void weight_gradient(const Shape& shape, const LayerTape<T>& tape, const T* dl_d
       const bool store = mode == GradientMode::overwrite && first == 0;
       for (std::size_t r = 0; r < rows; ++r) {
         const bool base_row = shape.base && r == rows - 1;
-        for (std::size_t j = 0; j < out; ++j) {
+        for (std::size_t j = 0; j < shape.out_lanes(); ++j) {
           T acc = T(0);
           bool touched = false;
           for (unsigned span = 0; span < shape.grid; ++span) {
@@ -265,16 +285,16 @@ void bias_gradient(const Shape& shape, std::size_t batch, const T* dl_dy, Gradie
 template <class T>
 void forward_single(const Layer<T>& layer, const T* x, T* y) {
   const Shape& shape = layer.shape;
-  const std::size_t out = shape.out_padded(), rows = shape.rows();
-  for (std::size_t j = 0; j < out; ++j) y[j] = layer.bias ? layer.bias[j] : T(0);
+  const std::size_t out = shape.out_padded(), lanes = shape.out_lanes(), rows = shape.rows();
+  for (std::size_t j = 0; j < out; ++j) y[j] = layer.bias && j < lanes ? layer.bias[j] : T(0);
   for (std::size_t i = 0; i < shape.in; ++i) {
     const BasisPoint<T> b = basis_point(shape, layer.grid, i, x[i]);
     const T* w = layer.weight + i * rows * out;
     for (unsigned k = 0; k <= shape.degree; ++k)
-      for (std::size_t j = 0; j < out; ++j) y[j] = y[j] + b.value[k] * w[(b.span + k) * out + j];
+      for (std::size_t j = 0; j < lanes; ++j) y[j] = y[j] + b.value[k] * w[(b.span + k) * out + j];
     if (!shape.base) continue;
     const T base = silu(x[i]).value;
-    for (std::size_t j = 0; j < out; ++j) y[j] = y[j] + base * w[(rows - 1) * out + j];
+    for (std::size_t j = 0; j < lanes; ++j) y[j] = y[j] + base * w[(rows - 1) * out + j];
   }
 }
 

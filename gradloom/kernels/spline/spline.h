@@ -1,28 +1,37 @@
 // One layer of a spline network: y_j = b_j + sum_i ( u_ij silu(x_i) + sum_k c_ijk B_k(x_i) ), forward and backward.
 //
-// Letters: B samples, In inputs, Out outputs, G grid intervals, p degree, R = G + p spline rows (+ 1 base row, the last).
-// InP, OutP: In, Out rounded up to kPanel = 16.
+// Letters: B samples, In inputs, Out outputs, G grid intervals, p degree, R = G + p spline rows (+ 1 base row, the
+// last). InP, OutP: In, Out rounded up to kPanel = 16; OutL: Out rounded up to kLanes = 8.
 //
 // Layouts
 //   panel matrix (n, B): [nP/16][B][16]; element (i, s) at ((i / 16) * B + s) * 16 + i % 16. Lanes i >= n are zero.
 //   weight (In, R, OutP), bias (OutP): lanes j >= Out are zero and stay zero.
-//   basis values and slopes (In, B, basis_stride(p)): the p + 1 functions that are not zero at x, from row `span` on.
+//   basis values and slopes (In, B, basis_stride(p)): the p + 1 functions that are not zero at x, from row `span` on,
+//   then zeros.
+// Sums run over the lanes j < OutL; results of lanes j >= OutL are zero.
 //
 // The order of every sum is part of the contract; each variant keeps it, so all give the same bits:
-//   forward         acc = b_j; for i = 0..In-1 { for k = 0..p: acc = acc + B_k W[i][span+k][j]; base: acc = acc + silu W[i][R-1][j] }
-//   input_gradient  for lane l = 0..15, acc_l = 0; for each panel of outputs, j = 16 panel + l:
-//                     t = B'_0 W[i][span][j]; for k = 1..p: t = t + B'_k W[i][span+k][j]; base: t = t + silu' W[i][R-1][j];
-//                     acc_l = acc_l + dl_dy_j t;
-//                   then a tree over lanes: acc_l + acc_{l+8}, then +4, +2, +1
-//   weight_gradient for each chunk of kChunk = 256 consecutive samples: row sums start at 0 and take B_k dl_dy_j by span, then by
+//   forward         acc = b_j; for i = 0..In-1 { for k = 0..p: acc = acc + B_k W[i][span+k][j]; base: acc = acc + silu
+//   W[i][R-1][j] } input_gradient  for each block of kBlock = 64 outputs, from j0 on; lanes l = 0..7; j = j0 + l, j0 +
+//   8 + l, ... < OutL:
+//                     for each row r = span..span+p (and R-1 with a base): a_rl = dl_dy_j W[i][r][j] of the first j, +
+//                     of the next ones; t_l = B'_0 a_l of the first row; for the next rows: t_l = t_l + B'_k a_l; base:
+//                     t_l = t_l + silu' a_l; a tree over lanes: t_l + t_{l+4}, then +2, then +1;
+//                   the first block is stored, the next ones are added
+//   weight_gradient for each chunk of kChunk = 256 consecutive samples: row sums start at 0 and take B_k dl_dy_j by
+//   span, then by
 //                   sample; the base row takes silu dl_dy_j in the same order. The first chunk is stored (or added when
-//                   accumulating), the next ones are added. Rows that no sample of a chunk touches are left as they are (zero
-//                   after the first chunk when overwriting).
+//                   accumulating), the next ones are added. Rows that no sample of a chunk touches are left as they are
+//                   (zero after the first chunk when overwriting).
 //   bias_gradient   per chunk: sum over samples in order, from 0; chunks combined as above
-// Products are formed as basis * weight, basis * dl_dy, dl_dy * t; nothing is contracted.
+// Products are formed as basis * weight, basis * dl_dy, dl_dy * weight; nothing is contracted.
 //
-// Every function here is serial, allocates nothing, and must run with subnormals flushed (Exec::parallel_for does that, or
-// use FlushSubnormals). Pointers never alias. Ranges of samples or inputs may be worked on by different threads at once.
+// Best sizes of ranges: 64 to 128 samples for evaluate_basis, forward and input_gradient (multiples of 8; a tile's
+// activations then stay in the second-level cache), one input or more for weight_gradient.
+//
+// Every function here is serial, allocates nothing, and must run with subnormals flushed (Exec::parallel_for does that,
+// or use FlushSubnormals). Pointers never alias. Ranges of samples or inputs may be worked on by different threads at
+// once.
 #pragma once
 
 #include <cstddef>
@@ -34,6 +43,8 @@
 namespace gradloom::kernels::spline {
 
 inline constexpr std::size_t kPanel = 16;
+inline constexpr std::size_t kLanes = 8;
+inline constexpr std::size_t kBlock = 64;
 inline constexpr std::size_t kChunk = 256;
 inline constexpr unsigned kMaxDegree = 7;
 inline constexpr unsigned kMaxGrid = 1024;
@@ -65,14 +76,16 @@ struct Shape {
   std::size_t rows() const { return spline_rows() + (base ? 1 : 0); }
   std::size_t in_padded() const { return (in + kPanel - 1) / kPanel * kPanel; }
   std::size_t out_padded() const { return (out + kPanel - 1) / kPanel * kPanel; }
+  std::size_t out_lanes() const { return (out + kLanes - 1) / kLanes * kLanes; }
   std::size_t extended_knots() const { return grid + 4 * degree + 1; }
 };
 
 inline constexpr std::size_t basis_stride(unsigned degree) { return degree < 4 ? 4 : 8; }
 
 // Where the knots of a layer lie. lo, hi, inverse_step (InP): inverse_step = G / (hi - lo), in T.
-// Free knots only: extended (In, G + 4p + 1), interior knot k at index 2p + k, continued outwards with the edge's spacing;
-// inverse (In, p, G + 4p + 1): inverse[d-1][m] = 1 / (extended[m+d] - extended[m]), 0 where m + d is beyond the end.
+// Free knots only: extended (In, G + 4p + 1), interior knot k at index 2p + k, continued outwards with the edge's
+// spacing; inverse (In, p, G + 4p + 1): inverse[d-1][m] = 1 / (extended[m+d] - extended[m]), 0 where m + d is beyond
+// the end.
 template <class T>
 struct Grid {
   const T* lo = nullptr;
@@ -93,21 +106,21 @@ struct Layer {
 // What forward keeps for backward; q = basis_stride(p).
 template <class T>
 struct LayerTape {
-  std::size_t batch = 0;            // B
-  T* x = nullptr;                   // panel matrix (In, B)
-  std::uint16_t* span = nullptr;    // (In, B), 0..G-1
-  T* value = nullptr;               // (In, B, q)
-  T* slope = nullptr;               // (In, B, q); null when no gradient of the input will be asked for
-  T* base_value = nullptr;          // (In, B); null without base
-  T* base_slope = nullptr;          // (In, B); null without base or slope
+  std::size_t batch = 0;          // B
+  T* x = nullptr;                 // panel matrix (In, B)
+  std::uint16_t* span = nullptr;  // (In, B), 0..G-1
+  T* value = nullptr;             // (In, B, q)
+  T* slope = nullptr;             // (In, B, q); null when no gradient of the input will be asked for
+  T* base_value = nullptr;        // (In, B); null without base
+  T* base_slope = nullptr;        // (In, B); null without base or slope
 };
 
 struct Range {
   std::size_t begin = 0, end = 0;
 };
 
-// Fills span, value, slope, base_value, base_slope of the samples from tape.x; returns how many (sample, input) pairs lie
-// outside the grid (NaN counts as outside).
+// Fills span, value, slope, base_value, base_slope of the samples from tape.x; returns how many (sample, input) pairs
+// lie outside the grid (NaN counts as outside).
 template <class T>
 std::size_t evaluate_basis(Variant variant, const Layer<T>& layer, const LayerTape<T>& tape, Range samples);
 
@@ -115,7 +128,8 @@ std::size_t evaluate_basis(Variant variant, const Layer<T>& layer, const LayerTa
 template <class T>
 void forward(Variant variant, const Layer<T>& layer, const LayerTape<T>& tape, Range samples, T* y);
 
-// dl_dx = (not +=): panel matrix (In, B), columns of `samples`; padding lanes are set to zero. dl_dy: panel matrix (Out, B).
+// dl_dx = (not +=): panel matrix (In, B), columns of `samples`; padding lanes are set to zero. dl_dy: panel matrix
+// (Out, B).
 template <class T>
 void input_gradient(Variant variant, const Layer<T>& layer, const LayerTape<T>& tape, const T* dl_dy, Range samples,
                     T* dl_dx);

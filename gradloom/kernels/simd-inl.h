@@ -1,0 +1,47 @@
+// Helpers of the SIMD kernels, compiled once per instruction set.
+#if defined(GRADLOOM_KERNELS_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef GRADLOOM_KERNELS_SIMD_INL_H_
+#undef GRADLOOM_KERNELS_SIMD_INL_H_
+#else
+#define GRADLOOM_KERNELS_SIMD_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+// A lambda that becomes part of the function around it. g++ turns arrays of registers that are indexed in plain loops
+// into stores to the stack; indices that are constants from the start avoid that.
+#undef GRADLOOM_UNROLLED
+#define GRADLOOM_UNROLLED HWY_ATTR __attribute__((always_inline))
+
+HWY_BEFORE_NAMESPACE();
+namespace gradloom::kernels {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// At most 8 numbers: the lanes over which sums are defined.
+template <class T>
+using Tag = hn::CappedTag<T, 8>;
+
+template <std::size_t n>
+using Index = std::integral_constant<std::size_t, n>;
+
+// f(Index<0>), f(Index<1>), ... f(Index<count - 1>), without a loop.
+template <class F, std::size_t... i>
+HWY_INLINE void unroll(F&& f, std::index_sequence<i...>) {
+  (f(Index<i>{}), ...);
+}
+template <std::size_t count, class F>
+HWY_INLINE void unroll(F&& f) {
+  unroll(f, std::make_index_sequence<count>{});
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace gradloom::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target

@@ -1,0 +1,48 @@
+#include "gradloom/kernels/simd_targets.h"
+
+#include "gradloom/base/error.h"
+#include "gradloom/kernels/simd_config.h"
+// after simd_config.h
+#include <hwy/highway.h>
+
+namespace gradloom::kernels {
+namespace {
+
+std::int64_t forced = 0;  // the mask of the innermost ForceSimdTarget, 0 without one
+
+void choose(std::int64_t targets) {
+  hwy::SetSupportedTargetsForTest(targets);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+std::vector<std::int64_t> available() {
+  choose(0);
+  const std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();
+  choose(forced);
+  return targets;
+}
+
+}  // namespace
+
+std::vector<std::string> simd_targets() {
+  std::vector<std::string> names;
+  for (const std::int64_t target : available()) names.emplace_back(hwy::TargetName(target));
+  return names;
+}
+
+ForceSimdTarget::ForceSimdTarget(std::string_view name) : previous_(forced) {
+  for (const std::int64_t target : available()) {
+    if (name != hwy::TargetName(target)) continue;
+    forced = target;
+    choose(target);
+    return;
+  }
+  throw Exception(ErrorCode::invalid_input, "no SIMD target '" + std::string(name) + "' in this program and processor");
+}
+
+ForceSimdTarget::~ForceSimdTarget() {
+  forced = previous_;
+  choose(forced);
+}
+
+}  // namespace gradloom::kernels

@@ -1,0 +1,28 @@
+// Which instruction sets this program and processor share, and a way to force one: all must give the same bits.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gradloom::kernels {
+
+// Names such as "AVX2", "SSE4", "SSSE3", "SCALAR"; the best, which is used by default, comes first. Never empty.
+std::vector<std::string> simd_targets();
+
+// The kernels use this instruction set until the scope ends; then the best one again (or the one of the scope around
+// it). Affects the whole process: for tests and `gradloom check`, not while other threads run kernels. Throws
+// Exception(invalid_input) for a name that is not among simd_targets().
+class ForceSimdTarget {
+ public:
+  explicit ForceSimdTarget(std::string_view name);
+  ~ForceSimdTarget();
+  ForceSimdTarget(const ForceSimdTarget&) = delete;
+  ForceSimdTarget& operator=(const ForceSimdTarget&) = delete;
+
+ private:
+  std::int64_t previous_;
+};
+
+}  // namespace gradloom::kernels

@@ -1,0 +1,201 @@
+// The basis functions of a uniform grid at a vector of points, compiled once per instruction set.
+#if defined(GRADLOOM_KERNELS_SPLINE_BASIS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef GRADLOOM_KERNELS_SPLINE_BASIS_INL_H_
+#undef GRADLOOM_KERNELS_SPLINE_BASIS_INL_H_
+#else
+#define GRADLOOM_KERNELS_SPLINE_BASIS_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <array>
+
+#include "gradloom/kernels/simd-inl.h"
+#include "gradloom/kernels/spline/spline.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gradloom::kernels::spline {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using kernels::HWY_NAMESPACE::Index;
+using kernels::HWY_NAMESPACE::Tag;
+using kernels::HWY_NAMESPACE::unroll;
+
+// kDegree 0: any degree, given at run time.
+template <int kDegree, class V>
+struct BasisVectors {
+  static constexpr std::size_t kSize = kDegree ? basis_stride(kDegree) : kMaxDegree + 1;
+  V value[kSize], slope[kSize];
+  V span;  // a whole number
+};
+
+// One degree of the recursion: n[0..degree-1] holds degree - 1, becomes n[0..degree].
+template <std::size_t degree, class V, class T>
+HWY_INLINE void raise_degree(V t, T inverse_degree, V* n) {
+  constexpr Tag<T> d;
+  V saved = hn::Zero(d);
+  unroll<degree>([&](auto r) GRADLOOM_UNROLLED {
+    const V share = hn::Mul(n[r], hn::Set(d, inverse_degree));
+    const V part = hn::Mul(hn::Sub(hn::Set(d, T(r + 1)), t), share);
+    n[r] = r == 0 ? part : hn::Add(saved, part);
+    saved = hn::Mul(r + 1 == degree ? t : hn::Add(t, hn::Set(d, T(degree - 1 - r))), share);
+  });
+  n[degree] = saved;
+}
+
+template <int kDegree, bool kSlope, class V, class T>
+HWY_INLINE void uniform_basis(unsigned degree, V t, V inverse_step, T, BasisVectors<kDegree, V>& out) {
+  constexpr Tag<T> d;
+  V* n = out.value;
+  n[0] = hn::Set(d, T(1));
+  const auto slopes = [&](std::size_t p) GRADLOOM_UNROLLED {
+    out.slope[0] = hn::Mul(hn::Neg(n[0]), inverse_step);
+    out.slope[p] = hn::Mul(n[p - 1], inverse_step);
+  };
+  if constexpr (kDegree != 0) {
+    unroll<kDegree>([&](auto below) GRADLOOM_UNROLLED {
+      constexpr std::size_t p = below + 1;
+      if constexpr (p == kDegree && kSlope) {
+        slopes(p);
+        unroll<p>([&](auto k) GRADLOOM_UNROLLED {
+          if constexpr (k > 0) out.slope[k] = hn::Mul(hn::Sub(n[k - 1], n[k]), inverse_step);
+        });
+      }
+      raise_degree<p>(t, T(1) / T(p), n);
+    });
+    unroll<BasisVectors<kDegree, V>::kSize>([&](auto k) GRADLOOM_UNROLLED {
+      if constexpr (k > kDegree) out.value[k] = out.slope[k] = hn::Zero(d);
+    });
+  } else {
+    for (std::size_t p = 1; p <= degree; ++p) {
+      if (p == degree && kSlope) {
+        slopes(p);
+        for (std::size_t k = 1; k < p; ++k) out.slope[k] = hn::Mul(hn::Sub(n[k - 1], n[k]), inverse_step);
+      }
+      const V inverse_degree = hn::Set(d, T(1) / T(p));
+      V saved = hn::Zero(d);
+      for (std::size_t r = 0; r < p; ++r) {
+        const V share = hn::Mul(n[r], inverse_degree);
+        const V part = hn::Mul(hn::Sub(hn::Set(d, T(r + 1)), t), share);
+        n[r] = r == 0 ? part : hn::Add(saved, part);
+        saved = hn::Mul(r + 1 == p ? t : hn::Add(t, hn::Set(d, T(p - 1 - r))), share);
+      }
+      n[p] = saved;
+    }
+    for (std::size_t k = degree + 1; k <= kMaxDegree; ++k) out.value[k] = out.slope[k] = hn::Zero(d);
+  }
+}
+
+// The points of one vector; `outside` marks those outside the grid. Returns false, with nothing computed, when a point
+// needs the scalar code (policy extend, outside the grid).
+template <int kDegree, bool kSlope, class V, class T, class M>
+HWY_INLINE bool uniform_points(const Shape& shape, V x, V lo, V hi, V inverse_step, T zero,
+                               BasisVectors<kDegree, V>& out, M& outside) {
+  constexpr Tag<T> d;
+  const V last = hn::Set(d, static_cast<T>(shape.grid - 1));
+  const M below = hn::Not(hn::Ge(x, lo)), above = hn::Gt(x, hi);
+  outside = hn::Or(below, above);
+  if (shape.outside == OutOfGrid::extend) {
+    const V u = hn::Mul(hn::Sub(x, lo), inverse_step);
+    out.span = hn::Floor(u);
+    if (!hn::AllTrue(d, hn::And(hn::Ge(out.span, hn::Zero(d)), hn::Le(out.span, last)))) return false;
+    uniform_basis<kDegree, kSlope>(shape.degree, hn::Sub(u, out.span), inverse_step, zero, out);
+    return true;
+  }
+  const V inside = hn::IfThenElse(below, lo, hn::IfThenElse(above, hi, x));
+  const V u = hn::Mul(hn::Sub(inside, lo), inverse_step);
+  out.span = hn::Min(hn::Max(hn::Floor(u), hn::Zero(d)), last);
+  const V t = hn::Sub(u, out.span);
+  if (hn::AllFalse(d, outside)) {
+    uniform_basis<kDegree, kSlope>(shape.degree, t, inverse_step, zero, out);
+    return true;
+  }
+  uniform_basis<kDegree, true>(shape.degree, t, inverse_step, zero, out);
+  const auto each = [&](auto&& f) GRADLOOM_UNROLLED {
+    if constexpr (kDegree != 0) {
+      unroll<kDegree + 1>(f);
+    } else {
+      for (std::size_t k = 0; k <= shape.degree; ++k) f(k);
+    }
+  };
+  if (shape.outside == OutOfGrid::linear) {
+    const V beyond = hn::Sub(x, inside);
+    each([&](auto k) GRADLOOM_UNROLLED {
+      out.value[k] = hn::IfThenElse(outside, hn::Add(out.value[k], hn::Mul(out.slope[k], beyond)), out.value[k]);
+    });
+  } else {
+    const bool no_value = shape.outside == OutOfGrid::zero;
+    each([&](auto k) GRADLOOM_UNROLLED {
+      out.slope[k] = hn::IfThenZeroElse(outside, out.slope[k]);
+      if (no_value) out.value[k] = hn::IfThenZeroElse(outside, out.value[k]);
+    });
+  }
+  return true;
+}
+
+// Spans as integers.
+HWY_INLINE void store_spans(hn::Vec<Tag<float>> span, std::uint16_t* to) {
+  const hn::Rebind<std::int32_t, Tag<float>> d32;
+  const hn::Rebind<std::uint16_t, Tag<float>> d16;
+  hn::StoreU(hn::DemoteTo(d16, hn::ConvertTo(d32, span)), d16, to);
+}
+HWY_INLINE void store_spans(hn::Vec<Tag<double>> span, std::uint16_t* to) {
+  const hn::Rebind<std::int32_t, Tag<double>> d32;
+  const hn::Rebind<std::uint16_t, Tag<double>> d16;
+  hn::StoreU(hn::DemoteTo(d16, hn::DemoteTo(d32, span)), d16, to);
+}
+
+// 8 x 8 numbers, rows become columns.
+#if HWY_TARGET == HWY_AVX2
+HWY_INLINE void transpose(const hn::Vec<Tag<float>>* in, hn::Vec<Tag<float>>* out) {
+  constexpr Tag<float> d;
+  const hn::Repartition<double, Tag<float>> d64;
+  hn::Vec<Tag<float>> quads[8];  // quads[4 * half + c]: rows 4 half .. 4 half + 3 of column c | column c + 4
+  unroll<2>([&](auto half) GRADLOOM_UNROLLED {
+    const auto* r = in + 4 * half;
+    const auto a = hn::BitCast(d64, hn::InterleaveLower(d, r[0], r[1])),
+               b = hn::BitCast(d64, hn::InterleaveUpper(d, r[0], r[1]));
+    const auto c = hn::BitCast(d64, hn::InterleaveLower(d, r[2], r[3])),
+               e = hn::BitCast(d64, hn::InterleaveUpper(d, r[2], r[3]));
+    quads[4 * half + 0] = hn::BitCast(d, hn::InterleaveLower(d64, a, c));
+    quads[4 * half + 1] = hn::BitCast(d, hn::InterleaveUpper(d64, a, c));
+    quads[4 * half + 2] = hn::BitCast(d, hn::InterleaveLower(d64, b, e));
+    quads[4 * half + 3] = hn::BitCast(d, hn::InterleaveUpper(d64, b, e));
+  });
+  unroll<4>([&](auto c) GRADLOOM_UNROLLED {
+    out[c] = hn::ConcatLowerLower(d, quads[4 + c], quads[c]);
+    out[c + 4] = hn::ConcatUpperUpper(d, quads[4 + c], quads[c]);
+  });
+}
+#endif
+
+// The values of each point, q next to each other.
+template <class V, class T>
+HWY_INLINE void store_points(const V* values, std::size_t q, T* to) {
+  constexpr Tag<T> d;
+  constexpr std::size_t lanes = hn::MaxLanes(d);
+  if (q == 4) {
+    hn::StoreInterleaved4(values[0], values[1], values[2], values[3], d, to);
+    return;
+  }
+#if HWY_TARGET == HWY_AVX2
+  if constexpr (lanes == 8) {
+    V rows[8];
+    transpose(values, rows);
+    unroll<8>([&](auto r) GRADLOOM_UNROLLED { hn::StoreU(rows[r], d, to + r * 8); });
+    return;
+  }
+#endif
+  for (std::size_t k = 0; k < q; ++k) {
+    T column[lanes];
+    hn::StoreU(values[k], d, column);
+    for (std::size_t s = 0; s < lanes; ++s) to[s * q + k] = column[s];
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace gradloom::kernels::spline
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target

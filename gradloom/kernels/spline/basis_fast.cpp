@@ -1,0 +1,136 @@
+// evaluate_basis on SIMD: lanes are samples of one input. Free knots, tails and points beyond an extended grid go
+// through the scalar definition.
+// clang-format off
+#include "gradloom/kernels/simd_config.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "gradloom/kernels/spline/basis_fast.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+#include "gradloom/kernels/elementary/simd-inl.h"
+#include "gradloom/kernels/spline/basis-inl.h"
+// clang-format on
+
+#include <algorithm>
+
+#include "gradloom/kernels/spline/fast.h"
+#include "gradloom/kernels/spline/reference.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gradloom::kernels::spline {
+namespace HWY_NAMESPACE {
+
+// One input, `count` samples from `s` on.
+template <class T>
+HWY_NOINLINE std::size_t scalar_points(const Layer<T>& layer, const LayerTape<T>& tape, std::size_t i, std::size_t s,
+                                       std::size_t count) {
+  std::size_t outside = 0;
+  for (std::size_t n = 0; n < count; ++n) outside += reference::evaluate_point(layer, tape, i, s + n);
+  return outside;
+}
+
+template <int kDegree, bool kSlope, class T>
+std::size_t basis_degree(const Layer<T>& layer, const LayerTape<T>& tape, Range samples) {
+  constexpr Tag<T> d;
+  constexpr std::size_t lanes = hn::MaxLanes(d), inputs_at_once = 8;
+  using V = hn::Vec<Tag<T>>;
+  using Ops = kernels::HWY_NAMESPACE::VectorOps<Tag<T>>;
+  const Shape shape = layer.shape;
+  const std::size_t q = basis_stride(kDegree ? kDegree : shape.degree), batch = tape.batch;
+  const bool uniform = shape.knots == Knots::uniform;
+  std::size_t outside_count = 0;
+  for (std::size_t first = 0; first < shape.in; first += inputs_at_once) {
+    const std::size_t inputs = std::min(inputs_at_once, shape.in - first);
+    const T* x = tape.x + (first / kPanel) * batch * kPanel + first % kPanel;
+    std::size_t s = samples.begin;
+    for (; uniform && s + lanes <= samples.end; s += lanes) {
+      alignas(64) T columns[inputs_at_once * lanes];  // (inputs, samples)
+#if HWY_TARGET == HWY_AVX2
+      if constexpr (lanes == 8) {
+        V rows[8], turned[8];
+        unroll<8>([&](auto r) GRADLOOM_UNROLLED { rows[r] = hn::LoadU(d, x + (s + r) * kPanel); });
+        transpose(rows, turned);
+        unroll<8>([&](auto r) GRADLOOM_UNROLLED { hn::StoreU(turned[r], d, columns + r * 8); });
+      } else
+#endif
+      {
+        for (std::size_t r = 0; r < lanes; ++r)
+          for (std::size_t n = 0; n < inputs_at_once; ++n) columns[n * lanes + r] = x[(s + r) * kPanel + n];
+      }
+      for (std::size_t n = 0; n < inputs; ++n) {
+        const std::size_t i = first + n, at = i * batch + s;
+        const V point = hn::LoadU(d, columns + n * lanes);
+        BasisVectors<kDegree, V> basis;
+        hn::Mask<Tag<T>> outside;
+        if (!uniform_points<kDegree, kSlope>(shape, point, hn::Set(d, layer.grid.lo[i]), hn::Set(d, layer.grid.hi[i]),
+                                             hn::Set(d, layer.grid.inverse_step[i]), T(0), basis, outside)) {
+          outside_count += scalar_points(layer, tape, i, s, lanes);
+          continue;
+        }
+        outside_count += hn::CountTrue(d, outside);
+        store_spans(basis.span, tape.span + at);
+        store_points(basis.value, q, tape.value + at * q);
+        if constexpr (kSlope) store_points(basis.slope, q, tape.slope + at * q);
+        if (shape.base) {
+          V value, slope;
+          kernels::HWY_NAMESPACE::elementary_silu(Ops{}, point, &value, &slope);
+          hn::StoreU(value, d, tape.base_value + at);
+          if (tape.base_slope) hn::StoreU(slope, d, tape.base_slope + at);
+        }
+      }
+    }
+    if (s < samples.end)
+      for (std::size_t n = 0; n < inputs; ++n)
+        outside_count += scalar_points(layer, tape, first + n, s, samples.end - s);
+  }
+  return outside_count;
+}
+
+template <bool kSlope, class T>
+std::size_t basis_slope(const Layer<T>& layer, const LayerTape<T>& tape, Range samples) {
+#if HWY_TARGET <= HWY_AVX2  // the other instruction sets make do with loops over the degree
+  switch (layer.shape.degree) {
+    case 2:
+      return basis_degree<2, kSlope>(layer, tape, samples);
+    case 3:
+      return basis_degree<3, kSlope>(layer, tape, samples);
+    case 4:
+      return basis_degree<4, kSlope>(layer, tape, samples);
+    case 5:
+      return basis_degree<5, kSlope>(layer, tape, samples);
+    default:
+      break;
+  }
+#endif
+  return basis_degree<0, kSlope>(layer, tape, samples);
+}
+
+template <class T>
+std::size_t basis_any(const Layer<T>& layer, const LayerTape<T>& tape, Range samples) {
+  return tape.slope ? basis_slope<true>(layer, tape, samples) : basis_slope<false>(layer, tape, samples);
+}
+
+std::size_t basis_float(const Layer<float>& layer, const LayerTape<float>& tape, Range samples) {
+  return basis_any(layer, tape, samples);
+}
+std::size_t basis_double(const Layer<double>& layer, const LayerTape<double>& tape, Range samples) {
+  return basis_any(layer, tape, samples);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace gradloom::kernels::spline
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gradloom::kernels::spline {
+HWY_EXPORT(basis_float);
+HWY_EXPORT(basis_double);
+namespace fast {
+std::size_t evaluate_basis(const Layer<float>& layer, const LayerTape<float>& tape, Range samples) {
+  return HWY_DYNAMIC_DISPATCH(basis_float)(layer, tape, samples);
+}
+std::size_t evaluate_basis(const Layer<double>& layer, const LayerTape<double>& tape, Range samples) {
+  return HWY_DYNAMIC_DISPATCH(basis_double)(layer, tape, samples);
+}
+}  // namespace fast
+}  // namespace gradloom::kernels::spline
+#endif

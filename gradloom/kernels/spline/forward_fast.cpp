@@ -1,0 +1,229 @@
+// forward on SIMD. Registers hold up to 8 vectors of outputs; inputs are taken in blocks whose weights fit the
+// first-level cache, and all samples pass a block before the next one.
+// clang-format off
+#include "gradloom/kernels/simd_config.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "gradloom/kernels/spline/forward_fast.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+#include "gradloom/kernels/simd-inl.h"
+// clang-format on
+
+#include <algorithm>
+
+#include "gradloom/kernels/spline/fast.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gradloom::kernels::spline {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using kernels::HWY_NAMESPACE::Index;
+using kernels::HWY_NAMESPACE::Tag;
+using kernels::HWY_NAMESPACE::unroll;
+
+// One block of inputs and outputs; strides count elements.
+template <class T>
+struct ForwardBlock {
+  const T* weight;  // first input, row 0, first output of the block
+  std::size_t input_stride, row_stride, base_offset;
+  const T* value;  // first input, sample 0
+  std::size_t value_stride;
+  const std::uint16_t* span;
+  const T* base;
+  std::size_t batch;
+  std::size_t inputs;
+  unsigned degree;
+  const T* bias;  // of the first output when this is the first block of inputs and there is a bias
+  bool first;
+  T* y;  // first output, sample 0
+  std::size_t panel_stride;
+};
+
+// `count` vectors of outputs for `width` consecutive samples.
+template <int kDegree, bool kBase, std::size_t count, std::size_t width, class T>
+HWY_INLINE void forward_samples(const ForwardBlock<T>& b, std::size_t sample) {
+  constexpr Tag<T> d;
+  constexpr std::size_t lanes = hn::MaxLanes(d), per_panel = kPanel / lanes;
+  using V = hn::Vec<Tag<T>>;
+  constexpr std::size_t q_fixed = kDegree ? basis_stride(kDegree) : 0;
+  const std::size_t q = kDegree ? q_fixed : basis_stride(b.degree);
+  const std::size_t row_stride = b.row_stride, input_stride = b.input_stride, batch = b.batch;
+  const std::size_t value_stride = b.value_stride, panel_stride = b.panel_stride, base_offset = b.base_offset;
+
+  V acc[width * count];
+  T* y = b.y + sample * kPanel;
+  if (b.first) {
+    if (b.bias) {
+      unroll<width * count>([&](auto n) GRADLOOM_UNROLLED { acc[n] = hn::LoadU(d, b.bias + (n % count) * lanes); });
+    } else {
+      unroll<width * count>([&](auto n) GRADLOOM_UNROLLED { acc[n] = hn::Zero(d); });
+    }
+  } else {
+    unroll<width * count>([&](auto n) GRADLOOM_UNROLLED {
+      constexpr std::size_t v = n % count, s = n / count;
+      acc[n] = hn::LoadU(d, y + (v / per_panel) * panel_stride + (v % per_panel) * lanes + s * kPanel);
+    });
+  }
+
+  const T* weight = b.weight;
+  const T* value = b.value + sample * q;
+  const std::uint16_t* span = b.span + sample;
+  const T* base = kBase ? b.base + sample : nullptr;
+  for (std::size_t left = b.inputs; left != 0; --left) {
+    const T* row[width];
+    unroll<width>([&](auto s) GRADLOOM_UNROLLED { row[s] = weight + span[s] * row_stride; });
+    const auto add_row = [&](const T* factors) GRADLOOM_UNROLLED {
+      unroll<width>([&](auto s) GRADLOOM_UNROLLED {
+        const V factor = hn::Set(d, factors[s * q]);
+        unroll<count>([&](auto v) GRADLOOM_UNROLLED {
+          V& a = acc[s * count + v];
+          a = hn::Add(a, hn::Mul(factor, hn::LoadU(d, row[s] + v * lanes)));
+        });
+        row[s] += row_stride;
+      });
+    };
+    if constexpr (kDegree != 0) {
+      unroll<kDegree + 1>([&](auto k) GRADLOOM_UNROLLED { add_row(value + k); });
+    } else {
+      for (unsigned k = 0; k <= b.degree; ++k) add_row(value + k);
+    }
+    if constexpr (kBase) {
+      const T* base_row = weight + base_offset;
+      unroll<width>([&](auto s) GRADLOOM_UNROLLED {
+        const V factor = hn::Set(d, base[s]);
+        unroll<count>([&](auto v) GRADLOOM_UNROLLED {
+          V& a = acc[s * count + v];
+          a = hn::Add(a, hn::Mul(factor, hn::LoadU(d, base_row + v * lanes)));
+        });
+      });
+      base += batch;
+    }
+    weight += input_stride;
+    value += value_stride;
+    span += batch;
+  }
+
+  unroll<width * count>([&](auto n) GRADLOOM_UNROLLED {
+    constexpr std::size_t v = n % count, s = n / count;
+    hn::StoreU(acc[n], d, y + (v / per_panel) * panel_stride + (v % per_panel) * lanes + s * kPanel);
+  });
+}
+
+template <int kDegree, bool kBase, std::size_t count, class T>
+HWY_NOINLINE void forward_block(const ForwardBlock<T>& b, Range samples) {
+  // At least eight independent sums hide the latency of an addition.
+  constexpr std::size_t width = count > 4 ? 1 : count == 4 ? 2 : count == 3 ? 3 : 4;
+  std::size_t s = samples.begin;
+  if constexpr (width > 1)
+    for (; s + width <= samples.end; s += width) forward_samples<kDegree, kBase, count, width>(b, s);
+  for (; s < samples.end; ++s) forward_samples<kDegree, kBase, count, 1>(b, s);
+}
+
+template <int kDegree, bool kBase, class T>
+void forward_degree(const Layer<T>& layer, const LayerTape<T>& tape, Range samples, T* y) {
+  constexpr std::size_t lanes = hn::MaxLanes(Tag<T>());
+  constexpr std::size_t kCacheBudget = 20 * 1024;  // bytes of weights in one block of inputs
+  const Shape& shape = layer.shape;
+  const std::size_t batch = tape.batch, q = basis_stride(shape.degree), rows = shape.rows(), out = shape.out_padded();
+  const std::size_t vectors = (shape.out + kLanes - 1) / kLanes * kLanes / lanes;
+  if (samples.begin >= samples.end) return;
+
+  for (std::size_t v = 0; v < vectors;) {
+    const std::size_t left = vectors - v, count = left >= 8 ? 8 : left >= 4 ? 4 : left;
+    const std::size_t j = v * lanes;
+    const std::size_t block = std::clamp<std::size_t>(kCacheBudget / (rows * count * lanes * sizeof(T)), 1, 16);
+    ForwardBlock<T> b;
+    b.row_stride = out;
+    b.input_stride = rows * out;
+    b.base_offset = (rows - 1) * out;
+    b.value_stride = batch * q;
+    b.batch = batch;
+    b.degree = shape.degree;
+    b.panel_stride = batch * kPanel;
+    b.y = y + (j / kPanel) * b.panel_stride + j % kPanel;
+    for (std::size_t i = 0; i == 0 || i < shape.in; i += block) {
+      b.weight = layer.weight + i * b.input_stride + j;
+      b.value = tape.value + i * b.value_stride;
+      b.span = tape.span + i * batch;
+      b.base = kBase ? tape.base_value + i * batch : nullptr;
+      b.inputs = std::min(block, shape.in - i);
+      b.first = i == 0;
+      b.bias = layer.bias ? layer.bias + j : nullptr;
+      switch (count) {
+        case 8:
+          forward_block<kDegree, kBase, 8>(b, samples);
+          break;
+        case 4:
+          forward_block<kDegree, kBase, 4>(b, samples);
+          break;
+        case 3:
+          forward_block<kDegree, kBase, 3>(b, samples);
+          break;
+        case 2:
+          forward_block<kDegree, kBase, 2>(b, samples);
+          break;
+        default:
+          forward_block<kDegree, kBase, 1>(b, samples);
+          break;
+      }
+    }
+    v += count;
+  }
+  for (std::size_t j = vectors * lanes; j < out; j += kLanes)
+    for (std::size_t s = samples.begin; s < samples.end; ++s)
+      std::fill_n(y + ((j / kPanel) * batch + s) * kPanel + j % kPanel, kLanes, T(0));
+}
+
+template <bool kBase, class T>
+void forward_base(const Layer<T>& layer, const LayerTape<T>& tape, Range samples, T* y) {
+#if HWY_TARGET <= HWY_AVX2  // the other instruction sets make do with a loop over rows
+  switch (layer.shape.degree) {
+    case 2:
+      return forward_degree<2, kBase>(layer, tape, samples, y);
+    case 3:
+      return forward_degree<3, kBase>(layer, tape, samples, y);
+    case 4:
+      return forward_degree<4, kBase>(layer, tape, samples, y);
+    case 5:
+      return forward_degree<5, kBase>(layer, tape, samples, y);
+    default:
+      break;
+  }
+#endif
+  forward_degree<0, kBase>(layer, tape, samples, y);
+}
+
+template <class T>
+void forward_any(const Layer<T>& layer, const LayerTape<T>& tape, Range samples, T* y) {
+  if (layer.shape.base)
+    forward_base<true>(layer, tape, samples, y);
+  else
+    forward_base<false>(layer, tape, samples, y);
+}
+
+void forward_float(const Layer<float>& layer, const LayerTape<float>& tape, Range samples, float* y) {
+  forward_any(layer, tape, samples, y);
+}
+void forward_double(const Layer<double>& layer, const LayerTape<double>& tape, Range samples, double* y) {
+  forward_any(layer, tape, samples, y);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace gradloom::kernels::spline
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gradloom::kernels::spline {
+HWY_EXPORT(forward_float);
+HWY_EXPORT(forward_double);
+namespace fast {
+void forward(const Layer<float>& layer, const LayerTape<float>& tape, Range samples, float* y) {
+  HWY_DYNAMIC_DISPATCH(forward_float)(layer, tape, samples, y);
+}
+void forward(const Layer<double>& layer, const LayerTape<double>& tape, Range samples, double* y) {
+  HWY_DYNAMIC_DISPATCH(forward_double)(layer, tape, samples, y);
+}
+}  // namespace fast
+}  // namespace gradloom::kernels::spline
+#endif

@@ -1,0 +1,287 @@
+// input_gradient on SIMD. The gradient of 64 outputs stays in registers while 8 inputs take their dot products with it;
+// one transposition at the end adds up the lanes of all 8.
+// clang-format off
+#include "gradloom/kernels/simd_config.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "gradloom/kernels/spline/input_gradient_fast.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+#include "gradloom/kernels/simd-inl.h"
+// clang-format on
+
+#include <algorithm>
+
+#include "gradloom/kernels/spline/fast.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gradloom::kernels::spline {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using kernels::HWY_NAMESPACE::Index;
+using kernels::HWY_NAMESPACE::Tag;
+using kernels::HWY_NAMESPACE::unroll;
+
+inline constexpr std::size_t kGroup = 8;  // inputs whose lanes are added up together
+
+// One group of inputs and one block of outputs; strides count elements.
+template <class T>
+struct InputGradientBlock {
+  const T* weight;  // first input, row 0, first output of the block
+  std::size_t input_stride, row_stride, base_offset;
+  const T* slope;  // first input, sample 0
+  std::size_t slope_stride;
+  const std::uint16_t* span;
+  const T* base;
+  std::size_t batch;
+  std::size_t inputs;  // <= kGroup
+  unsigned degree;
+  const T* dl_dy;  // first output of the block, sample 0
+  std::size_t panel_stride;
+  bool first;  // store, or add to what is there
+  T* dl_dx;    // first input, sample 0
+};
+
+// The sums over the 8 lanes of each of 8 inputs, in the order of the contract, to consecutive elements.
+template <class T>
+HWY_INLINE void add_lanes(const T* HWY_RESTRICT lanes_of, bool first, T* HWY_RESTRICT result) {
+#if HWY_TARGET == HWY_AVX2
+  constexpr Tag<T> d;
+  constexpr std::size_t lanes = hn::MaxLanes(d);
+  if constexpr (lanes == 8) {
+    const hn::Repartition<double, Tag<T>> d64;
+    hn::Vec<Tag<T>> e[4], g[2];
+    unroll<4>([&](auto i) GRADLOOM_UNROLLED {
+      const auto a = hn::LoadU(d, lanes_of + i * kLanes), b = hn::LoadU(d, lanes_of + (i + 4) * kLanes);
+      e[i] = hn::Add(hn::ConcatLowerLower(d, b, a), hn::ConcatUpperUpper(d, b, a));
+    });
+    unroll<2>([&](auto i) GRADLOOM_UNROLLED {
+      g[i] = hn::Add(hn::InterleaveLower(d, e[2 * i], e[2 * i + 1]), hn::InterleaveUpper(d, e[2 * i], e[2 * i + 1]));
+    });
+    const auto g0 = hn::BitCast(d64, g[0]), g1 = hn::BitCast(d64, g[1]);
+    const auto even = hn::BitCast(d, hn::InterleaveLower(d64, g0, g1));
+    const auto odd = hn::BitCast(d, hn::InterleaveUpper(d64, g0, g1));
+    const auto sum = hn::Add(even, odd);
+    hn::StoreU(first ? sum : hn::Add(hn::LoadU(d, result), sum), d, result);
+    return;
+  }
+  if constexpr (lanes == 4) {
+    unroll<2>([&](auto half) GRADLOOM_UNROLLED {
+      hn::Vec<Tag<T>> e[4], f[2];
+      unroll<4>([&](auto i) GRADLOOM_UNROLLED {
+        const T* from = lanes_of + (4 * half + i) * kLanes;
+        e[i] = hn::Add(hn::LoadU(d, from), hn::LoadU(d, from + 4));
+      });
+      unroll<2>([&](auto i) GRADLOOM_UNROLLED {
+        f[i] = hn::Add(hn::ConcatLowerLower(d, e[i + 2], e[i]), hn::ConcatUpperUpper(d, e[i + 2], e[i]));
+      });
+      const auto sum = hn::Add(hn::InterleaveLower(d, f[0], f[1]), hn::InterleaveUpper(d, f[0], f[1]));
+      T* to = result + 4 * half;
+      hn::StoreU(first ? sum : hn::Add(hn::LoadU(d, to), sum), d, to);
+    });
+    return;
+  }
+#endif
+  for (std::size_t i = 0; i < kGroup; ++i) {
+    const T* t = lanes_of + i * kLanes;
+    const T a = t[0] + t[4], b = t[1] + t[5], c = t[2] + t[6], e = t[3] + t[7];
+    const T sum = (a + c) + (b + e);
+    result[i] = first ? sum : result[i] + sum;
+  }
+}
+
+// One sample, `octets` times 8 outputs. Writes the 8 lanes of each input to `lanes_of`.
+template <int kDegree, bool kBase, std::size_t octets, class T>
+HWY_INLINE void input_gradient_sample(const InputGradientBlock<T>& b, std::size_t sample, T* HWY_RESTRICT lanes_of) {
+  constexpr Tag<T> d;
+  constexpr std::size_t lanes = hn::MaxLanes(d), parts = kLanes / lanes;
+  constexpr bool in_registers = octets * parts <= 8;
+  using V = hn::Vec<Tag<T>>;
+  const std::size_t q = basis_stride(kDegree ? kDegree : b.degree);
+  const std::size_t row_stride = b.row_stride, input_stride = b.input_stride, batch = b.batch;
+  const std::size_t slope_stride = b.slope_stride, panel_stride = b.panel_stride;
+
+  const T* dl_dy = b.dl_dy + sample * kPanel;
+  const auto load_dy = [&](std::size_t v) GRADLOOM_UNROLLED {  // v counts vectors
+    const std::size_t j = v * lanes;
+    return hn::LoadU(d, dl_dy + (j / kPanel) * panel_stride + j % kPanel);
+  };
+  V dy[octets * parts];
+  if constexpr (in_registers) unroll<octets * parts>([&](auto v) GRADLOOM_UNROLLED { dy[v] = load_dy(v); });
+
+  const T* weight = b.weight;
+  const T* slope = b.slope + sample * q;
+  const std::uint16_t* span = b.span + sample;
+  const T* base = kBase ? b.base + sample : nullptr;
+  for (std::size_t left = b.inputs; left != 0; --left) {
+    const T* row = weight + *span * row_stride;
+    V total[parts];
+    if constexpr (kDegree != 0) {
+      constexpr std::size_t n = kDegree + 1 + (kBase ? 1 : 0);
+      const T* rows[n];
+      rows[0] = row;
+      unroll<kDegree>([&](auto k) GRADLOOM_UNROLLED { rows[k + 1] = rows[k] + row_stride; });
+      if constexpr (kBase) rows[n - 1] = weight + b.base_offset;
+      V sums[n * parts];
+      unroll<octets * parts>([&](auto v) GRADLOOM_UNROLLED {
+        const V dy_v = in_registers ? dy[v] : load_dy(v);
+        unroll<n>([&](auto k) GRADLOOM_UNROLLED {
+          V& sum = sums[k * parts + v % parts];
+          const V product = hn::Mul(dy_v, hn::LoadU(d, rows[k] + v * lanes));
+          sum = v < parts ? product : hn::Add(sum, product);
+        });
+      });
+      unroll<n>([&](auto k) GRADLOOM_UNROLLED {
+        const V factor = hn::Set(d, k <= kDegree ? slope[k] : *base);
+        unroll<parts>([&](auto part) GRADLOOM_UNROLLED {
+          const V term = hn::Mul(factor, sums[k * parts + part]);
+          total[part] = k == 0 ? term : hn::Add(total[part], term);
+        });
+      });
+    } else {
+      const auto add_row = [&](const T* from, T factor, bool start) GRADLOOM_UNROLLED {
+        unroll<parts>([&](auto part) GRADLOOM_UNROLLED {
+          V sum = hn::Mul(load_dy(part), hn::LoadU(d, from + part * lanes));
+          for (std::size_t m = 1; m < octets; ++m)
+            sum = hn::Add(sum, hn::Mul(load_dy(m * parts + part), hn::LoadU(d, from + m * kLanes + part * lanes)));
+          const V term = hn::Mul(hn::Set(d, factor), sum);
+          total[part] = start ? term : hn::Add(total[part], term);
+        });
+      };
+      add_row(row, slope[0], true);
+      for (unsigned k = 1; k <= b.degree; ++k) add_row(row + k * row_stride, slope[k], false);
+      if constexpr (kBase) add_row(weight + b.base_offset, *base, false);
+    }
+    unroll<parts>([&](auto part) GRADLOOM_UNROLLED { hn::StoreU(total[part], d, lanes_of + part * lanes); });
+    lanes_of += kLanes;
+    weight += input_stride;
+    slope += slope_stride;
+    span += batch;
+    if constexpr (kBase) base += batch;
+  }
+}
+
+template <int kDegree, bool kBase, std::size_t octets, class T>
+HWY_NOINLINE void input_gradient_block(const InputGradientBlock<T>& b, Range samples) {
+  alignas(64) T lanes_of[kGroup * kLanes] = {};  // of inputs that do not exist: zero
+  for (std::size_t s = samples.begin; s < samples.end; ++s) {
+    input_gradient_sample<kDegree, kBase, octets>(b, s, lanes_of);
+    add_lanes(lanes_of, b.first, b.dl_dx + s * kPanel);
+  }
+}
+
+template <int kDegree, bool kBase, class T>
+void input_gradient_degree(const Layer<T>& layer, const LayerTape<T>& tape, const T* dl_dy, Range samples, T* dl_dx) {
+  const Shape& shape = layer.shape;
+  const std::size_t batch = tape.batch, rows = shape.rows(), out = shape.out_padded();
+  if (samples.begin >= samples.end) return;
+  InputGradientBlock<T> b;
+  b.row_stride = out;
+  b.input_stride = rows * out;
+  b.base_offset = (rows - 1) * out;
+  b.slope_stride = batch * basis_stride(shape.degree);
+  b.batch = batch;
+  b.degree = shape.degree;
+  b.panel_stride = batch * kPanel;
+  const std::size_t octets = (shape.out + kLanes - 1) / kLanes;
+  for (std::size_t i = 0; i < shape.in_padded(); i += kGroup) {
+    b.inputs = i < shape.in ? std::min(kGroup, shape.in - i) : 0;
+    b.slope = tape.slope + i * b.slope_stride;
+    b.span = tape.span + i * batch;
+    b.base = kBase ? tape.base_slope + i * batch : nullptr;
+    b.dl_dx = dl_dx + (i / kPanel) * b.panel_stride + i % kPanel;
+    if (b.inputs == 0) {
+      for (std::size_t s = samples.begin; s < samples.end; ++s) std::fill_n(b.dl_dx + s * kPanel, kGroup, T(0));
+      continue;
+    }
+    for (std::size_t o = 0; o < octets; o += kBlock / kLanes) {
+      const std::size_t j = o * kLanes;
+      b.weight = layer.weight + i * b.input_stride + j;
+      b.dl_dy = dl_dy + (j / kPanel) * b.panel_stride;
+      b.first = o == 0;
+      switch (std::min(octets - o, kBlock / kLanes)) {
+        case 8:
+          input_gradient_block<kDegree, kBase, 8>(b, samples);
+          break;
+        case 7:
+          input_gradient_block<kDegree, kBase, 7>(b, samples);
+          break;
+        case 6:
+          input_gradient_block<kDegree, kBase, 6>(b, samples);
+          break;
+        case 5:
+          input_gradient_block<kDegree, kBase, 5>(b, samples);
+          break;
+        case 4:
+          input_gradient_block<kDegree, kBase, 4>(b, samples);
+          break;
+        case 3:
+          input_gradient_block<kDegree, kBase, 3>(b, samples);
+          break;
+        case 2:
+          input_gradient_block<kDegree, kBase, 2>(b, samples);
+          break;
+        default:
+          input_gradient_block<kDegree, kBase, 1>(b, samples);
+          break;
+      }
+    }
+  }
+}
+
+template <bool kBase, class T>
+void input_gradient_base(const Layer<T>& layer, const LayerTape<T>& tape, const T* dl_dy, Range samples, T* dl_dx) {
+#if HWY_TARGET <= HWY_AVX2  // the other instruction sets make do with a loop over rows
+  switch (layer.shape.degree) {
+    case 2:
+      return input_gradient_degree<2, kBase>(layer, tape, dl_dy, samples, dl_dx);
+    case 3:
+      return input_gradient_degree<3, kBase>(layer, tape, dl_dy, samples, dl_dx);
+    case 4:
+      return input_gradient_degree<4, kBase>(layer, tape, dl_dy, samples, dl_dx);
+    case 5:
+      return input_gradient_degree<5, kBase>(layer, tape, dl_dy, samples, dl_dx);
+    default:
+      break;
+  }
+#endif
+  input_gradient_degree<0, kBase>(layer, tape, dl_dy, samples, dl_dx);
+}
+
+template <class T>
+void input_gradient_any(const Layer<T>& layer, const LayerTape<T>& tape, const T* dl_dy, Range samples, T* dl_dx) {
+  if (layer.shape.base)
+    input_gradient_base<true>(layer, tape, dl_dy, samples, dl_dx);
+  else
+    input_gradient_base<false>(layer, tape, dl_dy, samples, dl_dx);
+}
+
+void input_gradient_float(const Layer<float>& layer, const LayerTape<float>& tape, const float* dl_dy, Range samples,
+                          float* dl_dx) {
+  input_gradient_any(layer, tape, dl_dy, samples, dl_dx);
+}
+void input_gradient_double(const Layer<double>& layer, const LayerTape<double>& tape, const double* dl_dy,
+                           Range samples, double* dl_dx) {
+  input_gradient_any(layer, tape, dl_dy, samples, dl_dx);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace gradloom::kernels::spline
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gradloom::kernels::spline {
+HWY_EXPORT(input_gradient_float);
+HWY_EXPORT(input_gradient_double);
+namespace fast {
+void input_gradient(const Layer<float>& layer, const LayerTape<float>& tape, const float* dl_dy, Range samples,
+                    float* dl_dx) {
+  HWY_DYNAMIC_DISPATCH(input_gradient_float)(layer, tape, dl_dy, samples, dl_dx);
+}
+void input_gradient(const Layer<double>& layer, const LayerTape<double>& tape, const double* dl_dy, Range samples,
+                    double* dl_dx) {
+  HWY_DYNAMIC_DISPATCH(input_gradient_double)(layer, tape, dl_dy, samples, dl_dx);
+}
+}  // namespace fast
+}  // namespace gradloom::kernels::spline
+#endif

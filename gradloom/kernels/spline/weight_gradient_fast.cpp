@@ -1,0 +1,332 @@
+// weight_gradient and bias_gradient on SIMD. The samples of a chunk are sorted by span; then either one row of the
+// gradient with many outputs is summed at a time (small chunks, whose dl_dy fits the first-level cache), or the p + 1
+// rows of a span with few outputs.
+// clang-format off
+#include "gradloom/kernels/simd_config.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "gradloom/kernels/spline/weight_gradient_fast.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+#include "gradloom/kernels/simd-inl.h"
+// clang-format on
+
+#include <algorithm>
+
+#include "gradloom/kernels/spline/fast.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gradloom::kernels::spline {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using kernels::HWY_NAMESPACE::Index;
+using kernels::HWY_NAMESPACE::Tag;
+using kernels::HWY_NAMESPACE::unroll;
+
+// A sample in sorted order: where its dl_dy and its basis value of row 0 (which need not exist) lie, in bytes.
+struct SortedSample {
+  std::uint32_t dl_dy;
+  std::int32_t value;
+};
+
+// One input and one chunk of samples.
+template <class T>
+struct SortedChunk {
+  SortedSample samples[kChunk];
+  std::uint16_t start[kMaxGrid + 1];  // samples of span g: start[g] .. start[g + 1]
+  const T* value;                     // of the chunk's first sample
+  const T* base;
+};
+
+// Stable counting sort.
+template <class T>
+void sort_by_span(const std::uint16_t* HWY_RESTRICT span, std::size_t count, unsigned grid, std::size_t q,
+                  SortedChunk<T>* HWY_RESTRICT chunk) {
+  std::uint16_t next[kMaxGrid + 1];
+  std::fill_n(next, grid + 1, std::uint16_t{0});
+  for (std::size_t s = 0; s < count; ++s) ++next[span[s] + 1];
+  for (unsigned g = 0; g < grid; ++g) {
+    next[g + 1] = static_cast<std::uint16_t>(next[g + 1] + next[g]);
+    chunk->start[g] = next[g];
+  }
+  chunk->start[grid] = next[grid];
+  for (std::size_t s = 0; s < count; ++s) {
+    const std::size_t g = span[s];
+    chunk->samples[next[g]++] = {static_cast<std::uint32_t>(s * kPanel * sizeof(T)),
+                                 static_cast<std::int32_t>((s * q - g) * sizeof(T))};
+  }
+}
+
+template <class T>
+HWY_INLINE const T* at_byte(const T* p, std::ptrdiff_t bytes) {
+  return reinterpret_cast<const T*>(reinterpret_cast<const char*>(p) + bytes);
+}
+
+enum class Write { store, add };
+
+// Row sums of `count` vectors of outputs over sorted samples [from, to): factor(sample) * dl_dy.
+template <std::size_t count, class T, class Factor>
+HWY_INLINE void sum_row(const SortedSample* from, const SortedSample* to, const T* dl_dy, std::size_t panel_stride,
+                        Write write, T* HWY_RESTRICT gradient, Factor&& factor) {
+  constexpr Tag<T> d;
+  constexpr std::size_t lanes = hn::MaxLanes(d), per_panel = kPanel / lanes;
+  using V = hn::Vec<Tag<T>>;
+  V acc[count];
+  unroll<count>([&](auto v) GRADLOOM_UNROLLED { acc[v] = hn::Zero(d); });
+  constexpr std::size_t panels = (count + per_panel - 1) / per_panel;
+  const T* panel[panels];
+  panel[0] = dl_dy;
+  if constexpr (panels > 1)
+    unroll<panels - 1>([&](auto n) GRADLOOM_UNROLLED { panel[n + 1] = panel[n] + panel_stride; });
+  for (; from != to; ++from) {
+    const std::size_t offset = from->dl_dy;
+    const V f = hn::Set(d, *factor(from));
+    unroll<count>([&](auto v) GRADLOOM_UNROLLED {
+      const V dy = hn::LoadU(d, at_byte(panel[v / per_panel], offset) + (v % per_panel) * lanes);
+      acc[v] = hn::Add(acc[v], hn::Mul(f, dy));
+    });
+  }
+  unroll<count>([&](auto v) GRADLOOM_UNROLLED {
+    T* g = gradient + v * lanes;
+    hn::StoreU(write == Write::store ? acc[v] : hn::Add(hn::LoadU(d, g), acc[v]), d, g);
+  });
+}
+
+// All rows of one input, one row at a time.
+template <std::size_t count, class T>
+HWY_NOINLINE void by_row(const Shape& shape, const SortedChunk<T>& chunk, const T* dl_dy, std::size_t panel_stride,
+                         Write write, T* gradient) {
+  const std::size_t out = shape.out_padded();
+  const SortedSample* samples = chunk.samples;
+  const unsigned p = shape.degree, grid = shape.grid;
+  for (unsigned r = 0; r < grid + p; ++r) {
+    const std::size_t from = chunk.start[r > p ? r - p : 0], to = chunk.start[std::min(r + 1, grid)];
+    if (from == to) continue;
+    const T* value = chunk.value + r;
+    sum_row<count>(samples + from, samples + to, dl_dy, panel_stride, write, gradient + r * out,
+                   [value](const SortedSample* s) GRADLOOM_UNROLLED { return at_byte(value, s->value); });
+  }
+}
+
+// The base row of one input.
+template <std::size_t count, class T>
+HWY_NOINLINE void base_row(const Shape& shape, const SortedChunk<T>& chunk, const T* dl_dy, std::size_t panel_stride,
+                           Write write, T* gradient) {
+  const T* base = chunk.base;
+  sum_row<count>(chunk.samples, chunk.samples + chunk.start[shape.grid], dl_dy, panel_stride, write,
+                 gradient + (shape.rows() - 1) * shape.out_padded(),
+                 [base](const SortedSample* s) GRADLOOM_UNROLLED { return at_byte(base, s->dl_dy / kPanel); });
+}
+
+// All rows of one input, span by span with p + 1 rows in registers.
+template <int kDegree, bool kBase, std::size_t count, class T>
+HWY_NOINLINE void by_span(const Shape& shape, const SortedChunk<T>& chunk, const T* dl_dy, Write write, T* gradient) {
+  constexpr Tag<T> d;
+  constexpr std::size_t lanes = hn::MaxLanes(d), n = kDegree + 1;
+  using V = hn::Vec<Tag<T>>;
+  const std::size_t out = shape.out_padded(), rows = shape.rows();
+  const unsigned grid = shape.grid;
+  const auto write_row = [&](const V* sums, T* to) GRADLOOM_UNROLLED {
+    unroll<count>([&](auto v) GRADLOOM_UNROLLED {
+      T* g = to + v * lanes;
+      hn::StoreU(write == Write::store ? sums[v] : hn::Add(hn::LoadU(d, g), sums[v]), d, g);
+    });
+  };
+  V acc[n * count], base_acc[count];
+  unroll<n * count>([&](auto a) GRADLOOM_UNROLLED { acc[a] = hn::Zero(d); });
+  unroll<count>([&](auto v) GRADLOOM_UNROLLED { base_acc[v] = hn::Zero(d); });
+  const T* base = chunk.base;
+  const T* value = chunk.value;
+  const SortedSample* s = chunk.samples;
+  const std::uint16_t* start = chunk.start;
+  T* row = gradient;
+  std::size_t window = 0;  // first sample that the row to be written next takes
+  for (unsigned g = 0; g < grid; ++g, row += out, ++value) {
+    for (const SortedSample* end = chunk.samples + start[g + 1]; s != end; ++s) {
+      const std::size_t offset = s->dl_dy;
+      const T* factors = at_byte(value, s->value);
+      V dy[count];
+      unroll<count>([&](auto v) GRADLOOM_UNROLLED { dy[v] = hn::LoadU(d, at_byte(dl_dy, offset) + v * lanes); });
+      unroll<n>([&](auto k) GRADLOOM_UNROLLED {
+        const V f = hn::Set(d, factors[k]);
+        unroll<count>([&](auto v)
+                          GRADLOOM_UNROLLED { acc[k * count + v] = hn::Add(acc[k * count + v], hn::Mul(f, dy[v])); });
+      });
+      if constexpr (kBase) {
+        const V f = hn::Set(d, *at_byte(base, offset / kPanel));
+        unroll<count>([&](auto v) GRADLOOM_UNROLLED { base_acc[v] = hn::Add(base_acc[v], hn::Mul(f, dy[v])); });
+      }
+    }
+    if (g > kDegree) window = start[g - kDegree];
+    if (start[g + 1] == window) continue;  // the window is empty: all sums are zero and nothing is due
+    write_row(acc, row);
+    unroll<kDegree * count>([&](auto a) GRADLOOM_UNROLLED { acc[a] = acc[a + count]; });
+    unroll<count>([&](auto v) GRADLOOM_UNROLLED { acc[kDegree * count + v] = hn::Zero(d); });
+  }
+  unroll<kDegree>([&](auto k) GRADLOOM_UNROLLED {
+    const unsigned first = grid + k > kDegree ? grid + k - kDegree : 0;
+    if (start[first] != start[grid]) write_row(acc + k * count, row + k * out);
+  });
+  if constexpr (kBase) write_row(base_acc, gradient + (rows - 1) * out);
+}
+
+template <class T>
+struct WeightGradientCall {
+  const Shape& shape;
+  const LayerTape<T>& tape;
+  const T* dl_dy;
+  T* dl_dw;
+};
+
+// One input, one chunk, all outputs. kDegree 0: any degree, always row by row.
+template <int kDegree, bool kBase, class T>
+HWY_INLINE void chunk_gradient(const Shape& shape, const SortedChunk<T>& chunk, std::size_t samples, const T* dl_dy,
+                               std::size_t panel_stride, Write write, T* gradient) {
+  constexpr std::size_t lanes = hn::MaxLanes(Tag<T>());
+  constexpr std::size_t kRowBudget = 20 * 1024;  // bytes of dl_dy that stay in the first-level cache beside the rest
+  constexpr bool base_with_span = kBase && kDegree <= 4;
+  const std::size_t vectors = (shape.out + kLanes - 1) / kLanes * kLanes / lanes;
+  const bool rows_at_once = kDegree == 0 || samples * 8 * lanes * sizeof(T) <= kRowBudget;
+  for (std::size_t v = 0; v < vectors;) {
+    const std::size_t left = vectors - v, j = v * lanes;
+    const T* dy = dl_dy + (j / kPanel) * panel_stride + j % kPanel;
+    T* to = gradient + j;
+    if (rows_at_once && left >= 8) {
+      by_row<8>(shape, chunk, dy, panel_stride, write, to);
+      if (kBase) base_row<8>(shape, chunk, dy, panel_stride, write, to);
+      v += 8;
+    } else if constexpr (kDegree != 0) {
+      if (left >= 2) {
+        by_span<kDegree, base_with_span, 2>(shape, chunk, dy, write, to);
+        if (kBase && !base_with_span) base_row<2>(shape, chunk, dy, panel_stride, write, to);
+        v += 2;
+      } else {
+        by_span<kDegree, base_with_span, 1>(shape, chunk, dy, write, to);
+        if (kBase && !base_with_span) base_row<1>(shape, chunk, dy, panel_stride, write, to);
+        v += 1;
+      }
+    } else if (left >= 4) {
+      by_row<4>(shape, chunk, dy, panel_stride, write, to);
+      if (kBase) base_row<4>(shape, chunk, dy, panel_stride, write, to);
+      v += 4;
+    } else {
+      by_row<1>(shape, chunk, dy, panel_stride, write, to);
+      if (kBase) base_row<1>(shape, chunk, dy, panel_stride, write, to);
+      v += 1;
+    }
+  }
+}
+
+template <int kDegree, bool kBase, class T>
+void weight_gradient_degree(const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs,
+                            GradientMode mode, T* dl_dw) {
+  const std::size_t q = basis_stride(shape.degree), batch = tape.batch, size = shape.rows() * shape.out_padded();
+  SortedChunk<T> chunk;
+  for (std::size_t i = inputs.begin; i < inputs.end; ++i) {
+    T* gradient = dl_dw + i * size;
+    if (mode == GradientMode::overwrite) std::fill_n(gradient, size, T(0));
+    for (std::size_t first = 0; first < batch; first += kChunk) {
+      const std::size_t count = std::min(kChunk, batch - first), at = i * batch + first;
+      sort_by_span(tape.span + at, count, shape.grid, q, &chunk);
+      chunk.value = tape.value + at * q;
+      chunk.base = kBase ? tape.base_value + at : nullptr;
+      const Write write = mode == GradientMode::overwrite && first == 0 ? Write::store : Write::add;
+      chunk_gradient<kDegree, kBase>(shape, chunk, count, dl_dy + first * kPanel, batch * kPanel, write, gradient);
+    }
+  }
+}
+
+template <bool kBase, class T>
+void weight_gradient_base(const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs, GradientMode mode,
+                          T* dl_dw) {
+#if HWY_TARGET <= HWY_AVX2  // the other instruction sets make do with one row at a time
+  switch (shape.degree) {
+    case 2:
+      return weight_gradient_degree<2, kBase>(shape, tape, dl_dy, inputs, mode, dl_dw);
+    case 3:
+      return weight_gradient_degree<3, kBase>(shape, tape, dl_dy, inputs, mode, dl_dw);
+    case 4:
+      return weight_gradient_degree<4, kBase>(shape, tape, dl_dy, inputs, mode, dl_dw);
+    case 5:
+      return weight_gradient_degree<5, kBase>(shape, tape, dl_dy, inputs, mode, dl_dw);
+    default:
+      break;
+  }
+#endif
+  weight_gradient_degree<0, kBase>(shape, tape, dl_dy, inputs, mode, dl_dw);
+}
+
+template <class T>
+void weight_gradient_any(const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs, GradientMode mode,
+                         T* dl_dw) {
+  if (shape.base)
+    weight_gradient_base<true>(shape, tape, dl_dy, inputs, mode, dl_dw);
+  else
+    weight_gradient_base<false>(shape, tape, dl_dy, inputs, mode, dl_dw);
+}
+
+template <class T>
+void bias_gradient_any(const Shape& shape, std::size_t batch, const T* dl_dy, GradientMode mode, T* dl_db) {
+  constexpr Tag<T> d;
+  constexpr std::size_t lanes = hn::MaxLanes(d), per_panel = kPanel / lanes;
+  using V = hn::Vec<Tag<T>>;
+  for (std::size_t panel = 0; panel < shape.out_padded() / kPanel; ++panel) {
+    for (std::size_t v = 0; v < per_panel; ++v) {
+      T* to = dl_db + panel * kPanel + v * lanes;
+      const T* dy = dl_dy + panel * batch * kPanel + v * lanes;
+      if (mode == GradientMode::overwrite) hn::StoreU(hn::Zero(d), d, to);
+      for (std::size_t first = 0; first < batch; first += kChunk) {
+        V acc = hn::Zero(d);
+        for (std::size_t s = first; s < std::min(first + kChunk, batch); ++s)
+          acc = hn::Add(acc, hn::LoadU(d, dy + s * kPanel));
+        const bool store = mode == GradientMode::overwrite && first == 0;
+        hn::StoreU(store ? acc : hn::Add(hn::LoadU(d, to), acc), d, to);
+      }
+    }
+  }
+}
+
+void weight_gradient_float(const Shape& shape, const LayerTape<float>& tape, const float* dl_dy, Range inputs,
+                           GradientMode mode, float* dl_dw) {
+  weight_gradient_any(shape, tape, dl_dy, inputs, mode, dl_dw);
+}
+void weight_gradient_double(const Shape& shape, const LayerTape<double>& tape, const double* dl_dy, Range inputs,
+                            GradientMode mode, double* dl_dw) {
+  weight_gradient_any(shape, tape, dl_dy, inputs, mode, dl_dw);
+}
+void bias_gradient_float(const Shape& shape, std::size_t batch, const float* dl_dy, GradientMode mode, float* dl_db) {
+  bias_gradient_any(shape, batch, dl_dy, mode, dl_db);
+}
+void bias_gradient_double(const Shape& shape, std::size_t batch, const double* dl_dy, GradientMode mode,
+                          double* dl_db) {
+  bias_gradient_any(shape, batch, dl_dy, mode, dl_db);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace gradloom::kernels::spline
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gradloom::kernels::spline {
+HWY_EXPORT(weight_gradient_float);
+HWY_EXPORT(weight_gradient_double);
+HWY_EXPORT(bias_gradient_float);
+HWY_EXPORT(bias_gradient_double);
+namespace fast {
+void weight_gradient(const Shape& shape, const LayerTape<float>& tape, const float* dl_dy, Range inputs,
+                     GradientMode mode, float* dl_dw) {
+  HWY_DYNAMIC_DISPATCH(weight_gradient_float)(shape, tape, dl_dy, inputs, mode, dl_dw);
+}
+void weight_gradient(const Shape& shape, const LayerTape<double>& tape, const double* dl_dy, Range inputs,
+                     GradientMode mode, double* dl_dw) {
+  HWY_DYNAMIC_DISPATCH(weight_gradient_double)(shape, tape, dl_dy, inputs, mode, dl_dw);
+}
+void bias_gradient(const Shape& shape, std::size_t batch, const float* dl_dy, GradientMode mode, float* dl_db) {
+  HWY_DYNAMIC_DISPATCH(bias_gradient_float)(shape, batch, dl_dy, mode, dl_db);
+}
+void bias_gradient(const Shape& shape, std::size_t batch, const double* dl_dy, GradientMode mode, double* dl_db) {
+  HWY_DYNAMIC_DISPATCH(bias_gradient_double)(shape, batch, dl_dy, mode, dl_db);
+}
+}  // namespace fast
+}  // namespace gradloom::kernels::spline
+#endif
