@@ -47,7 +47,7 @@ TEST(SplineFit, LeastSquaresReproducesASplineOfTheSpace) {
       x.push_back(-1.0 + 2.3 * m / 400);
       y.push_back(spline_value(line, c, x.back()));
     }
-    kan::fit_least_squares(line, x, y, 1, fitted);
+    kan::fit_least_squares(line, x, y, 1, kan::FitGoal::reproduce, fitted);
     for (double at : x) EXPECT_NEAR(spline_value(line, c, at), spline_value(line, fitted, at), 1e-9) << "degree " << p;
   }
 }
@@ -55,10 +55,10 @@ TEST(SplineFit, LeastSquaresReproducesASplineOfTheSpace) {
 TEST(SplineFit, StaysFiniteWithoutEnoughPoints) {
   const KnotLine line = KnotLine::uniform(3, 20, 0.0, 1.0);
   std::vector<double> fitted(line.functions(), NAN);
-  kan::fit_least_squares(line, std::vector<double>{0.5, 0.5, 0.5}, std::vector<double>{1.0, 2.0, 3.0}, 1, fitted);
+  kan::fit_least_squares(line, std::vector<double>{0.5, 0.5, 0.5}, std::vector<double>{1.0, 2.0, 3.0}, 1, kan::FitGoal::reproduce, fitted);
   for (double c : fitted) EXPECT_TRUE(std::isfinite(c));
   EXPECT_NEAR(spline_value(line, fitted, 0.5), 2.0, 1e-6);
-  kan::fit_least_squares(line, {}, {}, 1, fitted);
+  kan::fit_least_squares(line, {}, {}, 1, kan::FitGoal::reproduce, fitted);
   for (double c : fitted) EXPECT_EQ(c, 0.0);
 }
 

@@ -175,7 +175,7 @@ Trained<T> refine(const Network<T>& network, std::span<const T> parameters, std:
         refine_nested(before, c, after, s.out, fitted);
       } else {
         const std::vector<double> x = fitting_points(after);
-        fit_least_squares(after, x, old_values(s, old_layer.grid, i, c, x), s.out, fitted);
+        fit_least_squares(after, x, old_values(s, old_layer.grid, i, c, x), s.out, FitGoal::reproduce, fitted);
       }
       store_coefficients(t, fitted, i, new_weight);
       store_line(to, result.buffers.span(), l, i, after);
@@ -208,11 +208,10 @@ Trained<T> refit(const Exec& ex, const Network<T>& network, std::span<const T> p
     for (std::size_t i = 0; i < s.in; ++i) {
       std::vector<double> values(samples);
       for (std::size_t m = 0; m < samples; ++m) values[m] = static_cast<double>(network.layer_input(tape, l, m, i));
-      const KnotLine after = line_for_data(s, std::move(values), options);
+      const KnotLine after = line_for_data(s, values, options);
       const std::vector<double> c = coefficients_of(s, old_layer.weight, i);
       std::vector<double> fitted(s.spline_rows() * s.out);
-      const std::vector<double> points = fitting_points(after);
-      fit_least_squares(after, points, old_values(s, old_layer.grid, i, c, points), s.out, fitted);
+      fit_least_squares(after, values, old_values(s, old_layer.grid, i, c, values), s.out, FitGoal::smooth, fitted);
       store_coefficients(s, fitted, i, weight);
       store_line(network, result.buffers.span(), l, i, after);
     }

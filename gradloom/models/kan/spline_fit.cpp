@@ -9,9 +9,12 @@ namespace gradloom::kan {
 
 namespace {
 
-constexpr double kRidge = 1e-13;            // relative to the mean of the diagonal
-constexpr int kRefinements = 3;             // residual corrections after the first solution
-constexpr double kSameKnot = 1e-9;          // relative to the range
+// Relative to the mean of the normal equations' diagonal. On a smooth function differences of order p + 1 are so small that
+// even the larger ridge moves well-determined coefficients less than rounding does.
+constexpr double kRidgeToReproduce = 1e-13, kRidgeToSmooth = 1e-8;
+constexpr double kShrink = 1e-6;     // of the ridge, on the coefficients themselves: no direction is left undetermined
+constexpr int kRefinements = 3;      // residual corrections after the first solution
+constexpr double kSameKnot = 1e-9;   // relative to the range
 
 }  // namespace
 
@@ -90,7 +93,7 @@ void refine_nested(const KnotLine& from, std::span<const double> coarse, const K
 }
 
 void fit_least_squares(const KnotLine& line, std::span<const double> x, std::span<const double> values,
-                       std::size_t columns, std::span<double> coefficients) {
+                       std::size_t columns, FitGoal goal, std::span<double> coefficients) {
   const auto n = static_cast<Eigen::Index>(line.functions());
   const std::size_t p = line.degree(), order = p + 1;
   std::vector<std::size_t> spans(x.size());
@@ -105,17 +108,23 @@ void fit_least_squares(const KnotLine& line, std::span<const double> x, std::spa
   }
   double trace = 0.0;
   for (std::size_t m = 0; m < line.functions(); ++m) trace += band[m * order];
-  const double ridge = kRidge * std::max(trace / static_cast<double>(n), 1.0);
+  const double ridge = (goal == FitGoal::smooth ? kRidgeToSmooth : kRidgeToReproduce) *
+                       std::max(trace / static_cast<double>(n), 1e-3);
 
   std::vector<Eigen::Triplet<double>> entries;
   for (std::size_t m = 0; m < line.functions(); ++m)
     for (std::size_t d = 0; d <= p && m + d < line.functions(); ++d)
       entries.emplace_back(static_cast<int>(m + d), static_cast<int>(m), band[m * order + d]);
-  // The ridge: squared differences of neighbouring coefficients, and a hundredth of their squares.
-  for (int m = 0; m < n; ++m) {
-    entries.emplace_back(m, m, ridge * (m == 0 || m + 1 == n ? 1.01 : 2.01));
-    if (m + 1 < n) entries.emplace_back(m + 1, m, -ridge);
-  }
+  // Squared differences of order p + 1 (or as many as there are coefficients for).
+  const std::size_t differences = std::min(order, line.functions() - 1);
+  std::vector<double> binomial(differences + 1, 1.0);
+  for (std::size_t d = 1; d <= differences; ++d)
+    binomial[d] = -binomial[d - 1] * static_cast<double>(differences - d + 1) / static_cast<double>(d);
+  for (std::size_t m = 0; m + differences < line.functions(); ++m)
+    for (std::size_t a = 0; a <= differences; ++a)
+      for (std::size_t b = 0; b <= a; ++b)
+        entries.emplace_back(static_cast<int>(m + a), static_cast<int>(m + b), ridge * binomial[a] * binomial[b]);
+  for (int m = 0; m < n; ++m) entries.emplace_back(m, m, ridge * kShrink);
   Eigen::SparseMatrix<double> normal(n, n);
   normal.setFromTriplets(entries.begin(), entries.end());
   const Eigen::SimplicialLDLT<Eigen::SparseMatrix<double>, Eigen::Lower, Eigen::NaturalOrdering<int>> solver(normal);
@@ -123,7 +132,8 @@ void fit_least_squares(const KnotLine& line, std::span<const double> x, std::spa
   Eigen::MatrixXd solution = Eigen::MatrixXd::Zero(n, static_cast<Eigen::Index>(columns));
   Eigen::MatrixXd right(n, static_cast<Eigen::Index>(columns));
   // Each round solves for the residual of the last one; that wins back what squaring the condition number lost.
-  for (int round = 0; round <= kRefinements; ++round) {
+  const int rounds = goal == FitGoal::reproduce ? 1 + kRefinements : 1;
+  for (int round = 0; round < rounds; ++round) {
     right.setZero();
     for (std::size_t s = 0; s < x.size(); ++s) {
       const double* b = basis.data() + s * order;

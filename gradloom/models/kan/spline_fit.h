@@ -39,10 +39,15 @@ bool nested(const KnotLine& coarse, const KnotLine& fine);
 void refine_nested(const KnotLine& from, std::span<const double> coarse, const KnotLine& to, std::size_t columns,
                    std::span<double> fine);
 
-// Least squares: coefficients on `line` (functions, columns) that fit values (points, columns) at x (points), with a small
-// ridge towards smoothness of neighbouring coefficients, so that functions without points get the value of their neighbours.
-// All results are finite when the input is.
+enum class FitGoal {
+  reproduce,  // as close to the values as the arithmetic allows
+  smooth,     // where points are few or far between, prefer the smoother spline
+};
+
+// Least squares: coefficients on `line` (functions, columns) that fit values (points, columns) at x (points). A ridge on
+// differences of order p + 1 of neighbouring coefficients decides where points do not: such stretches continue or bridge
+// the others like a polynomial of degree p. All results are finite when the input is.
 void fit_least_squares(const KnotLine& line, std::span<const double> x, std::span<const double> values,
-                       std::size_t columns, std::span<double> coefficients);
+                       std::size_t columns, FitGoal goal, std::span<double> coefficients);
 
 }  // namespace gradloom::kan
