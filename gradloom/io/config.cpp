@@ -1,0 +1,207 @@
+#include "gradloom/io/config.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "gradloom/io/nearest.h"
+
+namespace gradloom {
+namespace {
+
+const char* type_name(ValueType type) {
+  switch (type) {
+    case ValueType::integer:
+      return "integer";
+    case ValueType::number:
+      return "number";
+    case ValueType::boolean:
+      return "boolean";
+    case ValueType::string:
+      return "string";
+    case ValueType::integers:
+      return "list of integers";
+    case ValueType::numbers:
+      return "list of numbers";
+    case ValueType::strings:
+      return "list of strings";
+    default:
+      return "list of tables";
+  }
+}
+
+bool valid_path(std::string_view path) {
+  bool part_empty = true;
+  for (char c : path) {
+    const bool letter =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+    if (!letter && (c != '.' || part_empty)) return false;
+    part_empty = c == '.';
+  }
+  return !part_empty;
+}
+
+bool is_parent(std::string_view parent, std::string_view child) {
+  return child.size() > parent.size() && child.starts_with(parent) && child[parent.size()] == '.';
+}
+
+template <class T>
+ConfigValue value_or_absent(std::optional<T> value) {
+  return value ? ConfigValue(std::move(*value)) : ConfigValue();
+}
+
+}  // namespace
+
+SchemaKey& SchemaKey::above(double bound) { return low = bound, low_open = true, *this; }
+SchemaKey& SchemaKey::at_least(double bound) { return low = bound, low_open = false, *this; }
+SchemaKey& SchemaKey::below(double bound) { return high = bound, high_open = true, *this; }
+SchemaKey& SchemaKey::at_most(double bound) { return high = bound, high_open = false, *this; }
+SchemaKey& SchemaKey::one_of(std::vector<std::string> allowed) { return choices = std::move(allowed), *this; }
+SchemaKey& SchemaKey::required() { return must_be_set = true, *this; }
+SchemaKey& SchemaKey::count(std::size_t least, std::size_t most) {
+  min_count = least;
+  max_count = most;
+  table_count = std::max(table_count, least);
+  return *this;
+}
+
+std::string SchemaKey::describe() const {
+  std::string text = type_name(type);
+  if (low) text += fmt::format(", {} {}", low_open ? ">" : ">=", *low);
+  if (high) text += fmt::format(", {} {}", high_open ? "<" : "<=", *high);
+  if (!choices.empty()) text += fmt::format(", one of: {}", fmt::join(choices, ", "));
+  if (min_count > 0 && min_count == max_count)
+    text += fmt::format(", {} of them", min_count);
+  else if (min_count > 0)
+    text += fmt::format(", at least {} of them", min_count);
+  if (max_count != SIZE_MAX && min_count != max_count) text += fmt::format(", at most {} of them", max_count);
+  if (must_be_set) text += ", required";
+  return text;
+}
+
+SchemaKey& Schema::add(std::string path, ValueType type, ConfigValue fallback, std::string doc) {
+  if (!valid_path(path)) throw Exception(ErrorCode::invalid_input, fmt::format("'{}' is not a valid key", path));
+  for (const SchemaKey& key : keys_)
+    if (key.path == path || is_parent(path, key.path) || is_parent(key.path, path))
+      throw Exception(ErrorCode::invalid_input,
+                      fmt::format("the keys '{}' and '{}' exclude each other", key.path, path));
+  SchemaKey& key = keys_.emplace_back();
+  key.path = std::move(path);
+  key.type = type;
+  key.fallback = std::move(fallback);
+  key.doc = std::move(doc);
+  return key;
+}
+
+SchemaKey& Schema::integer(std::string path, std::optional<std::int64_t> fallback, std::string doc) {
+  return add(std::move(path), ValueType::integer, value_or_absent(fallback), std::move(doc));
+}
+SchemaKey& Schema::number(std::string path, std::optional<double> fallback, std::string doc) {
+  return add(std::move(path), ValueType::number, value_or_absent(fallback), std::move(doc));
+}
+SchemaKey& Schema::boolean(std::string path, std::optional<bool> fallback, std::string doc) {
+  return add(std::move(path), ValueType::boolean, value_or_absent(fallback), std::move(doc));
+}
+SchemaKey& Schema::string(std::string path, std::optional<std::string> fallback, std::string doc) {
+  return add(std::move(path), ValueType::string, value_or_absent(std::move(fallback)), std::move(doc));
+}
+SchemaKey& Schema::integers(std::string path, std::vector<std::int64_t> fallback, std::string doc) {
+  return add(std::move(path), ValueType::integers, std::move(fallback), std::move(doc));
+}
+SchemaKey& Schema::integers(std::string path, std::nullopt_t, std::string doc) {
+  return add(std::move(path), ValueType::integers, {}, std::move(doc));
+}
+SchemaKey& Schema::numbers(std::string path, std::vector<double> fallback, std::string doc) {
+  return add(std::move(path), ValueType::numbers, std::move(fallback), std::move(doc));
+}
+SchemaKey& Schema::numbers(std::string path, std::nullopt_t, std::string doc) {
+  return add(std::move(path), ValueType::numbers, {}, std::move(doc));
+}
+SchemaKey& Schema::strings(std::string path, std::vector<std::string> fallback, std::string doc) {
+  return add(std::move(path), ValueType::strings, std::move(fallback), std::move(doc));
+}
+SchemaKey& Schema::strings(std::string path, std::nullopt_t, std::string doc) {
+  return add(std::move(path), ValueType::strings, {}, std::move(doc));
+}
+SchemaKey& Schema::tables(std::string path, Schema table, std::string doc, std::size_t fallback_count) {
+  SchemaKey& key = add(std::move(path), ValueType::tables, {}, std::move(doc));
+  key.tables = std::make_shared<const Schema>(std::move(table));
+  key.table_count = fallback_count;
+  return key;
+}
+
+std::size_t Schema::find(std::string_view path) const {
+  const auto it = std::find_if(keys_.begin(), keys_.end(), [&](const SchemaKey& key) { return key.path == path; });
+  return static_cast<std::size_t>(it - keys_.begin());
+}
+
+std::vector<std::string> Schema::paths() const {
+  std::vector<std::string> paths;
+  for (const SchemaKey& key : keys_) paths.push_back(key.path);
+  return paths;
+}
+
+Config::Config(std::shared_ptr<const Schema> schema) : schema_(std::move(schema)) {
+  for (const SchemaKey& key : schema_->keys()) {
+    Entry& entry = entries_.emplace_back();
+    entry.value = key.fallback;
+    if (key.type == ValueType::tables) entry.tables.assign(key.table_count, Config(key.tables));
+  }
+}
+
+const Config::Entry& Config::entry(std::string_view key, ValueType type) const {
+  const std::size_t i = schema_->find(key);
+  if (i == entries_.size())
+    throw Exception(ErrorCode::not_found, fmt::format("the configuration has no key '{}'; the nearest is '{}'", key,
+                                                      nearest_name(key, schema_->paths())));
+  const ValueType actual = schema_->keys()[i].type;
+  if (actual != type)
+    throw Exception(ErrorCode::invalid_input,
+                    fmt::format("the key '{}' is a {}, not a {}", key, type_name(actual), type_name(type)));
+  if (type != ValueType::tables && std::holds_alternative<std::monostate>(entries_[i].value))
+    throw Exception(ErrorCode::not_found, fmt::format("the key '{}' has no value", key));
+  return entries_[i];
+}
+
+bool Config::has(std::string_view key) const {
+  const std::size_t i = schema_->find(key);
+  if (i == entries_.size())
+    throw Exception(ErrorCode::not_found, fmt::format("the configuration has no key '{}'", key));
+  return schema_->keys()[i].type == ValueType::tables || !std::holds_alternative<std::monostate>(entries_[i].value);
+}
+
+bool Config::was_set(std::string_view key) const {
+  const std::size_t i = schema_->find(key);
+  if (i == entries_.size())
+    throw Exception(ErrorCode::not_found, fmt::format("the configuration has no key '{}'", key));
+  return entries_[i].set;
+}
+
+std::int64_t Config::integer(std::string_view key) const {
+  return std::get<std::int64_t>(entry(key, ValueType::integer).value);
+}
+double Config::number(std::string_view key) const { return std::get<double>(entry(key, ValueType::number).value); }
+bool Config::boolean(std::string_view key) const { return std::get<bool>(entry(key, ValueType::boolean).value); }
+const std::string& Config::string(std::string_view key) const {
+  return std::get<std::string>(entry(key, ValueType::string).value);
+}
+const std::vector<std::int64_t>& Config::integers(std::string_view key) const {
+  return std::get<std::vector<std::int64_t>>(entry(key, ValueType::integers).value);
+}
+const std::vector<double>& Config::numbers(std::string_view key) const {
+  return std::get<std::vector<double>>(entry(key, ValueType::numbers).value);
+}
+const std::vector<std::string>& Config::strings(std::string_view key) const {
+  return std::get<std::vector<std::string>>(entry(key, ValueType::strings).value);
+}
+const std::vector<Config>& Config::tables(std::string_view key) const { return entry(key, ValueType::tables).tables; }
+
+bool Config::operator==(const Config& other) const {
+  if (schema_->paths() != other.schema_->paths()) return false;
+  for (std::size_t i = 0; i < entries_.size(); ++i)
+    if (entries_[i].value != other.entries_[i].value || entries_[i].tables != other.entries_[i].tables) return false;
+  return true;
+}
+
+}  // namespace gradloom

@@ -1,0 +1,128 @@
+// Configurations in TOML, checked against a schema that knows every key, its type, default, range and meaning.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "gradloom/base/result.h"
+
+namespace gradloom {
+
+enum class ValueType { integer, number, boolean, string, integers, numbers, strings, tables };
+
+// monostate: no value (an optional key that is not set).
+using ConfigValue = std::variant<std::monostate, std::int64_t, double, bool, std::string, std::vector<std::int64_t>,
+                                 std::vector<double>, std::vector<std::string>>;
+
+class Schema;
+
+// One key of a schema. The functions refine it and return it, so that they chain; ranges and choices apply to each
+// element of a list.
+struct SchemaKey {
+  std::string path;  // dotted: "optimizer.lr"
+  ValueType type = ValueType::integer;
+  ConfigValue fallback;  // monostate: absent unless set
+  std::string doc;
+  bool must_be_set = false;
+  std::optional<double> low, high;
+  bool low_open = false, high_open = false;         // the bound itself is not allowed
+  std::vector<std::string> choices;                 // of strings; empty: any
+  std::size_t min_count = 0, max_count = SIZE_MAX;  // of lists and tables
+  std::shared_ptr<const Schema> tables;             // of one table, for ValueType::tables
+  std::size_t table_count = 0;                      // tables when the key is not set
+
+  SchemaKey& above(double bound);
+  SchemaKey& at_least(double bound);
+  SchemaKey& below(double bound);
+  SchemaKey& at_most(double bound);
+  SchemaKey& one_of(std::vector<std::string> allowed);
+  SchemaKey& count(std::size_t least, std::size_t most = SIZE_MAX);
+  SchemaKey& required();
+
+  std::string describe() const;  // "number, > 0": type, range, choices
+};
+
+// The keys of a configuration, in the order in which they are written. A default of std::nullopt makes a key optional.
+// Throws on a path that repeats, that is a parent of another, or whose parts are not letters, digits, `_` and `-`.
+class Schema {
+ public:
+  SchemaKey& integer(std::string path, std::optional<std::int64_t> fallback, std::string doc);
+  SchemaKey& number(std::string path, std::optional<double> fallback, std::string doc);
+  SchemaKey& boolean(std::string path, std::optional<bool> fallback, std::string doc);
+  SchemaKey& string(std::string path, std::optional<std::string> fallback, std::string doc);
+  SchemaKey& integers(std::string path, std::vector<std::int64_t> fallback, std::string doc);
+  SchemaKey& integers(std::string path, std::nullopt_t, std::string doc);
+  SchemaKey& numbers(std::string path, std::vector<double> fallback, std::string doc);
+  SchemaKey& numbers(std::string path, std::nullopt_t, std::string doc);
+  SchemaKey& strings(std::string path, std::vector<std::string> fallback, std::string doc);
+  SchemaKey& strings(std::string path, std::nullopt_t, std::string doc);
+  // A list of tables, `[[path]]`; `fallback_count` tables of defaults when it is not set.
+  SchemaKey& tables(std::string path, Schema table, std::string doc, std::size_t fallback_count = 0);
+
+  const std::deque<SchemaKey>& keys() const { return keys_; }
+  std::size_t find(std::string_view path) const;  // index of a key, or keys().size()
+  std::vector<std::string> paths() const;
+
+ private:
+  SchemaKey& add(std::string path, ValueType type, ConfigValue fallback, std::string doc);
+
+  std::deque<SchemaKey> keys_;  // add() must not move keys that chains still refer to
+};
+
+// The values of a schema's keys. Getters throw on a key that is not in the schema, is of another type, or has no value.
+class Config {
+ public:
+  explicit Config(std::shared_ptr<const Schema> schema);  // all defaults
+
+  bool has(std::string_view key) const;      // has a value
+  bool was_set(std::string_view key) const;  // by the text or an override, rather than by default
+
+  std::int64_t integer(std::string_view key) const;
+  double number(std::string_view key) const;
+  bool boolean(std::string_view key) const;
+  const std::string& string(std::string_view key) const;
+  const std::vector<std::int64_t>& integers(std::string_view key) const;
+  const std::vector<double>& numbers(std::string_view key) const;
+  const std::vector<std::string>& strings(std::string_view key) const;
+  const std::vector<Config>& tables(std::string_view key) const;
+
+  const Schema& schema() const { return *schema_; }
+
+  // Every key with its value; absent ones are left out. Parses back to an equal Config.
+  std::string to_toml() const;
+  // The same, with meaning, type and range of each key as comments, and absent keys as commented lines.
+  std::string documented() const;
+
+  // Equal values; whether they were set does not matter.
+  bool operator==(const Config& other) const;
+
+ private:
+  friend class ConfigParser;
+  friend class ConfigWriter;
+
+  struct Entry {
+    ConfigValue value;
+    std::vector<Config> tables;
+    bool set = false;
+  };
+  const Entry& entry(std::string_view key, ValueType type) const;
+
+  std::shared_ptr<const Schema> schema_;
+  std::vector<Entry> entries_;  // one for each key of the schema
+};
+
+// Reads `toml_text`, then applies `overrides` ("key=value", see docs/format.md) in order. Fails with invalid_input:
+// malformed TOML, unknown key (names the nearest), wrong type, out of range, not a choice, required and missing;
+// messages have `source` and line, or the override.
+Result<Config> parse_config(const Schema& schema, std::string_view toml_text, std::string_view source,
+                            std::span<const std::string> overrides = {});
+
+}  // namespace gradloom
