@@ -1,0 +1,34 @@
+// From a recipe's keys to the options of data, models and training.
+#pragma once
+
+#include <filesystem>
+
+#include "gradloom/base/result.h"
+#include "gradloom/data/rows.h"
+#include "gradloom/data/source.h"
+#include "gradloom/data/split.h"
+#include "gradloom/io/config.h"
+#include "gradloom/models/kan/grid.h"
+#include "gradloom/train/trainer.h"
+
+namespace gradloom::app {
+
+// The data of a run in its three parts; validation and test may be empty.
+struct RowSplits {
+  RowDataset<double> train;
+  std::optional<RowDataset<double>> validation, test;
+};
+
+// Loads and splits what the recipe names. `data_root` serves when the recipe has no data.root. Fails as load_rows does, or when a part
+// that is asked for would be empty.
+Result<RowSplits> load_splits(const Config& recipe, const std::filesystem::path& data_root);
+
+// Stages of a run: a recipe without any has one.
+std::size_t stage_count(const Config& recipe);
+unsigned stage_grid(const Config& recipe, std::size_t stage);
+
+kan::NetworkOptions network_options(const Config& recipe, std::size_t stage, std::size_t inputs, std::size_t outputs);
+kan::RefitOptions refit_options(const Config& recipe);
+TrainOptions train_options(const Config& recipe, std::size_t stage);
+
+}  // namespace gradloom::app
