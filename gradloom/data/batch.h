@@ -1,4 +1,4 @@
-// RowBatch: some rows of a table as a model and a loss see them.
+// RowBatch: some samples of a table, as the models and losses see them.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace gradloom {
 
-// B samples; In features; Out targets. Views borrow from whoever made the batch.
+// B samples; In features; Out targets. Owns nothing: it is valid as long as the dataset or storage it came from.
 template <class T>
 struct RowBatch {
   std::size_t size = 0;                  // B

@@ -1,0 +1,177 @@
+#include "gradloom/data/rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "gradloom/base/error.h"
+
+namespace gradloom {
+namespace {
+
+void require(bool ok, const std::string& message) {
+  if (!ok) throw Exception(ErrorCode::invalid_input, message);
+}
+
+void check_size(const char* what, std::size_t actual, std::size_t expected) {
+  require(actual == expected, fmt::format("a dataset's {} has {} values, but {} are needed", what, actual, expected));
+}
+
+template <class T>
+void copy_rows(std::span<const std::uint32_t> rows, const std::vector<T>& from, std::size_t columns,
+               std::vector<T>& to) {
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(rows[i] * columns), columns,
+                to.begin() + static_cast<std::ptrdiff_t>(i * columns));
+}
+
+template <class T>
+View<const T, 2> matrix(const std::vector<T>& values, std::size_t rows, std::size_t columns) {
+  return columns == 0 ? View<const T, 2>() : View<const T, 2>(values.data(), {rows, columns});
+}
+
+template <class T>
+std::vector<T> cast(const std::vector<double>& values) {
+  return {values.begin(), values.end()};
+}
+
+}  // namespace
+
+template <class T>
+RowBatchStorage<T>::RowBatchStorage(const RowDataset<T>& dataset, std::size_t max_size)
+    : max_size_(max_size),
+      x_(max_size * dataset.features()),
+      target_(max_size * dataset.parts().targets),
+      weight_(dataset.parts().weight.empty() ? 0 : max_size),
+      label_(dataset.is_classification() ? max_size : 0) {}
+
+template <class T>
+RowDataset<T>::RowDataset(RowParts<T> parts) : parts_(std::move(parts)) {
+  RowParts<T>& p = parts_;
+  require(p.size <= std::numeric_limits<std::uint32_t>::max(),
+          fmt::format("a dataset has {} rows, above 2^32 - 1", p.size));
+  check_size("x", p.x.size(), p.size * p.features);
+  check_size("target", p.target.size(), p.size * p.targets);
+  check_size("label", p.label.size(), p.targets == 0 ? p.size : 0);
+  require(p.targets > 0 || !p.class_names.empty(), "a dataset needs targets, or labels and the names of their classes");
+  if (!p.weight.empty()) check_size("weight", p.weight.size(), p.size);
+  for (std::uint32_t label : p.label)
+    require(label < p.class_names.size(),
+            fmt::format("the label {} has no class name; there are {}", label, p.class_names.size()));
+  if (p.feature_names.empty())
+    for (std::size_t i = 0; i < p.features; ++i) p.feature_names.push_back(fmt::format("x{}", i + 1));
+  if (p.target_names.empty())
+    for (std::size_t i = 0; i < p.targets; ++i) p.target_names.push_back(fmt::format("y{}", i + 1));
+  check_size("feature names", p.feature_names.size(), p.features);
+  if (p.targets > 0) check_size("target names", p.target_names.size(), p.targets);
+}
+
+template <class T>
+RowBatch<T> RowDataset<T>::all() const {
+  return {parts_.size,
+          matrix(parts_.x, parts_.size, parts_.features),
+          matrix(parts_.target, parts_.size, parts_.targets),
+          parts_.label,
+          {},
+          parts_.weight};
+}
+
+template <class T>
+void RowDataset<T>::check_rows(std::span<const std::uint32_t> rows) const {
+  for (std::uint32_t row : rows)
+    require(row < parts_.size, fmt::format("row {} does not exist; the dataset has {}", row, parts_.size));
+}
+
+template <class T>
+RowBatch<T> RowDataset<T>::gather(std::span<const std::uint32_t> rows, RowBatchStorage<T>& storage) const {
+  const std::size_t n = rows.size();
+  if (n > storage.max_size_)
+    throw Exception(ErrorCode::invalid_input,
+                    fmt::format("{} rows do not fit into a batch of {}", n, storage.max_size_));
+  const auto max = storage.max_size_;
+  if (storage.x_.size() != max * parts_.features || storage.target_.size() != max * parts_.targets ||
+      (storage.weight_.empty() && max > 0) != parts_.weight.empty())
+    if (max > 0) throw Exception(ErrorCode::invalid_input, "the batch storage was made for a dataset of another shape");
+  check_rows(rows);
+  copy_rows(rows, parts_.x, parts_.features, storage.x_);
+  copy_rows(rows, parts_.target, parts_.targets, storage.target_);
+  if (!parts_.label.empty()) copy_rows(rows, parts_.label, 1, storage.label_);
+  if (!parts_.weight.empty()) copy_rows(rows, parts_.weight, 1, storage.weight_);
+  RowBatch<T> batch;
+  batch.size = n;
+  batch.x = matrix(storage.x_, n, parts_.features);
+  batch.target = matrix(storage.target_, n, parts_.targets);
+  if (!parts_.label.empty()) batch.label = std::span(storage.label_).first(n);
+  if (!parts_.weight.empty()) batch.weight = std::span(storage.weight_).first(n);
+  return batch;
+}
+
+template <class T>
+RowDataset<T> RowDataset<T>::subset(std::span<const std::uint32_t> rows) const {
+  check_rows(rows);
+  RowParts<T> p;
+  p.size = rows.size();
+  p.features = parts_.features;
+  p.targets = parts_.targets;
+  p.feature_names = parts_.feature_names;
+  p.target_names = parts_.target_names;
+  p.class_names = parts_.class_names;
+  p.x.resize(p.size * p.features);
+  p.target.resize(p.size * p.targets);
+  copy_rows(rows, parts_.x, p.features, p.x);
+  copy_rows(rows, parts_.target, p.targets, p.target);
+  if (is_classification()) {
+    p.label.resize(p.size);
+    copy_rows(rows, parts_.label, 1, p.label);
+  }
+  if (!parts_.weight.empty()) {
+    p.weight.resize(p.size);
+    copy_rows(rows, parts_.weight, 1, p.weight);
+  }
+  return RowDataset(std::move(p));
+}
+
+template <class T>
+RowDataset<T> convert(const RowDataset<double>& rows) {
+  const RowParts<double>& p = rows.parts();
+  return RowDataset<T>(RowParts<T>{p.size, p.features, p.targets, cast<T>(p.x), cast<T>(p.target), p.label,
+                                   cast<T>(p.weight), p.feature_names, p.target_names, p.class_names});
+}
+
+template <class T>
+ColumnStatistics column_statistics(View<const T, 2> x) {
+  const std::size_t rows = x.extent(0), columns = x.extent(1);
+  ColumnStatistics s{std::vector<double>(columns, 0.0), std::vector<double>(columns, 0.0)};
+  // Rounding gives a constant column a tiny deviation, so constants are found by comparing.
+  std::vector<bool> varies(columns, false);
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t c = 0; c < columns; ++c) {
+      s.mean[c] += static_cast<double>(x(r, c));
+      if (x(r, c) != x(0, c)) varies[c] = true;
+    }
+  for (std::size_t c = 0; c < columns && rows > 0; ++c)
+    s.mean[c] = varies[c] ? s.mean[c] / static_cast<double>(rows) : static_cast<double>(x(0, c));
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t c = 0; c < columns; ++c) {
+      const double d = static_cast<double>(x(r, c)) - s.mean[c];
+      s.std[c] += d * d;
+    }
+  for (std::size_t c = 0; c < columns; ++c) {
+    s.std[c] = std::sqrt(s.std[c] / static_cast<double>(std::max<std::size_t>(rows, 1)));
+    if (!varies[c] || s.std[c] == 0.0) s.std[c] = 1.0;
+  }
+  return s;
+}
+
+template class RowBatchStorage<float>;
+template class RowBatchStorage<double>;
+template class RowDataset<float>;
+template class RowDataset<double>;
+template RowDataset<float> convert(const RowDataset<double>&);
+template RowDataset<double> convert(const RowDataset<double>&);
+template ColumnStatistics column_statistics(View<const float, 2>);
+template ColumnStatistics column_statistics(View<const double, 2>);
+
+}  // namespace gradloom

@@ -1,0 +1,91 @@
+// RowDataset: a table of samples in memory, its batches and its statistics.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gradloom/data/batch.h"
+
+namespace gradloom {
+
+// What a RowDataset is made of. N samples, In features, Out targets.
+template <class T>
+struct RowParts {
+  std::size_t size = 0;                    // N
+  std::size_t features = 0;                // In
+  std::size_t targets = 0;                 // Out; 0 for classification
+  std::vector<T> x;                        // (N, In)
+  std::vector<T> target;                   // (N, Out)
+  std::vector<std::uint32_t> label;        // (N) for classification, else empty; below class_names.size()
+  std::vector<T> weight;                   // (N), or empty: all 1
+  std::vector<std::string> feature_names;  // In, or empty: x1, x2, ...
+  std::vector<std::string> target_names;   // Out, or empty
+  std::vector<std::string> class_names;    // for classification
+};
+
+template <class T>
+class RowDataset;
+
+// Memory for batches of up to `max_size` samples of one dataset (or of another one of the same shape).
+template <class T>
+class RowBatchStorage {
+ public:
+  RowBatchStorage(const RowDataset<T>& dataset, std::size_t max_size);
+  std::size_t max_size() const { return max_size_; }
+
+ private:
+  friend class RowDataset<T>;
+  std::size_t max_size_;
+  std::vector<T> x_, target_, weight_;
+  std::vector<std::uint32_t> label_;
+};
+
+// Immutable. Instantiated for float and double.
+template <class T>
+class RowDataset {
+ public:
+  // Throws when sizes disagree, or when there are neither targets nor labels.
+  explicit RowDataset(RowParts<T> parts);
+
+  std::size_t size() const { return parts_.size; }
+  std::size_t features() const { return parts_.features; }
+  std::size_t outputs() const { return is_classification() ? parts_.class_names.size() : parts_.targets; }
+  bool is_classification() const { return parts_.targets == 0; }
+  const std::vector<std::string>& feature_names() const { return parts_.feature_names; }
+  const std::vector<std::string>& target_names() const { return parts_.target_names; }
+  const std::vector<std::string>& class_names() const { return parts_.class_names; }
+  const RowParts<T>& parts() const { return parts_; }
+
+  // All rows, without copying.
+  RowBatch<T> all() const;
+
+  // Copies rows into `storage` and returns a view on it; never allocates. Throws when a row does not exist or there are
+  // more rows than the storage holds.
+  RowBatch<T> gather(std::span<const std::uint32_t> rows, RowBatchStorage<T>& storage) const;
+
+  // A dataset of these rows, in this order; rows may repeat.
+  RowDataset subset(std::span<const std::uint32_t> rows) const;
+
+ private:
+  void check_rows(std::span<const std::uint32_t> rows) const;
+
+  RowParts<T> parts_;
+};
+
+// The same rows in another precision.
+template <class T>
+RowDataset<T> convert(const RowDataset<double>& rows);
+
+// Per column: mean and standard deviation (divided by N). A constant or empty column has std 1, so that (x - mean)/std
+// is defined. Sums run over the rows in order, in double.
+struct ColumnStatistics {
+  std::vector<double> mean, std;
+};
+
+template <class T>
+ColumnStatistics column_statistics(View<const T, 2> x);
+
+}  // namespace gradloom

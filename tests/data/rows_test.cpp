@@ -1,0 +1,182 @@
+#include "gradloom/data/rows.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "gradloom/base/error.h"
+#include "gradloom/data/split.h"
+
+namespace gradloom {
+namespace {
+
+using testing::ElementsAre;
+
+RowDataset<double> regression(std::size_t n) {
+  RowParts<double> p;
+  p.size = n;
+  p.features = 3;
+  p.targets = 2;
+  for (std::size_t i = 0; i < 3 * n; ++i) p.x.push_back(static_cast<double>(i));
+  for (std::size_t i = 0; i < 2 * n; ++i) p.target.push_back(static_cast<double>(i) / 10);
+  for (std::size_t i = 0; i < n; ++i) p.weight.push_back(static_cast<double>(i + 1));
+  return RowDataset<double>(p);
+}
+
+RowDataset<double> classification() {
+  RowParts<double> p;
+  p.size = 3;
+  p.features = 1;
+  p.x = {1, 2, 3};
+  p.label = {0, 1, 0};
+  p.class_names = {"a", "b"};
+  return RowDataset<double>(p);
+}
+
+TEST(RowDataset, ShowsAllRowsWithoutCopying) {
+  const auto rows = regression(5);
+  const auto batch = rows.all();
+  EXPECT_EQ(batch.size, 5u);
+  EXPECT_EQ(batch.x.data(), rows.parts().x.data());
+  EXPECT_EQ(batch.x(4, 2), 14);
+  EXPECT_EQ(batch.target(4, 1), 0.9);
+  EXPECT_TRUE(batch.label.empty());
+  EXPECT_EQ(batch.weight[4], 5);
+  EXPECT_THAT(rows.feature_names(), ElementsAre("x1", "x2", "x3"));
+  EXPECT_EQ(rows.outputs(), 2u);
+}
+
+TEST(RowDataset, GathersRowsInTheOrderAskedFor) {
+  const auto rows = regression(5);
+  RowBatchStorage<double> storage(rows, 4);
+  const std::vector<std::uint32_t> wanted{4, 0, 4};
+  const auto batch = rows.gather(wanted, storage);
+  EXPECT_EQ(batch.size, 3u);
+  EXPECT_EQ(batch.x.extent(0), 3u);
+  EXPECT_EQ(batch.x(0, 0), 12);
+  EXPECT_EQ(batch.x(1, 2), 2);
+  EXPECT_EQ(batch.target(2, 0), 0.8);
+  EXPECT_THAT(batch.weight, ElementsAre(5, 1, 5));
+  const auto* before = batch.x.data();
+  EXPECT_EQ(rows.gather(std::vector<std::uint32_t>{1}, storage).x.data(), before);
+  EXPECT_EQ(rows.gather({}, storage).size, 0u);
+}
+
+TEST(RowDataset, GathersLabels) {
+  const auto rows = classification();
+  EXPECT_EQ(rows.outputs(), 2u);
+  RowBatchStorage<double> storage(rows, 2);
+  const auto batch = rows.gather(std::vector<std::uint32_t>{1, 2}, storage);
+  EXPECT_THAT(batch.label, ElementsAre(1, 0));
+  EXPECT_TRUE(batch.target.empty());
+  EXPECT_TRUE(batch.weight.empty());
+}
+
+TEST(RowDataset, ThrowsOnRowsOrStorageThatDoNotFit) {
+  const auto rows = regression(2);
+  RowBatchStorage<double> storage(rows, 1), other(classification(), 1);
+  EXPECT_THROW(rows.gather(std::vector<std::uint32_t>{2}, storage), Exception);
+  EXPECT_THROW(rows.gather(std::vector<std::uint32_t>{0, 1}, storage), Exception);
+  EXPECT_THROW(rows.gather(std::vector<std::uint32_t>{0}, other), Exception);
+  EXPECT_THROW(rows.subset(std::vector<std::uint32_t>{2}), Exception);
+  RowParts<double> p;
+  p.size = 2;
+  p.features = 1;
+  p.x = {1, 2};
+  EXPECT_THROW(RowDataset<double>{p}, Exception);
+  p.label = {0, 1};
+  p.class_names = {"only"};
+  EXPECT_THROW(RowDataset<double>{p}, Exception);
+}
+
+TEST(RowDataset, TakesSubsetsAndConverts) {
+  const auto part = regression(5).subset(std::vector<std::uint32_t>{3, 1});
+  EXPECT_EQ(part.size(), 2u);
+  EXPECT_THAT(part.parts().x, ElementsAre(9, 10, 11, 3, 4, 5));
+  EXPECT_EQ(regression(0).subset({}).size(), 0u);
+  const RowDataset<float> single = convert<float>(part);
+  EXPECT_EQ(single.all().target(0, 1), 0.7f);
+  EXPECT_EQ(convert<double>(classification()).class_names(), classification().class_names());
+}
+
+TEST(ColumnStatistics, GivesConstantColumnsADeviationOfOne) {
+  const std::vector<double> x{1, 0.1, 3, 0.1, 5, 0.1};
+  const auto s = column_statistics(View<const double, 2>(x.data(), {3, 2}));
+  EXPECT_DOUBLE_EQ(s.mean[0], 3);
+  EXPECT_DOUBLE_EQ(s.std[0], std::sqrt(8.0 / 3));
+  EXPECT_EQ(s.mean[1], 0.1);
+  EXPECT_EQ(s.std[1], 1);
+  EXPECT_EQ(column_statistics(View<const double, 2>(x.data(), {0, 2})).std[0], 1);
+}
+
+std::set<std::uint32_t> together(const Split& s) {
+  std::set<std::uint32_t> all(s.train.begin(), s.train.end());
+  all.insert(s.validation.begin(), s.validation.end());
+  all.insert(s.test.begin(), s.test.end());
+  return all;
+}
+
+TEST(Split, CoversEveryRowOnce) {
+  for (std::size_t n : {0u, 1u, 2u, 7u, 100u, 1001u}) {
+    const Split s = make_split(n, SplitFractions{0.7, 0.1, 0.2}, 42);
+    EXPECT_EQ(s.train.size() + s.validation.size() + s.test.size(), n);
+    EXPECT_EQ(together(s).size(), n);
+  }
+  const Split s = make_split(1000, SplitFractions{0.7, 0.1, 0.2}, 42);
+  EXPECT_EQ(s.validation.size(), 100u);
+  EXPECT_EQ(s.test.size(), 200u);
+  EXPECT_EQ(make_split(1000, SplitFractions{0.5, 0, 0.2}, 42).train.size(), 500u);
+  EXPECT_EQ(make_split(10, SplitCounts{3, 2, 1}, 1).train.size(), 3u);
+}
+
+TEST(Split, DependsOnTheSeedAlone) {
+  EXPECT_EQ(make_split(50, SplitFractions{}, 1).test, make_split(50, SplitFractions{}, 1).test);
+  EXPECT_NE(make_split(50, SplitFractions{}, 1).test, make_split(50, SplitFractions{}, 2).test);
+}
+
+TEST(Split, SpreadsClassesInProportion) {
+  std::vector<std::uint32_t> labels(1000);
+  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = i % 10 == 0 ? 1 : 0;
+  const auto ones = [&](const std::vector<std::uint32_t>& rows) {
+    return std::count_if(rows.begin(), rows.end(), [&](std::uint32_t r) { return labels[r] == 1; });
+  };
+  const Split s = make_split(1000, SplitFractions{0.6, 0.2, 0.2}, 3, labels);
+  EXPECT_NEAR(ones(s.test), 20, 1);
+  EXPECT_NEAR(ones(s.validation), 20, 1);
+  for (std::size_t f = 0; f < 10; ++f) EXPECT_NEAR(ones(make_fold(1000, 10, f, 3, labels).test), 10, 1);
+}
+
+TEST(Split, FoldsCoverEveryRowOnce) {
+  std::set<std::uint32_t> seen;
+  for (std::size_t f = 0; f < 4; ++f) {
+    const Split s = make_fold(11, 4, f, 5);
+    EXPECT_EQ(together(s).size(), 11u);
+    EXPECT_THAT(s.test.size(), testing::AnyOf(2u, 3u));
+    seen.insert(s.test.begin(), s.test.end());
+  }
+  EXPECT_EQ(seen.size(), 11u);
+}
+
+TEST(Split, ThrowsOnPartsThatDoNotFit) {
+  EXPECT_THROW(make_split(10, SplitFractions{0.9, 0.2, 0.2}, 1), Exception);
+  EXPECT_THROW(make_split(10, SplitFractions{-0.1, 0.2, 0.2}, 1), Exception);
+  EXPECT_THROW(make_split(10, SplitCounts{9, 1, 1}, 1), Exception);
+  EXPECT_THROW(make_fold(10, 1, 0, 1), Exception);
+  EXPECT_THROW(make_fold(10, 11, 0, 1), Exception);
+  EXPECT_THROW(make_fold(10, 5, 5, 1), Exception);
+  EXPECT_THROW(make_split(10, SplitFractions{}, 1, std::vector<std::uint32_t>{1, 2}), Exception);
+}
+
+TEST(EpochOrder, IsAPermutationThatChangesWithTheEpoch) {
+  std::vector<std::uint32_t> a(100), b(100), again(100);
+  epoch_order(7, 0, a);
+  epoch_order(7, 1, b);
+  epoch_order(7, 0, again);
+  EXPECT_EQ(a, again);
+  EXPECT_NE(a, b);
+  EXPECT_EQ(std::set<std::uint32_t>(b.begin(), b.end()).size(), 100u);
+}
+
+}  // namespace
+}  // namespace gradloom
