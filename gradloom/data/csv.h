@@ -1,0 +1,52 @@
+// Text tables: CSV, tab- or blank-separated, quoted or not.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gradloom/base/result.h"
+
+namespace gradloom {
+
+enum class CsvHeader {
+  automatic,  // a first row without numbers, whose names differ, above a row with a number
+  present,
+  absent,
+};
+
+struct CsvOptions {
+  // One character, or "auto" (from , ; tab | and blanks). "\t" or "tab" is a tab; " " takes runs of blanks as one and
+  // trims lines.
+  std::string separator = "auto";
+  CsvHeader header = CsvHeader::automatic;
+  std::string comment;        // lines that start with this are skipped; empty: none
+  std::size_t skip_rows = 0;  // lines before the header
+};
+
+// Cells as text, row-major. Blanks around unquoted cells are removed; lines without content are skipped.
+struct CsvTable {
+  std::string source;
+  std::vector<std::string> columns;     // names; column1, column2, ... when there is no header
+  std::vector<std::string_view> cells;  // (rows, columns)
+  std::vector<std::uint32_t> lines;     // line of each row in the file, from 1
+  std::size_t rows() const { return lines.size(); }
+  std::string_view cell(std::size_t row, std::size_t column) const { return cells[row * columns.size() + column]; }
+
+  std::shared_ptr<const std::string> text;            // what most cells point into
+  std::shared_ptr<std::deque<std::string>> unquoted;  // cells that held doubled quotes
+};
+
+// Fails with invalid_input: rows of unequal length (names the line and both counts), quotes that do not close, no rows,
+// a text that is UTF-16, repeated names in the header.
+Result<CsvTable> parse_csv(std::string text, const CsvOptions& options, std::string_view source);
+
+// The whole cell as a number ("1", "+1.5e3"), without regard to the locale. False when it is none. Too large gives
+// infinity, too small 0.
+bool parse_number(std::string_view cell, double& value);
+
+}  // namespace gradloom

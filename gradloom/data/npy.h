@@ -1,0 +1,41 @@
+// NumPy arrays: .npy files and .npz archives.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gradloom/base/result.h"
+
+namespace gradloom {
+
+enum class NpyKind { floating, signed_integer, unsigned_integer, boolean };
+
+// Row-major and little-endian, whatever the file was.
+struct NpyArray {
+  NpyKind kind = NpyKind::floating;
+  std::size_t item_bytes = 8;      // 1, 2, 4 or 8
+  std::vector<std::size_t> shape;  // {}: a scalar
+  std::string bytes;
+
+  std::size_t size() const { return bytes.size() / item_bytes; }
+  // All values as doubles; integers above 2^53 are rounded.
+  std::vector<double> to_doubles() const;
+};
+
+// Versions 1 to 3; types f4 f8 i1..i8 u1..u8 b1, either byte order, C or Fortran order. Fail with not_found, io,
+// invalid_input (damaged, truncated, bytes left over), unsupported (objects, text, structures, other types). Nothing
+// larger than the input or max_bytes is allocated.
+Result<NpyArray> parse_npy(std::string_view bytes, std::string_view source);
+Result<NpyArray> read_npy(const std::filesystem::path& path, std::size_t max_bytes);
+
+// An archive's arrays by name, without ".npy"; other entries are ignored. Entries are stored or deflated; max_bytes
+// limits the file, and the sum of what its entries inflate to. Encrypted and 64-bit archives are unsupported.
+using NpzArrays = std::map<std::string, NpyArray, std::less<>>;
+Result<NpzArrays> parse_npz(std::string_view bytes, std::size_t max_bytes, std::string_view source);
+Result<NpzArrays> read_npz(const std::filesystem::path& path, std::size_t max_bytes);
+
+}  // namespace gradloom

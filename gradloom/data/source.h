@@ -1,0 +1,69 @@
+// load_rows(): from a file or formulas, as a recipe describes them, to a RowDataset.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "gradloom/base/result.h"
+#include "gradloom/data/csv.h"
+#include "gradloom/data/formula.h"
+#include "gradloom/data/rows.h"
+
+namespace gradloom {
+
+enum class Task { regression, classification };
+
+enum class RowFormat {
+  automatic,  // by the file's extension: .npy, .npz, otherwise CSV; .gz may follow
+  csv,
+  npy,
+  npz,
+};
+
+enum class MissingPolicy {
+  error,  // fail, naming the row and column
+  drop,   // leave the row out
+  mean,   // the column's mean over all rows of the file (of its encoded columns, for text); never for targets
+};
+
+enum class CategoryPolicy {
+  one_hot,  // a 0/1 feature for each value, named column=value
+  ordinal,  // 0, 1, ... in sorted order
+  error,    // fail on text
+};
+
+// A column is given by its name, else by its number: 0 is the first, -1 the last.
+using ColumnName = std::string;
+
+struct RowSource {
+  Task task = Task::regression;
+
+  std::filesystem::path path;  // empty: formulas
+  RowFormat format = RowFormat::automatic;
+  std::vector<ColumnName> target = {"-1"};  // one for classification
+  std::vector<ColumnName> drop;             // columns to leave out
+  std::vector<ColumnName> categorical;      // columns of numbers that are names
+  ColumnName weight;                        // column of sample weights; empty: none
+  CsvOptions csv;
+  MissingPolicy missing = MissingPolicy::error;
+  std::vector<std::string> missing_words = {"", "?", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "null", "NULL", "None"};
+  CategoryPolicy categories = CategoryPolicy::one_hot;
+  std::string npz_x = "x", npz_y = "y";  // arrays of an .npz; an empty npz_y takes `target` from the columns of x
+  std::size_t max_bytes = std::size_t{4} << 30;  // of the file, and of its content once inflated
+
+  FormulaOptions formula;  // used when path is empty
+};
+
+// Text columns become features by `categories`; a column that is mostly numbers with some text in it is an error,
+// because it is a typo more often than a category. Classes are the distinct labels, sorted (by value when all are
+// numbers). Fails with not_found, io, invalid_input, numeric (formulas); messages name file, line and column. Every
+// value of the result is finite.
+Result<RowDataset<double>> load_rows(const RowSource& source);
+
+// The part of load_rows() after a text table was read.
+Result<RowDataset<double>> rows_from_table(const CsvTable& table, const RowSource& source);
+
+}  // namespace gradloom

@@ -1,0 +1,253 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "gradloom/data/labels.h"
+#include "gradloom/data/source.h"
+#include "gradloom/io/nearest.h"
+
+namespace gradloom {
+namespace {
+
+constexpr std::size_t kMostCategories = 1000;
+constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+
+// From cells to columns of numbers. Failures travel as exceptions inside.
+class TableEncoder {
+ public:
+  TableEncoder(const CsvTable& table, const RowSource& source) : table_(table), source_(source) {}
+
+  RowDataset<double> run() {
+    choose_columns();
+    choose_rows();
+    RowParts<double> parts;
+    parts.size = rows_.size();
+    for (std::size_t c = 0; c < roles_.size(); ++c)
+      if (roles_[c] == Role::feature) add_feature(c);
+    if (features_.empty()) fail("no column is left for the features");
+    encode_targets(parts);
+    if (!source_.weight.empty()) {
+      parts.weight = numbers(find_column(source_.weight), MissingPolicy::error);
+      for (std::size_t r = 0; r < parts.size; ++r)
+        if (parts.weight[r] < 0)
+          fail("{} is negative, but it is a weight", place(rows_[r], find_column(source_.weight)));
+    }
+    parts.features = features_.size();
+    interleave(features_, parts.size, parts.x);
+    parts.feature_names = std::move(feature_names_);
+    return RowDataset<double>(std::move(parts));
+  }
+
+ private:
+  enum class Role { feature, target, weight, dropped };
+
+  template <class... Args>
+  [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
+    throw Exception(ErrorCode::invalid_input,
+                    fmt::format("{}: {}", table_.source, fmt::format(format, std::forward<Args>(args)...)));
+  }
+
+  std::string place(std::size_t row, std::size_t column) const {
+    return fmt::format("line {} (row {}), column '{}': '{}'", table_.lines[row], row + 1, table_.columns[column],
+                       table_.cell(row, column).substr(0, 40));
+  }
+
+  std::size_t find_column(const ColumnName& name) const {
+    const auto& columns = table_.columns;
+    const auto it = std::find(columns.begin(), columns.end(), name);
+    if (it != columns.end()) return static_cast<std::size_t>(it - columns.begin());
+    long long number = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (name.empty() || error != std::errc() || end != name.data() + name.size())
+      fail("there is no column '{}'; the nearest is '{}'", name, nearest_name(name, columns));
+    const auto width = static_cast<long long>(columns.size());
+    if (number < -width || number >= width)
+      fail("there is no column {}; the {} columns are 0 to {}, or -1 to -{} from the end", number, width, width - 1,
+           width);
+    return static_cast<std::size_t>(number < 0 ? number + width : number);
+  }
+
+  void assign(const ColumnName& name, Role role) {
+    const std::size_t c = find_column(name);
+    if (roles_[c] != Role::feature)
+      fail("the column '{}' is asked for twice: as target, weight or dropped", table_.columns[c]);
+    roles_[c] = role;
+  }
+
+  void choose_columns() {
+    roles_.assign(table_.columns.size(), Role::feature);
+    if (source_.target.empty()) fail("no target column is given");
+    if (source_.task == Task::classification && source_.target.size() != 1)
+      fail("classification needs one target column, not {}", source_.target.size());
+    for (const ColumnName& name : source_.target) assign(name, Role::target);
+    for (const ColumnName& name : source_.drop) assign(name, Role::dropped);
+    if (!source_.weight.empty()) assign(source_.weight, Role::weight);
+    categorical_.assign(table_.columns.size(), false);
+    for (const ColumnName& name : source_.categorical) categorical_[find_column(name)] = true;
+  }
+
+  bool is_missing(std::string_view cell) const {
+    return std::find(source_.missing_words.begin(), source_.missing_words.end(), cell) != source_.missing_words.end();
+  }
+
+  void choose_rows() {
+    rows_.reserve(table_.rows());
+    for (std::size_t r = 0; r < table_.rows(); ++r) {
+      bool keep = true;
+      if (source_.missing == MissingPolicy::drop)
+        for (std::size_t c = 0; c < roles_.size() && keep; ++c)
+          keep = roles_[c] == Role::dropped || !is_missing(table_.cell(r, c));
+      if (keep) rows_.push_back(r);
+    }
+    if (rows_.empty()) fail("a value is missing in every row, so none is left");
+  }
+
+  // The cells of a column as numbers; a missing one fails, or becomes NaN under `mean`.
+  std::vector<double> numbers(std::size_t column, MissingPolicy missing) const {
+    std::vector<double> values(rows_.size());
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const std::string_view cell = table_.cell(rows_[i], column);
+      double value = 0;
+      if (!parse_number(cell, value) || std::isnan(value)) {
+        if (!is_missing(cell)) fail("{} is not a number", place(rows_[i], column));
+        if (missing != MissingPolicy::mean) fail_missing(rows_[i], column);
+        value = kMissing;
+      } else if (!std::isfinite(value)) {
+        fail("{} is not finite", place(rows_[i], column));
+      }
+      values[i] = value;
+    }
+    return values;
+  }
+
+  [[noreturn]] void fail_missing(std::size_t row, std::size_t column) const {
+    if (source_.missing == MissingPolicy::mean)
+      fail("{} is missing, and a target or weight cannot be filled in; drop such rows instead", place(row, column));
+    fail("{} is missing; correct the file, drop such rows or columns, or fill in the mean", place(row, column));
+  }
+
+  enum class Kind { numbers, words };
+
+  Kind kind_of(std::size_t column) const {
+    if (categorical_[column]) return Kind::words;
+    std::size_t numeric = 0, words = 0, first_word = 0;
+    double value;
+    for (std::size_t r : rows_) {
+      const std::string_view cell = table_.cell(r, column);
+      if (parse_number(cell, value))
+        ++numeric;
+      else if (!is_missing(cell) && words++ == 0)
+        first_word = r;
+    }
+    if (words == 0) return Kind::numbers;
+    if (numeric > words)
+      fail(
+          "{} is not a number, but most of the column is; correct it, add it to the words for missing values, or "
+          "declare the "
+          "column categorical",
+          place(first_word, column));
+    return Kind::words;
+  }
+
+  void add_feature(std::size_t column) {
+    const std::string& name = table_.columns[column];
+    if (kind_of(column) == Kind::numbers) {
+      features_.push_back(numbers(column, source_.missing));
+      feature_names_.push_back(name);
+      return fill_mean(features_.back(), name);
+    }
+    if (source_.categories == CategoryPolicy::error)
+      fail("the column '{}' holds text; drop it, or encode categories as one_hot or ordinal", name);
+
+    std::vector<std::string_view> words;
+    std::vector<std::size_t> at;  // which rows they are from
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const std::string_view cell = table_.cell(rows_[i], column);
+      if (is_missing(cell)) {
+        if (source_.missing != MissingPolicy::mean) fail_missing(rows_[i], column);
+        continue;
+      }
+      words.push_back(cell);
+      at.push_back(i);
+    }
+    const Labels labels = encode_labels(words);
+    const bool one_hot = source_.categories == CategoryPolicy::one_hot;
+    if (one_hot && labels.names.size() > kMostCategories)
+      fail("the column '{}' has {} different values, too many for one feature each; drop it or use ordinal", name,
+           labels.names.size());
+    const std::size_t width = one_hot ? labels.names.size() : 1;
+    for (std::size_t k = 0; k < width; ++k) {
+      std::vector<double>& values = features_.emplace_back(rows_.size(), kMissing);
+      for (std::size_t w = 0; w < words.size(); ++w)
+        values[at[w]] = one_hot ? (labels.index[w] == k ? 1.0 : 0.0) : static_cast<double>(labels.index[w]);
+      feature_names_.push_back(one_hot ? fmt::format("{}={}", name, labels.names[k]) : name);
+      fill_mean(values, name);
+    }
+  }
+
+  void fill_mean(std::vector<double>& values, const std::string& name) const {
+    double sum = 0;
+    std::size_t count = 0;
+    for (double v : values)
+      if (!std::isnan(v)) sum += v, ++count;
+    if (count == values.size()) return;
+    if (count == 0) fail("every value of the column '{}' is missing; drop the column", name);
+    const double mean = sum / static_cast<double>(count);
+    if (!std::isfinite(mean)) fail("the mean of the column '{}' is not finite", name);
+    for (double& v : values)
+      if (std::isnan(v)) v = mean;
+  }
+
+  void encode_targets(RowParts<double>& parts) {
+    if (source_.task == Task::classification) {
+      const std::size_t column = find_column(source_.target[0]);
+      std::vector<std::string_view> words;
+      for (std::size_t r : rows_) {
+        words.push_back(table_.cell(r, column));
+        if (is_missing(words.back())) fail_missing(r, column);
+      }
+      Labels labels = encode_labels(words);
+      parts.label = std::move(labels.index);
+      parts.class_names = std::move(labels.names);
+      parts.target_names = {};
+      return;
+    }
+    std::vector<std::vector<double>> targets;
+    for (const ColumnName& name : source_.target) {
+      const std::size_t column = find_column(name);
+      targets.push_back(numbers(column, MissingPolicy::error));
+      parts.target_names.push_back(table_.columns[column]);
+    }
+    parts.targets = targets.size();
+    interleave(targets, parts.size, parts.target);
+  }
+
+  static void interleave(const std::vector<std::vector<double>>& columns, std::size_t rows, std::vector<double>& out) {
+    out.resize(rows * columns.size());
+    for (std::size_t c = 0; c < columns.size(); ++c)
+      for (std::size_t r = 0; r < rows; ++r) out[r * columns.size() + c] = columns[c][r];
+  }
+
+  const CsvTable& table_;
+  const RowSource& source_;
+  std::vector<Role> roles_;
+  std::vector<bool> categorical_;
+  std::vector<std::size_t> rows_;  // kept
+  std::vector<std::vector<double>> features_;
+  std::vector<std::string> feature_names_;
+};
+
+}  // namespace
+
+Result<RowDataset<double>> rows_from_table(const CsvTable& table, const RowSource& source) {
+  try {
+    return TableEncoder(table, source).run();
+  } catch (const Exception& e) {
+    return e.error();
+  }
+}
+
+}  // namespace gradloom

@@ -1,0 +1,209 @@
+#include "gradloom/data/csv.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "gradloom/data/source.h"
+#include "tests/support/mutate.h"
+
+namespace gradloom {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+CsvTable parse(const std::string& text, const CsvOptions& options = {}) {
+  return parse_csv(text, options, "t.csv").or_throw();
+}
+
+std::vector<std::string> cells(const CsvTable& table) { return {table.cells.begin(), table.cells.end()}; }
+
+std::string error_of(const std::string& text, const CsvOptions& options = {}) {
+  const auto result = parse_csv(text, options, "t.csv");
+  return result.ok() ? "no error" : result.error().message;
+}
+
+TEST(Csv, ReadsQuotesLineBreaksAndWindowsEnds) {
+  const auto table = parse(
+      "\xef\xbb\xbf"
+      "a,b\r\n1,\"x, \"\"y\"\"\r\nz\"\r\n\r\n 2 , w \r\n");
+  EXPECT_THAT(table.columns, ElementsAre("a", "b"));
+  EXPECT_THAT(cells(table), ElementsAre("1", "x, \"y\"\r\nz", "2", "w"));
+  EXPECT_THAT(table.lines, ElementsAre(2, 5));
+}
+
+TEST(Csv, FindsTheSeparator) {
+  for (const char* s : {",", ";", "\t", "|", " ", "   "}) {
+    const std::string sep = s;
+    EXPECT_THAT(cells(parse("1" + sep + "2.5" + sep + "x\n3" + sep + "4" + sep + "y\n")),
+                ElementsAre("1", "2.5", "x", "3", "4", "y"))
+        << "'" << sep << "'";
+  }
+  EXPECT_THAT(cells(parse("1\n2\n")), ElementsAre("1", "2"));
+  EXPECT_THAT(cells(parse("1;2,5\n3;4,5\n", {.separator = ";"})), ElementsAre("1", "2,5", "3", "4,5"));
+  EXPECT_THAT(cells(parse("1\t\t2\n", {.separator = "tab"})), ElementsAre("1", "", "2"));
+}
+
+TEST(Csv, TakesRunsOfBlanksAsOne) {
+  EXPECT_THAT(cells(parse("  1 \t 2  \r\n 3 4\n", {.separator = " "})), ElementsAre("1", "2", "3", "4"));
+}
+
+TEST(Csv, FindsTheHeaderOrIsTold) {
+  EXPECT_THAT(parse("a,b\n1,2\n").columns, ElementsAre("a", "b"));
+  EXPECT_THAT(parse("a,1\n1,2\n").columns, ElementsAre("column1", "column2"));
+  EXPECT_EQ(parse("p,x\np,y\n").rows(), 2u);
+  EXPECT_EQ(parse("1,2\n3,4\n", {.header = CsvHeader::present}).rows(), 1u);
+  EXPECT_EQ(parse("a,b\n1,2\n", {.header = CsvHeader::absent}).rows(), 2u);
+  EXPECT_THAT(error_of("a,a\n1,2\n", {.header = CsvHeader::present}), HasSubstr("'a' twice"));
+}
+
+TEST(Csv, SkipsCommentsAndFirstLines) {
+  const auto table = parse("junk, junk, junk\n# note\n1,2\n#3,4\n5,6", {.comment = "#", .skip_rows = 1});
+  EXPECT_THAT(cells(table), ElementsAre("1", "2", "5", "6"));
+  EXPECT_THAT(table.lines, ElementsAre(3, 5));
+}
+
+TEST(Csv, KeepsEmptyCells) { EXPECT_THAT(cells(parse("1,,3\n,,\n")), ElementsAre("1", "", "3", "", "", "")); }
+
+TEST(Csv, NamesRaggedRows) {
+  EXPECT_THAT(error_of("1,2\n3,4\n5\n"), HasSubstr("line 3 has 1 cells, but the rows before it have 2"));
+}
+
+TEST(Csv, NamesQuotesThatDoNotClose) {
+  EXPECT_THAT(error_of("1,2\n\"3,4\n5,6\n"), HasSubstr("line 2: a quote opens"));
+  EXPECT_THAT(error_of("\"a\"b,2\n"), HasSubstr("line 1: text follows"));
+}
+
+TEST(Csv, RefusesEmptyFilesAndUtf16) {
+  EXPECT_THAT(error_of(""), HasSubstr("no rows"));
+  EXPECT_THAT(error_of("\n \n"), HasSubstr("no rows"));
+  EXPECT_THAT(error_of("a,b\n", {.header = CsvHeader::present}), HasSubstr("no row follows"));
+  EXPECT_THAT(error_of("\xff\xfe"
+                       "1"),
+              HasSubstr("UTF-16"));
+  EXPECT_THAT(error_of("1,2", {.separator = "::"}), HasSubstr("one character"));
+}
+
+TEST(ParseNumber, ReadsWholeCellsOnly) {
+  double v = 0;
+  for (const char* good : {"1", "-1.5", "+2", "1e3", ".5", "5."}) EXPECT_TRUE(parse_number(good, v)) << good;
+  for (const char* bad : {"", "+", "-", "1x", "x", "1,5", " 1", "+-1", "0x10"})
+    EXPECT_FALSE(parse_number(bad, v)) << bad;
+  EXPECT_TRUE(parse_number("1e999", v));
+  EXPECT_TRUE(std::isinf(v));
+  EXPECT_TRUE(parse_number("1e-999", v));
+  EXPECT_EQ(v, 0);
+}
+
+Result<RowDataset<double>> rows(const std::string& text, const RowSource& source) {
+  auto table = parse_csv(text, source.csv, "t.csv");
+  if (!table) return table.error();
+  return rows_from_table(*table, source);
+}
+
+TEST(TableRows, TakesTargetsByNameAndNumber) {
+  RowSource s;
+  s.target = {"b", "0"};
+  s.drop = {"-1"};
+  const auto d = rows("a,b,c,d\n1,2,3,x\n4,5,6,y\n", s).or_throw();
+  EXPECT_THAT(d.feature_names(), ElementsAre("c"));
+  EXPECT_THAT(d.target_names(), ElementsAre("b", "a"));
+  EXPECT_THAT(d.parts().target, ElementsAre(2, 1, 5, 4));
+  s.target = {"bb"};
+  EXPECT_THAT(rows("aa,b\n1,2\n", s).error().message, HasSubstr("no column 'bb'; the nearest is"));
+  s.target = {"7"};
+  EXPECT_THAT(rows("a,b\n1,2\n", s).error().message, HasSubstr("0 to 1"));
+  s.target = {"0"};
+  s.drop = {"a"};
+  EXPECT_THAT(rows("a,b\n1,2\n", s).error().message, HasSubstr("twice"));
+}
+
+TEST(TableRows, SortsClassesByValueOrName) {
+  RowSource s;
+  s.task = Task::classification;
+  auto d = rows("1,10\n2,9\n3,9.0\n", s).or_throw();
+  EXPECT_THAT(d.class_names(), ElementsAre("9", "10"));
+  EXPECT_THAT(d.parts().label, ElementsAre(1, 0, 0));
+  d = rows("1,no\n2,yes\n3,no\n", s).or_throw();
+  EXPECT_THAT(d.class_names(), ElementsAre("no", "yes"));
+}
+
+TEST(TableRows, EncodesCategories) {
+  RowSource s;
+  const std::string text = "colour,v,y\nred,1,0\nblue,2,1\nred,3,2\n";
+  auto d = rows(text, s).or_throw();
+  EXPECT_THAT(d.feature_names(), ElementsAre("colour=blue", "colour=red", "v"));
+  EXPECT_THAT(d.parts().x, ElementsAre(0, 1, 1, 1, 0, 2, 0, 1, 3));
+  s.categories = CategoryPolicy::ordinal;
+  EXPECT_THAT(rows(text, s).or_throw().parts().x, ElementsAre(1, 1, 0, 2, 1, 3));
+  s.categories = CategoryPolicy::error;
+  EXPECT_THAT(rows(text, s).error().message, HasSubstr("'colour' holds text"));
+  s.categories = CategoryPolicy::one_hot;
+  s.drop = {"colour"};
+  s.categorical = {"v"};
+  EXPECT_EQ(rows(text, s).or_throw().features(), 3u);
+}
+
+TEST(TableRows, TreatsMissingValuesAsAsked) {
+  const std::string text = "a,b,y\n1,x,1\nNA,x,2\n3,?,3\n5,z,4\n";
+  RowSource s;
+  EXPECT_THAT(rows(text, s).error().message, HasSubstr("line 3 (row 2), column 'a': 'NA' is missing"));
+  s.missing = MissingPolicy::drop;
+  EXPECT_EQ(rows(text, s).or_throw().size(), 2u);
+  s.missing = MissingPolicy::mean;
+  const auto d = rows(text, s).or_throw();
+  EXPECT_EQ(d.all().x(1, 0), 3);
+  EXPECT_DOUBLE_EQ(d.all().x(2, 1), 2.0 / 3);
+  EXPECT_THAT(rows("a,y\n1,2\n3,\n", s).error().message, HasSubstr("cannot be filled in"));
+  EXPECT_THAT(rows("a,y\n?,2\n?,3\n", s).error().message, HasSubstr("every value"));
+}
+
+TEST(TableRows, NamesTyposAndInfinities) {
+  RowSource s;
+  EXPECT_THAT(rows("a,y\n1,1\n2,2\n3x,3\n", s).error().message,
+              HasSubstr("line 4 (row 3), column 'a': '3x' is not a number"));
+  EXPECT_THAT(rows("a,y\n1,1\ninf,2\n", s).error().message, HasSubstr("'inf' is not finite"));
+  EXPECT_THAT(rows("a,y\n1,1e999\n", s).error().message, HasSubstr("column 'y': '1e999' is not finite"));
+  EXPECT_THAT(rows("a,y\n1,1\n2,up\n", s).error().message, HasSubstr("'up' is not a number"));
+  EXPECT_THAT(rows("y\n1\n", s).error().message, HasSubstr("no column is left"));
+}
+
+TEST(TableRows, TakesWeights) {
+  RowSource s;
+  s.weight = "w";
+  EXPECT_THAT(rows("a,w,y\n1,2,3\n4,0.5,6\n", s).or_throw().parts().weight, ElementsAre(2, 0.5));
+  EXPECT_THAT(rows("a,w,y\n1,-2,3\n", s).error().message, HasSubstr("negative"));
+}
+
+TEST(TableRows, ReadAHundredThousandRowsQuickly) {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) {
+    for (int c = 0; c < 10; ++c) text += std::to_string(i * 0.001 + c) + (c == 9 ? '\n' : ',');
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(rows(text, {}).or_throw().size(), 100'000u);
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+  RecordProperty("seconds", std::to_string(time.count()));
+  EXPECT_LT(time.count(), 5.0);  // about 0.2 s; sanitizers and busy machines are slower
+}
+
+TEST(Csv, SurvivesRandomDamage) {
+  const std::string good = "a,b,\"c\"\"d\",y\n1,x,2.5,3\n4,?,\"-1e5\",6\n7,z,NA,9\n";
+  RowSource s;
+  s.missing = MissingPolicy::mean;
+  std::size_t accepted = 0;
+  for (std::uint32_t i = 0; i < 20'000; ++i) {
+    s.csv.header = static_cast<CsvHeader>(i % 3);
+    s.csv.separator = i % 5 == 0 ? " " : i % 5 == 1 ? "," : "auto";
+    const auto result = rows(test::mutate(good, 4, i), s);
+    accepted += result.ok();
+    ASSERT_TRUE(result.ok() || !result.error().message.empty());
+  }
+  EXPECT_GT(accepted, 0u);
+  EXPECT_LT(accepted, 20'000u);
+}
+
+}  // namespace
+}  // namespace gradloom
