@@ -47,6 +47,8 @@ class RowBatchStorage {
 template <class T>
 class RowDataset {
  public:
+  using Storage = RowBatchStorage<T>;
+
   // Throws when sizes disagree, or when there are neither targets nor labels.
   explicit RowDataset(RowParts<T> parts);
 
@@ -58,6 +60,8 @@ class RowDataset {
   const std::vector<std::string>& target_names() const { return parts_.target_names; }
   const std::vector<std::string>& class_names() const { return parts_.class_names; }
   const RowParts<T>& parts() const { return parts_; }
+
+  Storage make_storage(std::size_t max_size) const { return Storage(*this, max_size); }
 
   // All rows, without copying.
   RowBatch<T> all() const;

@@ -1,0 +1,234 @@
+#include "gradloom/app/kan_family.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "gradloom/kernels/spline/reference.h"
+
+namespace gradloom::app {
+
+namespace spline = kernels::spline;
+
+namespace {
+
+// Sets (mean, std) so that (x - mean) / std maps [low, high] to the grid, or to mean 0 and deviation 1.
+template <class T>
+void normalise_inputs(const Config& recipe, const kan::Network<T>& network, const RowDataset<T>& rows, std::span<T> buffers) {
+  const std::string& how = recipe.string("model.normalise");
+  if (how == "none") return;
+  T* mean = buffers.data() + network.buffers()[network.affine().input_mean].offset;
+  T* std = buffers.data() + network.buffers()[network.affine().input_std].offset;
+  const RowBatch<T> all = rows.all();
+  if (how == "standard") {
+    const ColumnStatistics statistics = column_statistics<T>(all.x);
+    for (std::size_t i = 0; i < rows.features(); ++i) {
+      mean[i] = static_cast<T>(statistics.mean[i]);
+      std[i] = static_cast<T>(statistics.std[i]);
+    }
+    return;
+  }
+  const double lo = recipe.number("model.lo"), hi = recipe.number("model.hi");
+  for (std::size_t i = 0; i < rows.features(); ++i) {
+    double low = all.x(0, i), high = low;
+    for (std::size_t s = 1; s < all.size; ++s) {
+      low = std::min(low, static_cast<double>(all.x(s, i)));
+      high = std::max(high, static_cast<double>(all.x(s, i)));
+    }
+    const double scale = high > low ? (high - low) / (hi - lo) : 1.0;
+    std[i] = static_cast<T>(scale);
+    mean[i] = static_cast<T>(high > low ? low - lo * scale : low);
+  }
+}
+
+template <class T>
+void scale_outputs(const kan::Network<T>& network, const RowDataset<T>& rows, std::span<T> buffers) {
+  const ColumnStatistics statistics = column_statistics<T>(rows.all().target);
+  for (std::size_t j = 0; j < rows.outputs(); ++j) {
+    buffers[network.buffers()[network.affine().output_mean].offset + j] = static_cast<T>(statistics.mean[j]);
+    buffers[network.buffers()[network.affine().output_std].offset + j] = static_cast<T>(statistics.std[j]);
+  }
+}
+
+std::size_t output_width(const Config& recipe, std::size_t outputs) {
+  // One logit is enough for two classes under binary cross-entropy.
+  return recipe.string("loss.kind") == "binary-cross-entropy" && recipe.string("task") == "classification" ? 1 : outputs;
+}
+
+template <class T>
+void refit_state(const Exec& ex, const Config& recipe, const kan::Network<T>& network, const RowDataset<T>& rows,
+                 TrainState<T>& state) {
+  auto refitted = kan::refit<T>(ex, network, state.parameters.span(), state.buffers.span(), rows.all().x, refit_options(recipe));
+  state.parameters = std::move(refitted.parameters);
+  state.buffers = std::move(refitted.buffers);
+}
+
+}  // namespace
+
+template <class T>
+KanFamily<T>::KanFamily(Config recipe, RowSplits splits) : recipe_(std::move(recipe)) {
+  train_ = convert<T>(splits.train);
+  if (splits.validation) validation_ = convert<T>(*splits.validation);
+  if (splits.test) test_ = convert<T>(*splits.test);
+}
+
+template <class T>
+Result<KanFamily<T>> KanFamily<T>::load(const Config& recipe, const std::filesystem::path& data_root) {
+  auto splits = load_splits(recipe, data_root);
+  if (!splits) return splits.error();
+  if (recipe.string("loss.kind") == "binary-cross-entropy" && splits->train.is_classification() && splits->train.outputs() != 2)
+    return Error{ErrorCode::invalid_input, fmt::format("binary cross-entropy needs two classes, the data has {}; use loss.kind = "
+                                                       "\"cross-entropy\"", splits->train.outputs())};
+  return KanFamily(recipe, std::move(*splits));
+}
+
+template <class T>
+kan::Network<T> KanFamily<T>::model(std::size_t stage) const {
+  return Model(network_options(recipe_, stage, train_->features(), output_width(recipe_, train_->outputs())));
+}
+
+template <class T>
+std::string KanFamily<T>::stage_note(std::size_t stage) const {
+  return fmt::format("grid {}", stage_grid(recipe_, stage));
+}
+
+template <class T>
+TrainState<T> KanFamily<T>::start(const Exec& ex, std::size_t restart) const {
+  const Model network = model(0);
+  TrainState<T> state;
+  state.parameters = Buffer<T>(network.parameters().flat_size());
+  state.buffers = Buffer<T>(network.buffers().flat_size());
+  const auto seed = static_cast<std::uint64_t>(recipe_.integer("seed"));
+  // Restart 0 is the plain start of the seed.
+  network.initialise(restart == 0 ? seed : RandomStream(seed, RandomUse::restart).bits(static_cast<std::uint32_t>(restart)),
+                     state.parameters.span(), state.buffers.span());
+  normalise_inputs(recipe_, network, *train_, state.buffers.span());
+  if (recipe_.boolean("model.scale_targets") && !train_->is_classification())
+    scale_outputs(network, *train_, state.buffers.span());
+  network.derive(state.buffers.span()).or_throw();
+  before_epoch(ex, network, 0, state);
+  return state;
+}
+
+template <class T>
+void KanFamily<T>::enter_stage(const Exec& ex, std::size_t stage, TrainState<T>& state) const {
+  const Model before = model(stage - 1);
+  const unsigned grid = stage_grid(recipe_, stage);
+  if (grid != before.options().grid) {
+    auto refined = kan::refine<T>(before, state.parameters.span(), state.buffers.span(), grid);
+    state.parameters = std::move(refined.parameters);
+    state.buffers = std::move(refined.buffers);
+  }
+  before_epoch(ex, model(stage), 0, state);
+}
+
+template <class T>
+bool KanFamily<T>::before_epoch(const Exec& ex, const Model& network, std::uint64_t epoch, TrainState<T>& state) const {
+  const auto& epochs = recipe_.integers("model.refit");
+  if (std::find(epochs.begin(), epochs.end(), static_cast<std::int64_t>(epoch)) == epochs.end()) return false;
+  refit_state(ex, recipe_, network, *train_, state);
+  return true;
+}
+
+template <class T>
+std::vector<std::string> KanFamily<T>::warnings(const Exec& ex, const Model& network, const ModelArrays<T>& arrays) const {
+  std::vector<std::string> found;
+  auto tape = network.make_tape(ex, {.batch = train_->size(), .backward = false});
+  Buffer<T> y(train_->size() * ((network.output_width() + 15) / 16 * 16));
+  network.forward(ex, {.mode = Mode::evaluate}, arrays, train_->all(), tape,
+                  {y.data(), {train_->size(), network.output_width()}, {(network.output_width() + 15) / 16 * 16, 1}});
+  for (std::size_t l = 0; l < network.layers(); ++l) {
+    const double share = static_cast<double>(tape.outside(l)) / static_cast<double>(train_->size() * network.shape(l).in);
+    if (share > 0.01)
+      found.push_back(fmt::format("{:.1f} % of the inputs of layer {} lie outside its grid; model.refit would move the grids to "
+                                  "the data", 100 * share, l));
+  }
+  return found;
+}
+
+template <class T>
+void KanFamily<T>::describe(const Exec& ex, const Model& network, const ModelArrays<T>& arrays, Report& report) const {
+  constexpr std::size_t kPoints = 65, kSamples = 2000;
+  SplineNetwork picture;
+  picture.title = "The network and what it learned";
+  picture.note = "Each box is the function on one edge, spline and base branch together, over the values that arrive there. The "
+                 "stronger the line, the more of the next node's variation comes over this edge.";
+  picture.widths = network.options().widths;
+  picture.input_names = train_->feature_names();
+  picture.output_names = train_->is_classification() ? train_->class_names() : train_->target_names();
+  // Activations of a part of the training data tell where each function is used and how much it matters.
+  RowBatch<T> batch = train_->all();
+  batch.size = std::min(batch.size, kSamples);
+  auto tape = network.make_tape(ex, {.batch = batch.size, .backward = false});
+  const std::size_t stride = (network.output_width() + 15) / 16 * 16;
+  Buffer<T> y(batch.size * stride);
+  network.forward(ex, {.mode = Mode::evaluate}, arrays, batch, tape, {y.data(), {batch.size, network.output_width()}, {stride, 1}});
+  for (std::size_t l = 0; l < network.layers(); ++l) {
+    const auto layer = network.layer(l, arrays);
+    const spline::Shape& s = layer.shape;
+    const auto values_at = [&](std::size_t i, T x, std::vector<double>& out) {
+      const auto b = spline::reference::basis_point<T, T>(s, layer.grid, i, x);
+      const T base = s.base ? kernels::silu(x).value : T(0);
+      const T* w = layer.weight + i * s.rows() * s.out_padded();
+      for (std::size_t j = 0; j < s.out; ++j) {
+        T v = 0;
+        for (unsigned k = 0; k <= s.degree; ++k) v += b.value[k] * w[(b.span + k) * s.out_padded() + j];
+        if (s.base) v += base * w[(s.rows() - 1) * s.out_padded() + j];
+        out[j] = static_cast<double>(v);
+      }
+    };
+    std::vector<double> out(s.out);
+    const std::size_t first = picture.edges.size();
+    std::vector<double> total(s.out, 0.0);
+    for (std::size_t i = 0; i < s.in; ++i) {
+      double low = static_cast<double>(layer.grid.lo[i]), high = static_cast<double>(layer.grid.hi[i]);
+      std::vector<double> sum(s.out, 0.0), squares(s.out, 0.0);
+      for (std::size_t m = 0; m < batch.size; ++m) {
+        values_at(i, network.layer_input(tape, l, m, i), out);
+        for (std::size_t j = 0; j < s.out; ++j) {
+          sum[j] += out[j];
+          squares[j] += out[j] * out[j];
+        }
+      }
+      std::vector<EdgeFunction> edges(s.out);
+      for (std::size_t j = 0; j < s.out; ++j) {
+        const double n = static_cast<double>(batch.size), mean = sum[j] / n;
+        edges[j].layer = l;
+        edges[j].from = i;
+        edges[j].to = j;
+        edges[j].grid_lo = low;
+        edges[j].grid_hi = high;
+        edges[j].importance = std::sqrt(std::max(0.0, squares[j] / n - mean * mean));
+        total[j] += edges[j].importance * edges[j].importance;
+      }
+      for (std::size_t m = 0; m < kPoints; ++m) {
+        const double x = low + (high - low) * static_cast<double>(m) / static_cast<double>(kPoints - 1);
+        values_at(i, static_cast<T>(x), out);
+        for (std::size_t j = 0; j < s.out; ++j) {
+          edges[j].x.push_back(x);
+          edges[j].y.push_back(out[j]);
+        }
+      }
+      for (EdgeFunction& edge : edges) picture.edges.push_back(std::move(edge));
+    }
+    for (std::size_t e = first; e < picture.edges.size(); ++e) {
+      const double all = std::sqrt(total[picture.edges[e].to]);
+      picture.edges[e].importance = all > 0 ? picture.edges[e].importance / all : 0.0;
+    }
+  }
+  report.sections.push_back(std::move(picture));
+
+  Table parameters{"Parameters", "", {"slice", "shape", "values"}, {}, std::nullopt};
+  for (const Slice& slice : network.parameters()) {
+    std::string shape;
+    for (std::size_t d : slice.shape) shape += (shape.empty() ? "" : " × ") + std::to_string(d);
+    parameters.rows.push_back({slice.name, shape, slice.logical_size()});
+  }
+  report.sections.push_back(std::move(parameters));
+}
+
+template class KanFamily<float>;
+template class KanFamily<double>;
+
+}  // namespace gradloom::app

@@ -1,0 +1,51 @@
+// Spline networks as the application sees them: data, model of each stage, what happens between stages, metrics, report.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "gradloom/app/report.h"
+#include "gradloom/app/settings.h"
+#include "gradloom/train/predict.h"
+#include "gradloom/train/state.h"
+
+namespace gradloom::app {
+
+template <class T>
+class KanFamily {
+ public:
+  using Scalar = T;
+  using Model = kan::Network<T>;
+  using Data = RowDataset<T>;
+
+  // Loads the data of a recipe.
+  static Result<KanFamily> load(const Config& recipe, const std::filesystem::path& data_root);
+
+  const Data& train() const { return *train_; }
+  const Data* validation() const { return validation_ ? &*validation_ : nullptr; }
+  const Data* test() const { return test_ ? &*test_ : nullptr; }
+
+  Model model(std::size_t stage) const;
+  std::string stage_note(std::size_t stage) const;  // "grid 10"
+
+  // Fresh parameters and buffers; `restart` counts from 0.
+  TrainState<T> start(const Exec& ex, std::size_t restart) const;
+  // Maps the state at the end of the stage before to the beginning of `stage`; nothing for stage 0 but a refit.
+  void enter_stage(const Exec& ex, std::size_t stage, TrainState<T>& state) const;
+  // Refits grids where the recipe asks for it before this epoch of a stage; true when parameters and buffers changed.
+  bool before_epoch(const Exec& ex, const Model& model, std::uint64_t epoch, TrainState<T>& state) const;
+  // After loading a checkpoint.
+  Result<void> restore(const Model& model, TrainState<T>& state) const { return model.derive(state.buffers.span()); }
+
+  // Sections and warnings that only this family has.
+  void describe(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, Report& report) const;
+  std::vector<std::string> warnings(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const;
+
+ private:
+  KanFamily(Config recipe, RowSplits splits);
+
+  Config recipe_;
+  std::optional<Data> train_, validation_, test_;
+};
+
+}  // namespace gradloom::app

@@ -1,0 +1,64 @@
+// Runs: from a recipe to a folder with a trained model, its log, checkpoint and report; and on from there.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "gradloom/base/log.h"
+#include "gradloom/base/result.h"
+#include "gradloom/exec/exec.h"
+#include "gradloom/io/config.h"
+
+namespace gradloom::app {
+
+// Where a run stands, for people who watch it.
+struct Progress {
+  std::size_t stage = 0, stages = 1;
+  std::uint64_t epoch = 0, epochs = 0;  // of the stage
+  std::string note;                     // what the stage is about: "grid 10"
+  double loss = 0.0;
+  double validation = 0.0;              // NaN without validation data
+  double samples_per_second = 0.0;
+  double seconds = 0.0, seconds_left = 0.0;  // since the start; an estimate
+};
+
+struct RunOptions {
+  ExecOptions exec;
+  bool profile = false;
+  std::filesystem::path data_root = ".";
+  std::function<void(const Progress&)> progress;  // after each epoch; may be empty
+  LogCallback log;                                // may be empty
+  const std::atomic<bool>* stop = nullptr;        // set it to finish the step, save and return
+};
+
+// What a run ended with. summary: run, epochs, seconds, loss, validation, test (metrics by name), and phases when profiled.
+struct RunOutcome {
+  nlohmann::json summary;
+  bool interrupted = false;  // stopped on request; `gradloom resume` goes on
+};
+
+// Makes `folder` (it must not exist, or be empty) and trains. Fails with invalid_input, not_found, busy, io, numeric; what was saved before a failure stays.
+Result<RunOutcome> train(const Config& recipe, const std::filesystem::path& folder, const RunOptions& options);
+
+// Continues a run from its last checkpoint, with the bits of a run that was never interrupted.
+Result<RunOutcome> resume(const std::filesystem::path& folder, const RunOptions& options);
+
+struct EvaluateOptions {
+  std::filesystem::path predictions;  // write predictions for the test part (or all data) as CSV; empty: do not
+};
+
+// Metrics of a run's model on all parts of its data. Does not write into the folder.
+Result<nlohmann::json> evaluate(const std::filesystem::path& folder, const RunOptions& options, const EvaluateOptions& what);
+
+struct CheckOptions {
+  std::size_t max_elements = 2000;  // of each gradient
+  std::size_t samples = 16;
+};
+
+// Proves a recipe's model: gradients by central differences and dual numbers, equal bits on 1, 2, 3 and 8 threads, on every SIMD
+// target and in the scalar reference. JSON: passed, max_relative_error, checked, zero, redrawn, threads_equal, targets_equal, reference_equal, and more.
+Result<nlohmann::json> check(const Config& recipe, const RunOptions& options, const CheckOptions& what);
+
+}  // namespace gradloom::app
