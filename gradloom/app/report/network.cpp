@@ -1,0 +1,146 @@
+// The picture of a spline network: layers of dots, and on every edge a box with the function it learned.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "gradloom/app/report/parts.h"
+#include "gradloom/app/report/text.h"
+
+namespace gradloom::app {
+namespace {
+
+constexpr double kMaxWidth = 1120, kMinWidth = 420, kSide = 12;
+constexpr double kRoomyBox = 62, kRoomyPitch = 82, kSmallestPitch = 33;
+constexpr double kNode = 5, kFan = 58, kLabel = 30;
+
+// Where the boxes below one layer of destination nodes stand. Each destination has a block of columns x rows boxes
+// under it.
+struct BoxGrid {
+  std::size_t columns = 1, rows = 1;
+  double pitch = kRoomyPitch;  // from column to column
+  double size = kRoomyBox;
+  double height() const { return static_cast<double>(rows) * (size + gap()) - gap(); }
+  double gap() const { return rows > 1 ? 7 : 0; }
+};
+
+BoxGrid fit_boxes(std::size_t in, std::size_t out, double width) {
+  BoxGrid grid;
+  const double block = width / static_cast<double>(out);
+  const auto widest = std::max<std::size_t>(1, static_cast<std::size_t>(block / kSmallestPitch));
+  grid.rows = (in + widest - 1) / widest;
+  grid.columns = (in + grid.rows - 1) / grid.rows;
+  grid.pitch = std::min(kRoomyPitch, block / static_cast<double>(grid.columns));
+  grid.size = std::min(kRoomyBox, grid.pitch - (grid.rows > 1 ? 9 : std::clamp(grid.pitch * 0.2, 5.0, 20.0)));
+  return grid;
+}
+
+struct Layout {
+  const SplineNetwork& network;
+  double width = 0, height = 0;
+  std::vector<BoxGrid> grids;   // one per layer of edges
+  std::vector<double> node_y;   // one per layer of nodes; inputs at the bottom
+  std::vector<double> boxes_y;  // top of the boxes
+
+  double node_x(std::size_t layer, std::size_t node) const {
+    return kSide + (static_cast<double>(node) + 0.5) * (width - 2 * kSide) / static_cast<double>(network.widths[layer]);
+  }
+  Box box(const EdgeFunction& e) const {
+    const BoxGrid& g = grids[e.layer];
+    const std::size_t column = e.from / g.rows, row = e.from % g.rows;
+    const double middle = (static_cast<double>(g.columns) - 1) / 2;
+    const double x = node_x(e.layer + 1, e.to) + (static_cast<double>(column) - middle) * g.pitch;
+    const double y = boxes_y[e.layer] + static_cast<double>(g.rows - 1 - row) * (g.size + g.gap());
+    return {x - g.size / 2, y, g.size, g.size};
+  }
+};
+
+Layout lay_out(const SplineNetwork& network) {
+  Layout layout{network};
+  const auto& widths = network.widths;
+  double wanted = kMinWidth;
+  for (std::size_t l = 0; l + 1 < widths.size(); ++l)
+    wanted = std::max(wanted, static_cast<double>(widths[l] * widths[l + 1]) * kRoomyPitch);
+  layout.width = std::min(wanted, kMaxWidth - 2 * kSide) + 2 * kSide;
+  for (std::size_t l = 0; l + 1 < widths.size(); ++l)
+    layout.grids.push_back(fit_boxes(widths[l], widths[l + 1], layout.width - 2 * kSide));
+
+  layout.node_y.resize(widths.size());
+  layout.boxes_y.resize(layout.grids.size());
+  double y = kLabel + kNode;
+  for (std::size_t l = layout.grids.size(); l-- > 0;) {
+    layout.node_y[l + 1] = y;
+    layout.boxes_y[l] = y + kFan * 0.8;
+    y = layout.boxes_y[l] + layout.grids[l].height() + kFan * (widths[l] > 2 ? 1.25 : 1);
+  }
+  layout.node_y[0] = y;
+  layout.height = y + kNode + kLabel;
+  return layout;
+}
+
+// One row of boxes: straight up through the box. Several rows: in from the gutter on the left, out by the one on the
+// right, so that no wire hides behind another function.
+void append_wire(std::string& out, const Layout& layout, const EdgeFunction& e) {
+  const Box box = layout.box(e);
+  const BoxGrid& grid = layout.grids[e.layer];
+  const double x0 = layout.node_x(e.layer, e.from), y0 = layout.node_y[e.layer];
+  const double x1 = layout.node_x(e.layer + 1, e.to), y1 = layout.node_y[e.layer + 1];
+  const double middle_x = box.x + box.width / 2, middle_y = box.y + box.height / 2;
+  const double top = layout.boxes_y[e.layer], bottom = top + grid.height();
+  const double importance = clamped_importance(e);
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "<path stroke-opacity=\"{:.2f}\" stroke-width=\"{:.2f}\" d=\"M{:.1f} {:.1f}",
+                 0.1 + 0.75 * importance, 0.8 + 0.9 * importance, x0, y0);
+  if (grid.rows == 1) {
+    const double below = (y0 + bottom) / 2, above = (top + y1) / 2;
+    fmt::format_to(to, "C{0:.1f} {1:.1f} {2:.1f} {1:.1f} {2:.1f} {3:.1f}", x0, below, middle_x, bottom);
+    fmt::format_to(to, "M{0:.1f} {1:.1f}C{0:.1f} {2:.1f} {3:.1f} {2:.1f} {3:.1f} {4:.1f}", middle_x, top, above, x1,
+                   y1);
+  } else {
+    const double in_x = box.x - 3, out_x = box.x + box.width + 3, below = (y0 + bottom) / 2, above = (top + y1) / 2;
+    fmt::format_to(to, "C{0:.1f} {1:.1f} {2:.1f} {1:.1f} {2:.1f} {3:.1f}V{4:.1f}H{5:.1f}", x0, below, in_x, bottom,
+                   middle_y, box.x);
+    fmt::format_to(to, "M{0:.1f} {1:.1f}H{2:.1f}V{3:.1f}C{2:.1f} {4:.1f} {5:.1f} {4:.1f} {5:.1f} {6:.1f}",
+                   box.x + box.width, middle_y, out_x, top, above, x1, y1);
+  }
+  out += "\"/>\n";
+}
+
+void append_node(std::string& out, const Layout& layout, std::size_t layer, std::size_t node) {
+  const auto& widths = layout.network.widths;
+  const double x = layout.node_x(layer, node), y = layout.node_y[layer];
+  const std::string name = node_name(layout.network, layer, node);
+  fmt::format_to(std::back_inserter(out),
+                 "<g><title>{}</title><circle class=\"node\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\"/>",
+                 escape_html(name), x, y, kNode);
+  const bool first = layer == 0, last = layer + 1 == widths.size();
+  if (first || last) {
+    const double room = (layout.width - 2 * kSide) / static_cast<double>(widths[layer]);
+    const auto characters = std::max<std::size_t>(3, static_cast<std::size_t>(room / 8.5));
+    fmt::format_to(std::back_inserter(out),
+                   "<text class=\"name\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>", x,
+                   first ? y + kNode + 22 : y - kNode - 10, escape_html(shorten(name, characters)));
+  }
+  out += "</g>\n";
+}
+
+}  // namespace
+
+void append_network_picture(std::string& out, const SplineNetwork& network) {
+  const Layout layout = lay_out(network);
+  fmt::format_to(std::back_inserter(out),
+                 "<div class=\"wide\"><svg class=\"network\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
+                 "style=\"max-width:{0:.0f}px\" role=\"img\" "
+                 "aria-label=\"Network of {2} layers\">\n",
+                 layout.width, layout.height, layout.grids.size());
+  out += "<g class=\"wire\">\n";
+  for (const EdgeFunction& e : network.edges) append_wire(out, layout, e);
+  out += "</g>\n";
+  for (const EdgeFunction& e : network.edges) append_function(out, network, e, layout.box(e));
+  for (std::size_t l = 0; l < network.widths.size(); ++l)
+    for (std::size_t n = 0; n < network.widths[l]; ++n) append_node(out, layout, l, n);
+  out += "</svg></div>\n";
+}
+
+}  // namespace gradloom::app
