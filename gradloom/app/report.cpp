@@ -48,8 +48,8 @@ void append_cell(std::string& out, const Value& value, double bar_scale) {
     fmt::format_to(to, "<td>{}</td>", text);
   } else if (bar_scale > 0) {
     const double share = value.number() > 0 ? std::min(value.number() / bar_scale, 1.0) : 0;
-    fmt::format_to(to, "<td class=\"number bar\"><div><i style=\"--share:{:.1f}%\"></i>{}</div></td>", 100 * share,
-                   text);
+    fmt::format_to(to, "<td class=\"number bar\"><div><i style=\"--share:{:.1f}%\"></i><b>{}</b></div></td>",
+                   100 * share, text);
   } else {
     fmt::format_to(to, "<td class=\"number\">{}</td>", text);
   }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
+#include <limits>
 
 #include "gradloom/app/report/text.h"
 
@@ -26,10 +26,10 @@ std::string linear_label(double value, double step, double largest) {
 std::vector<Tick> linear_ticks(double lo, double hi, double step) {
   std::vector<Tick> ticks;
   const double largest = std::max(std::abs(lo), std::abs(hi)), slack = 1e-6 * step;
-  const double first = std::ceil((lo - slack) / step);
+  const double first = std::ceil(lo / step - 1e-6);
   for (int i = 0; i < 64; ++i) {
     const double value = (first + i) * step;
-    if (value > hi + slack) break;
+    if (value - hi > slack) break;
     const double inside = std::clamp(value, lo, hi);
     ticks.push_back({inside, linear_label(std::abs(value) < slack ? 0 : value, step, largest)});
   }
@@ -60,9 +60,9 @@ std::string decade_label(int exponent, bool plain) {
 
 void fit_logarithmic(Axis& axis, int ticks, Fit fit) {
   if (fit == Fit::round) {
-    const double air = std::pow(axis.hi / axis.lo, 0.04);
+    const double air = std::pow(10.0, 0.04 * (std::log10(axis.hi) - std::log10(axis.lo)));
     axis.lo = std::max(axis.lo / air, 1e-307);
-    axis.hi = std::min(axis.hi * air, 1e308);
+    axis.hi = std::min(axis.hi * air, std::numeric_limits<double>::max());
   }
   const int first = static_cast<int>(std::ceil(std::log10(axis.lo) - 1e-9));
   const int last = static_cast<int>(std::floor(std::log10(axis.hi) + 1e-9));

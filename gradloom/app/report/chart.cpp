@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <iterator>
-#include <limits>
 
 #include "gradloom/app/report/axis.h"
 #include "gradloom/app/report/parts.h"
@@ -17,39 +16,6 @@ namespace {
 constexpr double kWidth = 1000, kLeft = 74, kRight = 984, kMarkRow = 17;
 constexpr double kPlotHeight = 300, kBottomSpace = 52;
 constexpr std::size_t kPointLimit = 500;
-
-bool drawable(Point p, Scale y_scale) {
-  return std::isfinite(p.x) && std::isfinite(p.y) && (y_scale == Scale::linear || p.y > 0);
-}
-
-void thin_run(std::span<const Point> run, std::size_t limit, std::vector<Point>& thin) {
-  if (run.size() <= std::max<std::size_t>(limit, 4)) {
-    thin.assign(run.begin(), run.end());
-    return;
-  }
-  const std::size_t buckets = std::max<std::size_t>(limit / 2, 1), inner = run.size() - 2;
-  const auto lower = [](Point a, Point b) { return a.y < b.y; };
-  thin.push_back(run.front());
-  for (std::size_t b = 0; b < buckets; ++b) {
-    const auto first = run.begin() + 1 + static_cast<std::ptrdiff_t>(b * inner / buckets);
-    const auto last = run.begin() + 1 + static_cast<std::ptrdiff_t>((b + 1) * inner / buckets);
-    if (first == last) continue;
-    auto [low, high] = std::minmax_element(first, last, lower);
-    if (high < low) std::swap(low, high);
-    thin.push_back(*low);
-    if (low != high) thin.push_back(*high);
-  }
-  thin.push_back(run.back());
-}
-
-struct Range {
-  double lo = std::numeric_limits<double>::infinity();
-  double hi = -std::numeric_limits<double>::infinity();
-  void take(double v) {
-    lo = std::min(lo, v);
-    hi = std::max(hi, v);
-  }
-};
 
 struct Frame {
   Axis x, y;
@@ -136,20 +102,28 @@ void append_marks(std::string& out, const Frame& frame, const std::vector<Placed
   }
 }
 
-// A part of one point still shows: a line of no length has round caps.
+void append_step(std::string& path, char command, const Frame& frame, double x, double y) {
+  fmt::format_to(std::back_inserter(path), "{}{:.1f} {:.1f}", command, frame.at_x(x), frame.at_y(y));
+}
+
+// A stroke of one point still shows: a line of no length has round caps.
 void append_series(std::string& out, const Frame& frame, const Series& series, const char* css, Scale y_scale) {
-  std::string path;
-  for (const auto& part : thin_points(series.points, y_scale, kPointLimit)) {
-    char command = 'M';
-    for (const Point p : part) {
-      fmt::format_to(std::back_inserter(path), "{}{:.1f} {:.1f}", command, frame.at_x(p.x), frame.at_y(p.y));
-      command = 'L';
-    }
-    if (part.size() == 1) path += "h0";
+  std::string lines, envelope;
+  for (const Stroke& stroke : thin_points(series.points, y_scale, kPointLimit)) {
+    const auto& line = stroke.line;
+    for (std::size_t i = 0; i < line.size(); ++i) append_step(lines, i == 0 ? 'M' : 'L', frame, line[i].x, line[i].y);
+    if (line.size() == 1) lines += "h0";
+    const std::size_t buckets = stroke.low.size();
+    for (std::size_t i = 0; i < buckets; ++i)
+      append_step(envelope, i == 0 ? 'M' : 'L', frame, line[i].x, stroke.high[i]);
+    for (std::size_t i = buckets; i-- > 0;) append_step(envelope, 'L', frame, line[i].x, stroke.low[i]);
+    if (buckets > 0) envelope += 'Z';
   }
-  if (path.empty()) return;
-  fmt::format_to(std::back_inserter(out), "<path class=\"series {}\" d=\"{}\"><title>{}</title></path>\n", css, path,
-                 escape_html(series.name));
+  auto to = std::back_inserter(out);
+  if (!envelope.empty()) fmt::format_to(to, "<path class=\"envelope {}\" d=\"{}\"/>\n", css, envelope);
+  if (!lines.empty())
+    fmt::format_to(to, "<path class=\"series {}\" d=\"{}\"><title>{}</title></path>\n", css, lines,
+                   escape_html(series.name));
 }
 
 void append_legend(std::string& out, const Chart& chart) {
@@ -171,21 +145,6 @@ void append_legend(std::string& out, const Chart& chart) {
 
 }  // namespace
 
-std::vector<std::vector<Point>> thin_points(std::span<const Point> points, Scale y_scale, std::size_t limit) {
-  std::vector<std::vector<Point>> parts;
-  for (std::size_t begin = 0; begin < points.size();) {
-    if (!drawable(points[begin], y_scale)) {
-      ++begin;
-      continue;
-    }
-    std::size_t end = begin;
-    while (end < points.size() && drawable(points[end], y_scale)) ++end;
-    thin_run(points.subspan(begin, end - begin), limit * (end - begin) / points.size(), parts.emplace_back());
-    begin = end;
-  }
-  return parts;
-}
-
 void append_chart(std::string& out, const Chart& chart) {
   Range x, y;
   std::size_t left_out = 0;
@@ -199,7 +158,7 @@ void append_chart(std::string& out, const Chart& chart) {
       y.take(p.y);
     }
   append_legend(out, chart);
-  if (x.lo > x.hi) {
+  if (x.empty()) {
     out += "<p class=\"quiet\">Nothing to draw: no finite points.</p>\n";
     return;
   }

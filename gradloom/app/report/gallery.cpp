@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <utility>
 
 #include "gradloom/app/report/axis.h"
@@ -16,7 +15,7 @@ namespace gradloom::app {
 namespace {
 
 constexpr std::size_t kLargestLayer = 160, kLargestNetwork = 320, kWidestLayer = 40;
-constexpr std::size_t kGallery = 48, kLargestMap = 16384, kCurvePoints = 80;
+constexpr std::size_t kGallery = 48, kLargestMap = 16384, kCurvePoints = 256;
 
 bool fits_picture(const std::vector<std::size_t>& widths) {
   std::size_t total = 0;
@@ -39,20 +38,14 @@ void require_valid(const SplineNetwork& network) {
   }
 }
 
-struct Range {
-  double lo = std::numeric_limits<double>::infinity();
-  double hi = -std::numeric_limits<double>::infinity();
-  bool empty() const { return !(lo <= hi); }
-  std::string text() const { return empty() ? "–" : fmt::format("{} to {}", format_number(lo), format_number(hi)); }
-};
+std::string range_text(Range range) {
+  return range.empty() ? "–" : fmt::format("{} to {}", format_number(range.lo), format_number(range.hi));
+}
 
 Range finite_range(const std::vector<double>& values) {
   Range range;
   for (const double v : values)
-    if (std::isfinite(v)) {
-      range.lo = std::min(range.lo, v);
-      range.hi = std::max(range.hi, v);
-    }
+    if (std::isfinite(v)) range.take(v);
   return range;
 }
 
@@ -99,7 +92,8 @@ void append_function(std::string& out, const SplineNetwork& network, const EdgeF
   auto to = std::back_inserter(out);
   fmt::format_to(to, "<g class=\"function\"><title>{} → {}\ninput {}\noutput {}\ngrid {} to {}\nimportance {}</title>",
                  escape_html(node_name(network, e.layer, e.from)), escape_html(node_name(network, e.layer + 1, e.to)),
-                 x.text(), y.text(), format_number(e.grid_lo), format_number(e.grid_hi), format_number(e.importance));
+                 range_text(x), range_text(y), format_number(e.grid_lo), format_number(e.grid_hi),
+                 format_number(e.importance));
   const double radius = std::min(5.0, box.height / 8), inset = std::min(6.0, box.height / 7);
   fmt::format_to(to,
                  "<rect class=\"frame\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"{:.1f}\"/>",
@@ -128,11 +122,11 @@ void append_function(std::string& out, const SplineNetwork& network, const EdgeF
   std::vector<Point> points;
   for (std::size_t i = 0; i < e.x.size(); ++i) points.push_back({e.x[i], e.y[i]});
   std::string path;
-  for (const auto& part : thin_points(points, Scale::linear, kCurvePoints)) {
+  for (const Stroke& stroke : thin_points(points, Scale::linear, kCurvePoints)) {
     char command = 'M';
-    for (const Point p : part)
+    for (const Point p : stroke.line)
       fmt::format_to(std::back_inserter(path), "{}{:.1f} {:.1f}", std::exchange(command, 'L'), at_x(p.x), at_y(p.y));
-    if (part.size() == 1) path += "h0";
+    if (stroke.line.size() == 1) path += "h0";
   }
   fmt::format_to(to, "<path class=\"curve\" stroke-opacity=\"{:.2f}\" stroke-width=\"{:.2f}\" d=\"{}\"/></g>\n", ink,
                  std::clamp(box.height / 26, 1.2, 2.2), path);

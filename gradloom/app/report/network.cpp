@@ -12,27 +12,28 @@ namespace gradloom::app {
 namespace {
 
 constexpr double kMaxWidth = 1120, kMinWidth = 420, kSide = 12;
-constexpr double kRoomyBox = 62, kRoomyPitch = 82, kSmallestPitch = 33;
-constexpr double kNode = 5, kFan = 58, kLabel = 30;
+constexpr double kRoomyBox = 62, kRoomyPitch = 82, kSmallestPitch = 54, kOneRowPitch = 34;
+constexpr double kRowGap = 7, kNode = 5, kFan = 58, kLabel = 30;
 
 // Where the boxes below one layer of destination nodes stand. Each destination has a block of columns x rows boxes
 // under it.
 struct BoxGrid {
   std::size_t columns = 1, rows = 1;
   double pitch = kRoomyPitch;  // from column to column
-  double size = kRoomyBox;
-  double height() const { return static_cast<double>(rows) * (size + gap()) - gap(); }
-  double gap() const { return rows > 1 ? 7 : 0; }
+  double width = kRoomyBox, box_height = kRoomyBox;
+  double height() const { return static_cast<double>(rows) * (box_height + kRowGap) - kRowGap; }
 };
 
 BoxGrid fit_boxes(std::size_t in, std::size_t out, double width) {
   BoxGrid grid;
   const double block = width / static_cast<double>(out);
-  const auto widest = std::max<std::size_t>(1, static_cast<std::size_t>(block / kSmallestPitch));
-  grid.rows = (in + widest - 1) / widest;
+  const auto fits = [&](double pitch) { return std::max<std::size_t>(1, static_cast<std::size_t>(block / pitch)); };
+  const std::size_t columns = fits(kOneRowPitch) >= in ? in : fits(kSmallestPitch);
+  grid.rows = (in + columns - 1) / columns;
   grid.columns = (in + grid.rows - 1) / grid.rows;
   grid.pitch = std::min(kRoomyPitch, block / static_cast<double>(grid.columns));
-  grid.size = std::min(kRoomyBox, grid.pitch - (grid.rows > 1 ? 9 : std::clamp(grid.pitch * 0.2, 5.0, 20.0)));
+  grid.width = std::min(kRoomyBox, grid.pitch - std::clamp(grid.pitch * 0.24, 6.0, 20.0));
+  grid.box_height = grid.rows > 1 ? grid.width * 0.7 : grid.width;
   return grid;
 }
 
@@ -51,8 +52,8 @@ struct Layout {
     const std::size_t column = e.from / g.rows, row = e.from % g.rows;
     const double middle = (static_cast<double>(g.columns) - 1) / 2;
     const double x = node_x(e.layer + 1, e.to) + (static_cast<double>(column) - middle) * g.pitch;
-    const double y = boxes_y[e.layer] + static_cast<double>(g.rows - 1 - row) * (g.size + g.gap());
-    return {x - g.size / 2, y, g.size, g.size};
+    const double y = boxes_y[e.layer] + static_cast<double>(g.rows - 1 - row) * (g.box_height + kRowGap);
+    return {x - g.width / 2, y, g.width, g.box_height};
   }
 };
 
@@ -72,7 +73,7 @@ Layout lay_out(const SplineNetwork& network) {
   for (std::size_t l = layout.grids.size(); l-- > 0;) {
     layout.node_y[l + 1] = y;
     layout.boxes_y[l] = y + kFan * 0.8;
-    y = layout.boxes_y[l] + layout.grids[l].height() + kFan * (widths[l] > 2 ? 1.25 : 1);
+    y = layout.boxes_y[l] + layout.grids[l].height() + kFan * std::clamp(layout.width / 600, 1.0, 1.7);
   }
   layout.node_y[0] = y;
   layout.height = y + kNode + kLabel;
@@ -88,10 +89,10 @@ void append_wire(std::string& out, const Layout& layout, const EdgeFunction& e) 
   const double x1 = layout.node_x(e.layer + 1, e.to), y1 = layout.node_y[e.layer + 1];
   const double middle_x = box.x + box.width / 2, middle_y = box.y + box.height / 2;
   const double top = layout.boxes_y[e.layer], bottom = top + grid.height();
-  const double importance = clamped_importance(e);
+  const double importance = clamped_importance(e), boldness = layout.network.edges.size() > 60 ? 0.7 : 1;
   auto to = std::back_inserter(out);
   fmt::format_to(to, "<path stroke-opacity=\"{:.2f}\" stroke-width=\"{:.2f}\" d=\"M{:.1f} {:.1f}",
-                 0.1 + 0.75 * importance, 0.8 + 0.9 * importance, x0, y0);
+                 boldness * (0.07 + 0.78 * importance), boldness * (0.8 + 0.9 * importance), x0, y0);
   if (grid.rows == 1) {
     const double below = (y0 + bottom) / 2, above = (top + y1) / 2;
     fmt::format_to(to, "C{0:.1f} {1:.1f} {2:.1f} {1:.1f} {2:.1f} {3:.1f}", x0, below, middle_x, bottom);

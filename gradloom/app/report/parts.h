@@ -1,7 +1,9 @@
 // The parts of the report's page. Each appends well-formed HTML to `out`; nothing here fails on odd numbers.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,8 +35,28 @@ struct Box {
 // The function's curve in a box, scaled to its own range; shaded outside its grid; a title tells the ranges.
 void append_function(std::string& out, const SplineNetwork& network, const EdgeFunction& edge, Box box);
 
-// Splits the points where one cannot be drawn on this scale, and thins each part to about `limit` points over all
-// parts, keeping the first, the last, and the smallest and largest y of each stretch.
-std::vector<std::vector<Point>> thin_points(std::span<const Point> points, Scale y_scale, std::size_t limit);
+bool drawable(Point point, Scale y_scale);  // finite, and above zero on a logarithmic scale
+
+// A stretch of a series without gaps. Many points are thinned to buckets: the line then runs through their means, and
+// low and high hold the smallest and the largest y of each bucket. Otherwise the line is the points, and low and high
+// are empty.
+struct Stroke {
+  std::vector<Point> line;
+  std::vector<double> low, high;
+};
+
+// The strokes of a series, thinned to at most about `limit` points over all of them.
+std::vector<Stroke> thin_points(std::span<const Point> points, Scale y_scale, std::size_t limit);
+
+// The smallest and the largest of some values; empty at first.
+struct Range {
+  double lo = std::numeric_limits<double>::infinity();
+  double hi = -std::numeric_limits<double>::infinity();
+  bool empty() const { return !(lo <= hi); }
+  void take(double value) {
+    lo = std::min(lo, value);
+    hi = std::max(hi, value);
+  }
+};
 
 }  // namespace gradloom::app

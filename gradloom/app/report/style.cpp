@@ -53,10 +53,13 @@ svg { display: block; font-family: inherit; }
 .tick, .marktext { font-size: 13px; fill: var(--quiet); font-variant-numeric: tabular-nums; }
 .label { font-size: 14px; fill: var(--quiet); }
 .series { fill: none; stroke-width: 1.8; stroke-linejoin: round; stroke-linecap: round; }
-.s-train { stroke: var(--train); }
-.s-validation { stroke: var(--validation); stroke-width: 2.2; }
-.s-test { stroke: var(--test); stroke-width: 2.2; stroke-dasharray: 7 5; }
-.s-a { stroke: var(--a); } .s-b { stroke: var(--b); } .s-c { stroke: var(--c); } .s-d { stroke: var(--d); }
+.envelope { stroke: none; fill-opacity: .2; }
+.s-train { --own: var(--train); } .s-validation { --own: var(--validation); } .s-test { --own: var(--test); }
+.s-a { --own: var(--a); } .s-b { --own: var(--b); } .s-c { --own: var(--c); } .s-d { --own: var(--d); }
+.series { stroke: var(--own); }
+.envelope { fill: var(--own); }
+.series.s-validation, .series.s-test { stroke-width: 2.2; }
+.series.s-test { stroke-dasharray: 7 5; }
 .legend { display: flex; flex-wrap: wrap; gap: 4px 28px; margin: 12px 0 10px; padding: 0; list-style: none; font-size: 15px; }
 .legend li { display: flex; align-items: center; gap: 8px; }
 .legend .last { color: var(--quiet); font-variant-numeric: tabular-nums; }
@@ -87,6 +90,7 @@ th:last-child, td:last-child { padding-right: 0; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .bar { width: 42%; }
 .bar div { display: flex; align-items: center; justify-content: flex-end; gap: 12px; }
+.bar b { min-width: 4em; font-weight: inherit; }
 .bar i { flex: 1 1 auto; height: 8px; border-radius: 2px; background: linear-gradient(var(--train), var(--train)) left / var(--share) 100% no-repeat var(--faint); }
 details { margin-top: 64px; }
 summary { cursor: pointer; font-size: 21px; font-weight: 620; }

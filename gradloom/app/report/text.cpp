@@ -83,13 +83,14 @@ std::string format_number(double value) {
   // Rounding to four digits may carry into the next power of ten, so the exponent is read off the rounded number.
   const std::string scientific = fmt::format("{:.3e}", std::abs(value));
   const int exponent = std::stoi(scientific.substr(scientific.find('e') + 1));
-  if (exponent < -4 || exponent >= 7) {
+  const bool rounded = std::abs(std::stod(scientific) / std::abs(value) - 1) > 1e-9;
+  if (exponent < -3 || exponent >= 7) {
     std::string digits = scientific.substr(0, scientific.find('e'));
-    trim_zeros(digits);
+    if (!rounded) trim_zeros(digits);
     return fmt::format("{}{} × {}", value < 0 ? kMinus : "", digits, power_of_ten(exponent));
   }
   std::string text = format_fixed(value, std::max(0, 3 - exponent));
-  trim_zeros(text);
+  if (!rounded) trim_zeros(text);
   return text;
 }
 

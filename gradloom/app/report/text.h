@@ -10,7 +10,8 @@ namespace gradloom::app {
 // Safe as element content and inside quoted attributes. Control characters are dropped, invalid UTF-8 becomes U+FFFD.
 std::string escape_html(std::string_view text);
 
-// Four significant digits, thousands separators, powers of ten outside [1e-4, 1e7): "0.01234", "12,346", "1.2 × 10⁻⁷".
+// Four significant digits, thousands separators, powers of ten outside [1e-3, 1e7): "0.01234", "12,346", "1.2 × 10⁻⁷".
+// Trailing zeros go only where they say nothing: 0.5 is "0.5", 0.99999 is "1.000".
 std::string format_number(double value);
 std::string format_count(std::int64_t value);
 
