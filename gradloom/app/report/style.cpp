@@ -35,7 +35,7 @@ h2 { margin: 0 0 4px; font-size: 21px; line-height: 1.3; font-weight: 620; lette
 .note { margin: 0 0 20px; max-width: 46em; color: var(--quiet); }
 .quiet { margin: 8px 0 0; font-size: 14px; color: var(--quiet); }
 section { margin-top: 64px; }
-.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 28px 36px; margin: 44px 0 0; padding: 0; }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(170px, 1fr)); gap: 28px 36px; margin: 44px 0 0; padding: 0; }
 .figures div { border-top: 2px solid var(--ink); padding-top: 10px; }
 .figures dt { font-size: 14px; color: var(--quiet); }
 .figures dd { margin: 2px 0 0; font-size: 27px; line-height: 1.25; font-weight: 600; letter-spacing: -.01em; font-variant-numeric: tabular-nums; white-space: nowrap; }

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Installs the Debian 12 packages that gradloom is built from; only those that are missing.
+# Usage: scripts/install_deps.sh          Root or sudo is needed only when something is missing.
+set -euo pipefail
+
+packages=(
+  g++ cmake ninja-build ccache pkg-config git python3
+  libtbb-dev libhwy-dev libeigen3-dev
+  libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev
+  libpng-dev zlib1g-dev libmuparser-dev
+  libgtest-dev libgmock-dev libbenchmark-dev clang-format
+)
+
+stop() {
+  printf 'install_deps: %s\n' "$1" >&2
+  exit 1
+}
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+  stop "this is not Debian (no apt). Install the counterparts of these packages by hand: ${packages[*]}"
+fi
+
+installed=$(dpkg-query --show --showformat='${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null || true)
+missing=()
+for package in "${packages[@]}"; do
+  grep -qxF "$package installed" <<<"$installed" || missing+=("$package")
+done
+[ "${#missing[@]}" -gt 0 ] || exit 0
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null || stop "neither root nor sudo. As root: apt-get install ${missing[*]}"
+  as_root=(sudo)
+fi
+
+printf 'Installing %d packages: %s\n' "${#missing[@]}" "${missing[*]}"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! "${as_root[@]}" apt-get update >"$log" 2>&1; then
+  tail -n 5 "$log" >&2
+  stop "apt-get update failed; is there a network?"
+fi
+if ! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" >"$log" 2>&1; then
+  tail -n 15 "$log" >&2
+  stop "apt-get could not install ${missing[*]}"
+fi

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Builds everything and runs the tests; says at the end how many passed, and which were skipped and why.
+# Usage: scripts/test.sh [--preset release|debug|asan-ubsan|tsan] [arguments for ctest, such as -R Spline]
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$root"
+
+preset=release
+if [ "${1:-}" = --preset ]; then
+  preset=${2:?--preset needs a name}
+  shift 2
+fi
+
+scripts/install_deps.sh
+
+if [ -z "${GRADLOOM_DATA:-}" ] && [ -d ../shared/data ]; then
+  GRADLOOM_DATA=$(cd ../shared/data && pwd)
+  export GRADLOOM_DATA
+  echo "GRADLOOM_DATA is not set; using ../shared/data, which is there"
+fi
+
+cmake --preset "$preset" >/dev/null
+cmake --build --preset "$preset" -j"$(nproc)"
+
+results="$root/build/$preset/test-results.xml"
+rm -f "$results"
+status=0
+ctest --preset "$preset" --no-tests=error --output-junit "$results" -j"$(nproc)" "$@" || status=$?
+[ ! -f "$results" ] || scripts/summarise_tests "$results"
+exit "$status"
