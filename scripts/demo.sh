@@ -15,7 +15,7 @@ cmake --build --preset release --target gradloom_cli -j"$(nproc)"
 summary=()
 for name in "${recipes[@]}"; do
   out="runs/demo/$name"
-  rm -rf "$root/$out"
+  rm -rf "${root:?}/$out"
   mkdir -p runs/demo
   printf '\n── %s ──\n' "$name"
   start=$SECONDS

@@ -142,6 +142,10 @@ void append_network_picture(std::string& out, const SplineNetwork& network) {
   for (std::size_t l = 0; l < network.widths.size(); ++l)
     for (std::size_t n = 0; n < network.widths[l]; ++n) append_node(out, layout, l, n);
   out += "</svg></div>\n";
+  if (std::any_of(layout.grids.begin(), layout.grids.end(), [](const BoxGrid& g) { return g.rows > 1; }))
+    out +=
+        "<p class=\"quiet\">Stacked boxes follow the nodes below from left to right: bottom to top, then the next "
+        "column.</p>\n";
 }
 
 }  // namespace gradloom::app
