@@ -87,6 +87,9 @@ class Trainer {
   // One optimizer step or micro-batch, wherever the state stands; false when the epoch is complete.
   bool step();
 
+  // Forgets the optimizer's memory, as after a change of the parameters from outside. Not in the middle of an accumulated step.
+  void reset_optimizer();
+
   std::size_t batches_per_epoch() const { return batches_; }
   std::size_t tape_bytes() const { return tape_.bytes(); }
   const typename M::Tape& tape() const { return tape_; }

@@ -1,0 +1,82 @@
+// Experiment: the stages of one run, whatever the family; log, checkpoints, metrics and report on the way.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "gradloom/app/report.h"
+#include "gradloom/app/run.h"
+#include "gradloom/app/run_report.h"
+#include "gradloom/app/settings.h"
+#include "gradloom/exec/profile.h"
+#include "gradloom/io/file.h"
+#include "gradloom/io/run_folder.h"
+#include "gradloom/io/run_log.h"
+#include "gradloom/train/checkpoint.h"
+#include "gradloom/train/metrics.h"
+#include "gradloom/train/predict.h"
+#include "gradloom/train/trainer.h"
+
+namespace gradloom::app {
+
+// NaN and infinity have no place in JSON.
+inline nlohmann::json finite_or_null(double v) { return std::isfinite(v) ? nlohmann::json(v) : nlohmann::json(nullptr); }
+
+// F is a family such as KanFamily<T>. An Experiment lives for one call of train(), resume() or evaluate().
+template <class F>
+class Experiment {
+ public:
+  using T = typename F::Scalar;
+  using M = typename F::Model;
+  using D = typename F::Data;
+
+  Experiment(const Config& recipe, F family, const RunOptions& options)
+      : recipe_(recipe), family_(std::move(family)), options_(options), exec_(options.exec), profile_(exec_.threads()) {
+    if (options.profile) exec_.set_profile(&profile_);
+  }
+
+  // A fresh state: the best of the recipe's restarts, by training loss.
+  void start();
+  // The state of a checkpoint. Fails as load_checkpoint does.
+  Result<void> restore(const RunFolder& folder);
+  // Trains to the end, or until options.stop; writes log, checkpoints and report into the folder.
+  Result<RunOutcome> run(const RunFolder& folder);
+  // Metrics on every part of the data, with the parameters the run would hand out.
+  nlohmann::json metrics();
+  Result<void> write_predictions(const std::filesystem::path& path);
+
+  const Exec& exec() const { return exec_; }
+  TrainState<T>& state() { return state_; }
+  F& family() { return family_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  StageEnd run_stage(std::size_t stage, const RunFolder& folder);
+  void begin_stage(TrainState<T>& state) const;
+  void finish_stage();
+  void save(const M& model, const RunFolder& folder);
+  void append_log(const nlohmann::json& line);
+  Report report(const nlohmann::json& summary, const RunFolder& folder);
+  nlohmann::json part_metrics(const M& model, const D& data, std::span<const T> parameters);
+  void tell_progress(const EpochReport& epoch, std::size_t stage);
+  double elapsed() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+  bool stop_requested() const { return options_.stop && options_.stop->load(std::memory_order_relaxed); }
+
+  const Config& recipe_;
+  F family_;
+  const RunOptions& options_;
+  Exec exec_;
+  Profile profile_;
+  TrainState<T> state_;
+  std::optional<RunLog> log_;
+  std::uint64_t log_lines_ = 0;
+  Clock::time_point begin_ = Clock::now(), last_save_ = begin_;
+  std::uint64_t epochs_here_ = 0;  // since this process began, for the estimate of the time left
+};
+
+}  // namespace gradloom::app
+
+#include "gradloom/app/experiment.inc"

@@ -1,0 +1,80 @@
+#include "gradloom/app/run.h"
+
+#include "gradloom/app/experiment.h"
+#include "gradloom/app/kan_family.h"
+#include "gradloom/app/recipe.h"
+
+namespace gradloom::app {
+namespace {
+
+// The one place that names every family and scalar: loads the data and hands a matching Experiment to `use`.
+template <class Use>
+auto with_experiment(const Config& recipe, const RunOptions& options, Use&& use)
+    -> decltype(use(std::declval<Experiment<KanFamily<double>>&>())) {
+  const auto run_with = [&]<class F>(std::type_identity<F>) -> decltype(use(std::declval<Experiment<KanFamily<double>>&>())) {
+    auto family = F::load(recipe, options.data_root);
+    if (!family) return family.error();
+    Experiment<F> experiment(recipe, std::move(*family), options);
+    return use(experiment);
+  };
+  try {
+    if (recipe.string("precision") == "float64") return run_with(std::type_identity<KanFamily<double>>{});
+    return run_with(std::type_identity<KanFamily<float>>{});
+  } catch (const Exception& e) {
+    return e.error();
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::out_of_memory, "there is not enough memory for this model and batch; try a smaller train.batch"};
+  }
+}
+
+// Everything of a recipe that can be wrong before any work starts.
+Result<Config> reopen_recipe(const RunFolder& folder) {
+  const std::vector<std::string> none;
+  auto text = read_file(folder.recipe(), 1 << 20);
+  if (!text) return text.error();
+  return parse_config(recipe_schema(), *text, folder.recipe().string(), none);
+}
+
+}  // namespace
+
+Result<RunOutcome> train(const Config& recipe, const std::filesystem::path& path, const RunOptions& options) {
+  return with_experiment(recipe, options, [&](auto& experiment) -> Result<RunOutcome> {
+    // The folder comes after the data: a wrong path in the recipe must not leave an empty run behind.
+    auto folder = RunFolder::create(path);
+    if (!folder) return folder.error();
+    if (auto r = write_file_atomic(folder->recipe(), recipe.to_toml()); !r) return r.error();
+    experiment.start();
+    return experiment.run(*folder);
+  });
+}
+
+Result<RunOutcome> resume(const std::filesystem::path& path, const RunOptions& options) {
+  auto folder = RunFolder::open(path, FolderAccess::write);
+  if (!folder) return folder.error();
+  auto recipe = reopen_recipe(*folder);
+  if (!recipe) return recipe.error();
+  return with_experiment(*recipe, options, [&](auto& experiment) -> Result<RunOutcome> {
+    if (auto r = experiment.restore(*folder); !r) return r.error();
+    return experiment.run(*folder);
+  });
+}
+
+Result<nlohmann::json> evaluate(const std::filesystem::path& path, const RunOptions& options, const EvaluateOptions& what) {
+  auto folder = RunFolder::open(path, FolderAccess::read);
+  if (!folder) return folder.error();
+  if (!std::filesystem::exists(folder->last_checkpoint()))
+    return Error{ErrorCode::not_found, path.string() + " has no checkpoint yet; `gradloom resume` continues the run"};
+  auto recipe = reopen_recipe(*folder);
+  if (!recipe) return recipe.error();
+  return with_experiment(*recipe, options, [&](auto& experiment) -> Result<nlohmann::json> {
+    if (auto r = experiment.restore(*folder); !r) return r.error();
+    nlohmann::json result = experiment.metrics();
+    result["run"] = path.string();
+    result["epochs"] = experiment.state().position.run_epoch;
+    if (!what.predictions.empty())
+      if (auto r = experiment.write_predictions(what.predictions); !r) return r.error();
+    return result;
+  });
+}
+
+}  // namespace gradloom::app

@@ -1,0 +1,88 @@
+#include "gradloom/app/run_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "gradloom/io/run_log.h"
+
+namespace gradloom::app {
+namespace {
+
+using nlohmann::json;
+
+Value value_of(const json& v) { return v.is_number() ? Value(v.get<double>()) : Value("–"); }
+
+Value loss_of(const json& part) { return part.is_object() ? value_of(part["loss"]) : Value("–"); }
+
+void add_figures(const json& summary, Report& r) {
+  for (const char* part : {"test", "validation"}) {
+    if (!summary[part].is_object()) continue;
+    if (summary[part].contains("accuracy"))
+      r.figures.push_back({fmt::format("{} accuracy", part), summary[part]["accuracy"].get<double>() * 100, "%"});
+    if (summary[part].contains("rmse")) r.figures.push_back({fmt::format("{} RMSE", part), value_of(summary[part]["rmse"]), ""});
+  }
+  r.figures.push_back({"training loss", value_of(summary["loss"]), ""});
+  r.figures.push_back({"time", summary["seconds"].get<double>(), "s"});
+}
+
+Chart loss_chart(const RunFolder& folder) {
+  Chart chart{"Loss", "Mean over each epoch; lower is better.", "epoch", "loss", Scale::logarithmic, {}, {}};
+  Series train{"training", Role::train, {}}, validation{"validation", Role::validation, {}};
+  auto log = read_run_log(folder.log());
+  if (!log) return chart;
+  for (const json& line : log->lines) {
+    const std::string event = line.value("event", "");
+    if (event == "stage") chart.marks.push_back({line["run_epoch"].get<double>(), line["note"].get<std::string>()});
+    if (event != "epoch") continue;
+    const double x = line["run_epoch"].get<double>();
+    if (line["loss"].is_number()) train.points.push_back({x, line["loss"].get<double>()});
+    if (line["validation"].is_number()) validation.points.push_back({x, line["validation"].get<double>()});
+  }
+  // A mark stands at the end of its stage; a single stage needs none.
+  if (chart.marks.size() < 2) chart.marks.clear();
+  chart.series.push_back(std::move(train));
+  if (!validation.points.empty()) chart.series.push_back(std::move(validation));
+  return chart;
+}
+
+Table metrics_table(const json& summary) {
+  Table table{"Metrics", "", {"part"}, {}, std::nullopt};
+  for (const auto& [name, value] : summary["train"].items()) table.columns.push_back(name);
+  for (const char* part : {"train", "validation", "test"}) {
+    if (!summary[part].is_object()) continue;
+    std::vector<Value> row{part};
+    for (const auto& [name, value] : summary[part].items()) row.push_back(value_of(value));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+}  // namespace
+
+Report run_report(const Config& recipe, const json& summary, const RunFolder& folder, std::size_t samples) {
+  Report r;
+  r.title = folder.path().filename().string();
+  r.subtitle = fmt::format("{} training samples, {} parameters, {}, seed {}", samples, summary["parameters"].get<std::size_t>(),
+                           recipe.string("precision"), recipe.integer("seed"));
+  add_figures(summary, r);
+  r.sections.push_back(loss_chart(folder));
+  r.sections.push_back(metrics_table(summary));
+  if (summary["stages"].size() > 1) {
+    Table stages{"Stages", "The function is kept from one stage to the next.", {"stage", "training loss", "test loss"}, {}, std::nullopt};
+    for (const json& s : summary["stages"])
+      stages.rows.push_back({s["note"].get<std::string>(), loss_of(s["train"]), loss_of(s["test"])});
+    r.sections.push_back(std::move(stages));
+  }
+  r.settings = recipe.to_toml();
+  return r;
+}
+
+void add_phases(const json& summary, Report& r) {
+  if (!summary.contains("phases")) return;
+  Table phases{"Where the time went", "Processor time, summed over threads.", {"phase", "ms"}, {}, 1};
+  for (const auto& [name, value] : summary["phases"].items()) phases.rows.push_back({name, value.get<double>()});
+  r.sections.push_back(std::move(phases));
+}
+
+}  // namespace gradloom::app

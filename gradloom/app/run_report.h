@@ -1,0 +1,18 @@
+// The parts of a run's report that every family has: figures, loss curves, metrics, stages, time.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "gradloom/app/report.h"
+#include "gradloom/io/config.h"
+#include "gradloom/io/run_folder.h"
+
+namespace gradloom::app {
+
+// `summary` as in RunOutcome; the curves come from the folder's log.
+Report run_report(const Config& recipe, const nlohmann::json& summary, const RunFolder& folder, std::size_t samples);
+
+// Where the time went, when the run was profiled.
+void add_phases(const nlohmann::json& summary, Report& report);
+
+}  // namespace gradloom::app
