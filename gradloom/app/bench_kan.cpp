@@ -1,0 +1,205 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "gradloom/app/bench.h"
+#include "gradloom/base/random.h"
+#include "gradloom/data/rows.h"
+#include "gradloom/exec/profile.h"
+#include "gradloom/kernels/peak/peak.h"
+#include "gradloom/models/kan/network.h"
+#include "gradloom/train/trainer.h"
+
+namespace gradloom::app {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+double microseconds_since(Clock::time_point start) { return std::chrono::duration<double, std::micro>(Clock::now() - start).count(); }
+
+// What a set of repetitions took, in microseconds.
+struct Timing {
+  double fastest = 0.0, fifth_percentile = 0.0, median = 0.0, p99 = 0.0;
+};
+
+// Repeats f for about `seconds`. The machine is shared: what its neighbours cost shows in the median, not in the fastest.
+template <class F>
+Timing repeat(double seconds, F&& f) {
+  std::vector<double> times;
+  times.reserve(1 << 20);
+  for (const auto begin = Clock::now(); times.size() < 8 || (microseconds_since(begin) < seconds * 1e6 && times.size() < (1u << 20));) {
+    const auto start = Clock::now();
+    f();
+    times.push_back(microseconds_since(start));
+  }
+  std::sort(times.begin(), times.end());
+  const auto at = [&](double share) { return times[static_cast<std::size_t>(share * static_cast<double>(times.size() - 1))]; };
+  return {times.front(), at(0.05), at(0.5), at(0.99)};
+}
+
+// One network with data, and a trainer on it.
+template <class T>
+struct Setup {
+  Exec ex;
+  kan::Network<T> network;
+  RowDataset<T> data;
+  TrainState<T> state;
+  std::unique_ptr<Trainer<kan::Network<T>, RowDataset<T>>> trainer;
+
+  static RowDataset<T> random_rows(const BenchKanOptions& o) {
+    RowParts<T> parts;
+    parts.size = o.batch;
+    parts.features = o.widths.front();
+    parts.targets = o.widths.back();
+    const RandomStream random(1, RandomUse::data);
+    for (std::size_t i = 0; i < parts.size * parts.features; ++i)
+      parts.x.push_back(static_cast<T>(2 * random.uniform(static_cast<std::uint32_t>(i)) - 1));
+    for (std::size_t i = 0; i < parts.size * parts.targets; ++i)
+      parts.target.push_back(static_cast<T>(random.normal(static_cast<std::uint32_t>(i) | 0x80000000u)));
+    return RowDataset<T>(std::move(parts));
+  }
+  static kan::NetworkOptions network_options(const BenchKanOptions& o) {
+    kan::NetworkOptions n;
+    n.widths = o.widths;
+    n.grid = o.grid;
+    n.degree = o.degree;
+    n.base = o.base;
+    n.spline_noise = 0.5;  // hidden values spread over the grid, as in a trained network
+    return n;
+  }
+
+  Setup(const BenchKanOptions& o, Variant variant, unsigned threads, Profile* profile = nullptr)
+      : ex({.threads = threads, .variant = variant}), network(network_options(o)), data(random_rows(o)) {
+    ex.set_profile(profile);
+    state.parameters = Buffer<T>(network.parameters().flat_size());
+    state.buffers = Buffer<T>(network.buffers().flat_size());
+    network.initialise(1, state.parameters.span(), state.buffers.span());
+    TrainOptions options;
+    options.batch = 0;
+    options.epochs = std::uint64_t{1} << 40;
+    options.optimizer.lr = 1e-6;  // weights stay as they are, so every step is the same work
+    trainer = std::make_unique<Trainer<kan::Network<T>, RowDataset<T>>>(ex, network, data, options, state);
+  }
+  void step() {
+    state.position.batch = 0;
+    trainer->step();
+  }
+};
+
+template <class T>
+bool same_bits(const Buffer<T>& a, const Buffer<T>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+
+template <class T>
+Result<json> bench(const BenchKanOptions& o) {
+  Setup<T> fast(o, Variant::fast, o.threads);
+  Setup<T> reference(o, Variant::reference, 1);
+  for (int i = 0; i < 2; ++i) {
+    fast.step();
+    reference.step();
+  }
+  if (!same_bits(fast.state.parameters, reference.state.parameters) || !same_bits(fast.state.gradient, reference.state.gradient))
+    return Error{ErrorCode::numeric, "the fast kernels and the scalar reference differ: this build is broken, its speed means nothing"};
+
+  const auto peak_before = kernels::measure_peak(o.double_precision);
+  const Timing train = repeat(o.seconds, [&] { fast.step(); });
+  const auto tape = std::make_unique<typename kan::Network<T>::Tape>(fast.network.make_tape(fast.ex, {.batch = o.batch, .backward = false}));
+  const std::size_t stride = (fast.network.output_width() + 15) / 16 * 16;
+  Buffer<T> y(o.batch * stride);
+  const View<T, 2> y_view(y.data(), {o.batch, fast.network.output_width()}, {stride, 1});
+  const ModelArrays<T> arrays{fast.state.parameters.array(), fast.state.buffers.array()};
+  const RowBatch<T> batch = fast.data.all();
+  const Timing forward = repeat(o.seconds, [&] { fast.network.forward(fast.ex, {.mode = Mode::evaluate}, arrays, batch, *tape, y_view); });
+  auto single_workspace = fast.network.make_single_workspace();
+  std::vector<T> single_y(fast.network.output_width());
+  std::size_t row = 0;
+  const Timing single = repeat(o.seconds, [&] {
+    fast.network.forward_single(Variant::fast, arrays, std::span<const T>(batch.x.row(row), o.widths.front()), single_workspace, single_y);
+    row = row + 1 == o.batch ? 0 : row + 1;
+  });
+  const auto peak_after = kernels::measure_peak(o.double_precision);
+  const Timing sequential = repeat(std::min(o.seconds, 0.5), [&] { reference.step(); });
+
+  json allocated = nullptr;
+  if (o.allocated_bytes) {
+    const std::uint64_t before = o.allocated_bytes();
+    for (int i = 0; i < 10; ++i) fast.step();
+    allocated = (o.allocated_bytes() - before) / 10;
+  }
+  // How much of a step runs outside of parallel loops, measured on two threads at least.
+  Setup<T> threaded(o, Variant::fast, std::max(2u, o.threads));
+  threaded.step();
+  threaded.ex.set_timing(true);
+  const ExecCounters before = threaded.ex.counters();
+  const auto start = Clock::now();
+  constexpr int kCounted = 20;
+  for (int i = 0; i < kCounted; ++i) threaded.step();
+  const double wall = microseconds_since(start);
+  const ExecCounters after = threaded.ex.counters();
+  const double inside = static_cast<double>(after.nanoseconds - before.nanoseconds) * 1e-3;
+
+  double pairs = 0.0, first = 0.0;
+  for (std::size_t l = 0; l + 1 < o.widths.size(); ++l)
+    pairs += static_cast<double>(o.widths[l] * o.widths[l + 1]);
+  first = static_cast<double>(o.widths[0] * o.widths[1]);
+  const double work = 2.0 * (o.degree + 1) * static_cast<double>(o.batch);
+  const double peak = std::max(peak_before.mul_add_gflops, peak_after.mul_add_gflops);
+  const double gflops_forward = work * pairs / forward.fastest * 1e-3;
+  const double gflops_train = work * (3 * pairs - first) / train.fastest * 1e-3;
+
+  json r;
+  r["widths"] = o.widths;
+  r["grid"] = o.grid;
+  r["degree"] = o.degree;
+  r["batch"] = o.batch;
+  r["threads"] = o.threads;
+  r["base"] = o.base;
+  r["precision"] = o.double_precision ? "float64" : "float32";
+  r["forward_us"] = forward.fastest;
+  r["train_step_us"] = train.fastest;
+  r["train_step_p5_us"] = train.fifth_percentile;
+  r["train_step_median_us"] = train.median;
+  r["single_us"] = single.median;
+  r["p99_single_us"] = single.p99;
+  r["gflops_forward"] = gflops_forward;
+  r["gflops_train"] = gflops_train;
+  r["peak_gflops"] = peak;
+  r["peak_fma_gflops"] = std::max(peak_before.fma_gflops, peak_after.fma_gflops);
+  r["fraction_forward"] = gflops_forward / (peak * o.threads);
+  r["fraction_train"] = gflops_train / (peak * o.threads);
+  r["sequential_train_step_us"] = sequential.fastest;
+  r["speedup"] = sequential.fastest / train.fastest;
+  r["bytes_allocated_per_step"] = allocated;
+  r["serial_fraction"] = std::clamp(1.0 - inside / wall, 0.0, 1.0);
+  r["parallel_tasks"] = (after.tasks - before.tasks) / kCounted;
+  r["tape_bytes"] = fast.trainer->tape_bytes();
+  r["parameter_bytes"] = fast.state.parameters.size() * sizeof(T);
+  if (o.profile) {
+    Profile profile(o.threads);
+    Setup<T> profiled(o, Variant::fast, o.threads, &profile);
+    profiled.step();
+    profile.clear();
+    constexpr int kProfiled = 50;
+    for (int i = 0; i < kProfiled; ++i) profiled.step();
+    json phases = json::object();
+    for (const Profile::Entry& entry : profile.entries()) phases[entry.name] = entry.milliseconds / kProfiled;
+    r["phases"] = phases;
+  }
+  return r;
+}
+
+}  // namespace
+
+Result<json> bench_kan(const BenchKanOptions& o) try {
+  if (o.batch == 0) return Error{ErrorCode::invalid_input, "--batch is 0; it must be at least 1"};
+  return o.double_precision ? bench<double>(o) : bench<float>(o);
+} catch (const Exception& e) {
+  return e.error();
+}
+
+}  // namespace gradloom::app

@@ -1,0 +1,183 @@
+// gradloom check: is the gradient of a recipe's model right, and are its bits the same however it is run?
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "gradloom/app/kan_family.h"
+#include "gradloom/app/run.h"
+#include "gradloom/kernels/simd_targets.h"
+#include "gradloom/models/kan/dual.h"
+#include "gradloom/train/gradient_check.h"
+
+namespace gradloom::app {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t kSteps = 4;          // of training, for the comparison of bits
+constexpr std::size_t kDualElements = 200;   // derivatives by dual numbers
+constexpr double kDualTolerance = 1e-11;     // relative to the largest element; rounding of sums over a batch
+
+RowBatch<double> first_rows(const RowDataset<double>& rows, std::size_t count) {
+  RowBatch<double> batch = rows.all();
+  batch.size = std::min(batch.size, count);
+  if (!batch.target.empty()) batch.target = batch.target.first(batch.size);
+  if (!batch.label.empty()) batch.label = batch.label.first(batch.size);
+  if (!batch.weight.empty()) batch.weight = batch.weight.first(batch.size);
+  batch.x = batch.x.first(batch.size);
+  return batch;
+}
+
+// The gradient by dual numbers, for elements drawn evenly from all.
+double largest_dual_error(const Exec& ex, const kan::Network<double>& network, const TrainState<double>& state,
+                          const RowBatch<double>& batch) {
+  const std::size_t out = network.output_width(), stride = (out + 15) / 16 * 16;
+  Buffer<double> y(batch.size * stride), dl_dy(batch.size * stride), gradient(state.parameters.size()), p(state.parameters.size());
+  const RandomStream noise(0, RandomUse::check, 2);
+  std::copy_n(state.parameters.data(), p.size(), p.data());
+  for (const Slice& slice : network.parameters())
+    for_each_logical(slice, [&](std::size_t i) { p[i] += noise.normal(static_cast<std::uint32_t>(i)); });
+  for (std::size_t s = 0; s < batch.size; ++s)
+    for (std::size_t j = 0; j < out; ++j) dl_dy[s * stride + j] = noise.normal(static_cast<std::uint32_t>(0x80000000u + s * out + j));
+  auto tape = network.make_tape(ex, {.batch = std::max<std::size_t>(1, batch.size)});
+  const ModelArrays<double> arrays{p.array(), state.buffers.array()};
+  network.forward(ex, {}, arrays, batch, tape, {y.data(), {batch.size, out}, {stride, 1}});
+  network.backward(ex, {}, arrays, batch, tape, View<const double, 2>(dl_dy.data(), {batch.size, out}, {stride, 1}), gradient.array(),
+                   {}, nullptr);
+  double largest = 0.0, error = 0.0;
+  for (double g : gradient.span()) largest = std::max(largest, std::abs(g));
+  const std::size_t every = std::max<std::size_t>(1, network.parameters().logical_size() / kDualElements);
+  std::size_t counter = 0;
+  for (const Slice& slice : network.parameters())
+    for_each_logical(slice, [&](std::size_t i) {
+      if (counter++ % every != 0) return;
+      error = std::max(error, std::abs(gradient[i] - kan::dual_derivative(network, arrays, batch, dl_dy.span(), stride, i)));
+    });
+  return largest > 0 ? error / largest : std::numeric_limits<double>::infinity();
+}
+
+// The gradient of the recipe's loss with respect to the model's output.
+GradientCheckReport check_loss(const Exec& ex, const LossOptions& loss, const RowBatch<double>& batch, std::size_t out) {
+  std::vector<double> y(batch.size * out), dl_dy(y.size()), partials(loss_partials(batch.size));
+  const RandomStream random(0, RandomUse::check, 3);
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = random.normal(static_cast<std::uint32_t>(i));
+  const View<double, 2> view(y.data(), {batch.size, out});
+  const auto evaluate = [&]() -> BranchedValue {
+    return {evaluate_loss<double>(ex, loss, batch, view, {}, partials), loss_branches<double>(loss, batch, view)};
+  };
+  const double value = evaluate_loss<double>(ex, loss, batch, view, {dl_dy.data(), {batch.size, out}}, partials);
+  const std::uint64_t branches = evaluate().branches;
+  double largest = 0.0;
+  for (double g : dl_dy) largest = std::max(largest, std::abs(g));
+  GradientJudge judge(1e-6, largest);
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const double centre = y[i];
+    const auto [numeric, used] = central_difference(
+        [&](double h) {
+          y[i] = centre + h;
+          return evaluate();
+        },
+        branches, 1e-5, judge);
+    y[i] = centre;
+    judge.compare(fmt::format("loss, output[{},{}]", i / out, i % out), dl_dy[i], numeric,
+                  16 * std::numeric_limits<double>::epsilon() * std::max(1.0, std::abs(value)) / used);
+  }
+  return judge.finish();
+}
+
+// Parameters and loss after a few steps of the recipe's own training.
+template <class F>
+std::vector<std::byte> fingerprint(const Config& recipe, const F& family, const ExecOptions& options) {
+  using T = typename F::Scalar;
+  const Exec ex(options);
+  TrainState<T> state = family.start(ex, 0);
+  const typename F::Model model = family.model(0);
+  Trainer<typename F::Model, typename F::Data> trainer(ex, model, family.train(), train_options(recipe, 0), state);
+  for (std::uint64_t i = 0; i < kSteps; ++i)
+    if (!trainer.step()) state.position.batch = 0;
+  std::vector<std::byte> bits(sizeof(T) * state.parameters.size() + sizeof(double));
+  std::memcpy(bits.data(), state.parameters.data(), sizeof(T) * state.parameters.size());
+  std::memcpy(bits.data() + sizeof(T) * state.parameters.size(), &state.position.epoch_loss, sizeof(double));
+  return bits;
+}
+
+// Which ways of running disagree with one thread of the fast kernels.
+template <class F>
+void compare_bits(const Config& recipe, const F& family, json& result) {
+  const auto expected = fingerprint(recipe, family, {.threads = 1});
+  json threads = json::array(), targets = json::array(), unequal = json::array();
+  bool threads_equal = true, targets_equal = true;
+  for (unsigned n : {1u, 2u, 3u, 8u}) {
+    threads.push_back(n);
+    if (fingerprint(recipe, family, {.threads = n}) == expected) continue;
+    threads_equal = false;
+    unequal.push_back(fmt::format("{} threads", n));
+  }
+  for (const std::string& name : kernels::simd_targets()) {
+    targets.push_back(name);
+    const kernels::ForceSimdTarget force(name);
+    if (fingerprint(recipe, family, {.threads = 1}) == expected) continue;
+    targets_equal = false;
+    unequal.push_back(name);
+  }
+  const bool reference_equal = fingerprint(recipe, family, {.threads = 1, .variant = Variant::reference}) == expected;
+  if (!reference_equal) unequal.push_back("reference");
+  result["threads"] = threads;
+  result["targets"] = targets;
+  result["threads_equal"] = threads_equal;
+  result["targets_equal"] = targets_equal;
+  result["reference_equal"] = reference_equal;
+  result["unequal"] = unequal;
+}
+
+Result<json> check_kan(const Config& recipe, const RunOptions& options, const CheckOptions& what) {
+  auto family = KanFamily<double>::load(recipe, options.data_root);
+  if (!family) return family.error();
+  const Exec ex(options.exec);
+  const kan::Network<double> network = family->model(0);
+  const TrainState<double> state = family->start(ex, 0);
+  const RowBatch<double> batch = first_rows(family->train(), what.samples);
+  const GradientCheckReport model = check_gradient(ex, network, batch, state.parameters.span(), state.buffers.span(),
+                                                   {.max_elements = what.max_elements});
+  const GradientCheckReport loss = check_loss(ex, train_options(recipe, 0).loss, batch, network.output_width());
+  const double dual = largest_dual_error(ex, network, state, first_rows(family->train(), std::min<std::size_t>(what.samples, 4)));
+
+  json result;
+  json mismatches = json::array();
+  for (const GradientCheckReport* r : {&model, &loss})
+    for (const GradientMismatch& m : r->mismatches)
+      mismatches.push_back({{"where", m.where}, {"analytic", m.analytic}, {"numeric", m.numeric}});
+  result["max_relative_error"] = std::max(model.max_relative_error, loss.max_relative_error);
+  result["dual_error"] = dual;
+  result["checked"] = model.checked + loss.checked;
+  result["zero"] = model.zero + loss.zero;
+  result["redrawn"] = model.redrawn + loss.redrawn;
+  result["mismatches"] = mismatches;
+  if (recipe.string("precision") == "float64") {
+    compare_bits(recipe, *family, result);
+  } else {
+    auto single = KanFamily<float>::load(recipe, options.data_root);
+    if (!single) return single.error();
+    compare_bits(recipe, *single, result);
+  }
+  const bool gradients = model.passed && loss.passed && dual <= kDualTolerance;
+  const bool bits = result["unequal"].empty();
+  result["passed"] = gradients && bits;
+  result["reason"] = !model.passed ? model.reason
+                     : !loss.passed ? loss.reason
+                     : !gradients   ? fmt::format("backward and dual numbers differ by {:.3g} of the largest element", dual)
+                     : !bits        ? "the bits differ: " + result["unequal"].dump()
+                                    : "";
+  return result;
+}
+
+}  // namespace
+
+Result<json> check(const Config& recipe, const RunOptions& options, const CheckOptions& what) try {
+  if (what.samples == 0) return Error{ErrorCode::invalid_input, "a check needs at least one sample"};
+  return check_kan(recipe, options, what);
+} catch (const Exception& e) {
+  return e.error();
+}
+
+}  // namespace gradloom::app

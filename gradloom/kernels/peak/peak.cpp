@@ -1,0 +1,89 @@
+// clang-format off
+#include "gradloom/kernels/simd_config.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "gradloom/kernels/peak/peak.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+#include "gradloom/kernels/simd-inl.h"
+// clang-format on
+
+#include <algorithm>
+#include <chrono>
+
+#include "gradloom/kernels/peak/peak.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gradloom::kernels {
+namespace HWY_NAMESPACE {
+
+constexpr std::size_t kChains = 12;
+constexpr std::size_t kRounds = 4000;
+
+// Keeps a value in a register, so that the compiler can neither drop nor merge the work on it.
+template <class V>
+HWY_INLINE void pin(V& v) {
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+  asm volatile("" : "+m"(v));
+#else
+  asm volatile("" : "+x"(v.raw));
+#endif
+}
+
+// Six chains of multiplications and six of additions, which do not wait for each other.
+template <class T>
+double separate_rate() {
+  constexpr Tag<T> d;
+  hn::Vec<Tag<T>> v[kChains];
+  unroll<kChains>([&](auto i) GRADLOOM_UNROLLED { v[i] = hn::Set(d, static_cast<T>(1)); });
+  auto factor = hn::Set(d, static_cast<T>(1)), term = hn::Zero(d);
+  pin(factor);
+  pin(term);
+  const auto start = std::chrono::steady_clock::now();
+  for (std::size_t round = 0; round < kRounds; ++round)
+    unroll<kChains>([&](auto i) GRADLOOM_UNROLLED {
+      v[i] = i % 2 == 0 ? hn::Mul(v[i], factor) : hn::Add(v[i], term);
+      pin(v[i]);
+    });
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return static_cast<double>(kRounds * kChains * hn::MaxLanes(d)) / seconds * 1e-9;
+}
+
+template <class T>
+double fused_rate() {
+  constexpr Tag<T> d;
+  hn::Vec<Tag<T>> v[kChains];
+  unroll<kChains>([&](auto i) GRADLOOM_UNROLLED { v[i] = hn::Set(d, static_cast<T>(1)); });
+  auto factor = hn::Set(d, static_cast<T>(1)), term = hn::Zero(d);
+  pin(factor);
+  pin(term);
+  const auto start = std::chrono::steady_clock::now();
+  for (std::size_t round = 0; round < kRounds; ++round)
+    unroll<kChains>([&](auto i) GRADLOOM_UNROLLED {
+      v[i] = hn::MulAdd(v[i], factor, term);
+      pin(v[i]);
+    });
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return static_cast<double>(2 * kRounds * kChains * hn::MaxLanes(d)) / seconds * 1e-9;
+}
+
+PeakRates ProbePeak(bool double_precision) {
+  PeakRates best;
+  for (int probe = 0; probe < 12; ++probe) {
+    best.mul_add_gflops = std::max(best.mul_add_gflops, double_precision ? separate_rate<double>() : separate_rate<float>());
+    best.fma_gflops = std::max(best.fma_gflops, double_precision ? fused_rate<double>() : fused_rate<float>());
+  }
+  return best;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace gradloom::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gradloom::kernels {
+
+HWY_EXPORT(ProbePeak);
+PeakRates measure_peak(bool double_precision) { return HWY_DYNAMIC_DISPATCH(ProbePeak)(double_precision); }
+
+}  // namespace gradloom::kernels
+#endif
