@@ -90,10 +90,12 @@ RowBatch<T> RowDataset<T>::gather(std::span<const std::uint32_t> rows, RowBatchS
   if (n > storage.max_size_)
     throw Exception(ErrorCode::invalid_input,
                     fmt::format("{} rows do not fit into a batch of {}", n, storage.max_size_));
-  const auto max = storage.max_size_;
-  if (storage.x_.size() != max * parts_.features || storage.target_.size() != max * parts_.targets ||
-      (storage.weight_.empty() && max > 0) != parts_.weight.empty())
-    if (max > 0) throw Exception(ErrorCode::invalid_input, "the batch storage was made for a dataset of another shape");
+  const std::size_t max = storage.max_size_;
+  const bool same_shape = storage.x_.size() == max * parts_.features &&
+                          storage.target_.size() == max * parts_.targets &&
+                          storage.weight_.size() == (parts_.weight.empty() ? 0 : max);
+  if (!same_shape)
+    throw Exception(ErrorCode::invalid_input, "the batch storage was made for a dataset of another shape");
   check_rows(rows);
   copy_rows(rows, parts_.x, parts_.features, storage.x_);
   copy_rows(rows, parts_.target, parts_.targets, storage.target_);
