@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace gradloom::kernels {
 namespace HWY_NAMESPACE {
 
-constexpr std::size_t kChains = 12;
+constexpr std::size_t kChains = 14;
 constexpr std::size_t kRounds = 4000;
 
 // Keeps a value in a register, so that the compiler can neither drop nor merge the work on it.
@@ -29,7 +29,7 @@ HWY_INLINE void pin(V& v) {
 #endif
 }
 
-// Six chains of multiplications and six of additions, which do not wait for each other.
+// Chains of multiplications and of additions, which do not wait for each other.
 template <class T>
 double separate_rate() {
   constexpr Tag<T> d;
