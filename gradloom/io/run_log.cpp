@@ -20,6 +20,7 @@ constexpr std::size_t kLongestLog = std::size_t{1} << 32;
 struct Cut {
   off_t bytes = 0;        // of the complete lines kept
   std::size_t lines = 0;  // kept
+  off_t last = 0;         // where the last line kept begins
 };
 
 // Where the file would be cut to keep at most `limit` complete lines.
@@ -33,10 +34,23 @@ Result<Cut> find_cut(int fd, const std::filesystem::path& path, std::size_t limi
     if (n < 0) return system_error("read", path, errno);
     if (n == 0) break;
     for (ssize_t i = 0; i < n && cut.lines < limit; ++i)
-      if (buffer[static_cast<std::size_t>(i)] == '\n') cut = {at + i + 1, cut.lines + 1};
+      if (buffer[static_cast<std::size_t>(i)] == '\n') cut = {at + i + 1, cut.lines + 1, cut.bytes};
     at += n;
   }
   return cut;
+}
+
+// Whether the last line kept is what a writer writes; a crash may leave a block of zeros that ends in a newline.
+Result<bool> last_line_is_whole(int fd, const std::filesystem::path& path, const Cut& cut) {
+  std::string line(static_cast<std::size_t>(cut.bytes - cut.last), '\0');
+  for (std::size_t done = 0; done < line.size();) {
+    const ssize_t n = ::pread(fd, line.data() + done, line.size() - done, cut.last + static_cast<off_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return system_error("read", path, errno);
+    if (n == 0) return false;
+    done += static_cast<std::size_t>(n);
+  }
+  return json::parse(line, nullptr, false).is_object();
 }
 
 }  // namespace
@@ -50,7 +64,13 @@ Result<RunLog> RunLog::open(const std::filesystem::path& path) {
     return Error{ErrorCode::io, fmt::format("cannot log to '{}': it is not a regular file", path.string())};
   const auto cut = find_cut(file.get(), path, std::numeric_limits<std::size_t>::max());
   if (!cut) return cut.error();
-  if (::ftruncate(file.get(), cut->bytes) != 0) return system_error("cut", path, errno);
+  off_t end = cut->bytes;
+  if (cut->lines > 0) {
+    const auto whole = last_line_is_whole(file.get(), path, *cut);
+    if (!whole) return whole.error();
+    if (!*whole) end = cut->last;
+  }
+  if (::ftruncate(file.get(), end) != 0) return system_error("cut", path, errno);
   return RunLog(path, std::move(file));
 }
 

@@ -58,10 +58,13 @@ TEST(RunLog, DropsAndCountsATornLastLine) {
 
 TEST(RunLog, RemovesATornLastLineBeforeItContinues) {
   const test::Scratch scratch;
-  put(scratch / "log", "{\"a\":1}\n{\"a\":");
-  auto log = RunLog::open(scratch / "log").or_throw();
-  ASSERT_TRUE(log.append({{"a", 2}}).ok());
-  EXPECT_EQ(get(scratch / "log"), "{\"a\":1}\n{\"a\":2}\n");
+  for (const std::string& torn :
+       {std::string("{\"a\":"), std::string("\0\0\n", 3), std::string("nonsense\n"), std::string()}) {
+    put(scratch / "log", "{\"a\":1}\n" + torn);
+    auto log = RunLog::open(scratch / "log").or_throw();
+    ASSERT_TRUE(log.append({{"a", 2}}).ok());
+    EXPECT_EQ(get(scratch / "log"), "{\"a\":1}\n{\"a\":2}\n");
+  }
 }
 
 TEST(RunLog, NamesALineThatIsDamaged) {
