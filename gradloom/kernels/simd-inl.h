@@ -27,6 +27,15 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 using Tag = hn::CappedTag<T, 8>;
 
+// Pins an instruction to its place in the source. g++ otherwise delays all additions to one sum until it is read, which
+// makes chains of dependent additions out of interleaved ones (0.66 instead of 0.8 of the peak in one kernel).
+template <class V>
+HWY_INLINE void pin([[maybe_unused]] V& v) {
+#if HWY_TARGET == HWY_AVX2 && HWY_COMPILER_GCC_ACTUAL
+  asm volatile("" : "+x"(v.raw));
+#endif
+}
+
 template <std::size_t n>
 using Index = std::integral_constant<std::size_t, n>;
 

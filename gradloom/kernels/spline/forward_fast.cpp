@@ -19,6 +19,7 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 using kernels::HWY_NAMESPACE::Index;
+using kernels::HWY_NAMESPACE::pin;
 using kernels::HWY_NAMESPACE::Tag;
 using kernels::HWY_NAMESPACE::unroll;
 
@@ -79,6 +80,7 @@ HWY_INLINE void forward_samples(const ForwardBlock<T>& b, std::size_t sample) {
         unroll<count>([&](auto v) GRADLOOM_UNROLLED {
           V& a = acc[s * count + v];
           a = hn::Add(a, hn::Mul(factor, hn::LoadU(d, row[s] + v * lanes)));
+          pin(a);
         });
         row[s] += row_stride;
       });
@@ -95,6 +97,7 @@ HWY_INLINE void forward_samples(const ForwardBlock<T>& b, std::size_t sample) {
         unroll<count>([&](auto v) GRADLOOM_UNROLLED {
           V& a = acc[s * count + v];
           a = hn::Add(a, hn::Mul(factor, hn::LoadU(d, base_row + v * lanes)));
+          pin(a);
         });
       });
       base += batch;

@@ -19,6 +19,7 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 using kernels::HWY_NAMESPACE::Index;
+using kernels::HWY_NAMESPACE::pin;
 using kernels::HWY_NAMESPACE::Tag;
 using kernels::HWY_NAMESPACE::unroll;
 
@@ -129,6 +130,7 @@ HWY_INLINE void input_gradient_sample(const InputGradientBlock<T>& b, std::size_
           V& sum = sums[k * parts + v % parts];
           const V product = hn::Mul(dy_v, hn::LoadU(d, rows[k] + v * lanes));
           sum = v < parts ? product : hn::Add(sum, product);
+          pin(sum);
         });
       });
       unroll<n>([&](auto k) GRADLOOM_UNROLLED {

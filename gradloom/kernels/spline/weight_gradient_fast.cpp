@@ -11,6 +11,7 @@
 // clang-format on
 
 #include <algorithm>
+#include <cstring>
 
 #include "gradloom/kernels/spline/fast.h"
 
@@ -20,6 +21,7 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 using kernels::HWY_NAMESPACE::Index;
+using kernels::HWY_NAMESPACE::pin;
 using kernels::HWY_NAMESPACE::Tag;
 using kernels::HWY_NAMESPACE::unroll;
 
@@ -38,10 +40,10 @@ struct SortedChunk {
   const T* base;
 };
 
-// Stable counting sort.
+// Stable counting sort; the counters live in memory.
 template <class T>
-void sort_by_span(const std::uint16_t* HWY_RESTRICT span, std::size_t count, unsigned grid, std::size_t q,
-                  SortedChunk<T>* HWY_RESTRICT chunk) {
+HWY_NOINLINE void sort_many_spans(const std::uint16_t* HWY_RESTRICT span, std::size_t count, unsigned grid,
+                                  std::size_t q, SortedChunk<T>* HWY_RESTRICT chunk) {
   std::uint16_t next[kMaxGrid + 1];
   std::fill_n(next, grid + 1, std::uint16_t{0});
   for (std::size_t s = 0; s < count; ++s) ++next[span[s] + 1];
@@ -57,12 +59,62 @@ void sort_by_span(const std::uint16_t* HWY_RESTRICT span, std::size_t count, uns
   }
 }
 
+// The same for at most 8 spans: comparisons count, and one register holds all 8 counters, a byte each. The counter of a
+// span may overflow only when no sample of a later span exists.
+template <class T>
+HWY_INLINE void sort_few_spans(const std::uint16_t* HWY_RESTRICT span, std::size_t count, unsigned grid, std::size_t q,
+                               SortedChunk<T>* HWY_RESTRICT chunk) {
+  static_assert(kChunk <= 256);
+  const hn::ScalableTag<std::uint16_t> d16;
+  constexpr std::size_t lanes = hn::MaxLanes(d16);
+  std::uint16_t* start = chunk->start;
+  start[0] = 0;
+  std::uint64_t next = 0;
+  const std::size_t whole = count / lanes * lanes;
+  for (unsigned g = 1; g < grid; ++g) {
+    auto less = hn::Zero(d16);  // minus the number of samples with a smaller span
+    const auto limit = hn::Set(d16, static_cast<std::uint16_t>(g));
+    for (std::size_t s = 0; s < whole; s += lanes)
+      less = hn::Add(less, hn::VecFromMask(d16, hn::Lt(hn::LoadU(d16, span + s), limit)));
+    std::size_t below = static_cast<std::uint16_t>(-hn::GetLane(hn::SumOfLanes(d16, less)));
+    for (std::size_t s = whole; s < count; ++s) below += span[s] < g;
+    start[g] = static_cast<std::uint16_t>(below);
+    next |= static_cast<std::uint64_t>(below & 255) << (8 * g);
+  }
+  start[grid] = static_cast<std::uint16_t>(count);
+  // Both offsets of a sample in one word.
+  constexpr std::uint64_t kValueUnit = std::uint64_t{sizeof(T)} << 32;
+  const std::uint64_t step = q * kValueUnit + kPanel * sizeof(T);
+  std::uint64_t offsets = 0;
+  char* sorted = reinterpret_cast<char*>(chunk->samples);
+  for (std::size_t s = 0; s < count; ++s, offsets += step) {
+    const std::uint64_t g = span[s], entry = offsets - g * kValueUnit;
+    std::memcpy(sorted + (next >> (8 * g) & 255) * sizeof(entry), &entry, sizeof(entry));
+    next += std::uint64_t{1} << (8 * g);
+  }
+}
+
+template <class T>
+HWY_INLINE void sort_by_span(const std::uint16_t* span, std::size_t count, unsigned grid, std::size_t q,
+                             SortedChunk<T>* chunk) {
+#if HWY_TARGET == HWY_AVX2
+  if (grid <= 8) return sort_few_spans(span, count, grid, q, chunk);
+#endif
+  sort_many_spans(span, count, grid, q, chunk);
+}
+
 template <class T>
 HWY_INLINE const T* at_byte(const T* p, std::ptrdiff_t bytes) {
   return reinterpret_cast<const T*>(reinterpret_cast<const char*>(p) + bytes);
 }
 
 enum class Write { store, add };
+
+template <class T, class V>
+HWY_INLINE void write_sum(Write write, V sum, T* to) {
+  constexpr Tag<T> d;
+  hn::StoreU(write == Write::store ? sum : hn::Add(hn::LoadU(d, to), sum), d, to);
+}
 
 // Row sums of `count` vectors of outputs over sorted samples [from, to): factor(sample) * dl_dy.
 template <std::size_t count, class T, class Factor>
@@ -84,12 +136,10 @@ HWY_INLINE void sum_row(const SortedSample* from, const SortedSample* to, const 
     unroll<count>([&](auto v) GRADLOOM_UNROLLED {
       const V dy = hn::LoadU(d, at_byte(panel[v / per_panel], offset) + (v % per_panel) * lanes);
       acc[v] = hn::Add(acc[v], hn::Mul(f, dy));
+      pin(acc[v]);
     });
   }
-  unroll<count>([&](auto v) GRADLOOM_UNROLLED {
-    T* g = gradient + v * lanes;
-    hn::StoreU(write == Write::store ? acc[v] : hn::Add(hn::LoadU(d, g), acc[v]), d, g);
-  });
+  unroll<count>([&](auto v) GRADLOOM_UNROLLED { write_sum(write, acc[v], gradient + v * lanes); });
 }
 
 // All rows of one input, one row at a time.
@@ -118,65 +168,90 @@ HWY_NOINLINE void base_row(const Shape& shape, const SortedChunk<T>& chunk, cons
                  [base](const SortedSample* s) GRADLOOM_UNROLLED { return at_byte(base, s->dl_dy / kPanel); });
 }
 
+// The samples of one span: `count` vectors of p + 1 rows, and of the base row. The first row is complete afterwards and
+// is written; the others wait in `open` (p rows, then the base row) for the next span.
+template <int kDegree, bool kBase, std::size_t count, class T>
+HWY_INLINE void sum_span(const SortedSample* from, const SortedSample* to, const T* value, const T* base,
+                         const T* dl_dy, Write write, T* HWY_RESTRICT open, T* HWY_RESTRICT row) {
+  constexpr Tag<T> d;
+  constexpr std::size_t lanes = hn::MaxLanes(d), rows = kDegree + 1, sums = (rows + (kBase ? 1 : 0)) * count;
+  using V = hn::Vec<Tag<T>>;
+  V acc[sums];
+  unroll<sums>([&](auto a) GRADLOOM_UNROLLED {
+    constexpr std::size_t r = a / count;
+    if constexpr (r == kDegree)
+      acc[a] = hn::Zero(d);
+    else
+      acc[a] = hn::LoadU(d, open + (r > kDegree ? a - count : a) * lanes);
+  });
+  for (; from != to; ++from) {
+    const std::size_t offset = from->dl_dy;
+    const T* factors = at_byte(value, from->value);
+    V dy[count];
+    unroll<count>([&](auto v) GRADLOOM_UNROLLED { dy[v] = hn::LoadU(d, at_byte(dl_dy, offset) + v * lanes); });
+    unroll<rows>([&](auto k) GRADLOOM_UNROLLED {
+      const V f = hn::Set(d, factors[k]);
+      unroll<count>([&](auto v) GRADLOOM_UNROLLED {
+        V& sum = acc[k * count + v];
+        sum = hn::Add(sum, hn::Mul(f, dy[v]));
+        pin(sum);
+      });
+    });
+    if constexpr (kBase) {
+      const V f = hn::Set(d, *at_byte(base, offset / kPanel));
+      unroll<count>([&](auto v) GRADLOOM_UNROLLED {
+        V& sum = acc[rows * count + v];
+        sum = hn::Add(sum, hn::Mul(f, dy[v]));
+        pin(sum);
+      });
+    }
+  }
+  unroll<sums>([&](auto a) GRADLOOM_UNROLLED {
+    if constexpr (a < count)
+      write_sum(write, acc[a], row + a * lanes);
+    else
+      hn::StoreU(acc[a], d, open + (a - count) * lanes);
+  });
+}
+
 // All rows of one input, span by span with p + 1 rows in registers.
 template <int kDegree, bool kBase, std::size_t count, class T>
 HWY_NOINLINE void by_span(const Shape& shape, const SortedChunk<T>& chunk, const T* dl_dy, Write write, T* gradient) {
   constexpr Tag<T> d;
-  constexpr std::size_t lanes = hn::MaxLanes(d), n = kDegree + 1;
-  using V = hn::Vec<Tag<T>>;
-  const std::size_t out = shape.out_padded(), rows = shape.rows();
-  const unsigned grid = shape.grid;
-  const auto write_row = [&](const V* sums, T* to) GRADLOOM_UNROLLED {
-    unroll<count>([&](auto v) GRADLOOM_UNROLLED {
-      T* g = to + v * lanes;
-      hn::StoreU(write == Write::store ? sums[v] : hn::Add(hn::LoadU(d, g), sums[v]), d, g);
-    });
-  };
-  V acc[n * count], base_acc[count];
-  unroll<n * count>([&](auto a) GRADLOOM_UNROLLED { acc[a] = hn::Zero(d); });
-  unroll<count>([&](auto v) GRADLOOM_UNROLLED { base_acc[v] = hn::Zero(d); });
-  const T* base = chunk.base;
-  const T* value = chunk.value;
-  const SortedSample* s = chunk.samples;
+  constexpr std::size_t lanes = hn::MaxLanes(d);
+  const std::size_t out = shape.out_padded(), grid = shape.grid;
+  alignas(64) T open[(kDegree + 1) * count * lanes] = {};
   const std::uint16_t* start = chunk.start;
   T* row = gradient;
-  std::size_t window = 0;  // first sample that the row to be written next takes
-  for (unsigned g = 0; g < grid; ++g, row += out, ++value) {
-    for (const SortedSample* end = chunk.samples + start[g + 1]; s != end; ++s) {
-      const std::size_t offset = s->dl_dy;
-      const T* factors = at_byte(value, s->value);
-      V dy[count];
-      unroll<count>([&](auto v) GRADLOOM_UNROLLED { dy[v] = hn::LoadU(d, at_byte(dl_dy, offset) + v * lanes); });
-      unroll<n>([&](auto k) GRADLOOM_UNROLLED {
-        const V f = hn::Set(d, factors[k]);
-        unroll<count>([&](auto v)
-                          GRADLOOM_UNROLLED { acc[k * count + v] = hn::Add(acc[k * count + v], hn::Mul(f, dy[v])); });
-      });
-      if constexpr (kBase) {
-        const V f = hn::Set(d, *at_byte(base, offset / kPanel));
-        unroll<count>([&](auto v) GRADLOOM_UNROLLED { base_acc[v] = hn::Add(base_acc[v], hn::Mul(f, dy[v])); });
-      }
-    }
-    if (g > kDegree) window = start[g - kDegree];
-    if (start[g + 1] == window) continue;  // the window is empty: all sums are zero and nothing is due
-    write_row(acc, row);
-    unroll<kDegree * count>([&](auto a) GRADLOOM_UNROLLED { acc[a] = acc[a + count]; });
-    unroll<count>([&](auto v) GRADLOOM_UNROLLED { acc[kDegree * count + v] = hn::Zero(d); });
+  for (std::size_t g = 0; g < grid; ++g, row += out) {
+    const std::size_t window = start[g > kDegree ? g - kDegree : 0];  // first sample that this row takes
+    if (start[g + 1] == window) continue;                             // none: all open sums are zero
+    sum_span<kDegree, kBase, count>(chunk.samples + start[g], chunk.samples + start[g + 1], chunk.value + g, chunk.base,
+                                    dl_dy, write, open, row);
   }
-  unroll<kDegree>([&](auto k) GRADLOOM_UNROLLED {
-    const unsigned first = grid + k > kDegree ? grid + k - kDegree : 0;
-    if (start[first] != start[grid]) write_row(acc + k * count, row + k * out);
-  });
-  if constexpr (kBase) write_row(base_acc, gradient + (rows - 1) * out);
+  for (std::size_t k = 0; k < kDegree; ++k) {
+    const std::size_t first = grid + k > kDegree ? grid + k - kDegree : 0;
+    if (start[first] == start[grid]) continue;
+    for (std::size_t v = 0; v < count; ++v)
+      write_sum(write, hn::LoadU(d, open + (k * count + v) * lanes), row + k * out + v * lanes);
+  }
+  if constexpr (kBase)
+    for (std::size_t v = 0; v < count; ++v)
+      write_sum(write, hn::LoadU(d, open + (kDegree * count + v) * lanes),
+                gradient + (shape.rows() - 1) * out + v * lanes);
 }
 
+// What the first chunk leaves untouched, when overwriting: rows without samples, and the lanes beyond OutL.
 template <class T>
-struct WeightGradientCall {
-  const Shape& shape;
-  const LayerTape<T>& tape;
-  const T* dl_dy;
-  T* dl_dw;
-};
+HWY_INLINE void zero_untouched(const Shape& shape, const SortedChunk<T>& chunk, T* gradient) {
+  const std::size_t out = shape.out_padded(), lanes = shape.out_lanes(), rows = shape.rows();
+  const unsigned p = shape.degree, grid = shape.grid;
+  for (unsigned r = 0; r < grid + p; ++r)
+    if (chunk.start[r > p ? r - p : 0] == chunk.start[std::min(r + 1, grid)])
+      std::fill_n(gradient + r * out, out, T(0));
+  if (lanes != out)
+    for (std::size_t r = 0; r < rows; ++r) std::fill(gradient + r * out + lanes, gradient + (r + 1) * out, T(0));
+}
 
 // One input, one chunk, all outputs. kDegree 0: any degree, always row by row.
 template <int kDegree, bool kBase, class T>
@@ -224,13 +299,14 @@ void weight_gradient_degree(const Shape& shape, const LayerTape<T>& tape, const 
   SortedChunk<T> chunk;
   for (std::size_t i = inputs.begin; i < inputs.end; ++i) {
     T* gradient = dl_dw + i * size;
-    if (mode == GradientMode::overwrite) std::fill_n(gradient, size, T(0));
+    if (mode == GradientMode::overwrite && batch == 0) std::fill_n(gradient, size, T(0));
     for (std::size_t first = 0; first < batch; first += kChunk) {
       const std::size_t count = std::min(kChunk, batch - first), at = i * batch + first;
       sort_by_span(tape.span + at, count, shape.grid, q, &chunk);
       chunk.value = tape.value + at * q;
       chunk.base = kBase ? tape.base_value + at : nullptr;
       const Write write = mode == GradientMode::overwrite && first == 0 ? Write::store : Write::add;
+      if (write == Write::store) zero_untouched(shape, chunk, gradient);
       chunk_gradient<kDegree, kBase>(shape, chunk, count, dl_dy + first * kPanel, batch * kPanel, write, gradient);
     }
   }

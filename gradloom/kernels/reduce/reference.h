@@ -1,0 +1,38 @@
+// The definition of the operations on one chunk. See reduce.h.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+namespace gradloom::kernels::reference {
+
+inline constexpr std::size_t kReduceLanes = 16;
+
+template <class T>
+T add_lanes(std::array<T, kReduceLanes> lanes) {
+  for (std::size_t half = kReduceLanes / 2; half > 0; half /= 2)
+    for (std::size_t l = 0; l < half; ++l) lanes[l] = lanes[l] + lanes[l + half];
+  return lanes[0];
+}
+
+template <class T>
+T chunk_dot(const T* a, const T* b, std::size_t size) {
+  std::array<T, kReduceLanes> lanes{};
+  for (std::size_t n = 0; n < size; ++n) lanes[n % kReduceLanes] = lanes[n % kReduceLanes] + a[n] * b[n];
+  return add_lanes(lanes);
+}
+
+// The larger one; NaN wins.
+template <class T>
+T larger(T a, T b) {
+  return b > a || b != b ? b : a;
+}
+
+template <class T>
+T chunk_max_abs(const T* a, std::size_t size) {
+  T largest = 0;
+  for (std::size_t n = 0; n < size; ++n) largest = larger(largest, a[n] < 0 ? -a[n] : a[n]);
+  return largest;
+}
+
+}  // namespace gradloom::kernels::reference

@@ -1,0 +1,93 @@
+// The updates follow their formulas and give the same bits on every instruction set.
+#include "gradloom/kernels/optimizer/optimizer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "gradloom/base/float_mode.h"
+#include "gradloom/base/random.h"
+#include "gradloom/kernels/simd_targets.h"
+
+namespace gradloom::kernels {
+namespace {
+
+template <class T>
+struct State {
+  std::vector<T> w, g, m, v;
+  explicit State(std::size_t size) : w(size), g(size), m(size), v(size) {
+    const RandomStream random(11, RandomUse::check);
+    for (std::uint32_t n = 0; n < size; ++n) {
+      w[n] = T(random.normal(4 * n)), g[n] = T(3 * random.normal(4 * n + 1)), m[n] = T(random.normal(4 * n + 2));
+      v[n] = T(random.uniform(4 * n + 3));
+      if (n % 5 == 0) w[n] = g[n] = m[n] = v[n] = 0;  // padding
+    }
+  }
+};
+
+template <class T>
+bool same(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+
+template <class T>
+class Optimizer : public ::testing::Test {};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(Optimizer, Scalars);
+
+TYPED_TEST(Optimizer, EveryTargetGivesTheBitsOfTheDefinition) {
+  using T = TypeParam;
+  const FlushSubnormals flush;
+  for (const std::size_t size : {0, 1, 7, 8, 64, 1000}) {
+    for (const std::string& target : simd_targets()) {
+      SCOPED_TRACE(target + " " + std::to_string(size));
+      const ForceSimdTarget force(target);
+      const GradientOptions<T> plain, all{T(0.5), T(2), T(0.01)};
+      for (const auto& options : {plain, all}) {
+        State<T> a(size), b(size);
+        for (unsigned long t = 1; t <= 3; ++t) {
+          const AdamStep<T> step = adam_step<T>(0.01, 0.9, 0.99, 1e-8, 0.01, t, options);
+          adam_update<T>(Variant::reference, step, a.w, a.g, a.m, a.v);
+          adam_update<T>(Variant::fast, step, b.w, b.g, b.m, b.v);
+        }
+        EXPECT_TRUE(same(a.w, b.w) && same(a.m, b.m) && same(a.v, b.v));
+        for (std::size_t n = 0; n < size; n += 5) EXPECT_EQ(b.w[n], T(0));
+        for (const bool nesterov : {false, true}) {
+          const SgdStep<T> step{options, T(0.1), T(0.9), nesterov};
+          sgd_update<T>(Variant::reference, step, a.w, a.g, a.m);
+          sgd_update<T>(Variant::fast, step, b.w, b.g, b.m);
+          sgd_update<T>(Variant::reference, step, a.w, a.g, {});
+          sgd_update<T>(Variant::fast, step, b.w, b.g, {});
+        }
+        EXPECT_TRUE(same(a.w, b.w) && same(a.m, b.m));
+      }
+    }
+  }
+}
+
+TEST(OptimizerFormula, AdamFollowsThePaper) {
+  double w = 0.5, m = 0, v = 0;
+  std::vector<double> W{0.5}, M{0}, V{0};
+  for (int t = 1; t <= 20; ++t) {
+    const double g = std::sin(t) * 2;
+    m = 0.9 * m + 0.1 * g, v = 0.999 * v + 0.001 * g * g;
+    w -= 0.01 * 0.02 * w;  // AdamW: decay first
+    w -= 0.01 * (m / (1 - std::pow(0.9, t))) / (std::sqrt(v / (1 - std::pow(0.999, t))) + 1e-8);
+    const std::vector<double> G{g};
+    adam_update<double>(Variant::fast, adam_step<double>(0.01, 0.9, 0.999, 1e-8, 0.02, t), W, G, M, V);
+    EXPECT_NEAR(W[0], w, 1e-14);
+  }
+}
+
+TEST(OptimizerFormula, SgdClipsDecaysAndLooksAhead) {
+  std::vector<double> w{1}, g{10}, v{0.5};
+  sgd_update<double>(Variant::fast, {{0.5, 2, 0.1}, 0.1, 0.9, true}, w, g, v);
+  const double gradient = 2 + 0.1, velocity = 0.9 * 0.5 + gradient;
+  EXPECT_NEAR(v[0], velocity, 1e-15);
+  EXPECT_NEAR(w[0], 1 - 0.1 * (gradient + 0.9 * velocity), 1e-15);
+}
+
+}  // namespace
+}  // namespace gradloom::kernels
