@@ -107,7 +107,7 @@ TrainState<T> KanFamily<T>::start(const Exec& ex, std::size_t restart) const {
   if (recipe_.boolean("model.scale_targets") && !train_->is_classification())
     scale_outputs(network, *train_, state.buffers.span());
   network.derive(state.buffers.span()).or_throw();
-  before_epoch(ex, network, 0, state);
+  before_epoch(ex, 0, 0, state);
   return state;
 }
 
@@ -120,14 +120,14 @@ void KanFamily<T>::enter_stage(const Exec& ex, std::size_t stage, TrainState<T>&
     state.parameters = std::move(refined.parameters);
     state.buffers = std::move(refined.buffers);
   }
-  before_epoch(ex, model(stage), 0, state);
+  before_epoch(ex, stage, 0, state);
 }
 
 template <class T>
-bool KanFamily<T>::before_epoch(const Exec& ex, const Model& network, std::uint64_t epoch, TrainState<T>& state) const {
-  const auto& epochs = recipe_.integers("model.refit");
+bool KanFamily<T>::before_epoch(const Exec& ex, std::size_t stage, std::uint64_t epoch, TrainState<T>& state) const {
+  const auto& epochs = refit_epochs(recipe_, stage);
   if (std::find(epochs.begin(), epochs.end(), static_cast<std::int64_t>(epoch)) == epochs.end()) return false;
-  refit_state(ex, recipe_, network, *train_, state);
+  refit_state(ex, recipe_, model(stage), *train_, state);
   return true;
 }
 

@@ -33,7 +33,7 @@ class KanFamily {
   // Maps the state at the end of the stage before to the beginning of `stage`; nothing for stage 0 but a refit.
   void enter_stage(const Exec& ex, std::size_t stage, TrainState<T>& state) const;
   // Refits grids where the recipe asks for it before this epoch of a stage; true when parameters and buffers changed.
-  bool before_epoch(const Exec& ex, const Model& model, std::uint64_t epoch, TrainState<T>& state) const;
+  bool before_epoch(const Exec& ex, std::size_t stage, std::uint64_t epoch, TrainState<T>& state) const;
   // After loading a checkpoint.
   Result<void> restore(const Model& model, TrainState<T>& state) const { return model.derive(state.buffers.span()); }
 

@@ -53,7 +53,7 @@ void add_model_keys(Schema& s) {
   s.number("model.base_scale", 1.0, "Deviation of the initial base weights, over sqrt(inputs).").at_least(0);
   s.string("model.normalise", "none", "How inputs are scaled: not, to mean 0 and deviation 1, or to the grid's range.").one_of({"none", "standard", "range"});
   s.boolean("model.scale_targets", true, "Regression: let the network predict in units of the targets' deviation.");
-  s.integers("model.refit", std::vector<std::int64_t>{}, "Epochs of each stage before which grids are refitted to the data.").at_least(0);
+  s.integers("model.refit", std::vector<std::int64_t>{}, "Epochs of a stage before which its grids are refitted to the data; the number of epochs itself: after the last.").at_least(0);
   s.boolean("model.refit_inputs", false, "Refit the first layer's grids too, not only those of hidden layers.");
   s.number("model.refit_margin", 0.02, "How far refitted grids reach beyond the data, as a fraction of its range.").at_least(0).at_most(1);
   s.number("model.refit_uniform", 0.05, "Free knots: 0 puts them at quantiles, 1 evenly.").at_least(0).at_most(1);
@@ -106,6 +106,7 @@ Schema make_schema() {
   stage.integer("grid", std::nullopt, "Grid intervals from here on; the function is kept.").at_least(1).at_most(1024);
   stage.integer("epochs", std::nullopt, "Epochs of this stage; unset: the recipe's.").at_least(0);
   stage.number("lr", std::nullopt, "Learning rate of this stage; unset: optimizer.lr.").above(0);
+  stage.integers("refit", std::nullopt, "Epochs before which grids are refitted in this stage; unset: model.refit.").at_least(0);
   stage.strings("freeze", std::nullopt, "Parameters frozen in this stage; unset: train.freeze.");
   s.tables("stage", std::move(stage), "Stages of the run, one after the other; none means a single one.");
   return s;

@@ -150,6 +150,11 @@ kan::NetworkOptions network_options(const Config& r, std::size_t stage, std::siz
   return o;
 }
 
+const std::vector<std::int64_t>& refit_epochs(const Config& r, std::size_t stage) {
+  const auto& stages = r.tables("stage");
+  return stage < stages.size() && stages[stage].has("refit") ? stages[stage].integers("refit") : r.integers("model.refit");
+}
+
 kan::RefitOptions refit_options(const Config& r) {
   return {.uniform_share = r.number("model.refit_uniform"),
           .margin = r.number("model.refit_margin"),

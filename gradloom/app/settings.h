@@ -28,6 +28,7 @@ std::size_t stage_count(const Config& recipe);
 unsigned stage_grid(const Config& recipe, std::size_t stage);
 
 kan::NetworkOptions network_options(const Config& recipe, std::size_t stage, std::size_t inputs, std::size_t outputs);
+const std::vector<std::int64_t>& refit_epochs(const Config& recipe, std::size_t stage);
 kan::RefitOptions refit_options(const Config& recipe);
 TrainOptions train_options(const Config& recipe, std::size_t stage);
 

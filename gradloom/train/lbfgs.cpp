@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "gradloom/base/error.h"
-#include "gradloom/kernels/reduce/reduce.h"
 
 namespace gradloom {
 namespace {
@@ -13,6 +12,11 @@ constexpr double kSufficientDecrease = 1e-4;
 constexpr double kCurvature = 0.9;
 constexpr double kLargestStep = 1e10;
 constexpr double kSmallestCurvature = 1e-32;  // fits to 1e-10 have curvatures far below 1
+
+template <class T>
+void copy(std::span<const T> from, std::span<T> to) {
+  std::copy(from.begin(), from.end(), to.begin());
+}
 
 // A point of the line search: the step length, the loss and its slope along the direction.
 struct Point {
@@ -41,7 +45,8 @@ Lbfgs<T>::Lbfgs(const Exec& ex, const OptimizerOptions& options, std::size_t siz
       direction_(size),
       start_x_(size),
       start_g_(size),
-      low_g_(size) {
+      low_g_(size),
+      scratch_(kernels::reduce_scratch(size)) {
   validate(options);
   while (history_.steps.size() < options.history) history_.steps.emplace_back(size);
   while (history_.differences.size() < options.history) history_.differences.emplace_back(size);
@@ -51,7 +56,7 @@ Lbfgs<T>::Lbfgs(const Exec& ex, const OptimizerOptions& options, std::size_t siz
   if (!matches) throw Exception(ErrorCode::invalid_input, "the saved L-BFGS history belongs to another model or history");
   for (std::size_t pair = 0; pair < history_.count; ++pair) {
     const std::size_t at = slot(pair);
-    inverse_products_[at] = 1.0 / kernels::dot<T>(ex_, history_.steps[at].span(), history_.differences[at].span());
+    inverse_products_[at] = 1.0 / dot(history_.steps[at].span(), history_.differences[at].span());
   }
 }
 
@@ -62,7 +67,7 @@ void Lbfgs<T>::reset() {
 
 template <class T>
 void Lbfgs<T>::remember(std::span<const T> step, std::span<const T> difference) {
-  const double product = kernels::dot<T>(ex_, step, difference);
+  const double product = dot(step, difference);
   // Without positive curvature the pair would make the approximation indefinite.
   if (!(product > kSmallestCurvature) || !std::isfinite(product)) return;
   if (history_.count == history_.steps.size()) {
@@ -80,21 +85,22 @@ void Lbfgs<T>::remember(std::span<const T> step, std::span<const T> difference) 
 template <class T>
 void Lbfgs<T>::direction(std::span<const T> gradient) {
   const std::span<T> d = direction_.span();
-  kernels::scale_into<T>(ex_, T(-1), gradient, d);
+  copy(gradient, d);
+  kernels::scale<T>(ex_, T(-1), d);
   for (std::size_t pair = history_.count; pair-- > 0;) {
     const std::size_t at = slot(pair);
-    alpha_[pair] = inverse_products_[at] * kernels::dot<T>(ex_, history_.steps[at].span(), d);
+    alpha_[pair] = inverse_products_[at] * dot(history_.steps[at].span(), d);
     kernels::axpy<T>(ex_, static_cast<T>(-alpha_[pair]), history_.differences[at].span(), d);
   }
   if (history_.count > 0) {
     const std::size_t at = slot(history_.count - 1);
     const auto difference = std::span<const T>(history_.differences[at].span());
-    const double squares = kernels::dot<T>(ex_, difference, difference);
-    kernels::scale_into<T>(ex_, static_cast<T>(1.0 / (inverse_products_[at] * squares)), d, d);
+    const double squares = dot(difference, difference);
+    kernels::scale<T>(ex_, static_cast<T>(1.0 / (inverse_products_[at] * squares)), d);
   }
   for (std::size_t pair = 0; pair < history_.count; ++pair) {
     const std::size_t at = slot(pair);
-    const double beta = inverse_products_[at] * kernels::dot<T>(ex_, history_.differences[at].span(), d);
+    const double beta = inverse_products_[at] * dot(history_.differences[at].span(), d);
     kernels::axpy<T>(ex_, static_cast<T>(alpha_[pair] - beta), history_.steps[at].span(), d);
   }
 }
@@ -106,11 +112,11 @@ typename Lbfgs<T>::SearchResult Lbfgs<T>::search(Evaluate evaluate, std::span<T>
                                                  double slope, double start, unsigned budget, unsigned& used) {
   const Point origin{0.0, loss, slope};
   const auto probe = [&](double t) {
-    kernels::scale_into<T>(ex_, T(1), start_x_.span(), x);
+    copy<T>(start_x_.span(), x);
     kernels::axpy<T>(ex_, static_cast<T>(t), direction_.span(), x);
     ++used;
     const double value = evaluate(x, g);
-    return Point{t, value, kernels::dot<T>(ex_, g, direction_.span())};
+    return Point{t, value, dot(g, direction_.span())};
   };
   const auto keep = [&] { std::copy(g.begin(), g.end(), low_g_.span().begin()); };
   const auto finite = [](const Point& p) { return std::isfinite(p.loss) && std::isfinite(p.slope); };
@@ -166,7 +172,7 @@ typename Lbfgs<T>::SearchResult Lbfgs<T>::search(Evaluate evaluate, std::span<T>
     low = now;
     keep();
   }
-  kernels::scale_into<T>(ex_, T(1), start_x_.span(), x);
+  copy<T>(start_x_.span(), x);
   if (low.t > 0.0) kernels::axpy<T>(ex_, static_cast<T>(low.t), direction_.span(), x);
   std::copy(low_g_.span().begin(), low_g_.span().end(), g.begin());
   return {low.t > 0.0 && low.loss < loss, low.loss};
@@ -180,11 +186,11 @@ LbfgsReport Lbfgs<T>::step(Evaluate evaluate, std::span<T> x, std::span<T> g) {
   if (!std::isfinite(report.loss)) return report;
   while (report.iterations < options_.iterations && report.evaluations < options_.evaluations) {
     direction(g);
-    double slope = kernels::dot<T>(ex_, g, direction_.span());
+    double slope = dot(g, direction_.span());
     if (!(slope < 0.0) && history_.count > 0) {
       reset();
       direction(g);
-      slope = kernels::dot<T>(ex_, g, direction_.span());
+      slope = dot(g, direction_.span());
     }
     if (!(slope < 0.0)) {  // the gradient is zero
       report.stalled = true;
@@ -209,9 +215,9 @@ LbfgsReport Lbfgs<T>::step(Evaluate evaluate, std::span<T> x, std::span<T> g) {
     report.loss = found.loss;
     // start_x_ and start_g_ become the step and the difference of gradients.
     kernels::axpy<T>(ex_, T(-1), x, start_x_.span());
-    kernels::scale_into<T>(ex_, T(-1), start_x_.span(), start_x_.span());
+    kernels::scale<T>(ex_, T(-1), start_x_.span());
     kernels::axpy<T>(ex_, T(-1), g, start_g_.span());
-    kernels::scale_into<T>(ex_, T(-1), start_g_.span(), start_g_.span());
+    kernels::scale<T>(ex_, T(-1), start_g_.span());
     remember(start_x_.span(), start_g_.span());
   }
   return report;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gradloom/base/function_ref.h"
+#include "gradloom/kernels/reduce/reduce.h"
 #include "gradloom/train/optimizer.h"
 
 namespace gradloom {
@@ -47,6 +48,7 @@ class Lbfgs {
     double loss = 0.0;
   };
   std::size_t slot(std::size_t pair) const { return (history_.first + pair) % history_.steps.size(); }
+  double dot(std::span<const T> a, std::span<const T> b) { return static_cast<double>(kernels::dot<T>(ex_, a, b, scratch_)); }
   void remember(std::span<const T> step, std::span<const T> difference);
   void direction(std::span<const T> gradient);
   SearchResult search(Evaluate evaluate, std::span<T> x, std::span<T> g, double loss, double slope, double start,
@@ -57,6 +59,7 @@ class Lbfgs {
   LbfgsHistory<T>& history_;
   std::vector<double> inverse_products_, alpha_;  // of the ring's slots; of the pairs
   Buffer<T> direction_, start_x_, start_g_, low_g_;
+  std::vector<T> scratch_;  // of reductions
 };
 
 }  // namespace gradloom

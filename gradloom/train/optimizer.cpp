@@ -54,40 +54,30 @@ ElementOptimizer<T>::ElementOptimizer(const OptimizerOptions& options, std::size
 
 template <class T>
 void ElementOptimizer<T>::begin_step(std::uint64_t step, double lr, double gradient_scale) {
-  const double n = static_cast<double>(step + 1);
-  lr_ = static_cast<T>(lr);
-  gradient_scale_ = static_cast<T>(gradient_scale);
-  first_correction_ = static_cast<T>(1.0 / (1.0 - std::pow(options_.beta1, n)));
-  second_correction_ = static_cast<T>(1.0 / (1.0 - std::pow(options_.beta2, n)));
+  kernels::GradientOptions<T> gradient;
+  gradient.scale = static_cast<T>(gradient_scale);
+  if (options_.clip_value > 0) gradient.limit = static_cast<T>(options_.clip_value);
+  const bool decoupled = options_.kind == OptimizerKind::adamw;
+  if (!decoupled) gradient.l2 = static_cast<T>(options_.weight_decay);
+  sgd_ = {.gradient = gradient,
+          .rate = static_cast<T>(lr),
+          .momentum = static_cast<T>(options_.momentum),
+          .nesterov = options_.nesterov};
+  adam_ = kernels::adam_step<T>(lr, options_.beta1, options_.beta2, options_.epsilon,
+                                decoupled ? options_.weight_decay : 0.0, step + 1, gradient);
 }
 
 template <class T>
-void ElementOptimizer<T>::update(Variant, std::size_t begin, std::size_t end, std::span<T> parameters,
+void ElementOptimizer<T>::update(Variant variant, std::size_t begin, std::size_t end, std::span<T> parameters,
                                  std::span<const T> gradient) {
-  const T limit = static_cast<T>(options_.clip_value), decay = static_cast<T>(options_.weight_decay);
-  const bool clip = limit > 0, coupled = decay > 0 && options_.kind != OptimizerKind::adamw;
-  for (std::size_t i = begin; i < end; ++i) {
-    T g = gradient[i] * gradient_scale_;
-    if (clip) g = std::min(std::max(g, -limit), limit);
-    T& p = parameters[i];
-    if (coupled) g = g + decay * p;
-    if (options_.kind == OptimizerKind::sgd) {
-      if (!state_.empty()) {
-        T& v = state_[0].values[i];
-        v = static_cast<T>(options_.momentum) * v + g;
-        g = options_.nesterov ? g + static_cast<T>(options_.momentum) * v : v;
-      }
-      p = p - lr_ * g;
-      continue;
-    }
-    T& m = state_[0].values[i];
-    T& v = state_[1].values[i];
-    const T b1 = static_cast<T>(options_.beta1), b2 = static_cast<T>(options_.beta2);
-    m = b1 * m + (T(1) - b1) * g;
-    v = b2 * v + (T(1) - b2) * (g * g);
-    if (options_.kind == OptimizerKind::adamw) p = p - lr_ * decay * p;
-    p = p - lr_ * (m * first_correction_) / (std::sqrt(v * second_correction_) + static_cast<T>(options_.epsilon));
-  }
+  const std::size_t count = end - begin;
+  const auto state = [&](std::size_t i) { return state_[i].values.span().subspan(begin, count); };
+  if (options_.kind == OptimizerKind::sgd)
+    kernels::sgd_update<T>(variant, sgd_, parameters.subspan(begin, count), gradient.subspan(begin, count),
+                           state_.empty() ? std::span<T>() : state(0));
+  else
+    kernels::adam_update<T>(variant, adam_, parameters.subspan(begin, count), gradient.subspan(begin, count), state(0),
+                            state(1));
 }
 
 template class ElementOptimizer<float>;

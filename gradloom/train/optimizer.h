@@ -8,6 +8,7 @@
 
 #include "gradloom/exec/array.h"
 #include "gradloom/exec/exec.h"
+#include "gradloom/kernels/optimizer/optimizer.h"
 
 namespace gradloom {
 
@@ -54,7 +55,8 @@ class ElementOptimizer {
  private:
   OptimizerOptions options_;
   std::vector<OptimizerState<T>>& state_;
-  T lr_{}, gradient_scale_{1}, first_correction_{1}, second_correction_{1};
+  kernels::SgdStep<T> sgd_;
+  kernels::AdamStep<T> adam_;
 };
 
 }  // namespace gradloom

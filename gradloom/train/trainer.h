@@ -121,6 +121,7 @@ class Trainer {
   std::uint64_t order_epoch_ = std::numeric_limits<std::uint64_t>::max();
   Buffer<T> y_, dl_dy_;
   std::vector<double> partials_;
+  std::vector<T> reduce_scratch_;
   std::unique_ptr<ElementOptimizer<T>> elements_;
   std::unique_ptr<Lbfgs<T>> lbfgs_;
   struct {

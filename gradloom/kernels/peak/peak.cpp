@@ -21,7 +21,7 @@ constexpr std::size_t kRounds = 4000;
 
 // Keeps a value in a register, so that the compiler can neither drop nor merge the work on it.
 template <class V>
-HWY_INLINE void pin(V& v) {
+HWY_INLINE void hold(V& v) {
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
   asm volatile("" : "+m"(v));
 #else
@@ -36,13 +36,13 @@ double separate_rate() {
   hn::Vec<Tag<T>> v[kChains];
   unroll<kChains>([&](auto i) GRADLOOM_UNROLLED { v[i] = hn::Set(d, static_cast<T>(1)); });
   auto factor = hn::Set(d, static_cast<T>(1)), term = hn::Zero(d);
-  pin(factor);
-  pin(term);
+  hold(factor);
+  hold(term);
   const auto start = std::chrono::steady_clock::now();
   for (std::size_t round = 0; round < kRounds; ++round)
     unroll<kChains>([&](auto i) GRADLOOM_UNROLLED {
       v[i] = i % 2 == 0 ? hn::Mul(v[i], factor) : hn::Add(v[i], term);
-      pin(v[i]);
+      hold(v[i]);
     });
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return static_cast<double>(kRounds * kChains * hn::MaxLanes(d)) / seconds * 1e-9;
@@ -54,13 +54,13 @@ double fused_rate() {
   hn::Vec<Tag<T>> v[kChains];
   unroll<kChains>([&](auto i) GRADLOOM_UNROLLED { v[i] = hn::Set(d, static_cast<T>(1)); });
   auto factor = hn::Set(d, static_cast<T>(1)), term = hn::Zero(d);
-  pin(factor);
-  pin(term);
+  hold(factor);
+  hold(term);
   const auto start = std::chrono::steady_clock::now();
   for (std::size_t round = 0; round < kRounds; ++round)
     unroll<kChains>([&](auto i) GRADLOOM_UNROLLED {
       v[i] = hn::MulAdd(v[i], factor, term);
-      pin(v[i]);
+      hold(v[i]);
     });
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return static_cast<double>(2 * kRounds * kChains * hn::MaxLanes(d)) / seconds * 1e-9;
