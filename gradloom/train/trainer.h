@@ -34,7 +34,7 @@ struct TrainOptions {
   ScheduleOptions schedule;
   LossOptions loss;
   std::vector<std::string> freeze;  // names of parameter slices, or prefixes that end in '*'
-  std::uint64_t patience = 0;       // epochs without progress before the stage ends; 0: never
+  std::uint64_t patience = 0;       // epochs without progress before the stage ends (turns state.best on); 0: never
   FusedUpdate fused = FusedUpdate::automatic;
 };
 
@@ -61,6 +61,17 @@ enum class StageEnd { finished, stopped };
 // One flag per slice; throws when a name matches nothing, naming the slices there are.
 std::vector<std::uint8_t> frozen_slices(const Slices& slices, const std::vector<std::string>& names);
 
+// A fresh state: arrays of the model's layout with the values that the model initialises them to.
+template <class M>
+  requires Model<M, typename M::Scalar>
+TrainState<typename M::Scalar> initial_state(const M& model, std::uint64_t seed) {
+  TrainState<typename M::Scalar> state;
+  state.parameters = Buffer<typename M::Scalar>(model.parameters().flat_size());
+  state.buffers = Buffer<typename M::Scalar>(model.buffers().flat_size());
+  model.initialise(seed, state.parameters.span(), state.buffers.span());
+  return state;
+}
+
 // Data that the trainer can batch: RowDataset and its kin.
 template <class D, class Batch>
 concept Dataset = requires(const D& d, std::span<const std::uint32_t> rows, typename D::Storage& storage, std::size_t n) {
@@ -82,7 +93,7 @@ class Trainer {
 
   // Trains until the stage ends or a hook says stop. May be called again to go on. Throws Exception{numeric} when the loss is
   // not finite; the state is then that before the failing step's update.
-  StageEnd run(const TrainHooks& hooks);
+  StageEnd run(const TrainHooks& hooks = {});
 
   // One optimizer step or micro-batch, wherever the state stands; false when the epoch is complete.
   bool step();
