@@ -32,6 +32,7 @@ json position_json(const TrainPosition& p) {
           {"run_epoch", p.run_epoch},
           {"batch", p.batch},
           {"step", p.step},
+          {"optimizer_age", p.optimizer_age},
           {"epoch_loss", p.epoch_loss},
           {"epoch_samples", p.epoch_samples},
           {"epochs_without_progress", p.epochs_without_progress},
@@ -45,6 +46,7 @@ TrainPosition position_from(const json& j) {
   j.at("run_epoch").get_to(p.run_epoch);
   j.at("batch").get_to(p.batch);
   j.at("step").get_to(p.step);
+  j.at("optimizer_age").get_to(p.optimizer_age);
   j.at("epoch_loss").get_to(p.epoch_loss);
   j.at("epoch_samples").get_to(p.epoch_samples);
   j.at("epochs_without_progress").get_to(p.epochs_without_progress);

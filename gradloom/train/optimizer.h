@@ -48,7 +48,7 @@ class ElementOptimizer {
  public:
   ElementOptimizer(const OptimizerOptions& options, std::size_t size, std::vector<OptimizerState<T>>& state);
 
-  // Fixes the constants of step number `step` (from 0). `gradient_scale` multiplies the gradient first (norm clipping).
+  // Fixes the constants of step number `step` (from 0, counted since the state arrays were zero). `gradient_scale` multiplies the gradient first (norm clipping).
   void begin_step(std::uint64_t step, double lr, double gradient_scale = 1.0);
   void update(Variant variant, std::size_t begin, std::size_t end, std::span<T> parameters, std::span<const T> gradient);
 
