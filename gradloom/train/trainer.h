@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 
+#include "gradloom/base/error.h"
 #include "gradloom/base/random.h"
 #include "gradloom/exec/profile.h"
 #include "gradloom/kernels/reduce/reduce.h"
