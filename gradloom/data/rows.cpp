@@ -58,8 +58,9 @@ RowDataset<T>::RowDataset(RowParts<T> parts) : parts_(std::move(parts)) {
   require(p.targets > 0 || !p.class_names.empty(), "a dataset needs targets, or labels and the names of their classes");
   if (!p.weight.empty()) check_size("weight", p.weight.size(), p.size);
   for (std::uint32_t label : p.label)
-    require(label < p.class_names.size(),
-            fmt::format("the label {} has no class name; there are {}", label, p.class_names.size()));
+    if (label >= p.class_names.size())
+      throw Exception(ErrorCode::invalid_input,
+                      fmt::format("the label {} has no class name; there are {}", label, p.class_names.size()));
   if (p.feature_names.empty())
     for (std::size_t i = 0; i < p.features; ++i) p.feature_names.push_back(fmt::format("x{}", i + 1));
   if (p.target_names.empty())
@@ -80,8 +81,11 @@ RowBatch<T> RowDataset<T>::all() const {
 
 template <class T>
 void RowDataset<T>::check_rows(std::span<const std::uint32_t> rows) const {
+  // The message is made only when it is needed: gather() calls this in every training step, which allocates nothing.
   for (std::uint32_t row : rows)
-    require(row < parts_.size, fmt::format("row {} does not exist; the dataset has {}", row, parts_.size));
+    if (row >= parts_.size)
+      throw Exception(ErrorCode::invalid_input,
+                      fmt::format("row {} does not exist; the dataset has {}", row, parts_.size));
 }
 
 template <class T>
