@@ -26,6 +26,10 @@ void add_slices(std::vector<TensorView>& tensors, const std::string& prefix, con
       tensors.push_back(tensor_view<T>(prefix + s.name, values.subspan(s.offset, s.stored_size()), s.shape, s.stored_last));
 }
 
+struct DamagedState : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 json position_json(const TrainPosition& p) {
   return {{"stage", p.stage},
           {"epoch", p.epoch},
@@ -39,17 +43,24 @@ json position_json(const TrainPosition& p) {
           {"stage_done", p.stage_done}};
 }
 
+// A number that counts something; the library would convert -1 and 1.5 without a word.
+std::uint64_t count_at(const json& j, const char* key) {
+  const json& value = j.at(key);
+  if (!value.is_number_unsigned()) throw DamagedState(fmt::format("'{}' is not a count: {}", key, value.dump()));
+  return value.get<std::uint64_t>();
+}
+
 TrainPosition position_from(const json& j) {
   TrainPosition p;
-  j.at("stage").get_to(p.stage);
-  j.at("epoch").get_to(p.epoch);
-  j.at("run_epoch").get_to(p.run_epoch);
-  j.at("batch").get_to(p.batch);
-  j.at("step").get_to(p.step);
-  j.at("optimizer_age").get_to(p.optimizer_age);
+  p.stage = count_at(j, "stage");
+  p.epoch = count_at(j, "epoch");
+  p.run_epoch = count_at(j, "run_epoch");
+  p.batch = count_at(j, "batch");
+  p.step = count_at(j, "step");
+  p.optimizer_age = count_at(j, "optimizer_age");
   j.at("epoch_loss").get_to(p.epoch_loss);
-  j.at("epoch_samples").get_to(p.epoch_samples);
-  j.at("epochs_without_progress").get_to(p.epochs_without_progress);
+  p.epoch_samples = count_at(j, "epoch_samples");
+  p.epochs_without_progress = count_at(j, "epochs_without_progress");
   j.at("stage_done").get_to(p.stage_done);
   return p;
 }
@@ -140,9 +151,11 @@ Result<CheckpointHead> checkpoint_head(const TensorFile& file, const std::filesy
     CheckpointHead head;
     head.position = position_from(state->at("position"));
     state->at("scalar").get_to(head.scalar);
-    state->at("log_lines").get_to(head.log_lines);
+    head.log_lines = count_at(*state, "log_lines");
     return head;
   } catch (const json::exception& e) {
+    return broken_state(path, e.what());
+  } catch (const DamagedState& e) {
     return broken_state(path, e.what());
   }
 }
@@ -174,7 +187,7 @@ Result<TrainState<T>> load_checkpoint(const TensorFile& file, const std::filesys
       if (auto r = load("optimizer/" + state.optimizer.back().name + "/", parameters, state.optimizer.back().values); !r)
         return r.error();
     }
-    const auto pairs = j.at("lbfgs_pairs").get<std::size_t>();
+    const std::uint64_t pairs = count_at(j, "lbfgs_pairs");
     if (pairs > 1000) return broken_state(path, fmt::format("{} L-BFGS pairs", pairs));
     for (std::size_t pair = 0; pair < pairs; ++pair) {
       if (auto r = load(fmt::format("lbfgs/step/{}/", pair), parameters, state.lbfgs.steps.emplace_back()); !r)
@@ -187,13 +200,15 @@ Result<TrainState<T>> load_checkpoint(const TensorFile& file, const std::filesys
       if (auto r = load("gradient/", parameters, state.gradient); !r) return r.error();
     if (j.contains("best")) {
       state.best.emplace();
-      j.at("best").at("run_epoch").get_to(state.best->run_epoch);
+      state.best->run_epoch = count_at(j.at("best"), "run_epoch");
       if (j.at("best").contains("loss")) {
         j.at("best").at("loss").get_to(state.best->loss);
         if (auto r = load("best/", parameters, state.best->parameters); !r) return r.error();
       }
     }
   } catch (const json::exception& e) {
+    return broken_state(path, e.what());
+  } catch (const DamagedState& e) {
     return broken_state(path, e.what());
   }
   return state;
