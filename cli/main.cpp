@@ -1,1 +1,103 @@
-int main(){}
+// gradloom: the program. Parses the command line, runs one command, and turns every failure into a message and an exit
+// code.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <exception>
+#include <new>
+
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/signals.h"
+#include "cli/usage.h"
+
+namespace gradloom::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  gradloom recipes                             what can be trained\n"
+    "  gradloom train kan-hello                     train, into runs/kan-hello-0\n"
+    "  gradloom train kan-hello --set epochs=50 --seed 3 --out runs/mine\n"
+    "  gradloom resume runs/mine                    go on after an interruption\n"
+    "  gradloom eval runs/mine --predictions p.csv  measure, and write predictions\n"
+    "  gradloom check kan-hello                     are the gradients right?\n"
+    "\n"
+    "Every command has --help and --json. Exit codes: 0 done, 1 the check or run failed,\n"
+    "2 wrong usage or input, 3 missing device. GRADLOOM_DATA names the folder of data files.";
+
+const char* default_hint(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::missing_device:
+      return "`gradloom devices` lists what there is";
+    case ErrorCode::unsupported:
+    case ErrorCode::device_lost:
+      return "--device cpu always works";
+    default:
+      return "";
+  }
+}
+
+int run_choice(const Choice& choice) {
+  const Output out(choice.flags);
+  try {
+    const int code = choice.run(out);
+    flush_results();
+    return code;
+  } catch (const Failure& e) {
+    out.fail(code_name(e.code()), e.what(), e.hint().empty() ? default_hint(e.code()) : e.hint());
+    return exit_code(e.code());
+  } catch (const Exception& e) {
+    out.fail(code_name(e.code()), e.what(), default_hint(e.code()));
+    return exit_code(e.code());
+  } catch (const std::bad_alloc&) {
+    out.fail(code_name(ErrorCode::out_of_memory), "there is not enough memory", "");
+    return exit_code(ErrorCode::out_of_memory);
+  } catch (const std::exception& e) {
+    out.fail("internal", fmt::format("internal error: {}", e.what()), "");
+    return kFailed;
+  }
+}
+
+int run(std::vector<std::string> arguments) {
+  CLI::App program("Trains spline networks: right, reproducible, fast.", "gradloom");
+  program.set_version_flag("--version", "gradloom " GRADLOOM_VERSION, "Print the version");
+  program.footer(kExamples);
+  program.require_subcommand(1);
+  Choice choice;
+  add_train_command(program, choice);
+  add_resume_command(program, choice);
+  add_eval_command(program, choice);
+  add_check_command(program, choice);
+  add_bench_command(program, choice);
+  add_recipes_command(program, choice);
+  add_devices_command(program, choice);
+
+  if (!arguments.empty() && arguments.front() == "help") {
+    arguments.erase(arguments.begin());
+    arguments.push_back("--help");
+  }
+  try {
+    program.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", program.help());
+    return kDone;
+  } catch (const CLI::CallForVersion& e) {
+    fmt::print("{}\n", e.what());
+    return kDone;
+  } catch (const CLI::ParseError& e) {
+    choice.flags.json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
+    if (arguments.empty()) fmt::print(stderr, "{}\n", program.help());
+    choice.run = [failure = usage_failure(program, arguments, e)](const Output&) -> int { throw failure; };
+  }
+  return run_choice(choice);
+}
+
+}  // namespace
+}  // namespace gradloom::cli
+
+int main(int argc, char** argv) {
+  gradloom::cli::ignore_file_size_signal();
+  return gradloom::cli::run({argv + 1, argv + argc});
+}

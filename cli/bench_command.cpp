@@ -1,0 +1,110 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "cli/allocation_counter.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/text.h"
+#include "gradloom/app/bench.h"
+
+namespace gradloom::cli {
+namespace {
+
+struct BenchFlags {
+  app::BenchKanOptions options;
+  std::string base = "off", precision = "float32";
+};
+
+std::string cell(const nlohmann::json& r, const char* key, const char* format = "{:.2f}") {
+  if (!r.contains(key) || !r[key].is_number()) return "-";
+  return fmt::format(fmt::runtime(format), r[key].get<double>());
+}
+
+std::string percent(const nlohmann::json& r, const char* key) {
+  if (!r.contains(key) || !r[key].is_number()) return "-";
+  return fmt::format("{:.1f} %", 100 * r[key].get<double>());
+}
+
+void print_bench(const Output& out, const BenchFlags& flags, const nlohmann::json& r) {
+  const app::BenchKanOptions& o = flags.options;
+  out.print(fmt::format("{}  grid {}, degree {}, batch {}, {}, {}, base {}\n",
+                        out.paint(Paint::bold, fmt::format("kan {}", fmt::join(o.widths, "-"))), o.grid, o.degree,
+                        o.batch, flags.precision, o.threads == 1 ? "1 thread" : fmt::format("{} threads", o.threads),
+                        flags.base));
+  const auto line = [&](std::string_view what, std::string_view us, std::string_view gflops, std::string_view share) {
+    return fmt::format("  {:<24}{:>12}{:>12}{:>10}\n", what, us, gflops, share);
+  };
+  out.print(out.paint(Paint::dim, line("", "us", "GFLOP/s", "of peak")));
+  out.print(line("forward", cell(r, "forward_us"), cell(r, "gflops_forward"), percent(r, "fraction_forward")));
+  out.print(line("train step (Adam)", cell(r, "train_step_us"), cell(r, "gflops_train"), percent(r, "fraction_train")));
+  out.print(line("  the same, sequential", cell(r, "sequential_train_step_us"), "", ""));
+  out.print(line("one sample", cell(r, "single_us"), "", ""));
+  out.print(line("  99th percentile", cell(r, "p99_single_us"), "", ""));
+  out.print(line("peak, multiply and add", "", cell(r, "peak_gflops"), ""));
+  out.print(line("peak, fused", "", cell(r, "peak_fma_gflops"), ""));
+  out.print_rows({{"speedup over sequential", cell(r, "speedup")},
+                  {"serial fraction", percent(r, "serial_fraction")},
+                  {"parallel tasks per step", cell(r, "parallel_tasks", "{:.0f}")},
+                  {"bytes allocated per step", cell(r, "bytes_allocated_per_step", "{:.0f}")},
+                  {"bytes of the tape", cell(r, "tape_bytes", "{:.0f}")},
+                  {"bytes of parameters", cell(r, "parameter_bytes", "{:.0f}")}});
+  if (!r.contains("phases") || !r["phases"].is_object()) return;
+  out.print(out.paint(Paint::bold, "Processor time by phase") + "\n");
+  for (const auto& [name, ms] : r["phases"].items()) out.print(fmt::format("  {:<24}{:>12} ms\n", name, figure(ms)));
+}
+
+int bench_kan(const Output& out, BenchFlags flags) {
+  app::BenchKanOptions& o = flags.options;
+  if (o.widths.size() < 2)
+    throw Exception(ErrorCode::invalid_input, "--widths needs at least two widths, such as 21,64,24");
+  if (o.threads == 0) o.threads = std::max(1u, std::thread::hardware_concurrency());
+  o.base = flags.base == "on";
+  o.double_precision = flags.precision == "float64";
+  o.allocated_bytes = allocated_bytes;
+  const nlohmann::json result = app::bench_kan(o).or_throw();
+  print_bench(out, flags, result);
+  out.result(result);
+  return kDone;
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& program, Choice& choice) {
+  CLI::App* bench = program.add_subcommand("bench", "Measure speed, after checking that the result is right");
+  bench->require_subcommand(1);
+  CLI::App* command = bench->add_subcommand("kan", "Spline networks: forward, training step, single samples");
+  auto flags = std::make_shared<BenchFlags>();
+  app::BenchKanOptions& o = flags->options;
+  command->add_option("--widths", o.widths, "Inputs, hidden layers, outputs")
+      ->type_name("A,B,...")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::Range(1u, 1u << 20).description(""));
+  command->add_option("--grid", o.grid, "Grid intervals")->type_name("N")->check(CLI::Range(1u, 1024u).description(""));
+  command->add_option("--degree", o.degree, "Degree of the splines")
+      ->type_name("N")
+      ->check(CLI::Range(1u, 7u).description(""));
+  command->add_option("--batch", o.batch, "Samples of a step")
+      ->type_name("N")
+      ->check(CLI::Range(1u, 1u << 24).description(""));
+  add_threads_option(*command, o.threads);
+  command->add_option("--base", flags->base, "Add the base branch")
+      ->type_name("on|off")
+      ->check(CLI::IsMember({"on", "off"}).description(""));
+  command->add_option("--precision", flags->precision, "Type of all numbers")
+      ->type_name("TYPE")
+      ->check(CLI::IsMember({"float32", "float64"}).description(""));
+  command->add_option("--seconds", o.seconds, "Time for each figure, about")
+      ->type_name("S")
+      ->check(CLI::Range(0.001, 3600.0).description(""));
+  command->add_flag("--profile", o.profile, "Measure the time of each phase");
+  add_output_options(*command, choice.flags);
+  command->footer("Example:\n  gradloom bench kan --widths 64,64,10 --batch 256 --threads 2");
+  command->callback([flags, &choice] { choice.run = [flags](const Output& out) { return bench_kan(out, *flags); }; });
+}
+
+}  // namespace gradloom::cli

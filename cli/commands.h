@@ -1,0 +1,26 @@
+// The commands of the program. Each add_... defines one and its options; parsing then leaves what is to be done in the
+// Choice.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <functional>
+
+#include "cli/output.h"
+
+namespace gradloom::cli {
+
+struct Choice {
+  OutputFlags flags;
+  // Returns the exit code; throws Exception (or Failure) on an error.
+  std::function<int(const Output&)> run;
+};
+
+void add_train_command(CLI::App& program, Choice& choice);
+void add_resume_command(CLI::App& program, Choice& choice);
+void add_eval_command(CLI::App& program, Choice& choice);
+void add_check_command(CLI::App& program, Choice& choice);
+void add_bench_command(CLI::App& program, Choice& choice);
+void add_recipes_command(CLI::App& program, Choice& choice);
+void add_devices_command(CLI::App& program, Choice& choice);
+
+}  // namespace gradloom::cli

@@ -1,0 +1,48 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/text.h"
+
+namespace gradloom::cli {
+namespace {
+
+struct EvalFlags {
+  std::string folder, predictions;
+  ExecFlags exec;
+};
+
+int evaluate(const Output& out, const EvalFlags& flags) {
+  nlohmann::json result =
+      app::evaluate(flags.folder, run_options(flags.exec), {.predictions = flags.predictions}).or_throw();
+  out.print(fmt::format("{} after {} epochs\n", flags.folder, result.value("epochs", std::uint64_t{0})));
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (const char* part : {"test", "validation", "train"})
+    if (result.contains(part) && result[part].is_object()) rows.emplace_back(part, metrics_text(result[part]));
+  if (!flags.predictions.empty()) {
+    rows.emplace_back("predictions", flags.predictions);
+    result["predictions"] = flags.predictions;
+  }
+  out.print_rows(rows);
+  out.result(result);
+  return kDone;
+}
+
+}  // namespace
+
+void add_eval_command(CLI::App& program, Choice& choice) {
+  CLI::App* command = program.add_subcommand("eval", "Measure the model of a run on all parts of its data");
+  auto flags = std::make_shared<EvalFlags>();
+  command->add_option("DIR", flags->folder, "Folder of the run")->type_name("")->required();
+  command->add_option("--predictions", flags->predictions, "Write predictions for the test data (or all data) here")
+      ->type_name("FILE.csv");
+  add_exec_options(*command, flags->exec);
+  add_output_options(*command, choice.flags);
+  command->footer("Example:\n  gradloom eval runs/kan-hello-0 --predictions test.csv");
+  command->callback([flags, &choice] { choice.run = [flags](const Output& out) { return evaluate(out, *flags); }; });
+}
+
+}  // namespace gradloom::cli

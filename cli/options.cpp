@@ -1,0 +1,65 @@
+#include "cli/options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+
+#include "gradloom/app/recipe.h"
+
+namespace gradloom::cli {
+
+void add_output_options(CLI::App& command, OutputFlags& flags) {
+  command.add_flag("--json", flags.json, "Print one JSON object on standard output");
+}
+
+void add_quiet_option(CLI::App& command, OutputFlags& flags) {
+  command.add_flag("-q,--quiet", flags.quiet, "Say nothing but errors and the result");
+}
+
+void add_threads_option(CLI::App& command, unsigned& threads) {
+  command.add_option("--threads", threads, "Threads; 0: one per core. The result does not depend on it")
+      ->type_name("N")
+      ->check(CLI::Range(0u, 1024u).description(""));
+}
+
+void add_exec_options(CLI::App& command, ExecFlags& flags) {
+  add_threads_option(command, flags.threads);
+  command.add_option("--exec", flags.exec, "fast, or reference: the plain scalar definition, the same bits slowly")
+      ->type_name("HOW")
+      ->check(CLI::IsMember({"fast", "reference"}).description(""));
+  command.add_option("--device", flags.device, "cpu, gpu, auto, or a device by name or number")->type_name("NAME");
+}
+
+void add_recipe_options(CLI::App& command, RecipeFlags& flags) {
+  command.add_option("RECIPE", flags.recipe, "A recipe's name (see gradloom recipes) or a file.toml")
+      ->type_name("")
+      ->required();
+  command
+      .add_option("--set", flags.overrides, "Override a key of the recipe, e.g. --set optimizer.lr=0.01; repeatable")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+}
+
+Config load_recipe(const RecipeFlags& flags) {
+  auto recipe = app::load_recipe(flags.recipe, flags.overrides);
+  if (recipe) return std::move(*recipe);
+  std::string hint;
+  if (recipe.error().code == ErrorCode::invalid_input)
+    hint = "`gradloom recipes show NAME` prints every key with its meaning";
+  throw Failure(recipe.error(), hint);
+}
+
+app::RunOptions run_options(const ExecFlags& flags) {
+  if (flags.device != "cpu" && flags.device != "auto")
+    throw Exception(ErrorCode::missing_device,
+                    fmt::format("there is no device '{}': this build has no GPU backend, only the cpu", flags.device));
+  app::RunOptions options;
+  options.exec.threads = flags.threads;
+  options.exec.variant = flags.exec == "reference" ? Variant::reference : Variant::fast;
+  const char* root = std::getenv("GRADLOOM_DATA");
+  options.data_root = root && *root ? root : ".";
+  return options;
+}
+
+}  // namespace gradloom::cli

@@ -1,0 +1,39 @@
+// Options that several commands share, and the environment.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/output.h"
+#include "gradloom/app/run.h"
+#include "gradloom/io/config.h"
+
+namespace gradloom::cli {
+
+void add_output_options(CLI::App& command, OutputFlags& flags);  // --json
+void add_quiet_option(CLI::App& command, OutputFlags& flags);
+
+struct ExecFlags {
+  unsigned threads = 0;  // 0: one per core
+  std::string exec = "fast";
+  std::string device = "auto";
+};
+
+void add_threads_option(CLI::App& command, unsigned& threads);
+void add_exec_options(CLI::App& command, ExecFlags& flags);  // --threads, --exec, --device
+
+struct RecipeFlags {
+  std::string recipe;
+  std::vector<std::string> overrides;
+};
+
+void add_recipe_options(CLI::App& command, RecipeFlags& flags);  // RECIPE, --set
+// Throws Failure as load_recipe fails.
+Config load_recipe(const RecipeFlags& flags);
+
+// Reads GRADLOOM_DATA. Throws Exception{missing_device} for a device that this build does not have.
+app::RunOptions run_options(const ExecFlags& flags);
+
+}  // namespace gradloom::cli

@@ -1,0 +1,87 @@
+#include "cli/run_watch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/progress.h"
+#include "cli/signals.h"
+#include "cli/text.h"
+
+namespace gradloom::cli {
+namespace {
+
+std::string resume_command(const std::filesystem::path& folder) { return "gradloom resume " + shell_word(folder); }
+
+// What can still be done after a failure, if anything.
+std::string advice(const Error& error, const std::filesystem::path& folder) {
+  std::error_code ignored;
+  const bool saved = std::filesystem::exists(folder / "checkpoint" / "last.safetensors", ignored);
+  if (saved && exit_code(error.code) == kFailed && error.code != ErrorCode::numeric)
+    return fmt::format("the last checkpoint is intact; `{}` continues from it", resume_command(folder));
+  return {};
+}
+
+// Parts of a phase ("forward layer 0") stand below it ("forward").
+void print_phases(const Output& out, const nlohmann::json& phases) {
+  std::vector<std::pair<std::string, double>> sorted;
+  for (const auto& [name, value] : phases.items()) sorted.emplace_back(name, value.get<double>());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  const auto parent = [](const std::string& name) { return name.substr(0, name.find(' ')); };
+  double total = 0.0;
+  for (const auto& [name, ms] : sorted)
+    if (parent(name) == name) total += ms;
+  const auto line = [&](const std::string& name, double ms) {
+    out.print(fmt::format("  {:<28}{:>10.1f} ms  {:>5.1f} %\n", name, ms, total > 0 ? 100 * ms / total : 0.0));
+  };
+  out.print(out.paint(Paint::bold, "Processor time by phase") + "\n");
+  for (const auto& [name, ms] : sorted) {
+    if (parent(name) != name) continue;
+    line(name, ms);
+    for (const auto& [part, part_ms] : sorted)
+      if (part != name && parent(part) == name) line(fmt::format("  {}", part.substr(name.size() + 1)), part_ms);
+  }
+}
+
+}  // namespace
+
+WatchedRun watch_run(const Output& out, const std::filesystem::path& folder, app::RunOptions options,
+                     const std::function<Result<app::RunOutcome>(const app::RunOptions&)>& work) {
+  const StopSignals signals;
+  ProgressView view(stderr, out.quiet() ? Show::nothing : Show::progress);
+  options.stop = &signals.requested();
+  options.progress = [&](const app::Progress& p) { view.update(p); };
+  options.log = [&](LogLevel level, const std::string& text) { view.message(level, text); };
+  auto outcome = work(options);
+  view.finish();
+  if (!outcome) throw Failure(outcome.error(), advice(outcome.error(), folder));
+  WatchedRun run;
+  run.summary = std::move(outcome->summary);
+  if (outcome->interrupted) {
+    run.exit_code = signals.exit_code();
+    run.summary["resume"] = resume_command(folder);
+  }
+  return run;
+}
+
+void print_run(const Output& out, const std::filesystem::path& folder, const WatchedRun& run) {
+  const nlohmann::json& s = run.summary;
+  const std::string spent =
+      fmt::format("{} {}, {}", s.value("epochs", std::uint64_t{0}),
+                  s.value("epochs", std::uint64_t{0}) == 1 ? "epoch" : "epochs", duration(s.value("seconds", 0.0)));
+  if (run.interrupted()) {
+    out.tell(fmt::format("Interrupted ({}); everything is saved. Go on with\n  {}\n", spent, resume_command(folder)));
+    return;
+  }
+  out.print(fmt::format("{} ({})\n", out.paint(Paint::green, "Done"), spent));
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (const char* part : {"test", "validation", "train"})
+    if (s.contains(part) && s[part].is_object()) rows.emplace_back(part, metrics_text(s[part]));
+  if (s.contains("parameters")) rows.emplace_back("parameters", s["parameters"].dump());
+  if (s.contains("report")) rows.emplace_back("report", s["report"].get<std::string>());
+  rows.emplace_back("evaluate", "gradloom eval " + shell_word(folder));
+  out.print_rows(rows);
+  if (s.contains("phases")) print_phases(out, s["phases"]);
+}
+
+}  // namespace gradloom::cli

@@ -1,0 +1,26 @@
+// Runs that somebody watches: progress, signals and the words at the end, shared by train and resume.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "cli/output.h"
+#include "gradloom/app/run.h"
+
+namespace gradloom::cli {
+
+struct WatchedRun {
+  nlohmann::json summary;
+  int exit_code = kDone;  // that of the signal when it was interrupted
+  bool interrupted() const { return exit_code != kDone; }
+};
+
+// Calls work(options) with progress, log and stop filled in. Throws Failure when it fails, with advice about `folder`.
+WatchedRun watch_run(const Output& out, const std::filesystem::path& folder, app::RunOptions options,
+                     const std::function<Result<app::RunOutcome>(const app::RunOptions&)>& work);
+
+// What a run ended with, for people.
+void print_run(const Output& out, const std::filesystem::path& folder, const WatchedRun& run);
+
+}  // namespace gradloom::cli

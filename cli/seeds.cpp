@@ -1,0 +1,52 @@
+#include "cli/seeds.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+namespace gradloom::cli {
+namespace {
+
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t n = values.size();
+  return n % 2 == 1 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
+}
+
+double worst_of(const std::string& metric, const std::vector<double>& values) {
+  const bool more_is_better = metric == "accuracy" || metric == "r2";
+  return more_is_better ? *std::min_element(values.begin(), values.end())
+                        : *std::max_element(values.begin(), values.end());
+}
+
+}  // namespace
+
+nlohmann::json summarise_seeds(const std::vector<nlohmann::json>& runs) {
+  std::map<std::string, std::vector<double>> finite;
+  std::map<std::string, bool> broken;
+  std::size_t failed = 0;
+  for (const nlohmann::json& run : runs) {
+    if (run.contains("error")) {
+      ++failed;
+      continue;
+    }
+    if (!run.contains("test") || !run["test"].is_object()) continue;
+    for (const auto& [metric, value] : run["test"].items())
+      if (value.is_number())
+        finite[metric].push_back(value.get<double>());
+      else
+        broken[metric] = true;
+  }
+  nlohmann::json median = nlohmann::json::object(), worst = nlohmann::json::object();
+  for (const auto& [metric, values] : finite) {
+    median[metric] = median_of(values);
+    worst[metric] = worst_of(metric, values);
+  }
+  for (const auto& [metric, is_broken] : broken)
+    if (is_broken) median[metric] = worst[metric] = nullptr;
+  const double share =
+      runs.empty() ? 0.0 : static_cast<double>(runs.size() - failed) / static_cast<double>(runs.size());
+  return {{"runs", runs}, {"median", median}, {"worst", worst}, {"failed", failed}, {"success_rate", share}};
+}
+
+}  // namespace gradloom::cli

@@ -1,0 +1,48 @@
+#include "cli/signals.h"
+
+#include <signal.h>
+
+#include <array>
+
+namespace gradloom::cli {
+namespace {
+
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+
+std::atomic<bool> stop_requested{false};
+std::atomic<int> stop_signal{0};
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
+
+std::array<struct sigaction, kSignals.size()> previous;
+
+void on_signal(int number) {
+  stop_signal.store(number, std::memory_order_relaxed);
+  stop_requested.store(true, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+StopSignals::StopSignals() {
+  stop_requested = false;
+  stop_signal = 0;
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);
+  sigemptyset(&action.sa_mask);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    sigaction(kSignals[i], nullptr, &previous[i]);
+    if (previous[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
+  }
+}
+
+StopSignals::~StopSignals() {
+  for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &previous[i], nullptr);
+}
+
+const std::atomic<bool>& StopSignals::requested() const { return stop_requested; }
+
+int StopSignals::exit_code() const { return 128 + stop_signal.load(std::memory_order_relaxed); }
+
+void ignore_file_size_signal() { signal(SIGXFSZ, SIG_IGN); }
+
+}  // namespace gradloom::cli

@@ -1,0 +1,24 @@
+// SIGINT, SIGTERM and SIGHUP as a wish to stop, for as long as a run lasts.
+#pragma once
+
+#include <atomic>
+
+namespace gradloom::cli {
+
+// One at a time. The first signal of a kind sets the flag, a second one has its usual effect and ends the program at
+// once. Signals that were ignored when the program began (nohup, background jobs) stay ignored.
+class StopSignals {
+ public:
+  StopSignals();
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  const std::atomic<bool>& requested() const;
+  int exit_code() const;  // 130 for SIGINT, 143 for SIGTERM; meaningful when requested
+};
+
+// A write beyond the file size limit is then an error like a full disk, instead of the end of the program.
+void ignore_file_size_signal();
+
+}  // namespace gradloom::cli

@@ -1,0 +1,180 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <limits>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/run_watch.h"
+#include "cli/seeds.h"
+#include "cli/text.h"
+
+namespace gradloom::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct TrainFlags {
+  RecipeFlags recipe;
+  ExecFlags exec;
+  std::string out;
+  std::optional<std::int64_t> seed;
+  std::optional<unsigned> seeds;
+  bool profile = false;
+};
+
+bool is_free(const fs::path& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return true;
+  return fs::is_directory(path, error) && fs::is_empty(path, error);
+}
+
+// runs/NAME-SEED, or runs/NAME-SEED-2 and so on when that is taken.
+fs::path default_folder(const std::string& recipe, std::int64_t seed) {
+  const fs::path file(recipe);
+  const std::string name = file.extension() == ".toml" ? file.stem().string() : file.filename().string();
+  const fs::path base = fs::path("runs") / fmt::format("{}-{}", name, seed);
+  fs::path folder = base;
+  for (int i = 2; !is_free(folder); ++i) folder = fmt::format("{}-{}", base.string(), i);
+  return folder;
+}
+
+RecipeFlags with_seed(RecipeFlags flags, std::int64_t seed) {
+  flags.overrides.push_back(fmt::format("seed={}", seed));
+  return flags;
+}
+
+WatchedRun train_once(const Output& out, const Config& recipe, const fs::path& folder, const app::RunOptions& options) {
+  return watch_run(out, folder, options, [&](const app::RunOptions& o) { return app::train(recipe, folder, o); });
+}
+
+void print_seeds(const Output& out, const nlohmann::json& all, const fs::path& folder) {
+  const std::size_t count = all["runs"].size(), failed = all["failed"].get<std::size_t>();
+  const std::string verdict =
+      failed == 0 ? out.paint(Paint::green, "all succeeded") : out.paint(Paint::red, fmt::format("{} failed", failed));
+  out.print(fmt::format("{} {}, {}\n", count, count == 1 ? "seed" : "seeds", verdict));
+  std::vector<std::pair<std::string, std::string>> rows;
+  if (!all["median"].empty()) {
+    rows.emplace_back("median test", metrics_text(all["median"]));
+    rows.emplace_back("worst test", metrics_text(all["worst"]));
+  }
+  rows.emplace_back("runs", folder.string());
+  out.print_rows(rows);
+}
+
+// A mistake in the recipe or a full disk would fail every seed alike, so it ends the series; a run that diverges does
+// not.
+int train_seeds(const Output& out, const TrainFlags& flags, std::int64_t first, const fs::path& folder,
+                const app::RunOptions& options) {
+  if (!is_free(folder))
+    throw Exception(ErrorCode::invalid_input,
+                    fmt::format("the folder '{}' is not empty; choose another name", folder.string()));
+  std::vector<nlohmann::json> runs;
+  int code = kDone;
+  for (unsigned i = 0; i < *flags.seeds; ++i) {
+    const std::int64_t seed = first + i;
+    const Config recipe = load_recipe(with_seed(flags.recipe, seed));
+    const fs::path part = folder / fmt::format("seed-{}", seed);
+    const auto note = [&](const std::string& text) {
+      if (!out.quiet()) out.tell(fmt::format("seed {}: {}\n", seed, text));
+    };
+    nlohmann::json object;
+    try {
+      const WatchedRun run = train_once(out, recipe, part, options);
+      object = run.summary;
+      code = run.exit_code;
+      if (run.interrupted())
+        print_run(out, part, run);
+      else
+        note(fmt::format("{}   ({})", metrics_text(object.value("test", nlohmann::json())),
+                         duration(object.value("seconds", 0.0))));
+    } catch (const Exception& e) {
+      if (e.code() != ErrorCode::numeric) throw;
+      object = {{"run", part.string()}, {"error", {{"code", code_name(e.code())}, {"message", e.what()}}}};
+      note(fmt::format("failed: {}", e.what()));
+    }
+    object["seed"] = seed;
+    runs.push_back(std::move(object));
+    if (code != kDone) break;
+  }
+  nlohmann::json all = summarise_seeds(runs);
+  all["run"] = folder.string();
+  if (code != kDone)
+    all["interrupted"] = true;
+  else
+    print_seeds(out, all, folder);
+  out.result(all);
+  return code != kDone ? code : all["failed"] == 0 ? kDone : kFailed;
+}
+
+int train(const Output& out, TrainFlags flags) {
+  app::RunOptions options = run_options(flags.exec);
+  options.profile = flags.profile;
+  if (flags.seed) flags.recipe = with_seed(flags.recipe, *flags.seed);
+  const Config recipe = load_recipe(flags.recipe);
+  const std::int64_t seed = recipe.integer("seed");
+  const fs::path folder = flags.out.empty() ? default_folder(flags.recipe.recipe, seed) : fs::path(flags.out);
+  if (flags.seeds) return train_seeds(out, flags, seed, folder, options);
+  const WatchedRun run = train_once(out, recipe, folder, options);
+  print_run(out, folder, run);
+  out.result(run.summary);
+  return run.exit_code;
+}
+
+struct ResumeFlags {
+  std::string folder;
+  ExecFlags exec;
+  bool profile = false;
+};
+
+int resume(const Output& out, const ResumeFlags& flags) {
+  app::RunOptions options = run_options(flags.exec);
+  options.profile = flags.profile;
+  const WatchedRun run =
+      watch_run(out, flags.folder, options, [&](const app::RunOptions& o) { return app::resume(flags.folder, o); });
+  print_run(out, flags.folder, run);
+  out.result(run.summary);
+  return run.exit_code;
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& program, Choice& choice) {
+  CLI::App* command = program.add_subcommand("train", "Train the model of a recipe");
+  auto flags = std::make_shared<TrainFlags>();
+  add_recipe_options(*command, flags->recipe);
+  command->add_option("--out", flags->out, "Folder of the run, new or empty; otherwise runs/RECIPE-SEED")
+      ->type_name("DIR");
+  command->add_option("--seed", flags->seed, "Seed of everything random; the same as --set seed=S")
+      ->type_name("S")
+      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""));
+  command->add_option("--seeds", flags->seeds, "Train seeds S, S+1, ... one after another, each in DIR/seed-S")
+      ->type_name("N")
+      ->check(CLI::Range(1u, 100000u).description(""));
+  add_exec_options(*command, flags->exec);
+  command->add_flag("--profile", flags->profile, "Measure the time of each phase");
+  add_quiet_option(*command, choice.flags);
+  add_output_options(*command, choice.flags);
+  command->footer(
+      "Examples:\n"
+      "  gradloom train kan-hello\n"
+      "  gradloom train kan-tabular --set data.path=wine.csv --set data.target=quality --out runs/wine\n"
+      "  gradloom train kan-hello --seeds 5 --json");
+  command->callback([flags, &choice] { choice.run = [flags](const Output& out) { return train(out, *flags); }; });
+}
+
+void add_resume_command(CLI::App& program, Choice& choice) {
+  CLI::App* command = program.add_subcommand("resume", "Continue a run that was interrupted, as if it never had been");
+  auto flags = std::make_shared<ResumeFlags>();
+  command->add_option("DIR", flags->folder, "Folder of the run")->type_name("")->required();
+  add_exec_options(*command, flags->exec);
+  command->add_flag("--profile", flags->profile, "Measure the time of each phase");
+  add_quiet_option(*command, choice.flags);
+  add_output_options(*command, choice.flags);
+  command->footer("Example:\n  gradloom resume runs/kan-hello-0 --threads 2");
+  command->callback([flags, &choice] { choice.run = [flags](const Output& out) { return resume(out, *flags); }; });
+}
+
+}  // namespace gradloom::cli

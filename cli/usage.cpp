@@ -1,0 +1,102 @@
+#include "cli/usage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gradloom/app/recipe.h"
+#include "gradloom/io/nearest.h"
+
+namespace gradloom::cli {
+namespace {
+
+const CLI::App* find_command(const CLI::App& in, const std::string& name) {
+  for (const CLI::App* command : in.get_subcommands({}))
+    if (command->get_name() == name) return command;
+  return nullptr;
+}
+
+std::vector<std::string> command_names(const CLI::App& in) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : in.get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& in) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : in.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+bool takes_word(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options())
+    if (option->get_positional()) return true;
+  return false;
+}
+
+std::string command_line(const CLI::App& program, const CLI::App& command) {
+  return &command == &program ? program.get_name()
+                              : command_line(program, *command.get_parent()) + " " + command.get_name();
+}
+
+std::string nearest_key(const std::string& option) {
+  return nearest_name(option.substr(2), app::recipe_schema().paths());
+}
+
+// Whether somebody wrote --epoch for --set epochs=...
+bool is_recipe_key(const CLI::App& command, const std::string& option) {
+  if (option.size() < 4 || !command.get_option_no_throw("--set")) return false;
+  const std::string key = nearest_key(option), last = key.substr(key.rfind('.') + 1), word = option.substr(2);
+  const std::size_t distance = std::min(edit_distance(word, key), edit_distance(word, last));
+  return distance <= 1 && distance < edit_distance(option, nearest_name(option, option_names(command)));
+}
+
+struct Finding {
+  const CLI::App* command;  // as far as the words made sense
+  std::string unknown;      // a message, or empty
+};
+
+Finding find_unknown(const CLI::App& program, const std::vector<std::string>& arguments) {
+  const CLI::App* at = &program;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    if (word == "--") break;
+    if (word.size() > 1 && word[0] == '-') {
+      const std::size_t equals = word.find('=');
+      const std::string name = word.substr(0, equals);
+      const CLI::Option* option = at->get_option_no_throw(name);
+      if (!option && is_recipe_key(*at, name))
+        return {at, fmt::format("'{}' has no option {}; keys of the recipe are set with --set {}=VALUE",
+                                command_line(program, *at), name, nearest_key(name))};
+      if (!option)
+        return {at, fmt::format("'{}' has no option {}; the nearest is {}", command_line(program, *at), name,
+                                nearest_name(name, option_names(*at)))};
+      if (equals == std::string::npos && option->get_items_expected_min() > 0) ++i;
+    } else if (const CLI::App* command = find_command(*at, word)) {
+      at = command;
+    } else if (!takes_word(*at)) {
+      const std::vector<std::string> names = command_names(*at);
+      if (names.empty()) return {at, fmt::format("'{}' takes no '{}'", command_line(program, *at), word)};
+      return {at, fmt::format("there is no command '{} {}'; the nearest is '{}'", command_line(program, *at), word,
+                              nearest_name(word, names))};
+    }
+  }
+  return {at, ""};
+}
+
+}  // namespace
+
+Failure usage_failure(const CLI::App& program, const std::vector<std::string>& arguments,
+                      const CLI::ParseError& error) {
+  const Finding found = find_unknown(program, arguments);
+  std::string message = found.unknown;
+  if (message.empty() && dynamic_cast<const CLI::RequiredError*>(&error) && !found.command->get_subcommands({}).empty())
+    message = fmt::format("'{}' needs a command: {}", command_line(program, *found.command),
+                          fmt::join(command_names(*found.command), ", "));
+  if (message.empty()) message = error.what();
+  return Failure({ErrorCode::invalid_input, message},
+                 fmt::format("`{} --help` shows what there is", command_line(program, *found.command)));
+}
+
+}  // namespace gradloom::cli

@@ -1,0 +1,16 @@
+// From what the parser of the command line says to what somebody can act on.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/output.h"
+
+namespace gradloom::cli {
+
+// `arguments` as given, without the name of the program. A word that is no command or option is named with the nearest
+// one.
+Failure usage_failure(const CLI::App& program, const std::vector<std::string>& arguments, const CLI::ParseError& error);
+
+}  // namespace gradloom::cli
