@@ -31,16 +31,18 @@ Chart loss_chart(const RunFolder& folder) {
   Series train{"training", Role::train, {}}, validation{"validation", Role::validation, {}};
   auto log = read_run_log(folder.log());
   if (!log) return chart;
+  double stage_end = 0.0;
   for (const json& line : log->lines) {
     const std::string event = line.value("event", "");
-    if (event == "stage") chart.marks.push_back({line["run_epoch"].get<double>(), line["note"].get<std::string>()});
+    if (event == "stage") {  // logged at its end; the mark stands at its beginning
+      if (stage_end > 0.0) chart.marks.push_back({stage_end, line["note"].get<std::string>()});
+      stage_end = line["run_epoch"].get<double>();
+    }
     if (event != "epoch") continue;
     const double x = line["run_epoch"].get<double>();
     if (line["loss"].is_number()) train.points.push_back({x, line["loss"].get<double>()});
     if (line["validation"].is_number()) validation.points.push_back({x, line["validation"].get<double>()});
   }
-  // A mark stands at the end of its stage; a single stage needs none.
-  if (chart.marks.size() < 2) chart.marks.clear();
   chart.series.push_back(std::move(train));
   if (!validation.points.empty()) chart.series.push_back(std::move(validation));
   return chart;
