@@ -1,5 +1,7 @@
 # The compiler flags of the whole project, and gradloom_room(): one folder, one library target.
 
+include(GNUInstallDirs)
+
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -31,10 +33,11 @@ if(GRADLOOM_SANITIZE)
   target_link_options(gradloom_warnings INTERFACE -fsanitize=${GRADLOOM_SANITIZE})
 endif()
 
-# gradloom_room(<name> USES <room>... [LINKS <target>...] [EXCLUDES <file>...])
-# Every .cpp below the folder belongs to the room. USES are the rooms it may include; LINKS are foreign libraries.
+# gradloom_room(<name> USES <room>... [EXPOSES <target>...] [LINKS <target>...] [EXCLUDES <file>...])
+# Every .cpp below the folder belongs to the room. USES are the rooms it may include. EXPOSES are foreign libraries that its
+# headers include, so that whoever includes those needs them too; LINKS are those that stay inside.
 function(gradloom_room name)
-  cmake_parse_arguments(ROOM "" "" "USES;LINKS;EXCLUDES" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "USES;EXPOSES;LINKS;EXCLUDES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
   foreach(file IN LISTS ROOM_EXCLUDES)
     list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${name}/${file})
@@ -47,11 +50,14 @@ function(gradloom_room name)
   add_library(${target} STATIC ${sources})
   add_library(gradloom::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
-  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(${target} PUBLIC gradloom::flags PRIVATE $<BUILD_INTERFACE:gradloom_warnings>)
   foreach(room IN LISTS ROOM_USES)
     target_link_libraries(${target} PUBLIC gradloom::${room})
   endforeach()
+  if(ROOM_EXPOSES)
+    target_link_libraries(${target} PUBLIC ${ROOM_EXPOSES})
+  endif()
   if(ROOM_LINKS)
     target_link_libraries(${target} PRIVATE ${ROOM_LINKS})
   endif()

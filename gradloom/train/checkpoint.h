@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 
 #include "gradloom/base/result.h"
 #include "gradloom/io/safetensors.h"
