@@ -31,6 +31,7 @@ target_compile_options(gradloom_warnings INTERFACE -Wall -Wextra -Wpedantic -Wsh
 if(GRADLOOM_SANITIZE)
   target_compile_options(gradloom_warnings INTERFACE -fsanitize=${GRADLOOM_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(gradloom_warnings INTERFACE -fsanitize=${GRADLOOM_SANITIZE})
+  target_compile_definitions(gradloom_warnings INTERFACE GRADLOOM_FEW_SIMD_TARGETS)
 endif()
 
 # gradloom_room(<name> USES <room>... [EXPOSES <target>...] [LINKS <target>...] [EXCLUDES <file>...])

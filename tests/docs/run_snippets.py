@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Runs the shell snippets of README.md and docs/*.md, so that what they say stays true.
+
+Usage: run_snippets.py PROGRAM REPOSITORY
+Each file gets a folder of its own with a small my.csv. In blocks marked ```sh every line that calls gradloom is run and must succeed; a block marked
+```sh fails must end with another exit code than 0. Lines that build or install are left to other tests, and are counted.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+FENCE = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```", re.S | re.M)
+NEEDS_DATA = re.compile(r"kan-digits|tabular/")
+
+
+def commands(text):
+    """(command, must_fail) of every line that calls the program; continuation lines are joined."""
+    for language, note, body in FENCE.findall(text):
+        if language != "sh":
+            continue
+        for line in body.replace("\\\n", " ").splitlines():
+            line = line.split(" #")[0].strip()
+            if line and not line.startswith("#"):
+                yield line, "fails" in note
+
+
+def main():
+    program, root = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    names = ["README.md"] + sorted(os.path.join("docs", n) for n in os.listdir(os.path.join(root, "docs")) if n.endswith(".md"))
+    ran = failed = skipped = 0
+    for name in names:
+        with open(os.path.join(root, name), encoding="utf-8") as f, tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "my.csv"), "w", encoding="utf-8") as table:
+                table.write("rooms,area,price\n")
+                table.writelines(f"{i % 5 + 1},{30 + 7 * (i % 11)},{100 + 40 * (i % 5) + 3 * (i % 11)}\n" for i in range(200))
+            for line, must_fail in commands(f.read()):
+                words = line.split()
+                if not any(os.path.basename(w) == "gradloom" for w in words):
+                    skipped += 1
+                    continue
+                if NEEDS_DATA.search(line) and not os.environ.get("GRADLOOM_DATA"):
+                    print(f"skipped (needs GRADLOOM_DATA): {name}: {line}")
+                    skipped += 1
+                    continue
+                line = re.sub(r"(^|\s)(\./)?(build/release/)?gradloom(?=\s|$)", lambda m: m.group(1) + program, line)
+                result = subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True, text=True, timeout=300)
+                ran += 1
+                if (result.returncode != 0) != must_fail:
+                    failed += 1
+                    print(f"{name}: {line}\n  exit code {result.returncode}\n{result.stdout}{result.stderr}")
+    print(f"{ran - failed} snippets passed, {failed} failed, {skipped} skipped (they build, install, or need data)")
+    sys.exit(1 if failed or ran == 0 else 0)
+
+
+if __name__ == "__main__":
+    main()
