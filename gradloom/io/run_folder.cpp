@@ -47,7 +47,13 @@ Result<void> make_folder(const fs::path& path) {
 
 Result<RunFolder> RunFolder::create(const fs::path& path) {
   RunFolder folder(path);
-  if (auto r = check_empty(path); !r) return r.error();
+  if (auto r = check_empty(path); !r) {
+    // A folder that another run is filling is busy rather than not empty: the advice differs.
+    std::error_code error;
+    if (fs::is_regular_file(path / kLockName, error))
+      if (auto locked = folder.lock(); !locked && locked.error().code == ErrorCode::busy) return locked.error();
+    return r.error();
+  }
   if (auto r = make_folder(path); !r) return r.error();
   if (auto r = folder.lock(); !r) return r.error();
   // Another run may have filled the folder before the lock was ours.
