@@ -37,6 +37,8 @@ class Experiment {
     if (options.profile) exec_.set_profile(&profile_);
   }
 
+  // Throws what would make any stage fail before its first step: options, shapes, names of frozen parameters.
+  void prove() const;
   // A fresh state: the best of the recipe's restarts, by training loss.
   void start();
   // The state of a checkpoint. Fails as load_checkpoint does.

@@ -39,7 +39,8 @@ Result<Config> reopen_recipe(const RunFolder& folder) {
 
 Result<RunOutcome> train(const Config& recipe, const std::filesystem::path& path, const RunOptions& options) {
   return with_experiment(recipe, options, [&](auto& experiment) -> Result<RunOutcome> {
-    // The folder comes after the data: a wrong path in the recipe must not leave an empty run behind.
+    // The folder comes after everything that can be wrong: a mistake in the recipe must not leave an empty run behind.
+    experiment.prove();
     auto folder = RunFolder::create(path);
     if (!folder) return folder.error();
     if (auto r = write_file_atomic(folder->recipe(), recipe.to_toml()); !r) return r.error();
