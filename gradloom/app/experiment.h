@@ -39,7 +39,7 @@ class Experiment {
 
   // Throws what would make any stage fail before its first step: options, shapes, names of frozen parameters.
   void prove() const;
-  // A fresh state: the best of the recipe's restarts, by training loss.
+  // A fresh state: the best of the recipe's restarts, by training loss. After a stop in between there is none; run() then says so.
   void start();
   // The state of a checkpoint. Fails as load_checkpoint does.
   Result<void> restore(const RunFolder& folder);
@@ -61,6 +61,8 @@ class Experiment {
   void finish_stage();
   void save(const M& model, const RunFolder& folder);
   void append_log(const nlohmann::json& line);
+  RunOutcome interrupted(const RunFolder& folder) const;
+  Result<nlohmann::json> stages_of_log(const RunFolder& folder) const;
   Report report(const nlohmann::json& summary, const RunFolder& folder);
   nlohmann::json part_metrics(const M& model, const D& data, std::span<const T> parameters);
   void tell_progress(const EpochReport& epoch, std::size_t stage);
@@ -75,6 +77,7 @@ class Experiment {
   TrainState<T> state_;
   std::optional<RunLog> log_;
   std::uint64_t log_lines_ = 0;
+  bool stopped_at_start_ = false;
   Clock::time_point begin_ = Clock::now(), last_save_ = begin_;
   std::uint64_t epochs_here_ = 0;  // since this process began, for the estimate of the time left
 };

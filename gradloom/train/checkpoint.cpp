@@ -40,7 +40,8 @@ json position_json(const TrainPosition& p) {
           {"epoch_loss", p.epoch_loss},
           {"epoch_samples", p.epoch_samples},
           {"epochs_without_progress", p.epochs_without_progress},
-          {"stage_done", p.stage_done}};
+          {"stage_done", p.stage_done},
+          {"stage_closed", p.stage_closed}};
 }
 
 // A number that counts something; the library would convert -1 and 1.5 without a word.
@@ -62,6 +63,7 @@ TrainPosition position_from(const json& j) {
   p.epoch_samples = count_at(j, "epoch_samples");
   p.epochs_without_progress = count_at(j, "epochs_without_progress");
   j.at("stage_done").get_to(p.stage_done);
+  j.at("stage_closed").get_to(p.stage_closed);
   return p;
 }
 

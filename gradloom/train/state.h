@@ -25,6 +25,7 @@ struct TrainPosition {
   std::uint64_t epoch_samples = 0;
   std::uint64_t epochs_without_progress = 0;
   bool stage_done = false;   // early stopping or a stalled optimizer ended it
+  bool stage_closed = false;  // what follows the last epoch of a stage is done as well; the next stage may begin
 };
 
 // The best parameters so far, by validation loss (training loss without validation data).
