@@ -63,6 +63,7 @@ class Experiment {
   void append_log(const nlohmann::json& line);
   RunOutcome interrupted(const RunFolder& folder) const;
   Result<nlohmann::json> stages_of_log(const RunFolder& folder) const;
+  std::span<const T> result_parameters() const;  // the best ones where they are kept, else the last
   Report report(const nlohmann::json& summary, const RunFolder& folder);
   nlohmann::json part_metrics(const M& model, const D& data, std::span<const T> parameters);
   void tell_progress(const EpochReport& epoch, std::size_t stage);
