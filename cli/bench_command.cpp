@@ -8,7 +8,7 @@
 #include "cli/allocation_counter.h"
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "cli/text.h"
+#include "cli/phases.h"
 #include "gradloom/app/bench.h"
 
 namespace gradloom::cli {
@@ -41,20 +41,19 @@ void print_bench(const Output& out, const BenchFlags& flags, const nlohmann::jso
   out.print(out.paint(Paint::dim, line("", "us", "GFLOP/s", "of peak")));
   out.print(line("forward", cell(r, "forward_us"), cell(r, "gflops_forward"), percent(r, "fraction_forward")));
   out.print(line("train step (Adam)", cell(r, "train_step_us"), cell(r, "gflops_train"), percent(r, "fraction_train")));
-  out.print(line("  the same, sequential", cell(r, "sequential_train_step_us"), "", ""));
+  out.print(line("  scalar reference", cell(r, "sequential_train_step_us"), "", ""));
   out.print(line("one sample", cell(r, "single_us"), "", ""));
   out.print(line("  99th percentile", cell(r, "p99_single_us"), "", ""));
   out.print(line("peak, multiply and add", "", cell(r, "peak_gflops"), ""));
   out.print(line("peak, fused", "", cell(r, "peak_fma_gflops"), ""));
-  out.print_rows({{"speedup over sequential", cell(r, "speedup")},
+  out.print_rows({{"speedup over reference", cell(r, "speedup")},
                   {"serial fraction", percent(r, "serial_fraction")},
                   {"parallel tasks per step", cell(r, "parallel_tasks", "{:.0f}")},
                   {"bytes allocated per step", cell(r, "bytes_allocated_per_step", "{:.0f}")},
                   {"bytes of the tape", cell(r, "tape_bytes", "{:.0f}")},
                   {"bytes of parameters", cell(r, "parameter_bytes", "{:.0f}")}});
   if (!r.contains("phases") || !r["phases"].is_object()) return;
-  out.print(out.paint(Paint::bold, "Processor time by phase") + "\n");
-  for (const auto& [name, ms] : r["phases"].items()) out.print(fmt::format("  {:<24}{:>12} ms\n", name, figure(ms)));
+  print_phases(out, r["phases"]);
 }
 
 int bench_kan(const Output& out, BenchFlags flags) {

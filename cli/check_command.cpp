@@ -36,11 +36,20 @@ void print_check(const Output& out, const std::string& recipe, const nlohmann::j
       "gradients",
       fmt::format("{} elements checked, largest relative error {}; {} are zero, {} stencils redrawn", count("checked"),
                   figure(r.value("max_relative_error", nlohmann::json())), count("zero"), count("redrawn")));
-  const std::pair<const char*, const char*> equal[] = {
-      {"threads_equal", "threads"}, {"targets_equal", "simd targets"}, {"reference_equal", "reference"}};
-  for (const auto& [key, label] : equal)
-    if (r.contains(key) && r[key].is_boolean())
-      rows.emplace_back(label, r[key].get<bool>() ? "equal bits" : out.paint(Paint::red, "bits DIFFER"));
+  if (r.contains("dual_error"))
+    rows.emplace_back("dual numbers", fmt::format("largest relative error {}", figure(r["dual_error"])));
+  const auto verdict = [&](const char* label, const char* equal, const char* of) {
+    if (!r.contains(equal) || !r[equal].is_boolean()) return;
+    std::string names;
+    for (const auto& name : r.value(of, nlohmann::json::array()))
+      names +=
+          fmt::format("{}{}", names.empty() ? " on " : ", ", name.is_string() ? name.get<std::string>() : name.dump());
+    rows.emplace_back(label,
+                      r[equal].get<bool>() ? "equal bits" + names : out.paint(Paint::red, "bits DIFFER") + names);
+  };
+  verdict("threads", "threads_equal", "threads");
+  verdict("simd targets", "targets_equal", "targets");
+  verdict("reference", "reference_equal", "");
   if (r.contains("reason") && r["reason"].is_string() && !r["reason"].get<std::string>().empty())
     rows.emplace_back("reason", r["reason"].get<std::string>());
   out.print_rows(rows);

@@ -25,9 +25,10 @@ void ProgressView::erase() {
 
 void ProgressView::draw(const app::Progress& p) {
   if (terminal_.redraws) {
-    // The last column stays free: some terminals wrap as soon as it is written.
+    // Room for the ^C of an interrupt, which the terminal writes behind the line; a line that wraps cannot be erased.
+    constexpr std::size_t kFree = 3;
     const std::size_t columns = columns_of(to_);
-    write(fmt::format("\r{}\x1b[K", progress_line(p, {columns > 1 ? columns - 1 : 1, true, terminal_.utf8})));
+    write(fmt::format("\r{}\x1b[K", progress_line(p, {columns > kFree ? columns - kFree : 1, true, terminal_.utf8})));
     drawn_ = true;
   } else {
     write(progress_line(p, {kPlainWidth, false, false}) + "\n");

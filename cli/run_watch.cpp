@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
+#include "cli/phases.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
 #include "cli/text.h"
@@ -20,27 +19,6 @@ std::string advice(const Error& error, const std::filesystem::path& folder) {
   if (saved && exit_code(error.code) == kFailed && error.code != ErrorCode::numeric)
     return fmt::format("the last checkpoint is intact; `{}` continues from it", resume_command(folder));
   return {};
-}
-
-// Parts of a phase ("forward layer 0") stand below it ("forward").
-void print_phases(const Output& out, const nlohmann::json& phases) {
-  std::vector<std::pair<std::string, double>> sorted;
-  for (const auto& [name, value] : phases.items()) sorted.emplace_back(name, value.get<double>());
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  const auto parent = [](const std::string& name) { return name.substr(0, name.find(' ')); };
-  double total = 0.0;
-  for (const auto& [name, ms] : sorted)
-    if (parent(name) == name) total += ms;
-  const auto line = [&](const std::string& name, double ms) {
-    out.print(fmt::format("  {:<28}{:>10.1f} ms  {:>5.1f} %\n", name, ms, total > 0 ? 100 * ms / total : 0.0));
-  };
-  out.print(out.paint(Paint::bold, "Processor time by phase") + "\n");
-  for (const auto& [name, ms] : sorted) {
-    if (parent(name) != name) continue;
-    line(name, ms);
-    for (const auto& [part, part_ms] : sorted)
-      if (part != name && parent(part) == name) line(fmt::format("  {}", part.substr(name.size() + 1)), part_ms);
-  }
 }
 
 }  // namespace
@@ -67,10 +45,9 @@ WatchedRun watch_run(const Output& out, const std::filesystem::path& folder, app
 void print_run(const Output& out, const std::filesystem::path& folder, const WatchedRun& run) {
   const nlohmann::json& s = run.summary;
   const std::string spent =
-      fmt::format("{} {}, {}", s.value("epochs", std::uint64_t{0}),
-                  s.value("epochs", std::uint64_t{0}) == 1 ? "epoch" : "epochs", duration(s.value("seconds", 0.0)));
+      fmt::format("{}, {}", epochs_text(s.value("epochs", std::uint64_t{0})), duration(s.value("seconds", 0.0)));
   if (run.interrupted()) {
-    out.tell(fmt::format("Interrupted ({}); everything is saved. Go on with\n  {}\n", spent, resume_command(folder)));
+    out.tell(fmt::format("Interrupted ({}). Nothing is lost; go on with\n  {}\n", spent, resume_command(folder)));
     return;
   }
   out.print(fmt::format("{} ({})\n", out.paint(Paint::green, "Done"), spent));

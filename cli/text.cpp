@@ -36,6 +36,8 @@ std::string rate(double per_second) {
   return fmt::format("{:.3g}M", per_second / 1e6);
 }
 
+std::string epochs_text(std::uint64_t count) { return fmt::format("{} {}", count, count == 1 ? "epoch" : "epochs"); }
+
 std::string metrics_text(const nlohmann::json& metrics) {
   if (!metrics.is_object() || metrics.empty()) return "-";
   std::vector<std::string> names;

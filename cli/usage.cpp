@@ -62,6 +62,7 @@ Finding find_unknown(const CLI::App& program, const std::vector<std::string>& ar
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
     if (word == "--") break;
+    if (word == "--json") continue;  // welcome everywhere, also where a command is missing
     if (word.size() > 1 && word[0] == '-') {
       const std::size_t equals = word.find('=');
       const std::string name = word.substr(0, equals);

@@ -1,0 +1,29 @@
+#include "cli/phases.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gradloom::cli {
+
+void print_phases(const Output& out, const nlohmann::json& phases) {
+  std::vector<std::pair<std::string, double>> sorted;
+  for (const auto& [name, value] : phases.items()) sorted.emplace_back(name, value.get<double>());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  const auto parent = [](const std::string& name) { return name.substr(0, name.find(' ')); };
+  double total = 0.0;
+  for (const auto& [name, ms] : sorted)
+    if (parent(name) == name) total += ms;
+  const auto line = [&](const std::string& name, double ms) {
+    out.print(fmt::format("  {:<28}{:>10.3f} ms  {:>5.1f} %\n", name, ms, total > 0 ? 100 * ms / total : 0.0));
+  };
+  out.print(out.paint(Paint::bold, "Processor time by phase") + "\n");
+  for (const auto& [name, ms] : sorted) {
+    if (parent(name) != name) continue;
+    line(name, ms);
+    for (const auto& [part, part_ms] : sorted)
+      if (part != name && parent(part) == name) line(fmt::format("  {}", part.substr(name.size() + 1)), part_ms);
+  }
+}
+
+}  // namespace gradloom::cli
