@@ -1,0 +1,194 @@
+// Every command does what it says, for people and for programs.
+#include "tests/cli/program.h"
+
+namespace gradloom::test {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+using Commands = ProgramTest;
+
+TEST_F(Commands, TrainTellsTheResultAndWhereItIs) {
+  const Ended ended = run(Words{"train", "kan-hello", "--out", "run"} + kTiny);
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  for (const char* word : {"Done", "test", "rmse", "parameters", "run/report.html", "gradloom eval run"})
+    EXPECT_THAT(ended.out, HasSubstr(word));
+  EXPECT_THAT(ended.err, HasSubstr("epoch 2/2"));
+  EXPECT_THAT(ended.out + ended.err, Not(HasSubstr("\x1b"))) << "no control sequences outside of a terminal";
+  for (const char* file : {"recipe.toml", "log.jsonl", "report.html", "checkpoint/last.safetensors"})
+    EXPECT_TRUE(std::filesystem::exists(scratch_ / "run" / file)) << file;
+}
+
+TEST_F(Commands, TrainPrintsOneJsonObject) {
+  const auto r = json_of(Words{"train", "kan-hello", "--out", "run"} + kTiny);
+  for (const char* key : {"run", "epochs", "seconds", "loss", "validation", "test"})
+    EXPECT_TRUE(r.contains(key)) << key;
+  EXPECT_EQ(r["run"], "run");
+  EXPECT_EQ(r["epochs"], 4) << "two stages of two epochs";
+  EXPECT_TRUE(r["validation"].is_null());
+  EXPECT_GT(r["test"]["rmse"].get<double>(), 0.0);
+}
+
+TEST_F(Commands, QuietSaysNothingButTheResult) {
+  const Ended people = run(Words{"train", "kan-hello", "--out", "a", "--quiet"} + kTiny);
+  EXPECT_EQ(people.err, "");
+  EXPECT_THAT(people.out, HasSubstr("rmse"));
+  const Ended machine = run(Words{"train", "kan-hello", "--out", "b", "--quiet", "--json"} + kTiny);
+  EXPECT_EQ(machine.err, "");
+  EXPECT_EQ(parsed(machine)["run"], "b");
+}
+
+TEST_F(Commands, TrainChoosesAFolderThatIsFree) {
+  EXPECT_EQ(json_of(Words{"train", "kan-hello", "--seed", "3"} + kTiny)["run"], "runs/kan-hello-3");
+  EXPECT_EQ(json_of(Words{"train", "kan-hello", "--seed", "3"} + kTiny)["run"], "runs/kan-hello-3-2");
+  EXPECT_EQ(json_of(Words{"train", "kan-hello", "--set", "seed=3"} + kTiny)["run"], "runs/kan-hello-3-3");
+  EXPECT_EQ(checkpoint("runs/kan-hello-3"), checkpoint("runs/kan-hello-3-3")) << "--seed is --set seed";
+}
+
+TEST_F(Commands, TrainTakesAFileAndNamesTheRunAfterIt) {
+  write("mine.toml", "epochs = 1\n[data]\nformula = \"x1\"\nsamples = 80\n");
+  const auto r = json_of({"train", "mine.toml"});
+  EXPECT_EQ(r["run"], "runs/mine-0");
+  EXPECT_TRUE(r["validation"].is_object());
+}
+
+TEST_F(Commands, ProfileAddsPhases) {
+  const auto r = json_of(Words{"train", "kan-hello", "--out", "run", "--profile"} + kTiny);
+  for (const char* phase : {"data", "forward", "loss", "backward", "optimizer"})
+    EXPECT_TRUE(r["phases"].contains(phase)) << phase;
+  const Ended people = run(Words{"train", "kan-hello", "--out", "again", "--profile"} + kTiny);
+  EXPECT_THAT(people.out, HasSubstr("backward"));
+}
+
+TEST_F(Commands, SeedsAreTrainedOneAfterAnotherAndSummarised) {
+  const auto r = json_of(Words{"train", "kan-hello", "--seed", "5", "--seeds", "3", "--out", "all"} + kTiny);
+  ASSERT_EQ(r["runs"].size(), 3u);
+  std::vector<double> rmse;
+  for (const auto& one : r["runs"]) rmse.push_back(one["test"]["rmse"]);
+  std::sort(rmse.begin(), rmse.end());
+  EXPECT_EQ(r["median"]["rmse"], rmse[1]);
+  EXPECT_EQ(r["worst"]["rmse"], rmse[2]);
+  EXPECT_LE(r["worst"]["r2"], r["median"]["r2"]);
+  EXPECT_EQ(r["failed"], 0);
+  EXPECT_EQ(r["success_rate"], 1.0);
+  EXPECT_TRUE(std::filesystem::exists(scratch_ / "all/seed-7/report.html"));
+  json_of(Words{"train", "kan-hello", "--seed", "6", "--out", "one"} + kTiny);
+  EXPECT_EQ(checkpoint("one"), checkpoint("all/seed-6"));
+}
+
+TEST_F(Commands, SeedsThatDivergeAreCountedAndFailTheSeries) {
+  const auto r =
+      json_of(Words{"train", "kan-hello", "--seeds", "2", "--out", "all", "--set", "optimizer.kind=sgd", "--set",
+                    "optimizer.lr=1e300", "--set", "epochs=9", "--set", "train.batch=10", "--set", "data.samples=50"},
+              1);
+  EXPECT_EQ(r["failed"], 2);
+  EXPECT_EQ(r["success_rate"], 0.0);
+  EXPECT_EQ(r["runs"][1]["error"]["code"], "numeric");
+}
+
+TEST_F(Commands, ResumeOfAFinishedRunChangesNothing) {
+  const auto first = json_of(Words{"train", "kan-hello", "--out", "run"} + kTiny);
+  const std::string bytes = checkpoint("run"), lines = log("run");
+  const auto again = json_of({"resume", "run", "--threads", "2"});
+  for (const char* key : {"run", "epochs", "loss", "validation", "test", "stages"})
+    EXPECT_EQ(again[key], first[key]) << key;
+  EXPECT_EQ(checkpoint("run"), bytes);
+  EXPECT_EQ(log("run"), lines);
+}
+
+TEST_F(Commands, EvalAgreesWithTrainAndWritesPredictions) {
+  const auto trained = json_of(Words{"train", "kan-hello", "--out", "run"} + kTiny);
+  const auto r = json_of({"eval", "run", "--predictions", "p.csv"});
+  EXPECT_EQ(r["test"], trained["test"]);
+  EXPECT_EQ(r["epochs"], trained["epochs"]);
+  const std::string text = bytes_of(scratch_ / "p.csv");
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 21) << "a line of names and 20 samples";
+  EXPECT_THAT(run({"eval", "run"}).out, HasSubstr("rmse"));
+}
+
+TEST_F(Commands, CheckPassesOnAShippedRecipe) {
+  const Words few = {"--samples", "4", "--max-elements", "50", "--threads", "2", "--set", "data.samples=40"};
+  const auto r = json_of(Words{"check", "kan-hello"} + few);
+  EXPECT_EQ(r["passed"], true) << r;
+  for (const char* key : {"threads_equal", "targets_equal", "reference_equal"}) EXPECT_EQ(r[key], true) << key;
+  EXPECT_GT(r["checked"], 0);
+  EXPECT_THAT(run(Words{"check", "kan-hello"} + few).out, HasSubstr("kan-hello: passed"));
+}
+
+TEST_F(Commands, BenchMeasuresWithoutAllocating) {
+  const Words small = {"bench",    "kan", "--widths", "4,8,2", "--grid",    "4",
+                       "--degree", "2",   "--batch",  "8",     "--seconds", "0.01"};
+  const auto r = json_of(small + Words{"--base", "on", "--precision", "float64", "--profile", "--threads", "2"});
+  for (const char* key : {"forward_us", "train_step_us", "single_us", "peak_gflops", "speedup", "serial_fraction"})
+    EXPECT_TRUE(r[key].is_number()) << key;
+  EXPECT_EQ(r["widths"], nlohmann::json({4, 8, 2}));
+  EXPECT_EQ(r["precision"], "float64");
+  EXPECT_EQ(r["bytes_allocated_per_step"], 0);
+  EXPECT_TRUE(r["phases"].is_object());
+  const Ended people = run(small);
+  EXPECT_THAT(people.out, HasSubstr("kan 4-8-2"));
+  EXPECT_THAT(people.out, HasSubstr("train step (Adam)"));
+}
+
+TEST_F(Commands, RecipesAreListedAndShown) {
+  const auto list = json_of({"recipes"});
+  std::vector<std::string> names;
+  for (const auto& recipe : list["recipes"]) names.push_back(recipe["name"]);
+  EXPECT_THAT(names, testing::Contains("kan-hello"));
+  EXPECT_THAT(run({"recipes"}).out, HasSubstr("kan-hello"));
+
+  const Ended shown = run({"recipes", "show", "kan-hello", "--set", "epochs=7"});
+  EXPECT_THAT(shown.out, HasSubstr("epochs = 7"));
+  EXPECT_EQ(json_of({"recipes", "show", "kan-hello", "--set", "epochs=7"})["toml"], shown.out);
+  write("copy.toml", shown.out);
+  EXPECT_EQ(run({"recipes", "show", "copy.toml"}).out, shown.out) << "what is shown is a recipe";
+}
+
+TEST_F(Commands, DevicesSaysWhatThereIs) {
+  const auto r = json_of({"devices"});
+  EXPECT_EQ(r["devices"][0]["name"], "cpu");
+  EXPECT_GE(r["devices"][0]["threads"], 1);
+  EXPECT_FALSE(r["devices"][0]["simd"].empty());
+  EXPECT_TRUE(r["gpu_backend"].is_null());
+  EXPECT_THAT(run({"devices"}).out, HasSubstr("no GPU backend"));
+}
+
+TEST_F(Commands, HelpAndVersion) {
+  const Ended help = run({"--help"});
+  EXPECT_EQ(help.code, 0);
+  for (const char* word : {"train", "resume", "eval", "check", "bench", "recipes", "devices", "Examples"})
+    EXPECT_THAT(help.out, HasSubstr(word));
+  EXPECT_EQ(run({"help"}).out, help.out);
+  EXPECT_EQ(run({"help", "train"}).out, run({"train", "--help"}).out);
+  EXPECT_THAT(run({"train", "--help"}).out, HasSubstr("--seeds"));
+  EXPECT_THAT(run({"--version"}).out, StartsWith("gradloom "));
+}
+
+TEST_F(Commands, DataComesFromTheEnvironmentUnlessTheRecipeNamesARoot) {
+  std::filesystem::create_directory(scratch_ / "tables");
+  std::string csv = "a,b\n";
+  for (int i = 0; i < 60; ++i) csv += std::to_string(i) + "," + std::to_string(2 * i) + "\n";
+  write("tables/line.csv", csv);
+  const Words words = {"train", "kan-tabular",    "--set", "data.path=line.csv", "--set", "epochs=1",
+                       "--set", "train.batch=16", "-q"};
+  Launch l = launch(words);
+  l.environment["GRADLOOM_DATA"] = "tables";
+  EXPECT_EQ(Process(l).wait().code, 0);
+  EXPECT_EQ(run(words + Words{"--set", "data.root=tables"}).code, 0);
+  expect_error(words, 2, "not_found", {"line.csv"});
+}
+
+TEST_F(Commands, AResultThatCannotBeWrittenIsAnError) {
+  // A full device behind standard output.
+  Launch l = launch({"-c", std::string(GRADLOOM_PROGRAM) + " devices > /dev/full"});
+  l.program = "/bin/sh";
+  const Ended ended = Process(l).wait();
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("standard output"));
+}
+
+}  // namespace
+}  // namespace gradloom::test

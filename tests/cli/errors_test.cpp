@@ -1,0 +1,124 @@
+// What goes wrong is named, with the exit code of its kind, and leaves nothing half-made behind.
+#include <signal.h>
+
+#include "tests/cli/program.h"
+
+namespace gradloom::test {
+namespace {
+
+using testing::HasSubstr;
+
+using Errors = ProgramTest;
+
+TEST_F(Errors, WrongWordsNameTheNearestOne) {
+  expect_error({"trian", "kan-hello"}, 2, "invalid_input", {"trian", "'train'"});
+  expect_error({"recipes", "shwo"}, 2, "invalid_input", {"shwo", "'show'"});
+  expect_error({"train", "kan-hello", "--thread", "2"}, 2, "invalid_input", {"--thread", "--threads"});
+  expect_error({"train", "kan-helo"}, 2, "not_found", {"kan-helo", "kan-hello"});
+  expect_error({"train", "kan-hello", "--set", "optimizer.lrr=1"}, 2, "invalid_input",
+               {"optimizer.lrr", "optimizer.lr"});
+  expect_error({"train", "kan-hello", "--epoch", "3"}, 2, "invalid_input", {"--epoch", "--set epochs="});
+}
+
+TEST_F(Errors, MissingAndMalformedArguments) {
+  expect_error({}, 2, "invalid_input", {});
+  expect_error({"train"}, 2, "invalid_input", {"RECIPE"});
+  expect_error({"bench"}, 2, "invalid_input", {"kan"});
+  expect_error({"train", "kan-hello", "--threads", "many"}, 2, "invalid_input", {"--threads", "many"});
+  expect_error({"train", "kan-hello", "--exec", "slow"}, 2, "invalid_input", {"--exec", "slow"});
+  expect_error({"bench", "kan", "--widths", "3"}, 2, "invalid_input", {"--widths"});
+  expect_error({"bench", "kan", "--degree", "9"}, 2, "invalid_input", {"--degree", "9"});
+}
+
+TEST_F(Errors, ErrorsForPeopleAreOneLineAndAHint) {
+  const Ended ended = run({"train", "kan-hello", "--set", "epochs=soon"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.out, "");
+  EXPECT_THAT(ended.err, testing::StartsWith("gradloom: "));
+  EXPECT_THAT(ended.err, HasSubstr("\nhint: "));
+}
+
+TEST_F(Errors, ValuesOfTheRecipe) {
+  const auto with = [](const std::string& setting) {
+    return Words{"train", "kan-hello", "--out", "run", "--set", setting} + kTiny;
+  };
+  expect_error(with("precision=3"), 2, "invalid_input", {"precision"});
+  expect_error({"train", "kan-hello", "--set", "epochs=soon"}, 2, "invalid_input", {"epochs", "integer"});
+  expect_error(with("optimizer.lr=-1"), 2, "invalid_input", {"optimizer.lr", "-1"});
+  expect_error(with("model.degree=9"), 2, "invalid_input", {"model.degree", "9"});
+  expect_error(with("train.freeze=[\"nothing\"]"), 2, "invalid_input", {"nothing"});
+  expect_error(with("optimizer.kind=adam") + Words{"--set", "train.batch=51"}, 2, "invalid_input", {"51", "50"});
+  expect_error(with("model.lo=1") + Words{"--set", "model.hi=1"}, 2, "invalid_input", {"1"});
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "run")) << "a mistake leaves no folder behind";
+}
+
+TEST_F(Errors, Files) {
+  expect_error({"train", "missing.toml"}, 2, "not_found", {"missing.toml"});
+  expect_error({"train", "kan-tabular", "--set", "data.path=missing.csv"}, 2, "not_found", {"missing.csv"});
+  expect_error({"resume", "missing"}, 2, "not_found", {"missing"});
+  expect_error({"eval", "missing"}, 2, "not_found", {"missing"});
+  std::filesystem::create_directory(scratch_ / "empty");
+  expect_error({"resume", "empty"}, 2, "not_found", {"recipe.toml"});
+  write("broken.toml", "epochs = = 3\n");
+  expect_error({"train", "broken.toml"}, 2, "invalid_input", {"broken.toml"});
+}
+
+TEST_F(Errors, TablesNameRowAndColumn) {
+  std::string csv = "width,height,price\n";
+  for (int i = 0; i < 30; ++i) csv += "1,2,3\n";
+  write("hole.csv", csv + "4,nan,6\n" + "1,2,3\n");
+  const Words train = {"train", "kan-tabular", "--out", "run", "--set", "data.missing=error", "--set"};
+  expect_error(train + Words{"data.path=hole.csv"}, 2, "invalid_input", {"hole.csv", "32", "height"});
+  write("table.csv", csv);
+  expect_error(train + Words{"data.path=table.csv", "--set", "data.target=prize"}, 2, "invalid_input",
+               {"prize", "price"});
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "run"));
+}
+
+TEST_F(Errors, OutputFolders) {
+  EXPECT_EQ(run(Words{"train", "kan-hello", "--out", "run"} + kTiny).code, 0);
+  expect_error(Words{"train", "kan-hello", "--out", "run"} + kTiny, 2, "invalid_input",
+               {"not empty", "gradloom resume run"});
+  expect_error(Words{"train", "kan-hello", "--seeds", "2", "--out", "run"} + kTiny, 2, "invalid_input", {"not empty"});
+  write("file", "");
+  expect_error(Words{"train", "kan-hello", "--out", "file"} + kTiny, 2, "invalid_input", {"file"});
+  expect_error(Words{"train", "kan-hello", "--out", "file/run"} + kTiny, 1, "io", {"file/run"});
+  expect_error(Words{"train", "kan-hello", "--out", "/proc/run"} + kTiny, 2, "not_found", {"/proc/run"});
+  expect_error({"eval", "run", "--predictions", "nowhere/p.csv"}, 2, "not_found", {"nowhere/p.csv"});
+}
+
+TEST_F(Errors, DevicesThatAreNotThere) {
+  for (const char* device : {"gpu", "0", "llvmpipe"})
+    expect_error({"train", "kan-hello", "--device", device}, 3, "missing_device", {device, "no GPU backend"});
+  EXPECT_EQ(run(Words{"train", "kan-hello", "--device", "cpu", "--out", "run"} + kTiny).code, 0);
+}
+
+TEST_F(Errors, TrainingThatDivergesFailsTheRun) {
+  expect_error({"train", "kan-hello", "--out", "run", "--set", "optimizer.kind=sgd", "--set", "optimizer.lr=1e300",
+                "--set", "train.batch=10", "--set", "data.samples=50"},
+               1, "numeric", {"diverged"});
+}
+
+TEST_F(Errors, OneFolderHasOneRunAtATime) {
+  Process first(launch({"train", "kan-hello", "--out", "run", "--set", "epochs=1000000", "--set", "optimizer.kind=adam",
+                        "--set", "train.checkpoint_seconds=0.02"}));
+  ASSERT_TRUE(first.wait_until([&] { return has_checkpoint("run"); }));
+  expect_error({"resume", "run"}, 2, "busy", {"run"});
+  expect_error(Words{"train", "kan-hello", "--out", "run"} + kTiny, 2, "busy", {"run"});
+  EXPECT_EQ(run({"eval", "run"}).code, 0) << "who only reads is welcome";
+  first.send(SIGTERM);
+  const Ended ended = first.wait();
+  EXPECT_EQ(ended.code, 143) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("gradloom resume run"));
+}
+
+TEST_F(Errors, ADamagedCheckpointIsNamed) {
+  EXPECT_EQ(run(Words{"train", "kan-hello", "--out", "run"} + kTiny).code, 0);
+  const std::string bytes = checkpoint("run");
+  write("run/checkpoint/last.safetensors", bytes.substr(0, bytes.size() / 2));
+  expect_error({"eval", "run"}, 2, "invalid_input", {"last.safetensors"});
+  expect_error({"resume", "run"}, 2, "invalid_input", {"last.safetensors"});
+}
+
+}  // namespace
+}  // namespace gradloom::test

@@ -1,0 +1,160 @@
+// A run that was interrupted in any way ends with the bits of one that was not.
+#include <signal.h>
+
+#include "tests/cli/program.h"
+
+namespace gradloom::test {
+namespace {
+
+using testing::HasSubstr;
+
+// Long enough to be interrupted, with a state in every corner: half-accumulated gradients, validation, best parameters.
+const Words kAdam = {
+    "train",  "kan-hello",           "--set", "epochs=150",         "--set", "optimizer.kind=adam",
+    "--set",  "train.batch=8",       "--set", "train.accumulate=3", "--set", "data.samples=220",
+    "--set",  "data.validation=0.1", "--set", "optimizer.lr=0.01",  "--set", "train.checkpoint_seconds=0.05",
+    "--quiet"};
+const Words kLbfgs = {"train",  "kan-hello",        "--set", "epochs=60",
+                      "--set",  "data.samples=400", "--set", "train.checkpoint_seconds=0.05",
+                      "--quiet"};
+
+class Resume : public ProgramTest {
+ protected:
+  // The end of an uninterrupted run, in the folder "whole".
+  void train_whole(const Words& words, const Words& more = {}) const {
+    const Ended ended = run(words + Words{"--out", "whole"} + more);
+    ASSERT_EQ(ended.code, 0) << ended.err;
+  }
+  void expect_same_end(const std::string& folder) const {
+    EXPECT_FALSE(checkpoint(folder).empty());
+    EXPECT_TRUE(checkpoint(folder) == checkpoint("whole")) << "the checkpoints differ";
+    EXPECT_TRUE(log(folder) == log("whole")) << "the logs differ";
+  }
+  // Runs until `condition` holds, then sends the signal; what it ended with.
+  Ended interrupt(const Words& words, int signal, const std::function<bool()>& condition) const {
+    Process process(launch(words));
+    EXPECT_TRUE(process.wait_until(condition)) << "it ended before it could be interrupted";
+    process.send(signal);
+    return process.wait();
+  }
+  // A checkpoint that is not `old`.
+  std::function<bool()> newer_checkpoint(const std::string& folder, const std::string& old = "") const {
+    return [this, folder, old] { return has_checkpoint(folder) && checkpoint(folder) != old; };
+  }
+};
+
+TEST_F(Resume, AfterKillsInTheMiddleOfAccumulatedSteps) {
+  train_whole(kAdam);
+  EXPECT_EQ(interrupt(kAdam + Words{"--out", "cut", "--threads", "1"}, SIGKILL, newer_checkpoint("cut")).signal,
+            SIGKILL);
+  EXPECT_EQ(interrupt({"resume", "cut", "--threads", "3"}, SIGKILL, newer_checkpoint("cut", checkpoint("cut"))).signal,
+            SIGKILL);
+  const auto r = json_of({"resume", "cut", "--threads", "2"});
+  EXPECT_EQ(r["epochs"], 300);
+  EXPECT_EQ(r["stages"].size(), 2u) << "also the stage that an earlier process ended";
+  expect_same_end("cut");
+}
+
+TEST_F(Resume, AfterAKillInASecondStageOfLbfgs) {
+  train_whole(kLbfgs);
+  std::string at_stage;
+  const auto in_second_stage = [&] {
+    if (log("cut").find("\"event\":\"stage\"") == std::string::npos) return false;
+    if (at_stage.empty()) at_stage = checkpoint("cut");
+    return checkpoint("cut") != at_stage;
+  };
+  EXPECT_EQ(interrupt(kLbfgs + Words{"--out", "cut", "--threads", "2"}, SIGKILL, in_second_stage).signal, SIGKILL);
+  EXPECT_EQ(run({"resume", "cut", "--threads", "1"}).code, 0);
+  expect_same_end("cut");
+}
+
+TEST_F(Resume, AfterAKillBeforeTheFirstCheckpoint) {
+  const Words rare = kAdam + Words{"--set", "train.checkpoint_seconds=1000"};
+  train_whole(rare);
+  EXPECT_EQ(interrupt(rare + Words{"--out", "cut"}, SIGKILL, [&] { return log("cut").size() > 1000; }).signal, SIGKILL);
+  expect_error({"eval", "cut"}, 2, "not_found", {"no checkpoint"});
+  EXPECT_EQ(run({"resume", "cut"}).code, 0);
+  expect_same_end("cut");
+}
+
+TEST_F(Resume, AfterInterruptAndTerminate) {
+  train_whole(kAdam);
+  const Ended cut = interrupt(kAdam + Words{"--out", "cut"}, SIGINT, [&] { return log("cut").size() > 1000; });
+  EXPECT_EQ(cut.code, 130) << cut.err;
+  EXPECT_THAT(cut.err, HasSubstr("gradloom resume cut"));
+  const Ended again = interrupt({"resume", "cut", "--json"}, SIGTERM, newer_checkpoint("cut", checkpoint("cut")));
+  EXPECT_EQ(again.code, 143) << again.err;
+  EXPECT_EQ(parsed(again)["interrupted"], true);
+  EXPECT_EQ(parsed(again)["resume"], "gradloom resume cut");
+  EXPECT_EQ(run({"eval", "cut"}).code, 0);
+  EXPECT_EQ(run({"resume", "cut"}).code, 0);
+  expect_same_end("cut");
+}
+
+TEST_F(Resume, AfterAnInterruptAmongRestarts) {
+  const Words restarts =
+      Words{"train", "kan-hello", "--set", "epochs=3", "--set", "train.restarts=8", "--set", "train.restart_epochs=12"};
+  train_whole(restarts);
+  Launch l = launch(restarts + Words{"--out", "cut"});
+  Process process(l);
+  ASSERT_TRUE(process.wait_until([&] { return std::filesystem::exists(scratch_ / "cut/recipe.toml"); }));
+  process.send(SIGINT);
+  EXPECT_EQ(process.wait().code, 130);
+  EXPECT_EQ(run({"resume", "cut"}).code, 0);
+  expect_same_end("cut");
+}
+
+TEST_F(Resume, AfterTheDiskWasFull) {
+  train_whole(kAdam);
+  EXPECT_EQ(interrupt(kAdam + Words{"--out", "cut"}, SIGINT, newer_checkpoint("cut")).code, 130);
+  const std::string before = checkpoint("cut");
+  Launch full = launch({"resume", "cut", "--json"});
+  full.file_size_limit = before.size() / 2;
+  const Ended ended = Process(full).wait();
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_EQ(parsed(ended)["error"]["code"], "io");
+  EXPECT_THAT(ended.err, HasSubstr("gradloom resume cut"));
+  EXPECT_TRUE(checkpoint("cut") == before) << "the last good checkpoint stays";
+  EXPECT_EQ(run({"eval", "cut"}).code, 0);
+  EXPECT_EQ(run({"resume", "cut"}).code, 0);
+  expect_same_end("cut");
+}
+
+TEST_F(Resume, ASecondInterruptEndsTheProgramAtOnce) {
+  // One step that takes long: the first signal cannot be answered before it ends.
+  const Words slow = {"train",  "kan-hello",
+                      "--out",  "cut",
+                      "--exec", "reference",
+                      "--set",  "data.samples=100000",
+                      "--set",  "model.hidden=[64,64]",
+                      "--set",  "model.refit=[]"};
+  Process process(launch(slow));
+  ASSERT_TRUE(process.wait_until([&] { return std::filesystem::exists(scratch_ / "cut/log.jsonl"); }));
+  process.send(SIGINT);
+  process.wait_until([] { return false; }, std::chrono::seconds(1));
+  ASSERT_TRUE(process.running());
+  process.send(SIGINT);
+  EXPECT_EQ(process.wait(std::chrono::seconds(5)).signal, SIGINT);
+}
+
+TEST_F(Resume, TheResultDoesNotDependOnThreadsOrVariant) {
+  train_whole(kAdam, {"--threads", "1"});
+  int n = 0;
+  for (const Words& how : {Words{"--threads", "2"}, Words{"--threads", "3"}, Words{"--exec", "reference"}}) {
+    const std::string folder = "other" + std::to_string(n++);
+    EXPECT_EQ(run(kAdam + Words{"--out", folder} + how).code, 0);
+    expect_same_end(folder);
+  }
+}
+
+TEST_F(Resume, TheResultOfLbfgsDoesNotDependOnThreadsOrVariant) {
+  const Words few = kLbfgs + Words{"--set", "epochs=8"};
+  train_whole(few, {"--threads", "1"});
+  EXPECT_EQ(run(few + Words{"--out", "threads", "--threads", "3"}).code, 0);
+  expect_same_end("threads");
+  EXPECT_EQ(run(few + Words{"--out", "reference", "--exec", "reference"}).code, 0);
+  expect_same_end("reference");
+}
+
+}  // namespace
+}  // namespace gradloom::test
