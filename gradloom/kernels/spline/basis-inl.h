@@ -135,11 +135,14 @@ HWY_INLINE bool uniform_points(const Shape& shape, V x, V lo, V hi, V inverse_st
   return true;
 }
 
-// Spans as integers.
+// Spans as integers: of a float, the low bits of its mantissa after adding 2^23 (ConvertTo would guard against
+// overflow).
 HWY_INLINE void store_spans(hn::Vec<Tag<float>> span, std::uint16_t* to) {
+  constexpr Tag<float> d;
   const hn::Rebind<std::int32_t, Tag<float>> d32;
   const hn::Rebind<std::uint16_t, Tag<float>> d16;
-  hn::StoreU(hn::DemoteTo(d16, hn::ConvertTo(d32, span)), d16, to);
+  const auto bits = hn::BitCast(d32, hn::Add(span, hn::Set(d, 0x1p23f)));
+  hn::StoreU(hn::DemoteTo(d16, hn::And(bits, hn::Set(d32, 0xffff))), d16, to);
 }
 HWY_INLINE void store_spans(hn::Vec<Tag<double>> span, std::uint16_t* to) {
   const hn::Rebind<std::int32_t, Tag<double>> d32;

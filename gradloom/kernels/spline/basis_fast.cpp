@@ -41,7 +41,7 @@ std::size_t basis_degree(const Layer<T>& layer, const LayerTape<T>& tape, Range 
   for (std::size_t first = 0; first < shape.in; first += inputs_at_once) {
     const std::size_t inputs = std::min(inputs_at_once, shape.in - first);
     const T* x = tape.x + (first / kPanel) * batch * kPanel + first % kPanel;
-    std::size_t s = samples.begin;
+    std::size_t s = samples.begin, done = 0;  // samples of this vector that the one before it has counted already
     for (; uniform && s + lanes <= samples.end; s += lanes) {
       alignas(64) T columns[inputs_at_once * lanes];  // (inputs, samples)
 #if HWY_TARGET == HWY_AVX2
@@ -63,10 +63,10 @@ std::size_t basis_degree(const Layer<T>& layer, const LayerTape<T>& tape, Range 
         hn::Mask<Tag<T>> outside;
         if (!uniform_points<kDegree, kSlope>(shape, point, hn::Set(d, layer.grid.lo[i]), hn::Set(d, layer.grid.hi[i]),
                                              hn::Set(d, layer.grid.inverse_step[i]), T(0), basis, outside)) {
-          outside_count += scalar_points(layer, tape, i, s, lanes);
+          outside_count += scalar_points(layer, tape, i, s + done, lanes - done);
           continue;
         }
-        outside_count += hn::CountTrue(d, outside);
+        outside_count += hn::CountTrue(d, hn::AndNot(hn::FirstN(d, done), outside));
         store_spans(basis.span, tape.span + at);
         store_points(basis.value, q, tape.value + at * q);
         if constexpr (kSlope) store_points(basis.slope, q, tape.slope + at * q);
@@ -76,6 +76,11 @@ std::size_t basis_degree(const Layer<T>& layer, const LayerTape<T>& tape, Range 
           hn::StoreU(value, d, tape.base_value + at);
           if (tape.base_slope) hn::StoreU(slope, d, tape.base_slope + at);
         }
+      }
+      // The last vector overlaps the one before it instead of leaving a tail.
+      if (s + lanes < samples.end && s + 2 * lanes > samples.end) {
+        done = s + 2 * lanes - samples.end;
+        s -= done;
       }
     }
     if (s < samples.end)

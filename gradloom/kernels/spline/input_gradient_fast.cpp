@@ -43,30 +43,29 @@ struct InputGradientBlock {
   T* dl_dx;    // first input, sample 0
 };
 
+#if HWY_TARGET == HWY_AVX2
+// The tree over 8 lanes for each of 8 inputs, by transposing on the way: t[i] becomes lane i of the result.
+HWY_INLINE hn::Vec<Tag<float>> add_lanes(const hn::Vec<Tag<float>>* t) {
+  constexpr Tag<float> d;
+  const hn::Repartition<double, Tag<float>> d64;
+  hn::Vec<Tag<float>> e[4], g[2];
+  unroll<4>([&](auto i) GRADLOOM_UNROLLED {
+    e[i] = hn::Add(hn::ConcatLowerLower(d, t[i + 4], t[i]), hn::ConcatUpperUpper(d, t[i + 4], t[i]));
+  });
+  unroll<2>([&](auto i) GRADLOOM_UNROLLED {
+    g[i] = hn::Add(hn::InterleaveLower(d, e[2 * i], e[2 * i + 1]), hn::InterleaveUpper(d, e[2 * i], e[2 * i + 1]));
+  });
+  const auto g0 = hn::BitCast(d64, g[0]), g1 = hn::BitCast(d64, g[1]);
+  return hn::Add(hn::BitCast(d, hn::InterleaveLower(d64, g0, g1)), hn::BitCast(d, hn::InterleaveUpper(d64, g0, g1)));
+}
+#endif
+
 // The sums over the 8 lanes of each of 8 inputs, in the order of the contract, to consecutive elements.
 template <class T>
 HWY_INLINE void add_lanes(const T* HWY_RESTRICT lanes_of, bool first, T* HWY_RESTRICT result) {
 #if HWY_TARGET == HWY_AVX2
   constexpr Tag<T> d;
-  constexpr std::size_t lanes = hn::MaxLanes(d);
-  if constexpr (lanes == 8) {
-    const hn::Repartition<double, Tag<T>> d64;
-    hn::Vec<Tag<T>> e[4], g[2];
-    unroll<4>([&](auto i) GRADLOOM_UNROLLED {
-      const auto a = hn::LoadU(d, lanes_of + i * kLanes), b = hn::LoadU(d, lanes_of + (i + 4) * kLanes);
-      e[i] = hn::Add(hn::ConcatLowerLower(d, b, a), hn::ConcatUpperUpper(d, b, a));
-    });
-    unroll<2>([&](auto i) GRADLOOM_UNROLLED {
-      g[i] = hn::Add(hn::InterleaveLower(d, e[2 * i], e[2 * i + 1]), hn::InterleaveUpper(d, e[2 * i], e[2 * i + 1]));
-    });
-    const auto g0 = hn::BitCast(d64, g[0]), g1 = hn::BitCast(d64, g[1]);
-    const auto even = hn::BitCast(d, hn::InterleaveLower(d64, g0, g1));
-    const auto odd = hn::BitCast(d, hn::InterleaveUpper(d64, g0, g1));
-    const auto sum = hn::Add(even, odd);
-    hn::StoreU(first ? sum : hn::Add(hn::LoadU(d, result), sum), d, result);
-    return;
-  }
-  if constexpr (lanes == 4) {
+  if constexpr (hn::MaxLanes(d) == 4) {
     unroll<2>([&](auto half) GRADLOOM_UNROLLED {
       hn::Vec<Tag<T>> e[4], f[2];
       unroll<4>([&](auto i) GRADLOOM_UNROLLED {
@@ -90,6 +89,69 @@ HWY_INLINE void add_lanes(const T* HWY_RESTRICT lanes_of, bool first, T* HWY_RES
     result[i] = first ? sum : result[i] + sum;
   }
 }
+
+#if HWY_TARGET == HWY_AVX2
+// 8 inputs of one sample, `octets` times 8 outputs, one lane per register element. The dot products with each row are
+// parked in memory and meet their slopes at the end: a long chain of dependent instructions per input would fill the
+// reorder buffer.
+template <int kDegree, bool kBase, std::size_t octets>
+HWY_INLINE void eight_inputs(const InputGradientBlock<float>& b, std::size_t sample, const float* zeros) {
+  constexpr Tag<float> d;
+  constexpr std::size_t n = kDegree + 1 + (kBase ? 1 : 0), q = basis_stride(kDegree);
+  using V = hn::Vec<Tag<float>>;
+  const std::size_t row_stride = b.row_stride, input_stride = b.input_stride, batch = b.batch;
+  const std::size_t slope_stride = b.slope_stride, panel_stride = b.panel_stride, inputs = b.inputs;
+  alignas(64) float parked[kGroup * n * kLanes];
+
+  const float* dl_dy = b.dl_dy + sample * kPanel;
+  V dy[octets];
+  unroll<octets>([&](auto v)
+                     GRADLOOM_UNROLLED { dy[v] = hn::LoadU(d, dl_dy + (v / 2) * panel_stride + (v % 2) * kLanes); });
+  const float* weight = b.weight;
+  const std::uint16_t* span = b.span + sample;
+  float* HWY_RESTRICT to = parked;
+  for (std::size_t left = inputs; left != 0; --left) {
+    const float* rows[n];
+    rows[0] = weight + *span * row_stride;
+    unroll<kDegree>([&](auto k) GRADLOOM_UNROLLED { rows[k + 1] = rows[k] + row_stride; });
+    if constexpr (kBase) rows[n - 1] = weight + b.base_offset;
+    V sums[n];
+    // Odd rows lag one octet behind, so that neighbouring loads go to different halves of a cache line, that is, to
+    // different banks of the cache.
+    unroll<octets + 1>([&](auto step) GRADLOOM_UNROLLED {
+      unroll<n>([&](auto k) GRADLOOM_UNROLLED {
+        constexpr std::size_t v = step - k % 2;
+        if constexpr (v < octets) {
+          const V product = hn::Mul(dy[v], hn::LoadU(d, rows[k] + v * kLanes));
+          sums[k] = v == 0 ? product : hn::Add(sums[k], product);
+          pin(sums[k]);
+        }
+      });
+    });
+    unroll<n>([&](auto k) GRADLOOM_UNROLLED { hn::StoreU(sums[k], d, to + k * kLanes); });
+    to += n * kLanes;
+    weight += input_stride;
+    span += batch;
+  }
+
+  const float* slope = b.slope + sample * q;
+  const float* base = kBase ? b.base + sample : nullptr;
+  V t[kGroup];
+  unroll<kGroup>([&](auto i) GRADLOOM_UNROLLED {
+    const bool exists = i < inputs;  // the others: zero
+    const float* slope_i = exists ? slope + i * slope_stride : zeros;
+    const float* base_i = kBase && exists ? base + i * batch : zeros;
+    const float* sum = exists ? parked + i * n * kLanes : zeros;
+    unroll<n>([&](auto k) GRADLOOM_UNROLLED {
+      const V term = hn::Mul(hn::Set(d, k <= kDegree ? slope_i[k] : *base_i), hn::LoadU(d, sum + k * kLanes));
+      t[i] = k == 0 ? term : hn::Add(t[i], term);
+    });
+  });
+  float* result = b.dl_dx + sample * kPanel;
+  const V sum = add_lanes(t);
+  hn::StoreU(b.first ? sum : hn::Add(hn::LoadU(d, result), sum), d, result);
+}
+#endif
 
 // One sample, `octets` times 8 outputs. Writes the 8 lanes of each input to `lanes_of`.
 template <int kDegree, bool kBase, std::size_t octets, class T>
@@ -165,6 +227,13 @@ HWY_INLINE void input_gradient_sample(const InputGradientBlock<T>& b, std::size_
 
 template <int kDegree, bool kBase, std::size_t octets, class T>
 HWY_NOINLINE void input_gradient_block(const InputGradientBlock<T>& b, Range samples) {
+#if HWY_TARGET == HWY_AVX2
+  if constexpr (kDegree != 0 && std::is_same_v<T, float>) {
+    alignas(64) static constexpr float kZeros[(kMaxDegree + 2) * kLanes] = {};
+    for (std::size_t s = samples.begin; s < samples.end; ++s) eight_inputs<kDegree, kBase, octets>(b, s, kZeros);
+    return;
+  }
+#endif
   alignas(64) T lanes_of[kGroup * kLanes] = {};  // of inputs that do not exist: zero
   for (std::size_t s = samples.begin; s < samples.end; ++s) {
     input_gradient_sample<kDegree, kBase, octets>(b, s, lanes_of);

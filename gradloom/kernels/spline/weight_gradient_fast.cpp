@@ -59,35 +59,34 @@ HWY_NOINLINE void sort_many_spans(const std::uint16_t* HWY_RESTRICT span, std::s
   }
 }
 
-// The same for at most 8 spans: comparisons count, and one register holds all 8 counters, a byte each. The counter of a
-// span may overflow only when no sample of a later span exists.
+// The same for at most 8 spans: one register holds all counters, a byte each. While samples are placed, the counter of
+// a span may overflow only when no sample of a later span exists.
 template <class T>
 HWY_INLINE void sort_few_spans(const std::uint16_t* HWY_RESTRICT span, std::size_t count, unsigned grid, std::size_t q,
                                SortedChunk<T>* HWY_RESTRICT chunk) {
   static_assert(kChunk <= 256);
-  const hn::ScalableTag<std::uint16_t> d16;
-  constexpr std::size_t lanes = hn::MaxLanes(d16);
-  std::uint16_t* start = chunk->start;
-  start[0] = 0;
-  std::uint64_t next = 0;
-  const std::size_t whole = count / lanes * lanes;
-  for (unsigned g = 1; g < grid; ++g) {
-    auto less = hn::Zero(d16);  // minus the number of samples with a smaller span
-    const auto limit = hn::Set(d16, static_cast<std::uint16_t>(g));
-    for (std::size_t s = 0; s < whole; s += lanes)
-      less = hn::Add(less, hn::VecFromMask(d16, hn::Lt(hn::LoadU(d16, span + s), limit)));
-    std::size_t below = static_cast<std::uint16_t>(-hn::GetLane(hn::SumOfLanes(d16, less)));
-    for (std::size_t s = whole; s < count; ++s) below += span[s] < g;
-    start[g] = static_cast<std::uint16_t>(below);
-    next |= static_cast<std::uint64_t>(below & 255) << (8 * g);
+  std::uint64_t counts[2] = {0, 0};  // of the even and odd samples: at most 128 each
+  std::size_t s = 0;
+  for (; s + 2 <= count; s += 2) {
+    counts[0] += std::uint64_t{1} << (8 * span[s]);
+    counts[1] += std::uint64_t{1} << (8 * span[s + 1]);
   }
-  start[grid] = static_cast<std::uint16_t>(count);
+  if (s < count) counts[0] += std::uint64_t{1} << (8 * span[s]);
+  std::uint64_t next = 0;
+  std::uint32_t below = 0;
+  for (unsigned g = 0; g < grid; ++g) {
+    chunk->start[g] = static_cast<std::uint16_t>(below);
+    next |= static_cast<std::uint64_t>(below & 255) << (8 * g);
+    below += static_cast<std::uint8_t>(counts[0] >> (8 * g));
+    below += static_cast<std::uint8_t>(counts[1] >> (8 * g));
+  }
+  chunk->start[grid] = static_cast<std::uint16_t>(count);
   // Both offsets of a sample in one word.
   constexpr std::uint64_t kValueUnit = std::uint64_t{sizeof(T)} << 32;
   const std::uint64_t step = q * kValueUnit + kPanel * sizeof(T);
   std::uint64_t offsets = 0;
   char* sorted = reinterpret_cast<char*>(chunk->samples);
-  for (std::size_t s = 0; s < count; ++s, offsets += step) {
+  for (s = 0; s < count; ++s, offsets += step) {
     const std::uint64_t g = span[s], entry = offsets - g * kValueUnit;
     std::memcpy(sorted + (next >> (8 * g) & 255) * sizeof(entry), &entry, sizeof(entry));
     next += std::uint64_t{1} << (8 * g);
@@ -172,7 +171,8 @@ HWY_NOINLINE void base_row(const Shape& shape, const SortedChunk<T>& chunk, cons
 // is written; the others wait in `open` (p rows, then the base row) for the next span.
 template <int kDegree, bool kBase, std::size_t count, class T>
 HWY_INLINE void sum_span(const SortedSample* from, const SortedSample* to, const T* value, const T* base,
-                         const T* dl_dy, Write write, T* HWY_RESTRICT open, T* HWY_RESTRICT row) {
+                         const T* dl_dy, std::size_t panel_stride, Write write, T* HWY_RESTRICT open,
+                         T* HWY_RESTRICT row) {
   constexpr Tag<T> d;
   constexpr std::size_t lanes = hn::MaxLanes(d), rows = kDegree + 1, sums = (rows + (kBase ? 1 : 0)) * count;
   using V = hn::Vec<Tag<T>>;
@@ -188,7 +188,10 @@ HWY_INLINE void sum_span(const SortedSample* from, const SortedSample* to, const
     const std::size_t offset = from->dl_dy;
     const T* factors = at_byte(value, from->value);
     V dy[count];
-    unroll<count>([&](auto v) GRADLOOM_UNROLLED { dy[v] = hn::LoadU(d, at_byte(dl_dy, offset) + v * lanes); });
+    unroll<count>([&](auto v) GRADLOOM_UNROLLED {
+      constexpr std::size_t j = v * lanes;
+      dy[v] = hn::LoadU(d, at_byte(dl_dy + (j / kPanel) * panel_stride, offset) + j % kPanel);
+    });
     unroll<rows>([&](auto k) GRADLOOM_UNROLLED {
       const V f = hn::Set(d, factors[k]);
       unroll<count>([&](auto v) GRADLOOM_UNROLLED {
@@ -216,18 +219,20 @@ HWY_INLINE void sum_span(const SortedSample* from, const SortedSample* to, const
 
 // All rows of one input, span by span with p + 1 rows in registers.
 template <int kDegree, bool kBase, std::size_t count, class T>
-HWY_NOINLINE void by_span(const Shape& shape, const SortedChunk<T>& chunk, const T* dl_dy, Write write, T* gradient) {
+HWY_NOINLINE void by_span(const Shape& shape, const SortedChunk<T>& chunk, const T* dl_dy, std::size_t panel_stride,
+                          Write write, T* gradient) {
   constexpr Tag<T> d;
   constexpr std::size_t lanes = hn::MaxLanes(d);
   const std::size_t out = shape.out_padded(), grid = shape.grid;
-  alignas(64) T open[(kDegree + 1) * count * lanes] = {};
+  alignas(64) T open[(kDegree + 1) * count * lanes];
+  for (std::size_t n = 0; n < (kDegree + 1) * count; ++n) hn::StoreU(hn::Zero(d), d, open + n * lanes);
   const std::uint16_t* start = chunk.start;
   T* row = gradient;
   for (std::size_t g = 0; g < grid; ++g, row += out) {
     const std::size_t window = start[g > kDegree ? g - kDegree : 0];  // first sample that this row takes
     if (start[g + 1] == window) continue;                             // none: all open sums are zero
     sum_span<kDegree, kBase, count>(chunk.samples + start[g], chunk.samples + start[g + 1], chunk.value + g, chunk.base,
-                                    dl_dy, write, open, row);
+                                    dl_dy, panel_stride, write, open, row);
   }
   for (std::size_t k = 0; k < kDegree; ++k) {
     const std::size_t first = grid + k > kDegree ? grid + k - kDegree : 0;
@@ -253,41 +258,50 @@ HWY_INLINE void zero_untouched(const Shape& shape, const SortedChunk<T>& chunk, 
     for (std::size_t r = 0; r < rows; ++r) std::fill(gradient + r * out + lanes, gradient + (r + 1) * out, T(0));
 }
 
-// One input, one chunk, all outputs. kDegree 0: any degree, always row by row.
+inline constexpr std::size_t kInputsAtOnce = 8;
+
+// Some inputs, one chunk, all outputs. kDegree 0: any degree, always row by row. The dl_dy of a few outputs stays in
+// the first-level cache while all inputs take it.
 template <int kDegree, bool kBase, class T>
-HWY_INLINE void chunk_gradient(const Shape& shape, const SortedChunk<T>& chunk, std::size_t samples, const T* dl_dy,
-                               std::size_t panel_stride, Write write, T* gradient) {
+HWY_INLINE void chunk_gradient(const Shape& shape, const SortedChunk<T>* chunks, std::size_t inputs,
+                               std::size_t samples, const T* dl_dy, std::size_t panel_stride, Write write,
+                               T* gradient) {
   constexpr std::size_t lanes = hn::MaxLanes(Tag<T>());
   constexpr std::size_t kRowBudget = 20 * 1024;  // bytes of dl_dy that stay in the first-level cache beside the rest
   constexpr bool base_with_span = kBase && kDegree <= 4;
-  const std::size_t vectors = (shape.out + kLanes - 1) / kLanes * kLanes / lanes;
+  const std::size_t vectors = shape.out_lanes() / lanes, size = shape.rows() * shape.out_padded();
   const bool rows_at_once = kDegree == 0 || samples * 8 * lanes * sizeof(T) <= kRowBudget;
   for (std::size_t v = 0; v < vectors;) {
     const std::size_t left = vectors - v, j = v * lanes;
     const T* dy = dl_dy + (j / kPanel) * panel_stride + j % kPanel;
-    T* to = gradient + j;
-    if (rows_at_once && left >= 8) {
-      by_row<8>(shape, chunk, dy, panel_stride, write, to);
-      if (kBase) base_row<8>(shape, chunk, dy, panel_stride, write, to);
-      v += 8;
-    } else if constexpr (kDegree != 0) {
-      if (left >= 2) {
-        by_span<kDegree, base_with_span, 2>(shape, chunk, dy, write, to);
-        if (kBase && !base_with_span) base_row<2>(shape, chunk, dy, panel_stride, write, to);
-        v += 2;
-      } else {
-        by_span<kDegree, base_with_span, 1>(shape, chunk, dy, write, to);
-        if (kBase && !base_with_span) base_row<1>(shape, chunk, dy, panel_stride, write, to);
-        v += 1;
+    const auto rows = [&](auto count) GRADLOOM_UNROLLED {
+      for (std::size_t i = 0; i < inputs; ++i) {
+        by_row<count>(shape, chunks[i], dy, panel_stride, write, gradient + i * size + j);
+        if (kBase) base_row<count>(shape, chunks[i], dy, panel_stride, write, gradient + i * size + j);
       }
+      v += count;
+    };
+    const auto spans = [&](auto count) GRADLOOM_UNROLLED {
+      for (std::size_t i = 0; i < inputs; ++i) {
+        by_span<kDegree, base_with_span, count>(shape, chunks[i], dy, panel_stride, write, gradient + i * size + j);
+        if (kBase && !base_with_span)
+          base_row<count>(shape, chunks[i], dy, panel_stride, write, gradient + i * size + j);
+      }
+      v += count;
+    };
+    if (rows_at_once && left >= 8) {
+      rows(Index<8>{});
+    } else if constexpr (kDegree != 0) {
+      if (kDegree <= 3 && left == 3)
+        spans(Index<3>{});
+      else if (left >= 2)
+        spans(Index<2>{});
+      else
+        spans(Index<1>{});
     } else if (left >= 4) {
-      by_row<4>(shape, chunk, dy, panel_stride, write, to);
-      if (kBase) base_row<4>(shape, chunk, dy, panel_stride, write, to);
-      v += 4;
+      rows(Index<4>{});
     } else {
-      by_row<1>(shape, chunk, dy, panel_stride, write, to);
-      if (kBase) base_row<1>(shape, chunk, dy, panel_stride, write, to);
-      v += 1;
+      rows(Index<1>{});
     }
   }
 }
@@ -296,18 +310,25 @@ template <int kDegree, bool kBase, class T>
 void weight_gradient_degree(const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs,
                             GradientMode mode, T* dl_dw) {
   const std::size_t q = basis_stride(shape.degree), batch = tape.batch, size = shape.rows() * shape.out_padded();
-  SortedChunk<T> chunk;
-  for (std::size_t i = inputs.begin; i < inputs.end; ++i) {
+  if (mode == GradientMode::overwrite && batch == 0)
+    std::fill(dl_dw + inputs.begin * size, dl_dw + inputs.end * size, T(0));
+  SortedChunk<T> chunks[kInputsAtOnce];
+  for (std::size_t i = inputs.begin; i < inputs.end; i += kInputsAtOnce) {
+    const std::size_t at_once = std::min(kInputsAtOnce, inputs.end - i);
     T* gradient = dl_dw + i * size;
-    if (mode == GradientMode::overwrite && batch == 0) std::fill_n(gradient, size, T(0));
     for (std::size_t first = 0; first < batch; first += kChunk) {
-      const std::size_t count = std::min(kChunk, batch - first), at = i * batch + first;
-      sort_by_span(tape.span + at, count, shape.grid, q, &chunk);
-      chunk.value = tape.value + at * q;
-      chunk.base = kBase ? tape.base_value + at : nullptr;
+      const std::size_t count = std::min(kChunk, batch - first);
       const Write write = mode == GradientMode::overwrite && first == 0 ? Write::store : Write::add;
-      if (write == Write::store) zero_untouched(shape, chunk, gradient);
-      chunk_gradient<kDegree, kBase>(shape, chunk, count, dl_dy + first * kPanel, batch * kPanel, write, gradient);
+      for (std::size_t n = 0; n < at_once; ++n) {
+        const std::size_t at = (i + n) * batch + first;
+        SortedChunk<T>& chunk = chunks[n];
+        sort_by_span(tape.span + at, count, shape.grid, q, &chunk);
+        chunk.value = tape.value + at * q;
+        chunk.base = kBase ? tape.base_value + at : nullptr;
+        if (write == Write::store) zero_untouched(shape, chunk, gradient + n * size);
+      }
+      chunk_gradient<kDegree, kBase>(shape, chunks, at_once, count, dl_dy + first * kPanel, batch * kPanel, write,
+                                     gradient);
     }
   }
 }
