@@ -24,9 +24,10 @@ struct BenchKanOptions {
   std::function<std::uint64_t()> allocated_bytes;
 };
 
-// JSON: forward_us, train_step_us (Adam), single_us, p99_single_us, gflops_forward, gflops_train, peak_gflops, peak_fma_gflops,
-// fraction_forward, fraction_train (of peak_gflops), sequential_train_step_us, speedup, bytes_allocated_per_step, serial_fraction,
-// parallel_tasks, tape_bytes, parameter_bytes. Fails with numeric when the result differs from the scalar reference in any bit.
+// JSON: forward_us, train_step_us (Adam), single_us, p99_single_us, gflops_forward, gflops_train, peak_gflops,
+// peak_fma_gflops, fraction_forward, fraction_train (of peak_gflops), sequential_train_step_us, speedup,
+// bytes_allocated_per_step, serial_fraction, parallel_tasks, tape_bytes, parameter_bytes. Fails with numeric when the
+// result differs from the scalar reference in any bit.
 Result<nlohmann::json> bench_kan(const BenchKanOptions& options);
 
 }  // namespace gradloom::app

@@ -19,25 +19,31 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-double microseconds_since(Clock::time_point start) { return std::chrono::duration<double, std::micro>(Clock::now() - start).count(); }
+double microseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+}
 
 // What a set of repetitions took, in microseconds.
 struct Timing {
   double fastest = 0.0, fifth_percentile = 0.0, median = 0.0, p99 = 0.0;
 };
 
-// Repeats f for about `seconds`. The machine is shared: what its neighbours cost shows in the median, not in the fastest.
+// Repeats f for about `seconds`. The machine is shared: what its neighbours cost shows in the median, not in the
+// fastest.
 template <class F>
 Timing repeat(double seconds, F&& f) {
   std::vector<double> times;
   times.reserve(1 << 20);
-  for (const auto begin = Clock::now(); times.size() < 8 || (microseconds_since(begin) < seconds * 1e6 && times.size() < (1u << 20));) {
+  for (const auto begin = Clock::now();
+       times.size() < 8 || (microseconds_since(begin) < seconds * 1e6 && times.size() < (1u << 20));) {
     const auto start = Clock::now();
     f();
     times.push_back(microseconds_since(start));
   }
   std::sort(times.begin(), times.end());
-  const auto at = [&](double share) { return times[static_cast<std::size_t>(share * static_cast<double>(times.size() - 1))]; };
+  const auto at = [&](double share) {
+    return times[static_cast<std::size_t>(share * static_cast<double>(times.size() - 1))];
+  };
   return {times.front(), at(0.05), at(0.5), at(0.99)};
 }
 
@@ -103,23 +109,28 @@ Result<json> bench(const BenchKanOptions& o) {
     fast.step();
     reference.step();
   }
-  if (!same_bits(fast.state.parameters, reference.state.parameters) || !same_bits(fast.state.gradient, reference.state.gradient))
-    return Error{ErrorCode::numeric, "the fast kernels and the scalar reference differ: this build is broken, its speed means nothing"};
+  if (!same_bits(fast.state.parameters, reference.state.parameters) ||
+      !same_bits(fast.state.gradient, reference.state.gradient))
+    return Error{ErrorCode::numeric,
+                 "the fast kernels and the scalar reference differ: this build is broken, its speed means nothing"};
 
   const auto peak_before = kernels::measure_peak(o.double_precision);
   const Timing train = repeat(o.seconds, [&] { fast.step(); });
-  const auto tape = std::make_unique<typename kan::Network<T>::Tape>(fast.network.make_tape(fast.ex, {.batch = o.batch, .backward = false}));
+  const auto tape = std::make_unique<typename kan::Network<T>::Tape>(
+      fast.network.make_tape(fast.ex, {.batch = o.batch, .backward = false}));
   const std::size_t stride = (fast.network.output_width() + 15) / 16 * 16;
   Buffer<T> y(o.batch * stride);
   const View<T, 2> y_view(y.data(), {o.batch, fast.network.output_width()}, {stride, 1});
   const ModelArrays<T> arrays{fast.state.parameters.array(), fast.state.buffers.array()};
   const RowBatch<T> batch = fast.data.all();
-  const Timing forward = repeat(o.seconds, [&] { fast.network.forward(fast.ex, {.mode = Mode::evaluate}, arrays, batch, *tape, y_view); });
+  const Timing forward =
+      repeat(o.seconds, [&] { fast.network.forward(fast.ex, {.mode = Mode::evaluate}, arrays, batch, *tape, y_view); });
   auto single_workspace = fast.network.make_single_workspace();
   std::vector<T> single_y(fast.network.output_width());
   std::size_t row = 0;
   const Timing single = repeat(o.seconds, [&] {
-    fast.network.forward_single(Variant::fast, arrays, std::span<const T>(batch.x.row(row), o.widths.front()), single_workspace, single_y);
+    fast.network.forward_single(Variant::fast, arrays, std::span<const T>(batch.x.row(row), o.widths.front()),
+                                single_workspace, single_y);
     row = row + 1 == o.batch ? 0 : row + 1;
   });
   const auto peak_after = kernels::measure_peak(o.double_precision);
@@ -144,8 +155,7 @@ Result<json> bench(const BenchKanOptions& o) {
   const double inside = static_cast<double>(after.nanoseconds - before.nanoseconds) * 1e-3;
 
   double pairs = 0.0, first = 0.0;
-  for (std::size_t l = 0; l + 1 < o.widths.size(); ++l)
-    pairs += static_cast<double>(o.widths[l] * o.widths[l + 1]);
+  for (std::size_t l = 0; l + 1 < o.widths.size(); ++l) pairs += static_cast<double>(o.widths[l] * o.widths[l + 1]);
   first = static_cast<double>(o.widths[0] * o.widths[1]);
   const double work = 2.0 * (o.degree + 1) * static_cast<double>(o.batch);
   const double peak = std::max(peak_before.mul_add_gflops, peak_after.mul_add_gflops);

@@ -14,9 +14,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kSteps = 4;          // of training, for the comparison of bits
-constexpr std::size_t kDualElements = 200;   // derivatives by dual numbers
-constexpr double kDualTolerance = 1e-11;     // relative to the largest element; rounding of sums over a batch
+constexpr std::uint64_t kSteps = 4;         // of training, for the comparison of bits
+constexpr std::size_t kDualElements = 200;  // derivatives by dual numbers
+constexpr double kDualTolerance = 1e-11;    // relative to the largest element; rounding of sums over a batch
 
 RowBatch<double> first_rows(const RowDataset<double>& rows, std::size_t count) {
   RowBatch<double> batch = rows.all();
@@ -32,18 +32,20 @@ RowBatch<double> first_rows(const RowDataset<double>& rows, std::size_t count) {
 double largest_dual_error(const Exec& ex, const kan::Network<double>& network, const TrainState<double>& state,
                           const RowBatch<double>& batch) {
   const std::size_t out = network.output_width(), stride = (out + 15) / 16 * 16;
-  Buffer<double> y(batch.size * stride), dl_dy(batch.size * stride), gradient(state.parameters.size()), p(state.parameters.size());
+  Buffer<double> y(batch.size * stride), dl_dy(batch.size * stride), gradient(state.parameters.size()),
+      p(state.parameters.size());
   const RandomStream noise(0, RandomUse::check, 2);
   std::copy_n(state.parameters.data(), p.size(), p.data());
   for (const Slice& slice : network.parameters())
     for_each_logical(slice, [&](std::size_t i) { p[i] += noise.normal(static_cast<std::uint32_t>(i)); });
   for (std::size_t s = 0; s < batch.size; ++s)
-    for (std::size_t j = 0; j < out; ++j) dl_dy[s * stride + j] = noise.normal(static_cast<std::uint32_t>(0x80000000u + s * out + j));
+    for (std::size_t j = 0; j < out; ++j)
+      dl_dy[s * stride + j] = noise.normal(static_cast<std::uint32_t>(0x80000000u + s * out + j));
   auto tape = network.make_tape(ex, {.batch = std::max<std::size_t>(1, batch.size)});
   const ModelArrays<double> arrays{p.array(), state.buffers.array()};
   network.forward(ex, {}, arrays, batch, tape, {y.data(), {batch.size, out}, {stride, 1}});
-  network.backward(ex, {}, arrays, batch, tape, View<const double, 2>(dl_dy.data(), {batch.size, out}, {stride, 1}), gradient.array(),
-                   {}, nullptr);
+  network.backward(ex, {}, arrays, batch, tape, View<const double, 2>(dl_dy.data(), {batch.size, out}, {stride, 1}),
+                   gradient.array(), {}, nullptr);
   double largest = 0.0, error = 0.0;
   for (double g : gradient.span()) largest = std::max(largest, std::abs(g));
   const std::size_t every = std::max<std::size_t>(1, network.parameters().logical_size() / kDualElements);
@@ -51,13 +53,15 @@ double largest_dual_error(const Exec& ex, const kan::Network<double>& network, c
   for (const Slice& slice : network.parameters())
     for_each_logical(slice, [&](std::size_t i) {
       if (counter++ % every != 0) return;
-      error = std::max(error, std::abs(gradient[i] - kan::dual_derivative(network, arrays, batch, dl_dy.span(), stride, i)));
+      error = std::max(error,
+                       std::abs(gradient[i] - kan::dual_derivative(network, arrays, batch, dl_dy.span(), stride, i)));
     });
   return largest > 0 ? error / largest : std::numeric_limits<double>::infinity();
 }
 
 // The gradient of the recipe's loss with respect to the model's output.
-GradientCheckReport check_loss(const Exec& ex, const LossOptions& loss, const RowBatch<double>& batch, std::size_t out) {
+GradientCheckReport check_loss(const Exec& ex, const LossOptions& loss, const RowBatch<double>& batch,
+                               std::size_t out) {
   std::vector<double> y(batch.size * out), dl_dy(y.size()), partials(loss_partials(batch.size));
   const RandomStream random(0, RandomUse::check, 3);
   for (std::size_t i = 0; i < y.size(); ++i) y[i] = random.normal(static_cast<std::uint32_t>(i));
@@ -140,7 +144,8 @@ Result<json> check_kan(const Config& recipe, const RunOptions& options, const Ch
   const GradientCheckReport model = check_gradient(ex, network, batch, state.parameters.span(), state.buffers.span(),
                                                    {.max_elements = what.max_elements});
   const GradientCheckReport loss = check_loss(ex, train_options(recipe, 0).loss, batch, network.output_width());
-  const double dual = largest_dual_error(ex, network, state, first_rows(family->train(), std::min<std::size_t>(what.samples, 4)));
+  const double dual =
+      largest_dual_error(ex, network, state, first_rows(family->train(), std::min<std::size_t>(what.samples, 4)));
 
   json result;
   json mismatches = json::array();
@@ -163,11 +168,12 @@ Result<json> check_kan(const Config& recipe, const RunOptions& options, const Ch
   const bool gradients = model.passed && loss.passed && dual <= kDualTolerance;
   const bool bits = result["unequal"].empty();
   result["passed"] = gradients && bits;
-  result["reason"] = !model.passed ? model.reason
+  result["reason"] = !model.passed  ? model.reason
                      : !loss.passed ? loss.reason
-                     : !gradients   ? fmt::format("backward and dual numbers differ by {:.3g} of the largest element", dual)
-                     : !bits        ? "the bits differ: " + result["unequal"].dump()
-                                    : "";
+                     : !gradients
+                         ? fmt::format("backward and dual numbers differ by {:.3g} of the largest element", dual)
+                     : !bits ? "the bits differ: " + result["unequal"].dump()
+                             : "";
   return result;
 }
 

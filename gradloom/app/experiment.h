@@ -22,7 +22,9 @@
 namespace gradloom::app {
 
 // NaN and infinity have no place in JSON.
-inline nlohmann::json finite_or_null(double v) { return std::isfinite(v) ? nlohmann::json(v) : nlohmann::json(nullptr); }
+inline nlohmann::json finite_or_null(double v) {
+  return std::isfinite(v) ? nlohmann::json(v) : nlohmann::json(nullptr);
+}
 
 // F is a family such as KanFamily<T>. An Experiment lives for one call of train(), resume() or evaluate().
 template <class F>
@@ -39,7 +41,8 @@ class Experiment {
 
   // Throws what would make any stage fail before its first step: options, shapes, names of frozen parameters.
   void prove() const;
-  // A fresh state: the best of the recipe's restarts, by training loss. After a stop in between there is none; run() then says so.
+  // A fresh state: the best of the recipe's restarts, by training loss. After a stop in between there is none; run()
+  // then says so.
   void start();
   // The state of a checkpoint. Fails as load_checkpoint does.
   Result<void> restore(const RunFolder& folder);

@@ -15,7 +15,8 @@ namespace {
 
 // Sets (mean, std) so that (x - mean) / std maps [low, high] to the grid, or to mean 0 and deviation 1.
 template <class T>
-void normalise_inputs(const Config& recipe, const kan::Network<T>& network, const RowDataset<T>& rows, std::span<T> buffers) {
+void normalise_inputs(const Config& recipe, const kan::Network<T>& network, const RowDataset<T>& rows,
+                      std::span<T> buffers) {
   const std::string& how = recipe.string("model.normalise");
   if (how == "none") return;
   T* mean = buffers.data() + network.buffers()[network.affine().input_mean].offset;
@@ -53,13 +54,15 @@ void scale_outputs(const kan::Network<T>& network, const RowDataset<T>& rows, st
 
 std::size_t output_width(const Config& recipe, std::size_t outputs) {
   // One logit is enough for two classes under binary cross-entropy.
-  return recipe.string("loss.kind") == "binary-cross-entropy" && recipe.string("task") == "classification" ? 1 : outputs;
+  return recipe.string("loss.kind") == "binary-cross-entropy" && recipe.string("task") == "classification" ? 1
+                                                                                                           : outputs;
 }
 
 template <class T>
 void refit_state(const Exec& ex, const Config& recipe, const kan::Network<T>& network, const RowDataset<T>& rows,
                  TrainState<T>& state) {
-  auto refitted = kan::refit<T>(ex, network, state.parameters.span(), state.buffers.span(), rows.all().x, refit_options(recipe));
+  auto refitted =
+      kan::refit<T>(ex, network, state.parameters.span(), state.buffers.span(), rows.all().x, refit_options(recipe));
   state.parameters = std::move(refitted.parameters);
   state.buffers = std::move(refitted.buffers);
 }
@@ -77,9 +80,12 @@ template <class T>
 Result<KanFamily<T>> KanFamily<T>::load(const Config& recipe, const std::filesystem::path& data_root) {
   auto splits = load_splits(recipe, data_root);
   if (!splits) return splits.error();
-  if (recipe.string("loss.kind") == "binary-cross-entropy" && splits->train.is_classification() && splits->train.outputs() != 2)
-    return Error{ErrorCode::invalid_input, fmt::format("binary cross-entropy needs two classes, the data has {}; use loss.kind = "
-                                                       "\"cross-entropy\"", splits->train.outputs())};
+  if (recipe.string("loss.kind") == "binary-cross-entropy" && splits->train.is_classification() &&
+      splits->train.outputs() != 2)
+    return Error{ErrorCode::invalid_input,
+                 fmt::format("binary cross-entropy needs two classes, the data has {}; use loss.kind = "
+                             "\"cross-entropy\"",
+                             splits->train.outputs())};
   return KanFamily(recipe, std::move(*splits));
 }
 
@@ -101,8 +107,9 @@ TrainState<T> KanFamily<T>::start(const Exec& ex, std::size_t restart) const {
   state.buffers = Buffer<T>(network.buffers().flat_size());
   const auto seed = static_cast<std::uint64_t>(recipe_.integer("seed"));
   // Restart 0 is the plain start of the seed.
-  network.initialise(restart == 0 ? seed : RandomStream(seed, RandomUse::restart).bits(static_cast<std::uint32_t>(restart)),
-                     state.parameters.span(), state.buffers.span());
+  network.initialise(
+      restart == 0 ? seed : RandomStream(seed, RandomUse::restart).bits(static_cast<std::uint32_t>(restart)),
+      state.parameters.span(), state.buffers.span());
   normalise_inputs(recipe_, network, *train_, state.buffers.span());
   if (recipe_.boolean("model.scale_targets") && !train_->is_classification())
     scale_outputs(network, *train_, state.buffers.span());
@@ -132,17 +139,21 @@ bool KanFamily<T>::before_epoch(const Exec& ex, std::size_t stage, std::uint64_t
 }
 
 template <class T>
-std::vector<std::string> KanFamily<T>::warnings(const Exec& ex, const Model& network, const ModelArrays<T>& arrays) const {
+std::vector<std::string> KanFamily<T>::warnings(const Exec& ex, const Model& network,
+                                                const ModelArrays<T>& arrays) const {
   std::vector<std::string> found;
   auto tape = network.make_tape(ex, {.batch = train_->size(), .backward = false});
   Buffer<T> y(train_->size() * ((network.output_width() + 15) / 16 * 16));
   network.forward(ex, {.mode = Mode::evaluate}, arrays, train_->all(), tape,
                   {y.data(), {train_->size(), network.output_width()}, {(network.output_width() + 15) / 16 * 16, 1}});
   for (std::size_t l = 0; l < network.layers(); ++l) {
-    const double share = static_cast<double>(tape.outside(l)) / static_cast<double>(train_->size() * network.shape(l).in);
+    const double share =
+        static_cast<double>(tape.outside(l)) / static_cast<double>(train_->size() * network.shape(l).in);
     if (share > 0.01)
-      found.push_back(fmt::format("{:.1f} % of the inputs of layer {} lie outside its grid; model.refit would move the grids to "
-                                  "the data", 100 * share, l));
+      found.push_back(
+          fmt::format("{:.1f} % of the inputs of layer {} lie outside its grid; model.refit would move the grids to "
+                      "the data",
+                      100 * share, l));
   }
   return found;
 }
@@ -152,8 +163,9 @@ void KanFamily<T>::describe(const Exec& ex, const Model& network, const ModelArr
   constexpr std::size_t kPoints = 65, kSamples = 2000;
   SplineNetwork picture;
   picture.title = "The network and what it learned";
-  picture.note = "Each box is the function on one edge, spline and base branch together, over the values that arrive there. The "
-                 "stronger the line, the more of the next node's variation comes over this edge.";
+  picture.note =
+      "Each box is the function on one edge, spline and base branch together, over the values that arrive there. The "
+      "stronger the line, the more of the next node's variation comes over this edge.";
   picture.widths = network.options().widths;
   picture.input_names = train_->feature_names();
   picture.output_names = train_->is_classification() ? train_->class_names() : train_->target_names();
@@ -163,7 +175,8 @@ void KanFamily<T>::describe(const Exec& ex, const Model& network, const ModelArr
   auto tape = network.make_tape(ex, {.batch = batch.size, .backward = false});
   const std::size_t stride = (network.output_width() + 15) / 16 * 16;
   Buffer<T> y(batch.size * stride);
-  network.forward(ex, {.mode = Mode::evaluate}, arrays, batch, tape, {y.data(), {batch.size, network.output_width()}, {stride, 1}});
+  network.forward(ex, {.mode = Mode::evaluate}, arrays, batch, tape,
+                  {y.data(), {batch.size, network.output_width()}, {stride, 1}});
   for (std::size_t l = 0; l < network.layers(); ++l) {
     const auto layer = network.layer(l, arrays);
     const spline::Shape& s = layer.shape;

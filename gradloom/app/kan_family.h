@@ -1,4 +1,5 @@
-// Spline networks as the application sees them: data, model of each stage, what happens between stages, metrics, report.
+// Spline networks as the application sees them: data, model of each stage, what happens between stages, metrics,
+// report.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -16,7 +16,8 @@ void add_data_keys(Schema& s) {
   s.string("data.root", "", "Folder that data.path is looked up in; empty: $GRADLOOM_DATA, else the current folder.");
   s.string("data.path", std::nullopt, "CSV (.gz too), .npy or .npz file. Unset: data.formula.");
   s.string("data.formula", std::nullopt, "Target as a formula in x1, x2, ...; several targets are separated by ';'.");
-  s.numbers("data.ranges", {-1.0, 1.0}, "Ranges of the variables: low, high for all, or low1, high1, low2, high2, ...").count(2);
+  s.numbers("data.ranges", {-1.0, 1.0}, "Ranges of the variables: low, high for all, or low1, high1, low2, high2, ...")
+      .count(2);
   s.integer("data.samples", 1000, "Formula: samples to train (and validate) on.").at_least(1);
   s.integer("data.test_samples", 1000, "Formula: further samples to test on.").at_least(0);
   s.number("data.noise", 0.0, "Formula: deviation of the Gaussian noise on the training targets.").at_least(0);
@@ -40,27 +41,37 @@ void add_data_keys(Schema& s) {
 }
 
 void add_model_keys(Schema& s) {
-  s.integers("model.hidden", std::vector<std::int64_t>{5}, "Widths of the hidden layers; inputs and outputs follow from the data.").at_least(1);
+  s.integers("model.hidden", std::vector<std::int64_t>{5},
+             "Widths of the hidden layers; inputs and outputs follow from the data.")
+      .at_least(1);
   s.integer("model.grid", 5, "Grid intervals of every spline, until a stage refines them.").at_least(1).at_most(1024);
   s.integer("model.degree", 3, "Degree of the splines.").at_least(1).at_most(7);
   s.boolean("model.base", true, "Add u * silu(x) to every spline.");
   s.boolean("model.bias", true, "Add a bias to every node.");
-  s.string("model.outside", "linear", "What a spline does outside its grid.").one_of({"linear", "clamp", "extend", "zero"});
+  s.string("model.outside", "linear", "What a spline does outside its grid.")
+      .one_of({"linear", "clamp", "extend", "zero"});
   s.string("model.knots", "uniform", "Even knots, or knots of each input's own.").one_of({"uniform", "free"});
   s.number("model.lo", -1.0, "Lower end of the grids before they are refitted.");
   s.number("model.hi", 1.0, "Upper end of the grids before they are refitted.");
   s.number("model.spline_noise", 0.1, "Deviation of the initial spline coefficients, over sqrt(inputs).").at_least(0);
   s.number("model.base_scale", 1.0, "Deviation of the initial base weights, over sqrt(inputs).").at_least(0);
-  s.string("model.normalise", "none", "How inputs are scaled: not, to mean 0 and deviation 1, or to the grid's range.").one_of({"none", "standard", "range"});
+  s.string("model.normalise", "none", "How inputs are scaled: not, to mean 0 and deviation 1, or to the grid's range.")
+      .one_of({"none", "standard", "range"});
   s.boolean("model.scale_targets", true, "Regression: let the network predict in units of the targets' deviation.");
-  s.integers("model.refit", std::vector<std::int64_t>{}, "Epochs of a stage before which its grids are refitted to the data; the number of epochs itself: after the last.").at_least(0);
+  s.integers("model.refit", std::vector<std::int64_t>{},
+             "Epochs of a stage before which its grids are refitted to the data; the number of epochs itself: after "
+             "the last.")
+      .at_least(0);
   s.boolean("model.refit_inputs", false, "Refit the first layer's grids too, not only those of hidden layers.");
-  s.number("model.refit_margin", 0.02, "How far refitted grids reach beyond the data, as a fraction of its range.").at_least(0).at_most(1);
+  s.number("model.refit_margin", 0.02, "How far refitted grids reach beyond the data, as a fraction of its range.")
+      .at_least(0)
+      .at_most(1);
   s.number("model.refit_uniform", 0.05, "Free knots: 0 puts them at quantiles, 1 evenly.").at_least(0).at_most(1);
 }
 
 void add_training_keys(Schema& s) {
-  s.string("loss.kind", "auto", "auto: mse for regression, cross-entropy for classification.").one_of({"auto", "mse", "mae", "huber", "cross-entropy", "binary-cross-entropy"});
+  s.string("loss.kind", "auto", "auto: mse for regression, cross-entropy for classification.")
+      .one_of({"auto", "mse", "mae", "huber", "cross-entropy", "binary-cross-entropy"});
   s.number("loss.huber_delta", 1.0, "Where the Huber loss turns from square to linear.").above(0);
   s.string("optimizer.kind", "adam", "How parameters are updated.").one_of({"sgd", "adam", "adamw", "lbfgs"});
   s.number("optimizer.lr", 1e-2, "Learning rate (L-BFGS: first trial step).").above(0);
@@ -75,7 +86,8 @@ void add_training_keys(Schema& s) {
   s.integer("optimizer.history", 10, "L-BFGS: remembered steps.").at_least(1).at_most(1000);
   s.integer("optimizer.iterations", 20, "L-BFGS: most iterations in one epoch.").at_least(1);
   s.integer("optimizer.evaluations", 25, "L-BFGS: most evaluations in one epoch.").at_least(2);
-  s.string("schedule.kind", "constant", "How the learning rate changes over a stage.").one_of({"constant", "step", "cosine"});
+  s.string("schedule.kind", "constant", "How the learning rate changes over a stage.")
+      .one_of({"constant", "step", "cosine"});
   s.number("schedule.warmup", 0.0, "Fraction of a stage over which the rate rises from 0.").at_least(0).below(1);
   s.number("schedule.final", 0.0, "Cosine: last rate as a fraction of the first.").at_least(0).at_most(1);
   s.number("schedule.every", 0.3, "Step: fraction of a stage between two steps.").above(0).at_most(1);
@@ -87,7 +99,9 @@ void add_training_keys(Schema& s) {
   s.strings("train.freeze", std::vector<std::string>{}, "Parameters that stay as they are, by name or prefix*.");
   s.boolean("train.fused", true, "Update parameters while their gradient is in the cache; the same bits.");
   s.boolean("train.keep_best", true, "End each stage with the parameters that did best on validation data.");
-  s.integer("train.restarts", 1, "Starts from different weights; the one with the lowest training loss goes on.").at_least(1).at_most(1000);
+  s.integer("train.restarts", 1, "Starts from different weights; the one with the lowest training loss goes on.")
+      .at_least(1)
+      .at_most(1000);
   s.integer("train.restart_epochs", 10, "Epochs of each start.").at_least(1);
   s.number("train.checkpoint_seconds", 30.0, "Time between two checkpoints.").above(0);
 }
@@ -106,7 +120,8 @@ Schema make_schema() {
   stage.integer("grid", std::nullopt, "Grid intervals from here on; the function is kept.").at_least(1).at_most(1024);
   stage.integer("epochs", std::nullopt, "Epochs of this stage; unset: the recipe's.").at_least(0);
   stage.number("lr", std::nullopt, "Learning rate of this stage; unset: optimizer.lr.").above(0);
-  stage.integers("refit", std::nullopt, "Epochs before which grids are refitted in this stage; unset: model.refit.").at_least(0);
+  stage.integers("refit", std::nullopt, "Epochs before which grids are refitted in this stage; unset: model.refit.")
+      .at_least(0);
   stage.strings("freeze", std::nullopt, "Parameters frozen in this stage; unset: train.freeze.");
   s.tables("stage", std::move(stage), "Stages of the run, one after the other; none means a single one.");
   return s;
@@ -121,14 +136,17 @@ const Schema& recipe_schema() {
 
 Result<Config> load_recipe(const std::string& name_or_path, std::span<const std::string> overrides) {
   for (const ShippedRecipe& recipe : shipped_recipes())
-    if (recipe.name == name_or_path) return parse_config(recipe_schema(), recipe.toml, "recipe " + recipe.name, overrides);
+    if (recipe.name == name_or_path)
+      return parse_config(recipe_schema(), recipe.toml, "recipe " + recipe.name, overrides);
   const bool is_path = name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".toml");
   if (!is_path) {
     std::vector<std::string> names;
     for (const ShippedRecipe& recipe : shipped_recipes()) names.push_back(recipe.name);
-    return Error{ErrorCode::not_found,
-                 fmt::format("there is no recipe '{}'; the nearest is '{}' (`gradloom recipes` lists all; a file's name ends "
-                             "in .toml)", name_or_path, nearest_name(name_or_path, names))};
+    return Error{
+        ErrorCode::not_found,
+        fmt::format("there is no recipe '{}'; the nearest is '{}' (`gradloom recipes` lists all; a file's name ends "
+                    "in .toml)",
+                    name_or_path, nearest_name(name_or_path, names))};
   }
   auto text = read_file(name_or_path, kMaxRecipeBytes);
   if (!text) return text.error();

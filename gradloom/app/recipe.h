@@ -22,8 +22,8 @@ std::span<const ShippedRecipe> shipped_recipes();
 // Every key that a recipe may have, with type, default, range and meaning.
 const Schema& recipe_schema();
 
-// A shipped recipe by name, or a file by path (anything with a '/' or ending in .toml), with overrides "key=value" applied. Fails with not_found, naming
-// the nearest recipe, or as parse_config does.
+// A shipped recipe by name, or a file by path (anything with a '/' or ending in .toml), with overrides "key=value"
+// applied. Fails with not_found, naming the nearest recipe, or as parse_config does.
 Result<Config> load_recipe(const std::string& name_or_path, std::span<const std::string> overrides);
 
 }  // namespace gradloom::app

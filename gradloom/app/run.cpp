@@ -11,7 +11,8 @@ namespace {
 template <class Use>
 auto with_experiment(const Config& recipe, const RunOptions& options, Use&& use)
     -> decltype(use(std::declval<Experiment<KanFamily<double>>&>())) {
-  const auto run_with = [&]<class F>(std::type_identity<F>) -> decltype(use(std::declval<Experiment<KanFamily<double>>&>())) {
+  const auto run_with =
+      [&]<class F>(std::type_identity<F>) -> decltype(use(std::declval<Experiment<KanFamily<double>>&>())) {
     auto family = F::load(recipe, options.data_root);
     if (!family) return family.error();
     Experiment<F> experiment(recipe, std::move(*family), options);
@@ -23,7 +24,8 @@ auto with_experiment(const Config& recipe, const RunOptions& options, Use&& use)
   } catch (const Exception& e) {
     return e.error();
   } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::out_of_memory, "there is not enough memory for this model and batch; try a smaller train.batch"};
+    return Error{ErrorCode::out_of_memory,
+                 "there is not enough memory for this model and batch; try a smaller train.batch"};
   }
 }
 
@@ -60,7 +62,8 @@ Result<RunOutcome> resume(const std::filesystem::path& path, const RunOptions& o
   });
 }
 
-Result<nlohmann::json> evaluate(const std::filesystem::path& path, const RunOptions& options, const EvaluateOptions& what) {
+Result<nlohmann::json> evaluate(const std::filesystem::path& path, const RunOptions& options,
+                                const EvaluateOptions& what) {
   auto folder = RunFolder::open(path, FolderAccess::read);
   if (!folder) return folder.error();
   if (!std::filesystem::exists(folder->last_checkpoint()))

@@ -19,7 +19,7 @@ struct Progress {
   std::uint64_t epoch = 0, epochs = 0;  // of the stage
   std::string note;                     // what the stage is about: "grid 10"
   double loss = 0.0;
-  double validation = 0.0;              // NaN without validation data
+  double validation = 0.0;  // NaN without validation data
   double samples_per_second = 0.0;
   double seconds = 0.0, seconds_left = 0.0;  // since the start; an estimate
 };
@@ -33,13 +33,15 @@ struct RunOptions {
   const std::atomic<bool>* stop = nullptr;        // set it to finish the step, save and return
 };
 
-// What a run ended with. summary: run, epochs, seconds, loss, validation, test (metrics by name), and phases when profiled.
+// What a run ended with. summary: run, epochs, seconds, loss, validation, test (metrics by name), and phases when
+// profiled.
 struct RunOutcome {
   nlohmann::json summary;
   bool interrupted = false;  // stopped on request; `gradloom resume` goes on
 };
 
-// Makes `folder` (it must not exist, or be empty) and trains. Fails with invalid_input, not_found, busy, io, numeric; what was saved before a failure stays.
+// Makes `folder` (it must not exist, or be empty) and trains. Fails with invalid_input, not_found, busy, io, numeric;
+// what was saved before a failure stays.
 Result<RunOutcome> train(const Config& recipe, const std::filesystem::path& folder, const RunOptions& options);
 
 // Continues a run from its last checkpoint, with the bits of a run that was never interrupted.
@@ -50,15 +52,17 @@ struct EvaluateOptions {
 };
 
 // Metrics of a run's model on all parts of its data. Does not write into the folder.
-Result<nlohmann::json> evaluate(const std::filesystem::path& folder, const RunOptions& options, const EvaluateOptions& what);
+Result<nlohmann::json> evaluate(const std::filesystem::path& folder, const RunOptions& options,
+                                const EvaluateOptions& what);
 
 struct CheckOptions {
   std::size_t max_elements = 2000;  // of each gradient
   std::size_t samples = 16;
 };
 
-// Proves a recipe's model: gradients by central differences and dual numbers, equal bits on 1, 2, 3 and 8 threads, on every SIMD
-// target and in the scalar reference. JSON: passed, max_relative_error, checked, zero, redrawn, threads_equal, targets_equal, reference_equal, and more.
+// Proves a recipe's model: gradients by central differences and dual numbers, equal bits on 1, 2, 3 and 8 threads, on
+// every SIMD target and in the scalar reference. JSON: passed, max_relative_error, checked, zero, redrawn,
+// threads_equal, targets_equal, reference_equal, and more.
 Result<nlohmann::json> check(const Config& recipe, const RunOptions& options, const CheckOptions& what);
 
 }  // namespace gradloom::app

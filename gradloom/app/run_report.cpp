@@ -20,7 +20,8 @@ void add_figures(const json& summary, Report& r) {
     if (!summary[part].is_object()) continue;
     if (summary[part].contains("accuracy"))
       r.figures.push_back({fmt::format("{} accuracy", part), summary[part]["accuracy"].get<double>() * 100, "%"});
-    if (summary[part].contains("rmse")) r.figures.push_back({fmt::format("{} RMSE", part), value_of(summary[part]["rmse"]), ""});
+    if (summary[part].contains("rmse"))
+      r.figures.push_back({fmt::format("{} RMSE", part), value_of(summary[part]["rmse"]), ""});
   }
   r.figures.push_back({"training loss", value_of(summary["loss"]), ""});
   r.figures.push_back({"time", summary["seconds"].get<double>(), "s"});
@@ -65,13 +66,18 @@ Table metrics_table(const json& summary) {
 Report run_report(const Config& recipe, const json& summary, const RunFolder& folder, std::size_t samples) {
   Report r;
   r.title = folder.path().filename().string();
-  r.subtitle = fmt::format("{} training samples, {} parameters, {}, seed {}", samples, summary["parameters"].get<std::size_t>(),
-                           recipe.string("precision"), recipe.integer("seed"));
+  r.subtitle =
+      fmt::format("{} training samples, {} parameters, {}, seed {}", samples, summary["parameters"].get<std::size_t>(),
+                  recipe.string("precision"), recipe.integer("seed"));
   add_figures(summary, r);
   r.sections.push_back(loss_chart(folder));
   r.sections.push_back(metrics_table(summary));
   if (summary["stages"].size() > 1) {
-    Table stages{"Stages", "The function is kept from one stage to the next.", {"stage", "training loss", "test loss"}, {}, std::nullopt};
+    Table stages{"Stages",
+                 "The function is kept from one stage to the next.",
+                 {"stage", "training loss", "test loss"},
+                 {},
+                 std::nullopt};
     for (const json& s : summary["stages"])
       stages.rows.push_back({s["note"].get<std::string>(), loss_of(s["train"]), loss_of(s["test"])});
     r.sections.push_back(std::move(stages));

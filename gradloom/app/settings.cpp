@@ -26,7 +26,8 @@ RowSource row_source(const Config& r, const std::filesystem::path& data_root) {
   RowSource s;
   s.task = r.string("task") == "classification" ? Task::classification : Task::regression;
   if (r.has("data.path")) {
-    const std::filesystem::path root = r.string("data.root").empty() ? data_root : std::filesystem::path(r.string("data.root"));
+    const std::filesystem::path root =
+        r.string("data.root").empty() ? data_root : std::filesystem::path(r.string("data.root"));
     s.path = root / r.string("data.path");
   }
   s.target = r.strings("data.target");
@@ -75,8 +76,9 @@ Result<RowSplits> load_splits(const Config& r, const std::filesystem::path& data
   if (r.has("data.path") && r.has("data.formula"))
     return Error{ErrorCode::invalid_input, "data.path and data.formula are both set; a run has one source of data"};
   if (!r.has("data.path") && !r.has("data.formula"))
-    return Error{ErrorCode::invalid_input,
-                 "the recipe names no data: set data.path to a CSV, .npy or .npz file (--set data.path=FILE), or data.formula"};
+    return Error{
+        ErrorCode::invalid_input,
+        "the recipe names no data: set data.path to a CSV, .npy or .npz file (--set data.path=FILE), or data.formula"};
   const RowSource source = row_source(r, data_root);
   auto rows = load_rows(source);
   if (!rows) return rows.error();
@@ -86,14 +88,16 @@ Result<RowSplits> load_splits(const Config& r, const std::filesystem::path& data
   if (folds > 0) {
     const std::size_t fold = static_cast<std::size_t>(r.integer("data.fold"));
     if (folds < 2 || fold >= folds || folds > rows->size())
-      return Error{ErrorCode::invalid_input, fmt::format("data.fold = {} of data.folds = {} does not exist for {} samples; folds "
-                                                         "are 2 to the number of samples, counted from 0", fold, folds, rows->size())};
+      return Error{ErrorCode::invalid_input,
+                   fmt::format("data.fold = {} of data.folds = {} does not exist for {} samples; folds "
+                               "are 2 to the number of samples, counted from 0",
+                               fold, folds, rows->size())};
     split = make_fold(rows->size(), folds, fold, data_seed(r), rows->parts().label);
     const double validation = r.number("data.validation");
     if (validation > 0) {
       const auto train_rows = rows->subset(split.train);
-      const Split inner =
-          make_split(train_rows.size(), SplitFractions{1.0 - validation, validation, 0.0}, data_seed(r), train_rows.parts().label);
+      const Split inner = make_split(train_rows.size(), SplitFractions{1.0 - validation, validation, 0.0}, data_seed(r),
+                                     train_rows.parts().label);
       std::vector<std::uint32_t> train;
       for (std::uint32_t i : inner.train) train.push_back(split.train[i]);
       for (std::uint32_t i : inner.validation) split.validation.push_back(split.train[i]);
@@ -102,11 +106,14 @@ Result<RowSplits> load_splits(const Config& r, const std::filesystem::path& data
   } else {
     const double validation = r.number("data.validation"), test = formula ? 0.0 : r.number("data.test");
     if (validation + test >= 1.0)
-      return Error{ErrorCode::invalid_input, fmt::format("data.validation = {} and data.test = {} leave nothing to train on", validation, test)};
-    split = make_split(rows->size(), SplitFractions{1.0 - validation - test, validation, test}, data_seed(r), rows->parts().label);
+      return Error{ErrorCode::invalid_input,
+                   fmt::format("data.validation = {} and data.test = {} leave nothing to train on", validation, test)};
+    split = make_split(rows->size(), SplitFractions{1.0 - validation - test, validation, test}, data_seed(r),
+                       rows->parts().label);
   }
   if (split.train.empty())
-    return Error{ErrorCode::invalid_input, fmt::format("{} samples leave nothing to train on after the split", rows->size())};
+    return Error{ErrorCode::invalid_input,
+                 fmt::format("{} samples leave nothing to train on after the split", rows->size())};
   RowSplits parts{rows->subset(split.train), std::nullopt, std::nullopt};
   if (!split.validation.empty()) parts.validation = rows->subset(split.validation);
   if (!split.test.empty()) parts.test = rows->subset(split.test);
@@ -152,7 +159,8 @@ kan::NetworkOptions network_options(const Config& r, std::size_t stage, std::siz
 
 const std::vector<std::int64_t>& refit_epochs(const Config& r, std::size_t stage) {
   const auto& stages = r.tables("stage");
-  return stage < stages.size() && stages[stage].has("refit") ? stages[stage].integers("refit") : r.integers("model.refit");
+  return stage < stages.size() && stages[stage].has("refit") ? stages[stage].integers("refit")
+                                                             : r.integers("model.refit");
 }
 
 kan::RefitOptions refit_options(const Config& r) {
@@ -173,12 +181,13 @@ TrainOptions train_options(const Config& r, std::size_t stage) {
   o.fused = r.boolean("train.fused") ? FusedUpdate::automatic : FusedUpdate::off;
 
   const std::string& loss = r.string("loss.kind");
-  o.loss.kind = loss == "mse"                                                          ? LossKind::mse
-                : loss == "mae"                                                        ? LossKind::mae
-                : loss == "huber"                                                      ? LossKind::huber
-                : loss == "cross-entropy"                                              ? LossKind::cross_entropy
-                : loss == "binary-cross-entropy"                                       ? LossKind::binary_cross_entropy
-                : r.string("task") == "classification" ? LossKind::cross_entropy : LossKind::mse;
+  o.loss.kind = loss == "mse"                          ? LossKind::mse
+                : loss == "mae"                        ? LossKind::mae
+                : loss == "huber"                      ? LossKind::huber
+                : loss == "cross-entropy"              ? LossKind::cross_entropy
+                : loss == "binary-cross-entropy"       ? LossKind::binary_cross_entropy
+                : r.string("task") == "classification" ? LossKind::cross_entropy
+                                                       : LossKind::mse;
   o.loss.huber_delta = r.number("loss.huber_delta");
 
   OptimizerOptions& p = o.optimizer;
@@ -201,7 +210,9 @@ TrainOptions train_options(const Config& r, std::size_t stage) {
   p.evaluations = static_cast<unsigned>(r.integer("optimizer.evaluations"));
 
   const std::string& schedule = r.string("schedule.kind");
-  o.schedule.kind = schedule == "step" ? ScheduleKind::step : schedule == "cosine" ? ScheduleKind::cosine : ScheduleKind::constant;
+  o.schedule.kind = schedule == "step"     ? ScheduleKind::step
+                    : schedule == "cosine" ? ScheduleKind::cosine
+                                           : ScheduleKind::constant;
   o.schedule.warmup = r.number("schedule.warmup");
   o.schedule.final_factor = r.number("schedule.final");
   o.schedule.every = r.number("schedule.every");

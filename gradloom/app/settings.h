@@ -19,8 +19,8 @@ struct RowSplits {
   std::optional<RowDataset<double>> validation, test;
 };
 
-// Loads and splits what the recipe names. `data_root` serves when the recipe has no data.root. Fails as load_rows does, or when a part
-// that is asked for would be empty.
+// Loads and splits what the recipe names. `data_root` serves when the recipe has no data.root. Fails as load_rows does,
+// or when a part that is asked for would be empty.
 Result<RowSplits> load_splits(const Config& recipe, const std::filesystem::path& data_root);
 
 // Stages of a run: a recipe without any has one.

@@ -31,9 +31,9 @@ class RandomStream {
  public:
   RandomStream(std::uint64_t seed, RandomUse use, std::uint32_t epoch = 0, std::uint32_t sample = 0);
 
-  std::uint64_t bits(std::uint32_t position) const;    // 64 random bits
-  double uniform(std::uint32_t position) const;        // in [0, 1), 53 bits
-  double normal(std::uint32_t position) const;         // mean 0, variance 1 (Box-Muller)
+  std::uint64_t bits(std::uint32_t position) const;                    // 64 random bits
+  double uniform(std::uint32_t position) const;                        // in [0, 1), 53 bits
+  double normal(std::uint32_t position) const;                         // mean 0, variance 1 (Box-Muller)
   std::uint32_t below(std::uint32_t position, std::uint32_t n) const;  // in [0, n), n > 0
 
  private:

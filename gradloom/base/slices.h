@@ -8,8 +8,8 @@
 
 namespace gradloom {
 
-// One named tensor inside a flat array. The last dimension may be padded: elements [shape.back(), stored_last) of each row
-// are padding; they are zero, stay zero, and never reach a file.
+// One named tensor inside a flat array. The last dimension may be padded: elements [shape.back(), stored_last) of each
+// row are padding; they are zero, stay zero, and never reach a file.
 struct Slice {
   std::string name;
   std::vector<std::size_t> shape;  // logical; never empty
@@ -17,19 +17,20 @@ struct Slice {
   std::size_t offset = 0;          // first element in the flat array
   bool saved = true;               // false: the model derives it from other slices, and it never reaches a file
 
-  std::size_t rows() const;                                     // product of all dimensions but the last
+  std::size_t rows() const;  // product of all dimensions but the last
   std::size_t logical_size() const { return rows() * shape.back(); }
   std::size_t stored_size() const { return rows() * stored_last; }
   std::size_t end() const { return offset + stored_size(); }
 };
 
-// The slices of one flat array. Each starts at a multiple of 256 bytes for a scalar of `scalar_bytes`, so that a GPU can
-// bind each alone; the gaps are padding too.
+// The slices of one flat array. Each starts at a multiple of 256 bytes for a scalar of `scalar_bytes`, so that a GPU
+// can bind each alone; the gaps are padding too.
 class Slices {
  public:
   explicit Slices(std::size_t scalar_bytes) : scalar_bytes_(scalar_bytes) {}
 
-  // Appends a tensor and returns its index. `stored_last` 0 means: not padded. Throws on a duplicate name or empty shape.
+  // Appends a tensor and returns its index. `stored_last` 0 means: not padded. Throws on a duplicate name or empty
+  // shape.
   std::size_t add(std::string name, std::vector<std::size_t> shape, std::size_t stored_last = 0, bool saved = true);
 
   std::size_t size() const { return slices_.size(); }

@@ -8,7 +8,8 @@
 
 namespace gradloom {
 
-// Row-major unless built with explicit strides. Strides count elements. An empty view has a null pointer and zero extents.
+// Row-major unless built with explicit strides. Strides count elements. An empty view has a null pointer and zero
+// extents.
 template <class T, std::size_t Rank>
 class View {
  public:
@@ -26,8 +27,8 @@ class View {
 
   // View<T> converts to View<const T>.
   template <class U>
-    requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>)
-  View(const View<U, Rank>& other) : data_(other.data()), extents_(other.extents()), strides_(other.strides()) {}
+  requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>) View(const View<U, Rank>& other)
+      : data_(other.data()), extents_(other.extents()), strides_(other.strides()) {}
 
   T* data() const { return data_; }
   bool empty() const { return data_ == nullptr || size() == 0; }
@@ -42,8 +43,7 @@ class View {
   }
 
   template <class... I>
-    requires(sizeof...(I) == Rank)
-  T& operator()(I... index) const {
+  requires(sizeof...(I) == Rank) T& operator()(I... index) const {
     const Extents i{static_cast<std::size_t>(index)...};
     std::size_t offset = 0;
     for (std::size_t d = 0; d < Rank; ++d) {
@@ -54,11 +54,7 @@ class View {
   }
 
   // Row r of a matrix as a pointer; the row is contiguous when stride(1) == 1.
-  T* row(std::size_t r) const
-    requires(Rank == 2)
-  {
-    return data_ + r * strides_[0];
-  }
+  T* row(std::size_t r) const requires(Rank == 2) { return data_ + r * strides_[0]; }
 
   // The first n rows.
   View first(std::size_t n) const {

@@ -15,15 +15,15 @@ namespace gradloom {
 // Aligned for every SIMD width and for binding alone on a GPU.
 inline constexpr std::size_t kMemoryAlignment = 256;
 
-// A handle by value; it does not own. Kernels take Arrays: on the CPU they read host(), on a device they bind the range.
+// A handle by value; it does not own. Kernels take Arrays: on the CPU they read host(), on a device they bind the
+// range.
 template <class T>
 class Array {
  public:
   Array() = default;
   explicit Array(std::span<T> host) : host_(host) {}
   template <class U>
-    requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>)
-  Array(const Array<U>& other) : host_(other.host()) {}
+  requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>) Array(const Array<U>& other) : host_(other.host()) {}
 
   std::size_t size() const { return host_.size(); }
   bool empty() const { return host_.empty(); }
@@ -45,10 +45,10 @@ class Buffer {
   explicit Buffer(std::size_t size) : size_(size) {
     if (size == 0) return;
     if (size > (std::size_t{1} << 48) / sizeof(T)) throw std::bad_array_new_length();
-    data_ = static_cast<T*>(::operator new(size * sizeof(T), std::align_val_t{kMemoryAlignment}));
+    data_ = static_cast<T*>(::operator new (size * sizeof(T), std::align_val_t{kMemoryAlignment}));
     std::fill_n(data_, size, T{});
   }
-  ~Buffer() { ::operator delete(data_, std::align_val_t{kMemoryAlignment}); }
+  ~Buffer() { ::operator delete (data_, std::align_val_t{kMemoryAlignment}); }
   Buffer(Buffer&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
   Buffer& operator=(Buffer&& other) noexcept {
     std::swap(data_, other.data_);
@@ -71,7 +71,8 @@ class Buffer {
   std::size_t size_ = 0;
 };
 
-// Hands out aligned pieces of one allocation: first every piece is reserved, then the memory is made, then pieces are taken.
+// Hands out aligned pieces of one allocation: first every piece is reserved, then the memory is made, then pieces are
+// taken.
 class Workspace {
  public:
   // Reserves room for `count` elements; returns the byte offset to pass to at().

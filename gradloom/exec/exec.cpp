@@ -22,8 +22,8 @@ unsigned default_threads() {
 Exec::Exec(ExecOptions options)
     : threads_(options.threads == 0 ? default_threads() : options.threads), variant_(options.variant) {
   if (threads_ > kMaxThreads)
-    throw Exception(ErrorCode::invalid_input, std::to_string(threads_) + " threads were asked for; the most is " +
-                                                  std::to_string(kMaxThreads));
+    throw Exception(ErrorCode::invalid_input,
+                    std::to_string(threads_) + " threads were asked for; the most is " + std::to_string(kMaxThreads));
   if (threads_ > 1) pool_ = Pool::make(threads_);
 }
 

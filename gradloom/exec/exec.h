@@ -24,8 +24,8 @@ struct ExecOptions {
 // What ran so far. `regions` counts loops that were handed to more than one thread.
 struct ExecCounters {
   std::uint64_t regions = 0;
-  std::uint64_t tasks = 0;          // tasks of those loops
-  std::uint64_t nanoseconds = 0;    // wall time inside those loops; counted only with timing on
+  std::uint64_t tasks = 0;        // tasks of those loops
+  std::uint64_t nanoseconds = 0;  // wall time inside those loops; counted only with timing on
 };
 
 // Results never depend on the number of threads: work is cut by the problem, and every output has one owner.
@@ -40,9 +40,9 @@ class Exec {
   unsigned threads() const { return threads_; }
   Variant variant() const { return variant_; }
 
-  // Calls body(task, worker) for task = 0..tasks-1, in any order, on up to threads() threads; worker < threads() and no two
-  // calls that run at the same time share it. Returns when all are done. The first exception thrown by a body is rethrown.
-  // Every body runs with subnormals flushed. Allocates nothing.
+  // Calls body(task, worker) for task = 0..tasks-1, in any order, on up to threads() threads; worker < threads() and no
+  // two calls that run at the same time share it. Returns when all are done. The first exception thrown by a body is
+  // rethrown. Every body runs with subnormals flushed. Allocates nothing.
   void parallel_for(std::size_t tasks, FunctionRef<void(std::size_t task, unsigned worker)> body) const;
 
   // Timing of parallel loops costs two clock reads each, so it is off until asked for.

@@ -11,8 +11,8 @@
 
 namespace gradloom {
 
-// Phases are registered before the work starts (that allocates); adding time to a phase does not allocate and may happen
-// on every worker at once.
+// Phases are registered before the work starts (that allocates); adding time to a phase does not allocate and may
+// happen on every worker at once.
 class Profile {
  public:
   explicit Profile(unsigned workers) : workers_(workers) {}
@@ -48,10 +48,10 @@ class ProfileScope {
   }
   ~ProfileScope() {
     if (profile_)
-      profile_->add(phase_, worker_,
-                    static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                                   std::chrono::steady_clock::now() - start_)
-                                                   .count()));
+      profile_->add(
+          phase_, worker_,
+          static_cast<std::uint64_t>(
+              std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start_).count()));
   }
   ProfileScope(const ProfileScope&) = delete;
   ProfileScope& operator=(const ProfileScope&) = delete;

@@ -4,7 +4,8 @@
 // Without AVX-512: sums over lanes are defined on 8 lanes, so 512-bit registers would gain little, and nothing here
 // could test them.
 #ifdef GRADLOOM_FEW_SIMD_TARGETS
-// Sanitized builds look for bad accesses, not for speed: the widest and the scalar version, or they compile for minutes.
+// Sanitized builds look for bad accesses, not for speed: the widest and the scalar version, or they compile for
+// minutes.
 #define HWY_DISABLED_TARGETS (HWY_AVX3 | HWY_AVX3_DL | HWY_SSE4 | HWY_SSSE3)
 #else
 #define HWY_DISABLED_TARGETS (HWY_AVX3 | HWY_AVX3_DL)

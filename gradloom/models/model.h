@@ -1,4 +1,5 @@
-// The shape of a model: what the trainer, the gradient check and the checkpoints ask of it. A concept, not a base class.
+// The shape of a model: what the trainer, the gradient check and the checkpoints ask of it. A concept, not a base
+// class.
 #pragma once
 
 #include <concepts>
@@ -47,18 +48,19 @@ class GradientSink {
 
 // How much memory a tape must hold.
 struct TapeLimits {
-  std::size_t batch = 1;         // the largest
-  bool backward = true;          // false: forward only
-  bool input_gradient = false;   // dl_dx will be asked for
+  std::size_t batch = 1;        // the largest
+  bool backward = true;         // false: forward only
+  bool input_gradient = false;  // dl_dx will be asked for
 };
 
-// T is the scalar. `forward` overwrites y (B, output_width()); row stride is a multiple of 16, columns beyond the width are
-// padding. `backward` needs the tape of the forward before it; it overwrites or adds to the gradient as step.gradient says,
-// leaves frozen slices alone, and overwrites dl_dx when it is not empty. The sink may be null.
+// T is the scalar. `forward` overwrites y (B, output_width()); row stride is a multiple of 16, columns beyond the width
+// are padding. `backward` needs the tape of the forward before it; it overwrites or adds to the gradient as
+// step.gradient says, leaves frozen slices alone, and overwrites dl_dx when it is not empty. The sink may be null.
 template <class M, class T>
 concept Model = requires(const M& m, const Exec& ex, const Step& step, const ModelArrays<T>& arrays,
                          const typename M::Batch& batch, typename M::Tape& tape, View<T, 2> y, View<const T, 2> dl_dy,
-                         Array<T> gradient, View<T, 2> dl_dx, GradientSink* sink, std::span<T> flat, std::uint64_t seed) {
+                         Array<T> gradient, View<T, 2> dl_dx, GradientSink* sink, std::span<T> flat,
+                         std::uint64_t seed) {
   { m.parameters() } -> std::convertible_to<const Slices&>;
   { m.buffers() } -> std::convertible_to<const Slices&>;
   { m.output_width() } -> std::convertible_to<std::size_t>;
@@ -68,8 +70,8 @@ concept Model = requires(const M& m, const Exec& ex, const Step& step, const Mod
   m.backward(ex, step, arrays, batch, tape, dl_dy, gradient, dl_dx, sink);
 };
 
-// A model whose function has kinks (a knot of a low degree, a ReLU, a maximum's winner) reports which side of each it is on:
-// two forward passes with different signatures crossed a kink, and a difference between them says nothing.
+// A model whose function has kinks (a knot of a low degree, a ReLU, a maximum's winner) reports which side of each it
+// is on: two forward passes with different signatures crossed a kink, and a difference between them says nothing.
 template <class M>
 concept HasBranches = requires(const M& m, const typename M::Tape& tape) {
   { m.branches(tape) } -> std::convertible_to<std::uint64_t>;

@@ -23,7 +23,8 @@ void add_slices(std::vector<TensorView>& tensors, const std::string& prefix, con
                 std::span<const T> values) {
   for (const Slice& s : slices)
     if (s.saved)
-      tensors.push_back(tensor_view<T>(prefix + s.name, values.subspan(s.offset, s.stored_size()), s.shape, s.stored_last));
+      tensors.push_back(
+          tensor_view<T>(prefix + s.name, values.subspan(s.offset, s.stored_size()), s.shape, s.stored_last));
 }
 
 struct DamagedState : std::runtime_error {
@@ -80,7 +81,8 @@ Result<json> metadata_json(const TensorFile& file, const std::filesystem::path& 
 }
 
 Error broken_state(const std::filesystem::path& path, const std::string& what) {
-  return {ErrorCode::invalid_input, fmt::format("{}: the state of the run is incomplete or damaged ({})", path.string(), what)};
+  return {ErrorCode::invalid_input,
+          fmt::format("{}: the state of the run is incomplete or damaged ({})", path.string(), what)};
 }
 
 template <class T>
@@ -92,7 +94,8 @@ Result<Buffer<T>> load_slices(const TensorFile& file, const std::filesystem::pat
     const Tensor* tensor = file.find(prefix + s.name);
     if (tensor && tensor->shape != s.shape)
       return Error{ErrorCode::invalid_input,
-                   fmt::format("{}: tensor '{}' has another shape than the model of the recipe", path.string(), prefix + s.name)};
+                   fmt::format("{}: tensor '{}' has another shape than the model of the recipe", path.string(),
+                               prefix + s.name)};
     auto loaded = file.values<T>(prefix + s.name);
     if (!loaded) return loaded.error();
     std::size_t next = 0;
@@ -145,8 +148,8 @@ Result<CheckpointHead> checkpoint_head(const TensorFile& file, const std::filesy
   auto version = metadata_json(file, path, "version");
   if (!version) return version.error();
   if (*version != kVersion)
-    return Error{ErrorCode::unsupported, fmt::format("{} has format version {}; this program reads version {}", path.string(),
-                                                     version->dump(), kVersion)};
+    return Error{ErrorCode::unsupported, fmt::format("{} has format version {}; this program reads version {}",
+                                                     path.string(), version->dump(), kVersion)};
   auto state = metadata_json(file, path, "state");
   if (!state) return state.error();
   try {
@@ -163,8 +166,8 @@ Result<CheckpointHead> checkpoint_head(const TensorFile& file, const std::filesy
 }
 
 template <class T>
-Result<TrainState<T>> load_checkpoint(const TensorFile& file, const std::filesystem::path& path, const Slices& parameters,
-                                      const Slices& buffers) {
+Result<TrainState<T>> load_checkpoint(const TensorFile& file, const std::filesystem::path& path,
+                                      const Slices& parameters, const Slices& buffers) {
   auto head = checkpoint_head(file, path);
   if (!head) return head.error();
   if (head->scalar != scalar_name<T>())
@@ -186,7 +189,8 @@ Result<TrainState<T>> load_checkpoint(const TensorFile& file, const std::filesys
     if (auto r = load("buffers/", buffers, state.buffers); !r) return r.error();
     for (const json& name : j.at("optimizer")) {
       state.optimizer.push_back({name.get<std::string>(), {}});
-      if (auto r = load("optimizer/" + state.optimizer.back().name + "/", parameters, state.optimizer.back().values); !r)
+      if (auto r = load("optimizer/" + state.optimizer.back().name + "/", parameters, state.optimizer.back().values);
+          !r)
         return r.error();
     }
     const std::uint64_t pairs = count_at(j, "lbfgs_pairs");
@@ -194,7 +198,8 @@ Result<TrainState<T>> load_checkpoint(const TensorFile& file, const std::filesys
     for (std::size_t pair = 0; pair < pairs; ++pair) {
       if (auto r = load(fmt::format("lbfgs/step/{}/", pair), parameters, state.lbfgs.steps.emplace_back()); !r)
         return r.error();
-      if (auto r = load(fmt::format("lbfgs/difference/{}/", pair), parameters, state.lbfgs.differences.emplace_back()); !r)
+      if (auto r = load(fmt::format("lbfgs/difference/{}/", pair), parameters, state.lbfgs.differences.emplace_back());
+          !r)
         return r.error();
     }
     state.lbfgs.count = pairs;
@@ -216,10 +221,10 @@ Result<TrainState<T>> load_checkpoint(const TensorFile& file, const std::filesys
   return state;
 }
 
-template Result<void> save_checkpoint(const std::filesystem::path&, const Slices&, const Slices&, const TrainState<float>&,
-                                      GradientIn, std::uint64_t);
-template Result<void> save_checkpoint(const std::filesystem::path&, const Slices&, const Slices&, const TrainState<double>&,
-                                      GradientIn, std::uint64_t);
+template Result<void> save_checkpoint(const std::filesystem::path&, const Slices&, const Slices&,
+                                      const TrainState<float>&, GradientIn, std::uint64_t);
+template Result<void> save_checkpoint(const std::filesystem::path&, const Slices&, const Slices&,
+                                      const TrainState<double>&, GradientIn, std::uint64_t);
 template Result<TrainState<float>> load_checkpoint(const TensorFile&, const std::filesystem::path&, const Slices&,
                                                    const Slices&);
 template Result<TrainState<double>> load_checkpoint(const TensorFile&, const std::filesystem::path&, const Slices&,

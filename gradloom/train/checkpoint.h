@@ -18,8 +18,8 @@ struct CheckpointHead {
 
 enum class GradientIn { checkpoint, nowhere };
 
-// Written atomically: the file at `path` is the old or the new one at any moment. `gradient` says whether a half-accumulated gradient is
-// part of the state. Fails with io.
+// Written atomically: the file at `path` is the old or the new one at any moment. `gradient` says whether a
+// half-accumulated gradient is part of the state. Fails with io.
 template <class T>
 Result<void> save_checkpoint(const std::filesystem::path& path, const Slices& parameters, const Slices& buffers,
                              const TrainState<T>& state, GradientIn gradient, std::uint64_t log_lines);
@@ -27,10 +27,10 @@ Result<void> save_checkpoint(const std::filesystem::path& path, const Slices& pa
 // Fails with invalid_input, naming the file, when it is not a checkpoint of this format.
 Result<CheckpointHead> checkpoint_head(const TensorFile& file, const std::filesystem::path& path);
 
-// Restores everything that was saved; padding and slices that a model derives are zero. Fails with invalid_input, naming
-// file and tensor, when a tensor is missing or of another shape or type.
+// Restores everything that was saved; padding and slices that a model derives are zero. Fails with invalid_input,
+// naming file and tensor, when a tensor is missing or of another shape or type.
 template <class T>
-Result<TrainState<T>> load_checkpoint(const TensorFile& file, const std::filesystem::path& path, const Slices& parameters,
-                                      const Slices& buffers);
+Result<TrainState<T>> load_checkpoint(const TensorFile& file, const std::filesystem::path& path,
+                                      const Slices& parameters, const Slices& buffers);
 
 }  // namespace gradloom

@@ -20,8 +20,8 @@ std::vector<std::uint8_t> frozen_slices(const Slices& slices, const std::vector<
     if (matched) continue;
     std::vector<std::string> all;
     for (const Slice& slice : slices) all.push_back(slice.name);
-    throw Exception(ErrorCode::invalid_input, fmt::format("freeze names '{}', but the model's parameters are {}", name,
-                                                          fmt::join(all, ", ")));
+    throw Exception(ErrorCode::invalid_input,
+                    fmt::format("freeze names '{}', but the model's parameters are {}", name, fmt::join(all, ", ")));
   }
   return frozen;
 }

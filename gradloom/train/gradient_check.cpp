@@ -13,8 +13,10 @@ void GradientJudge::compare(const std::string& where, double analytic, double nu
   const bool finite = std::isfinite(error);
   // Rounding is not the model's fault, but it must not hide an error either: it only widens the tolerance by itself.
   const double allowed = tolerance_ * largest_ + noise;
-  if (std::abs(numeric) > noise) ++report_.checked;
-  else ++report_.zero;
+  if (std::abs(numeric) > noise)
+    ++report_.checked;
+  else
+    ++report_.zero;
   if (finite && largest_ > 0) report_.max_relative_error = std::max(report_.max_relative_error, error / largest_);
   if (finite && error <= allowed) return;
   auto& list = report_.mismatches;
@@ -32,8 +34,8 @@ void GradientJudge::compare(const std::string& where, double analytic, double nu
 GradientCheckReport GradientJudge::finish() {
   if (!report_.mismatches.empty()) {
     const GradientMismatch& worst = report_.mismatches.front();
-    report_.reason = fmt::format("{}: backward says {:.10g}, central differences say {:.10g}", worst.where, worst.analytic,
-                                 worst.numeric);
+    report_.reason = fmt::format("{}: backward says {:.10g}, central differences say {:.10g}", worst.where,
+                                 worst.analytic, worst.numeric);
   } else if (largest_ == 0.0) {
     report_.reason = "the whole gradient is zero: nothing was checked";
   } else if (report_.checked == 0) {

@@ -1,4 +1,5 @@
-// Gradient check: is a model's backward pass the derivative of its forward pass? A feature for users and for our own tests.
+// Gradient check: is a model's backward pass the derivative of its forward pass? A feature for users and for our own
+// tests.
 #pragma once
 
 #include <algorithm>
@@ -71,22 +72,27 @@ std::pair<double, double> central_difference(F&& f, std::uint64_t branches, doub
   return {0.0, step};
 }
 
-// Checks dl/dparameters and (for models on rows) dl/dx of l = sum r_bj y_bj with random r, at parameters + noise. `buffers` are
-// used as they are. The model runs in double.
+// Checks dl/dparameters and (for models on rows) dl/dx of l = sum r_bj y_bj with random r, at parameters + noise.
+// `buffers` are used as they are. The model runs in double.
 template <class M>
-  requires Model<M, double>
-GradientCheckReport check_gradient(const Exec& ex, const M& model, const typename M::Batch& batch,
-                                   std::span<const double> parameters, std::span<const double> buffers,
-                                   const GradientCheckOptions& options = {}) {
+requires Model<M, double> GradientCheckReport check_gradient(const Exec& ex, const M& model,
+                                                             const typename M::Batch& batch,
+                                                             std::span<const double> parameters,
+                                                             std::span<const double> buffers,
+                                                             const GradientCheckOptions& options = {}) {
   const Slices& slices = model.parameters();
   Buffer<double> p(slices.flat_size()), b(buffers.size()), gradient(slices.flat_size());
   std::copy(buffers.begin(), buffers.end(), b.data());
   std::copy(parameters.begin(), parameters.end(), p.data());
   const RandomStream noise(options.seed, RandomUse::check, 0);
   for (const Slice& slice : slices)
-    for_each_logical(slice, [&](std::size_t i) { p[i] += options.noise * noise.normal(static_cast<std::uint32_t>(i)); });
+    for_each_logical(slice,
+                     [&](std::size_t i) { p[i] += options.noise * noise.normal(static_cast<std::uint32_t>(i)); });
 
-  constexpr bool kHasInput = requires { typename M::Scalar; batch.x.extent(1); };
+  constexpr bool kHasInput = requires {
+    typename M::Scalar;
+    batch.x.extent(1);
+  };
   bool inputs = false;
   std::size_t features = 0;
   if constexpr (kHasInput) {
@@ -94,7 +100,8 @@ GradientCheckReport check_gradient(const Exec& ex, const M& model, const typenam
     features = batch.x.extent(1);
   }
   const std::size_t out = model.output_width(), stride = (out + 15) / 16 * 16;
-  Buffer<double> y(batch.size * stride), dl_dy(batch.size * stride), x(batch.size * features), dl_dx(batch.size * features);
+  Buffer<double> y(batch.size * stride), dl_dy(batch.size * stride), x(batch.size * features),
+      dl_dx(batch.size * features);
   typename M::Batch probe = batch;
   if constexpr (kHasInput) {
     for (std::size_t s = 0; s < batch.size; ++s)
@@ -106,7 +113,8 @@ GradientCheckReport check_gradient(const Exec& ex, const M& model, const typenam
     for (std::size_t j = 0; j < out; ++j)
       dl_dy[s * stride + j] = random_direction.normal(static_cast<std::uint32_t>(s * out + j));
 
-  auto tape = model.make_tape(ex, {.batch = std::max<std::size_t>(1, batch.size), .backward = true, .input_gradient = inputs});
+  auto tape =
+      model.make_tape(ex, {.batch = std::max<std::size_t>(1, batch.size), .backward = true, .input_gradient = inputs});
   const Step step;
   const ModelArrays<double> arrays{p.array(), b.array()};
   const View<double, 2> y_view(y.data(), {batch.size, out}, {stride, 1});
@@ -128,7 +136,8 @@ GradientCheckReport check_gradient(const Exec& ex, const M& model, const typenam
   const std::uint64_t branches = evaluate().branches;
   const double rounding = 16 * std::numeric_limits<double>::epsilon() * magnitude;
   model.backward(ex, step, arrays, probe, tape, View<const double, 2>(dl_dy.data(), {batch.size, out}, {stride, 1}),
-                 gradient.array(), inputs ? View<double, 2>(dl_dx.data(), {batch.size, features}) : View<double, 2>(), nullptr);
+                 gradient.array(), inputs ? View<double, 2>(dl_dx.data(), {batch.size, features}) : View<double, 2>(),
+                 nullptr);
 
   const auto largest = [](std::span<const double> v) {
     double m = 0.0;
@@ -153,16 +162,17 @@ GradientCheckReport check_gradient(const Exec& ex, const M& model, const typenam
   for (const Slice& slice : slices)
     for_each_logical(slice, [&](std::size_t i) {
       if (counter++ % every != 0) return;
-      probe_element(judge, p[i], gradient[i], [&] { return slice.name + "[" + std::to_string(i - slice.offset) + "]"; });
+      probe_element(judge, p[i], gradient[i],
+                    [&] { return slice.name + "[" + std::to_string(i - slice.offset) + "]"; });
     });
   GradientCheckReport report = judge.finish();
   if (inputs) {
     GradientJudge input_judge(options.tolerance, largest(dl_dx.span()));
-    const std::size_t skip = options.max_elements == 0 ? 1 : (dl_dx.size() + options.max_elements - 1) / options.max_elements;
+    const std::size_t skip =
+        options.max_elements == 0 ? 1 : (dl_dx.size() + options.max_elements - 1) / options.max_elements;
     for (std::size_t i = 0; i < dl_dx.size(); i += std::max<std::size_t>(1, skip))
-      probe_element(input_judge, x[i], dl_dx[i], [&] {
-        return "input[" + std::to_string(i / features) + "," + std::to_string(i % features) + "]";
-      });
+      probe_element(input_judge, x[i], dl_dx[i],
+                    [&] { return "input[" + std::to_string(i / features) + "," + std::to_string(i % features) + "]"; });
     const GradientCheckReport more = input_judge.finish();
     report.max_relative_error = std::max(report.max_relative_error, more.max_relative_error);
     report.checked += more.checked;

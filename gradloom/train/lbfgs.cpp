@@ -53,7 +53,8 @@ Lbfgs<T>::Lbfgs(const Exec& ex, const OptimizerOptions& options, std::size_t siz
   bool matches = history_.steps.size() == options.history && history_.count <= options.history;
   for (unsigned i = 0; matches && i < options.history; ++i)
     matches = history_.steps[i].size() == size && history_.differences[i].size() == size;
-  if (!matches) throw Exception(ErrorCode::invalid_input, "the saved L-BFGS history belongs to another model or history");
+  if (!matches)
+    throw Exception(ErrorCode::invalid_input, "the saved L-BFGS history belongs to another model or history");
   for (std::size_t pair = 0; pair < history_.count; ++pair) {
     const std::size_t at = slot(pair);
     inverse_products_[at] = 1.0 / dot(history_.steps[at].span(), history_.differences[at].span());
@@ -105,8 +106,8 @@ void Lbfgs<T>::direction(std::span<const T> gradient) {
   }
 }
 
-// From start_x_ with gradient start_g_ along direction_: a point that satisfies the strong Wolfe conditions, or the best one
-// that the budget allowed. On success x and g are that point's; on failure they are the start's.
+// From start_x_ with gradient start_g_ along direction_: a point that satisfies the strong Wolfe conditions, or the
+// best one that the budget allowed. On success x and g are that point's; on failure they are the start's.
 template <class T>
 typename Lbfgs<T>::SearchResult Lbfgs<T>::search(Evaluate evaluate, std::span<T> x, std::span<T> g, double loss,
                                                  double slope, double start, unsigned budget, unsigned& used) {
@@ -167,8 +168,10 @@ typename Lbfgs<T>::SearchResult Lbfgs<T>::search(Evaluate evaluate, std::span<T>
       high = finite(now) ? now : Point{t, INFINITY, 0.0};
       continue;
     }
-    if (std::abs(now.slope) <= -kCurvature * slope) done = true;
-    else if (now.slope * (high.t - low.t) >= 0) high = low;
+    if (std::abs(now.slope) <= -kCurvature * slope)
+      done = true;
+    else if (now.slope * (high.t - low.t) >= 0)
+      high = low;
     low = now;
     keep();
   }

@@ -18,8 +18,8 @@ struct LbfgsReport {
   bool stalled = false;  // no direction led downhill: a minimum as far as the arithmetic can tell
 };
 
-// The memory of past steps: pairs of a step and the difference of gradients that it made, oldest first from `first` on in a
-// ring. It is the whole state of the optimizer.
+// The memory of past steps: pairs of a step and the difference of gradients that it made, oldest first from `first` on
+// in a ring. It is the whole state of the optimizer.
 template <class T>
 struct LbfgsHistory {
   std::size_t first = 0, count = 0;
@@ -36,8 +36,8 @@ class Lbfgs {
   // The loss at the given parameters; fills the gradient.
   using Evaluate = FunctionRef<double(std::span<const T> parameters, std::span<T> gradient)>;
 
-  // One step: up to options.iterations iterations or options.evaluations evaluations. `gradient` is scratch and holds the
-  // gradient at the new parameters afterwards. Never leaves parameters at a point with a higher or non-finite loss.
+  // One step: up to options.iterations iterations or options.evaluations evaluations. `gradient` is scratch and holds
+  // the gradient at the new parameters afterwards. Never leaves parameters at a point with a higher or non-finite loss.
   LbfgsReport step(Evaluate evaluate, std::span<T> parameters, std::span<T> gradient);
 
   void reset();  // forgets the history
@@ -48,7 +48,9 @@ class Lbfgs {
     double loss = 0.0;
   };
   std::size_t slot(std::size_t pair) const { return (history_.first + pair) % history_.steps.size(); }
-  double dot(std::span<const T> a, std::span<const T> b) { return static_cast<double>(kernels::dot<T>(ex_, a, b, scratch_)); }
+  double dot(std::span<const T> a, std::span<const T> b) {
+    return static_cast<double>(kernels::dot<T>(ex_, a, b, scratch_));
+  }
   void remember(std::span<const T> step, std::span<const T> difference);
   void direction(std::span<const T> gradient);
   SearchResult search(Evaluate evaluate, std::span<T> x, std::span<T> g, double loss, double slope, double start,

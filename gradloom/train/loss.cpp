@@ -22,8 +22,10 @@ template <class T>
 Term<T> element_term(const LossOptions& o, T y, T t) {
   const T e = y - t;
   switch (o.kind) {
-    case LossKind::mse: return {e * e, e + e};
-    case LossKind::mae: return {std::abs(e), e > 0 ? T(1) : e < 0 ? T(-1) : T(0)};
+    case LossKind::mse:
+      return {e * e, e + e};
+    case LossKind::mae:
+      return {std::abs(e), e > 0 ? T(1) : e < 0 ? T(-1) : T(0)};
     case LossKind::huber: {
       const T delta = static_cast<T>(o.huber_delta), a = std::abs(e);
       if (a <= delta) return {e * e * T(0.5), e};

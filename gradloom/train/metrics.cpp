@@ -30,7 +30,8 @@ std::map<std::string, double> row_metrics(const RowBatch<T>& batch, View<const T
   };
   for (std::size_t s = 0; s < batch.size; ++s)
     for (std::size_t j = 0; j < out; ++j) {
-      const double w = weight_of(s, j), t = static_cast<double>(batch.target(s, j)), e = static_cast<double>(y(s, j)) - t;
+      const double w = weight_of(s, j), t = static_cast<double>(batch.target(s, j)),
+                   e = static_cast<double>(y(s, j)) - t;
       total += w;
       squares += w * e * e;
       absolute += w * std::abs(e);

@@ -11,7 +11,8 @@ namespace gradloom {
 
 void validate(const OptimizerOptions& o) {
   const auto need = [](bool ok, const char* name, double value, const char* rule) {
-    if (!ok) throw Exception(ErrorCode::invalid_input, fmt::format("optimizer.{} is {}; it must be {}", name, value, rule));
+    if (!ok)
+      throw Exception(ErrorCode::invalid_input, fmt::format("optimizer.{} is {}; it must be {}", name, value, rule));
   };
   need(std::isfinite(o.lr) && o.lr > 0, "lr", o.lr, "positive and finite");
   need(o.momentum >= 0 && o.momentum < 1, "momentum", o.momentum, "at least 0 and below 1");
@@ -29,10 +30,13 @@ void validate(const OptimizerOptions& o) {
 
 std::vector<std::string> optimizer_state_names(const OptimizerOptions& options) {
   switch (options.kind) {
-    case OptimizerKind::sgd: return options.momentum > 0 ? std::vector<std::string>{"momentum"} : std::vector<std::string>{};
+    case OptimizerKind::sgd:
+      return options.momentum > 0 ? std::vector<std::string>{"momentum"} : std::vector<std::string>{};
     case OptimizerKind::adam:
-    case OptimizerKind::adamw: return {"first", "second"};
-    case OptimizerKind::lbfgs: break;
+    case OptimizerKind::adamw:
+      return {"first", "second"};
+    case OptimizerKind::lbfgs:
+      break;
   }
   throw Exception(ErrorCode::invalid_input, "L-BFGS is not an element-wise optimizer");
 }

@@ -17,12 +17,12 @@ enum class OptimizerKind { sgd, adam, adamw, lbfgs };
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::adam;
   double lr = 1e-2;
-  double momentum = 0.0;  // sgd
-  bool nesterov = false;  // sgd
+  double momentum = 0.0;                              // sgd
+  bool nesterov = false;                              // sgd
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // adam, adamw
-  double weight_decay = 0.0;  // added to the gradient (sgd, adam) or decoupled (adamw)
-  double clip_value = 0.0;    // clip every element of the gradient to +- this; 0: off
-  double clip_norm = 0.0;     // scale the gradient down to this Euclidean norm; 0: off
+  double weight_decay = 0.0;                          // added to the gradient (sgd, adam) or decoupled (adamw)
+  double clip_value = 0.0;                            // clip every element of the gradient to +- this; 0: off
+  double clip_norm = 0.0;                             // scale the gradient down to this Euclidean norm; 0: off
   // lbfgs: one step is at most this many iterations and evaluations
   unsigned history = 10, iterations = 20, evaluations = 25;
 };
@@ -40,17 +40,19 @@ struct OptimizerState {
 // The arrays that an element-wise optimizer keeps, in order. Throws for L-BFGS.
 std::vector<std::string> optimizer_state_names(const OptimizerOptions& options);
 
-// The state arrays are as long as the parameters and belong to the caller (TrainState): an empty list is filled with zeroed
-// arrays, a present one is continued and must match. update() is element-wise: ranges may be updated in any order, at once,
-// by several threads, and the bits are those of one call over everything.
+// The state arrays are as long as the parameters and belong to the caller (TrainState): an empty list is filled with
+// zeroed arrays, a present one is continued and must match. update() is element-wise: ranges may be updated in any
+// order, at once, by several threads, and the bits are those of one call over everything.
 template <class T>
 class ElementOptimizer {
  public:
   ElementOptimizer(const OptimizerOptions& options, std::size_t size, std::vector<OptimizerState<T>>& state);
 
-  // Fixes the constants of step number `step` (from 0, counted since the state arrays were zero). `gradient_scale` multiplies the gradient first (norm clipping).
+  // Fixes the constants of step number `step` (from 0, counted since the state arrays were zero). `gradient_scale`
+  // multiplies the gradient first (norm clipping).
   void begin_step(std::uint64_t step, double lr, double gradient_scale = 1.0);
-  void update(Variant variant, std::size_t begin, std::size_t end, std::span<T> parameters, std::span<const T> gradient);
+  void update(Variant variant, std::size_t begin, std::size_t end, std::span<T> parameters,
+              std::span<const T> gradient);
 
  private:
   OptimizerOptions options_;

@@ -27,7 +27,8 @@ class Predictor {
       : ex_(ex),
         model_(model),
         data_(data),
-        tape_(model.make_tape(ex, {.batch = std::max<std::size_t>(1, std::min(kBatch, data.size())), .backward = false})) {
+        tape_(model.make_tape(ex,
+                              {.batch = std::max<std::size_t>(1, std::min(kBatch, data.size())), .backward = false})) {
     result_.rows = data.size();
     result_.width = model.output_width();
     result_.stride = (result_.width + 15) / 16 * 16;
@@ -43,7 +44,8 @@ class Predictor {
       typename M::Batch part;
       part.size = count;
       part.x = View<const T, 2>(all.x.row(first), {count, all.x.extent(1)});
-      model_.forward(ex_, step, arrays, part, tape_, {result_.values.data() + first * result_.stride, {count, result_.width}, {result_.stride, 1}});
+      model_.forward(ex_, step, arrays, part, tape_,
+                     {result_.values.data() + first * result_.stride, {count, result_.width}, {result_.stride, 1}});
     }
     return result_;
   }

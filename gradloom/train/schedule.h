@@ -9,9 +9,9 @@ enum class ScheduleKind { constant, step, cosine };
 
 struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::constant;
-  double warmup = 0.0;       // fraction of all steps over which the rate rises linearly from 0; 0 <= warmup < 1
-  double final_factor = 0.0; // cosine: the last rate as a fraction of the first
-  double every = 0.3;        // step: the rate is multiplied by `factor` after each such fraction of all steps
+  double warmup = 0.0;        // fraction of all steps over which the rate rises linearly from 0; 0 <= warmup < 1
+  double final_factor = 0.0;  // cosine: the last rate as a fraction of the first
+  double every = 0.3;         // step: the rate is multiplied by `factor` after each such fraction of all steps
   double factor = 0.1;
 };
 

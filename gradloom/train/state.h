@@ -18,13 +18,13 @@ struct TrainPosition {
   std::uint64_t stage = 0;
   std::uint64_t epoch = 0;
   std::uint64_t run_epoch = 0;
-  std::uint64_t batch = 0;   // micro-batches done in this epoch
-  std::uint64_t step = 0;    // optimizer steps done in this stage
+  std::uint64_t batch = 0;          // micro-batches done in this epoch
+  std::uint64_t step = 0;           // optimizer steps done in this stage
   std::uint64_t optimizer_age = 0;  // those of them since the optimizer's memory was last forgotten
-  double epoch_loss = 0.0;   // sum over the batches of this epoch of loss * samples
+  double epoch_loss = 0.0;          // sum over the batches of this epoch of loss * samples
   std::uint64_t epoch_samples = 0;
   std::uint64_t epochs_without_progress = 0;
-  bool stage_done = false;   // early stopping or a stalled optimizer ended it
+  bool stage_done = false;    // early stopping or a stalled optimizer ended it
   bool stage_closed = false;  // what follows the last epoch of a stage is done as well; the next stage may begin
 };
 
@@ -40,7 +40,7 @@ template <class T>
 struct TrainState {
   TrainPosition position;
   Buffer<T> parameters, buffers;
-  Buffer<T> gradient;  // meaningful between the micro-batches of one accumulated step
+  Buffer<T> gradient;                        // meaningful between the micro-batches of one accumulated step
   std::vector<OptimizerState<T>> optimizer;  // of an element-wise optimizer
   LbfgsHistory<T> lbfgs;
   std::optional<BestState<T>> best;

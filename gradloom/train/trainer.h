@@ -28,8 +28,8 @@ enum class FusedUpdate {
 struct TrainOptions {
   std::uint64_t seed = 0;
   std::uint64_t epochs = 100;
-  std::size_t batch = 64;       // samples; 0: all at once
-  std::size_t accumulate = 1;   // micro-batches per optimizer step
+  std::size_t batch = 64;      // samples; 0: all at once
+  std::size_t accumulate = 1;  // micro-batches per optimizer step
   bool shuffle = true;
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
@@ -42,7 +42,7 @@ struct TrainOptions {
 // What happened in one epoch.
 struct EpochReport {
   TrainPosition position;
-  double loss = 0.0;        // mean over the epoch, measured before each update
+  double loss = 0.0;  // mean over the epoch, measured before each update
   double validation = std::numeric_limits<double>::quiet_NaN();
   double learning_rate = 0.0;
   bool improved = false;
@@ -64,8 +64,7 @@ std::vector<std::uint8_t> frozen_slices(const Slices& slices, const std::vector<
 
 // A fresh state: arrays of the model's layout with the values that the model initialises them to.
 template <class M>
-  requires Model<M, typename M::Scalar>
-TrainState<typename M::Scalar> initial_state(const M& model, std::uint64_t seed) {
+requires Model<M, typename M::Scalar> TrainState<typename M::Scalar> initial_state(const M& model, std::uint64_t seed) {
   TrainState<typename M::Scalar> state;
   state.parameters = Buffer<typename M::Scalar>(model.parameters().flat_size());
   state.buffers = Buffer<typename M::Scalar>(model.buffers().flat_size());
@@ -75,31 +74,33 @@ TrainState<typename M::Scalar> initial_state(const M& model, std::uint64_t seed)
 
 // Data that the trainer can batch: RowDataset and its kin.
 template <class D, class Batch>
-concept Dataset = requires(const D& d, std::span<const std::uint32_t> rows, typename D::Storage& storage, std::size_t n) {
+concept Dataset = requires(const D& d, std::span<const std::uint32_t> rows, typename D::Storage& storage,
+                           std::size_t n) {
   { d.size() } -> std::convertible_to<std::size_t>;
   { d.make_storage(n) } -> std::same_as<typename D::Storage>;
   { d.gather(rows, storage) } -> std::same_as<Batch>;
   { d.all() } -> std::same_as<Batch>;
 };
 
-// Memory is made in the constructor; a steady-state step allocates nothing. The state belongs to the caller and must match
-// the model's layout; an empty optimizer state is created, a present one continues.
+// Memory is made in the constructor; a steady-state step allocates nothing. The state belongs to the caller and must
+// match the model's layout; an empty optimizer state is created, a present one continues.
 template <class M, class D>
-  requires Model<M, typename M::Scalar> && Dataset<D, typename M::Batch>
+requires Model<M, typename M::Scalar> && Dataset<D, typename M::Batch>
 class Trainer {
  public:
   using T = typename M::Scalar;
 
   Trainer(const Exec& ex, const M& model, const D& data, TrainOptions options, TrainState<T>& state);
 
-  // Trains until the stage ends or a hook says stop. May be called again to go on. Throws Exception{numeric} when the loss is
-  // not finite; the state is then that before the failing step's update.
+  // Trains until the stage ends or a hook says stop. May be called again to go on. Throws Exception{numeric} when the
+  // loss is not finite; the state is then that before the failing step's update.
   StageEnd run(const TrainHooks& hooks = {});
 
   // One optimizer step or micro-batch, wherever the state stands; false when the epoch is complete.
   bool step();
 
-  // Forgets the optimizer's memory, as after a change of the parameters from outside. Not in the middle of an accumulated step.
+  // Forgets the optimizer's memory, as after a change of the parameters from outside. Not in the middle of an
+  // accumulated step.
   void reset_optimizer();
 
   std::size_t batches_per_epoch() const { return batches_; }

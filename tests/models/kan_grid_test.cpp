@@ -50,8 +50,8 @@ TEST(SplineFit, LeastSquaresReproducesASplineOfTheSpace) {
     }
     kan::fit_least_squares(line, x, y, 1, kan::FitGoal::reproduce, fitted);
     // A stable solver's values are exact up to a small multiple of epsilon times the largest coefficient, whatever the
-    // conditioning; its coefficients lose a factor of the condition number, here 4 (degree 1) to 1.6e6 (degree 7): about
-    // 14 times more with each degree.
+    // conditioning; its coefficients lose a factor of the condition number, here 4 (degree 1) to 1.6e6 (degree 7):
+    // about 14 times more with each degree.
     double largest = 0.0;
     for (double v : c) largest = std::max(largest, std::abs(v));
     const double unit = 32 * std::numeric_limits<double>::epsilon() * largest;
@@ -64,7 +64,8 @@ TEST(SplineFit, LeastSquaresReproducesASplineOfTheSpace) {
 TEST(SplineFit, StaysFiniteWithoutEnoughPoints) {
   const KnotLine line = KnotLine::uniform(3, 20, 0.0, 1.0);
   std::vector<double> fitted(line.functions(), NAN);
-  kan::fit_least_squares(line, std::vector<double>{0.5, 0.5, 0.5}, std::vector<double>{1.0, 2.0, 3.0}, 1, kan::FitGoal::reproduce, fitted);
+  kan::fit_least_squares(line, std::vector<double>{0.5, 0.5, 0.5}, std::vector<double>{1.0, 2.0, 3.0}, 1,
+                         kan::FitGoal::reproduce, fitted);
   for (double c : fitted) EXPECT_TRUE(std::isfinite(c));
   EXPECT_NEAR(spline_value(line, fitted, 0.5), 2.0, 1e-6);
   kan::fit_least_squares(line, {}, {}, 1, kan::FitGoal::reproduce, fitted);
@@ -132,7 +133,8 @@ TEST(KanRefit, KeepsTheFunctionOnTheData) {
       for (std::size_t i = 0; i < s.in; ++i)
         for (std::size_t r = 0; r < s.spline_rows(); ++r)
           for (std::size_t j = 0; j < s.out; ++j)
-            weight[(i * s.rows() + r) * s.out_padded() + j] = 0.3 * std::sin(0.1 * static_cast<double>(r + 7 * i + 3 * j));
+            weight[(i * s.rows() + r) * s.out_padded() + j] =
+                0.3 * std::sin(0.1 * static_cast<double>(r + 7 * i + 3 * j));
     }
     const Exec ex({.threads = 1});
     const auto after = kan::refit<double>(ex, f.network, f.parameters.span(), f.buffers.span(), f.rows().x);
@@ -149,9 +151,9 @@ TEST(KanRefit, SurvivesConstantCategoricalAndDuplicatedColumns) {
     for (unsigned grid : {1u, 5u, 64u, 1024u}) {
       KanFixture<double> f(options(knots, grid), 60, 5);
       for (std::size_t s = 0; s < f.batch; ++s) {
-        f.x[s * 3 + 0] = 4.25;                              // constant
-        f.x[s * 3 + 1] = static_cast<double>(s % 3 == 0);   // two categories
-        f.x[s * 3 + 2] = f.x[s * 3 + 1];                    // a duplicate
+        f.x[s * 3 + 0] = 4.25;                             // constant
+        f.x[s * 3 + 1] = static_cast<double>(s % 3 == 0);  // two categories
+        f.x[s * 3 + 2] = f.x[s * 3 + 1];                   // a duplicate
       }
       const Exec ex({.threads = 1});
       const auto after = kan::refit<double>(ex, f.network, f.parameters.span(), f.buffers.span(), f.rows().x);

@@ -113,7 +113,8 @@ TEST(KanNetwork, SingleSampleEqualsBatch) {
     std::vector<float> y(f.network.output_width());
     for (std::size_t s = 0; s < f.batch; ++s) {
       f.network.forward_single(Variant::fast, f.arrays(),
-                               std::span<const float>(f.x.span()).subspan(s * widths.front(), widths.front()), workspace, y);
+                               std::span<const float>(f.x.span()).subspan(s * widths.front(), widths.front()),
+                               workspace, y);
       EXPECT_TRUE(same_bits<float>(y, std::span<const float>(f.y.span()).subspan(s * f.stride, y.size()))) << s;
     }
   }
@@ -228,8 +229,8 @@ TEST(KanNetwork, RejectsWrongBatches) {
   auto tape = f.network.make_tape(ex, {.batch = 2});
   EXPECT_THROW(f.network.forward(ex, {}, f.arrays(), f.rows(), tape, f.y_view()), Exception);
   auto fresh = f.network.make_tape(ex, {.batch = 4});
-  EXPECT_THROW(f.network.backward(ex, {}, f.arrays(), f.rows(), fresh, View<const float, 2>(f.y_view()), f.gradient.array(), {},
-                                  nullptr),
+  EXPECT_THROW(f.network.backward(ex, {}, f.arrays(), f.rows(), fresh, View<const float, 2>(f.y_view()),
+                                  f.gradient.array(), {}, nullptr),
                Exception);
 }
 

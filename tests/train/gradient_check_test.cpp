@@ -36,8 +36,8 @@ struct Probe {
         for (std::size_t i = 0; i < kIn; ++i) y(s, j) += w[i * kOut + j] * b.x(s, i);
       }
   }
-  void backward(const Exec&, const Step&, const ModelArrays<double>& a, const Batch& b, Tape&, View<const double, 2> dl_dy,
-                Array<double> gradient, View<double, 2> dl_dx, GradientSink*) const {
+  void backward(const Exec&, const Step&, const ModelArrays<double>& a, const Batch& b, Tape&,
+                View<const double, 2> dl_dy, Array<double> gradient, View<double, 2> dl_dx, GradientSink*) const {
     const double* w = a.parameters.data() + parameters_[0].offset;
     const double* v = a.parameters.data() + parameters_[1].offset;
     double* dw = gradient.data() + parameters_[0].offset;

@@ -30,15 +30,18 @@ struct Rows {
   RowBatch<double> batch(bool labels, bool weights, bool masks) const {
     RowBatch<double> b;
     b.size = n;
-    if (labels) b.label = label;
-    else b.target = {target.data(), {n, out}};
+    if (labels)
+      b.label = label;
+    else
+      b.target = {target.data(), {n, out}};
     if (weights) b.weight = weight;
     if (masks) b.mask = {mask.data(), {n, out}};
     return b;
   }
   double loss(const LossOptions& o, const RowBatch<double>& b, unsigned threads = 1) {
     std::vector<double> partials(loss_partials(n));
-    return evaluate_loss<double>(Exec({.threads = threads}), o, b, {y.data(), {n, out}}, {dl_dy.data(), {n, out}}, partials);
+    return evaluate_loss<double>(Exec({.threads = threads}), o, b, {y.data(), {n, out}}, {dl_dy.data(), {n, out}},
+                                 partials);
   }
 };
 
@@ -132,12 +135,14 @@ TEST(Loss, NamesWhatDoesNotFit) {
     }
     return "";
   };
-  EXPECT_THAT(message({.kind = LossKind::cross_entropy}, rows.batch(false, false, false)), ::testing::HasSubstr("label"));
+  EXPECT_THAT(message({.kind = LossKind::cross_entropy}, rows.batch(false, false, false)),
+              ::testing::HasSubstr("label"));
   auto wide = rows.batch(false, false, false);
   wide.target = {rows.target.data(), {4, 2}};
   EXPECT_THAT(message({}, wide), ::testing::HasSubstr("3 outputs"));
   rows.label[2] = 3;
-  EXPECT_THAT(message({.kind = LossKind::cross_entropy}, rows.batch(true, false, false)), ::testing::HasSubstr("sample 2"));
+  EXPECT_THAT(message({.kind = LossKind::cross_entropy}, rows.batch(true, false, false)),
+              ::testing::HasSubstr("sample 2"));
 }
 
 }  // namespace

@@ -7,10 +7,10 @@
 #include "gradloom/kernels/simd-inl.h"
 // clang-format on
 
+#include "gradloom/kernels/peak/peak.h"
+
 #include <algorithm>
 #include <chrono>
-
-#include "gradloom/kernels/peak/peak.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gradloom::kernels {
@@ -69,7 +69,8 @@ double fused_rate() {
 PeakRates ProbePeak(bool double_precision) {
   PeakRates best;
   for (int probe = 0; probe < 12; ++probe) {
-    best.mul_add_gflops = std::max(best.mul_add_gflops, double_precision ? separate_rate<double>() : separate_rate<float>());
+    best.mul_add_gflops =
+        std::max(best.mul_add_gflops, double_precision ? separate_rate<double>() : separate_rate<float>());
     best.fma_gflops = std::max(best.fma_gflops, double_precision ? fused_rate<double>() : fused_rate<float>());
   }
   return best;

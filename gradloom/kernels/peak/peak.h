@@ -8,7 +8,8 @@ struct PeakRates {
   double fma_gflops = 0.0;      // fused
 };
 
-// Of one thread. The best of several probes of about 0.2 ms: what is not reached is not the machine's neighbours' doing.
+// Of one thread. The best of several probes of about 0.2 ms: what is not reached is not the machine's neighbours'
+// doing.
 PeakRates measure_peak(bool double_precision);
 
 }  // namespace gradloom::kernels

@@ -54,8 +54,8 @@ std::vector<double> fitting_points(const KnotLine& line) {
   std::vector<double> x;
   for (std::size_t k = 0; k < line.grid(); ++k)
     for (std::size_t m = 0; m < per_interval; ++m)
-      x.push_back(line.interior()[k] + (line.interior()[k + 1] - line.interior()[k]) *
-                                           (static_cast<double>(m) + 0.5) / static_cast<double>(per_interval));
+      x.push_back(line.interior()[k] + (line.interior()[k + 1] - line.interior()[k]) * (static_cast<double>(m) + 0.5) /
+                                           static_cast<double>(per_interval));
   x.push_back(line.lo());
   x.push_back(line.hi());
   return x;
@@ -71,7 +71,9 @@ void copy_rest(const Network<T>& from, std::span<const T> parameters, std::span<
                 target.begin() + static_cast<std::ptrdiff_t>(b[j].offset));
   };
   const auto &x = from.affine(), &y = to.affine();
-  for (auto [i, j] : {std::pair{x.input_mean, y.input_mean}, {x.input_std, y.input_std}, {x.output_mean, y.output_mean},
+  for (auto [i, j] : {std::pair{x.input_mean, y.input_mean},
+                      {x.input_std, y.input_std},
+                      {x.output_mean, y.output_mean},
                       {x.output_std, y.output_std}})
     copy(from.buffers(), i, buffers, to.buffers(), j, new_buffers);
   for (std::size_t l = 0; l < from.layers(); ++l) {
@@ -167,8 +169,9 @@ Trained<T> refine(const Network<T>& network, std::span<const T> parameters, std:
     const auto old_layer = network.layer(l, {Array<const T>(parameters), Array<const T>(buffers)});
     for (std::size_t i = 0; i < s.in; ++i) {
       const KnotLine before = line_of(network, buffers, l, i);
-      const KnotLine after = s.knots == Knots::free && grid >= s.grid ? split_widest(before, grid)
-                                                                      : KnotLine::uniform(s.degree, grid, before.lo(), before.hi());
+      const KnotLine after = s.knots == Knots::free && grid >= s.grid
+                                 ? split_widest(before, grid)
+                                 : KnotLine::uniform(s.degree, grid, before.lo(), before.hi());
       const std::vector<double> c = coefficients_of(s, weight, i);
       std::vector<double> fitted(t.spline_rows() * t.out);
       if (nested(before, after)) {

@@ -78,7 +78,8 @@ void Network<T>::initialise(std::uint64_t seed, std::span<T> parameters, std::sp
     const double scale = 1.0 / std::sqrt(static_cast<double>(s.in));
     T* weight = parameters.data() + parameters_[slices_[l].weight].offset;
     for (std::size_t i = 0; i < s.in; ++i) {
-      const RandomStream stream(seed, RandomUse::initialise, static_cast<std::uint32_t>(l), static_cast<std::uint32_t>(i));
+      const RandomStream stream(seed, RandomUse::initialise, static_cast<std::uint32_t>(l),
+                                static_cast<std::uint32_t>(i));
       for (std::size_t r = 0; r < s.rows(); ++r) {
         const bool base_row = s.base && r == s.rows() - 1;
         const double deviation = scale * (base_row ? options_.base_scale : options_.spline_noise);
@@ -94,7 +95,8 @@ void Network<T>::initialise(std::uint64_t seed, std::span<T> parameters, std::sp
       T* knots = buffers.data() + buffers_[slices_[l].knots].offset;
       for (std::size_t i = 0; i < s.in; ++i)
         for (std::size_t k = 0; k <= s.grid; ++k)
-          knots[i * (s.grid + 1) + k] = static_cast<T>(k == s.grid ? options_.hi : options_.lo + h * static_cast<double>(k));
+          knots[i * (s.grid + 1) + k] =
+              static_cast<T>(k == s.grid ? options_.hi : options_.lo + h * static_cast<double>(k));
     }
   }
   derive(buffers).or_throw();
@@ -108,7 +110,8 @@ Result<void> Network<T>::derive(std::span<T> buffers) const {
     if (!(std::isfinite(mean) && std::isfinite(std) && std > 0))
       return Error{ErrorCode::invalid_input,
                    fmt::format("input {} is normalised with mean {} and deviation {}; both must be finite, and the "
-                               "deviation positive", i, mean, std)};
+                               "deviation positive",
+                               i, mean, std)};
     at(affine_.input_scale)[i] = T(1) / std;
   }
   for (std::size_t j = 0; j < output_width(); ++j)
@@ -127,16 +130,19 @@ Result<void> Network<T>::derive(std::span<T> buffers) const {
         for (std::size_t k = 0; k <= s.grid; ++k)
           if (!std::isfinite(knots[k]) || (k > 0 && !(knots[k] > knots[k - 1])))
             return Error{ErrorCode::invalid_input,
-                         fmt::format("knot {} of input {} in layer {} is {}; knots must be finite and increasing", k, i, l,
-                                     knots[k])};
+                         fmt::format("knot {} of input {} in layer {} is {}; knots must be finite and increasing", k, i,
+                                     l, knots[k])};
         lo = knots[0];
         hi = knots[s.grid];
         T* t = at(slices.extended) + i * extended;
         const T first = knots[1] - knots[0], last = knots[s.grid] - knots[s.grid - 1];
         for (std::size_t k = 0; k < extended; ++k) {
-          if (k < 2 * p) t[k] = lo - first * static_cast<T>(2 * p - k);
-          else if (k <= 2 * p + s.grid) t[k] = knots[k - 2 * p];
-          else t[k] = hi + last * static_cast<T>(k - 2 * p - s.grid);
+          if (k < 2 * p)
+            t[k] = lo - first * static_cast<T>(2 * p - k);
+          else if (k <= 2 * p + s.grid)
+            t[k] = knots[k - 2 * p];
+          else
+            t[k] = hi + last * static_cast<T>(k - 2 * p - s.grid);
         }
         T* inverse = at(slices.inverse) + i * p * extended;
         for (std::size_t d = 1; d <= p; ++d)
@@ -145,8 +151,8 @@ Result<void> Network<T>::derive(std::span<T> buffers) const {
       }
       if (!(std::isfinite(lo) && std::isfinite(hi) && lo < hi))
         return Error{ErrorCode::invalid_input,
-                     fmt::format("the grid of input {} in layer {} reaches from {} to {}; its width must be positive", i, l,
-                                 lo, hi)};
+                     fmt::format("the grid of input {} in layer {} reaches from {} to {}; its width must be positive",
+                                 i, l, lo, hi)};
       at(slices.inverse_step)[i] = static_cast<T>(s.grid) / (hi - lo);
       if (!std::isfinite(at(slices.inverse_step)[i]))
         return Error{ErrorCode::invalid_input, fmt::format("the grid of input {} in layer {} is too narrow", i, l)};

@@ -23,9 +23,9 @@ struct NetworkOptions {
   bool bias = true;
   OutOfGrid outside = OutOfGrid::linear;
   Knots knots = Knots::uniform;
-  double lo = -1.0, hi = 1.0;     // where every grid starts out
-  double spline_noise = 0.1;      // initial coefficients: normal with this deviation / sqrt(In)
-  double base_scale = 1.0;        // initial base weights: normal with this deviation / sqrt(In)
+  double lo = -1.0, hi = 1.0;  // where every grid starts out
+  double spline_noise = 0.1;   // initial coefficients: normal with this deviation / sqrt(In)
+  double base_scale = 1.0;     // initial base weights: normal with this deviation / sqrt(In)
 };
 
 // Throws Exception{invalid_input} that names the option when it cannot be built.
@@ -71,9 +71,10 @@ class SingleWorkspace {
   Buffer<T> memory_;
 };
 
-// A const description; owns no weights. Parameters: layerN.weight (In, rows, Out), layerN.bias (Out). Buffers: input.mean,
-// input.std (In), output.mean, output.std (Out), layerN.lo, layerN.hi (In), with free knots layerN.knots (In, G + 1), and
-// derived tables. x is normalised as (x - mean) / std before the first layer, y is output.mean + output.std * (last layer).
+// A const description; owns no weights. Parameters: layerN.weight (In, rows, Out), layerN.bias (Out). Buffers:
+// input.mean, input.std (In), output.mean, output.std (Out), layerN.lo, layerN.hi (In), with free knots layerN.knots
+// (In, G + 1), and derived tables. x is normalised as (x - mean) / std before the first layer, y is output.mean +
+// output.std * (last layer).
 template <class T>
 class Network {
  public:
@@ -108,8 +109,8 @@ class Network {
 
   SingleWorkspace<T> make_single_workspace() const;
   // One sample: x (In), y (Out), contiguous. No allocation, no lock, no thread; the same bits as forward.
-  void forward_single(Variant variant, const ModelArrays<T>& arrays, std::span<const T> x, SingleWorkspace<T>& workspace,
-                      std::span<T> y) const;
+  void forward_single(Variant variant, const ModelArrays<T>& arrays, std::span<const T> x,
+                      SingleWorkspace<T>& workspace, std::span<T> y) const;
 
   // The value that arrived at input i of a layer for sample s in the last forward pass.
   T layer_input(const Tape& tape, std::size_t layer, std::size_t s, std::size_t i) const;

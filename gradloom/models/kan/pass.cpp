@@ -1,5 +1,5 @@
-// The passes of a spline network. Each parallel loop cuts samples (forward, input gradients) or inputs (weight gradients);
-// a cut never changes bits, because every sum has one owner (kernels/spline/spline.h).
+// The passes of a spline network. Each parallel loop cuts samples (forward, input gradients) or inputs (weight
+// gradients); a cut never changes bits, because every sum has one owner (kernels/spline/spline.h).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -92,11 +92,11 @@ template <class T>
 void Network<T>::forward(const Exec& ex, const Step&, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
                          View<T, 2> y) const {
   if (batch.size > tape.limits_.batch)
-    throw Exception(ErrorCode::invalid_input, fmt::format("the batch has {} samples, the tape was made for {}", batch.size,
-                                                          tape.limits_.batch));
+    throw Exception(ErrorCode::invalid_input,
+                    fmt::format("the batch has {} samples, the tape was made for {}", batch.size, tape.limits_.batch));
   if (batch.size > 0 && batch.x.extent(1) != input_width())
-    throw Exception(ErrorCode::invalid_input, fmt::format("the batch has {} features, the network {} inputs",
-                                                          batch.x.extent(1), input_width()));
+    throw Exception(ErrorCode::invalid_input,
+                    fmt::format("the batch has {} features, the network {} inputs", batch.x.extent(1), input_width()));
   tape.batch_ = batch.size;
   const std::size_t size = batch.size, tile = tile_size(size);
   tape.tiles_ = (size + tile - 1) / tile;
@@ -136,8 +136,9 @@ void Network<T>::forward(const Exec& ex, const Step&, const ModelArrays<T>& arra
 }
 
 template <class T>
-void Network<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
-                          View<const T, 2> dl_dy, Array<T> gradient, View<T, 2> dl_dx, GradientSink* sink) const {
+void Network<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch,
+                          Tape& tape, View<const T, 2> dl_dy, Array<T> gradient, View<T, 2> dl_dx,
+                          GradientSink* sink) const {
   if (!tape.limits_.backward) throw Exception(ErrorCode::invalid_input, "the tape was made for forward passes only");
   if (tape.batch_ != batch.size)
     throw Exception(ErrorCode::invalid_input,
@@ -225,8 +226,10 @@ template <class T>
 void Network<T>::forward_single(Variant variant, const ModelArrays<T>& arrays, std::span<const T> x,
                                 SingleWorkspace<T>& workspace, std::span<T> y) const {
   if (x.size() != input_width() || y.size() != output_width())
-    throw Exception(ErrorCode::invalid_input, fmt::format("one sample of {} inputs and {} outputs was given to a network of "
-                                                          "{} and {}", x.size(), y.size(), input_width(), output_width()));
+    throw Exception(ErrorCode::invalid_input,
+                    fmt::format("one sample of {} inputs and {} outputs was given to a network of "
+                                "{} and {}",
+                                x.size(), y.size(), input_width(), output_width()));
   const FlushSubnormals flush;
   const std::size_t half = workspace.memory_.size() / 2;
   T* now = workspace.memory_.data();

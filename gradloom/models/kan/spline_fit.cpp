@@ -10,13 +10,13 @@ namespace gradloom::kan {
 
 namespace {
 
-// Relative to the mean of the normal equations' diagonal. On a smooth function differences of order p + 1 are so small that
-// even the larger ridge moves well-determined coefficients less than rounding does.
+// Relative to the mean of the normal equations' diagonal. On a smooth function differences of order p + 1 are so small
+// that even the larger ridge moves well-determined coefficients less than rounding does.
 constexpr double kRidgeToReproduce = 1e-13, kRidgeToSmooth = 1e-8;
-constexpr double kShrink = 1e-6;     // of the ridge, on the coefficients themselves: no direction is left undetermined
-constexpr int kMostRounds = 16;      // the first solution and residual corrections
-constexpr double kConverged = 1e-15; // a correction this small, relative to the solution, was the last one
-constexpr double kSameKnot = 1e-9;   // relative to the range
+constexpr double kShrink = 1e-6;      // of the ridge, on the coefficients themselves: no direction is left undetermined
+constexpr int kMostRounds = 16;       // the first solution and residual corrections
+constexpr double kConverged = 1e-15;  // a correction this small, relative to the solution, was the last one
+constexpr double kSameKnot = 1e-9;    // relative to the range
 
 }  // namespace
 
@@ -25,9 +25,12 @@ KnotLine::KnotLine(unsigned degree, std::vector<double> interior) : degree_(degr
   extended_.resize(g + 2 * p + 1);
   const double first = interior_[1] - interior_[0], last = interior_[g] - interior_[g - 1];
   for (std::size_t k = 0; k < extended_.size(); ++k) {
-    if (k < p) extended_[k] = lo() - first * static_cast<double>(p - k);
-    else if (k <= p + g) extended_[k] = interior_[k - p];
-    else extended_[k] = hi() + last * static_cast<double>(k - p - g);
+    if (k < p)
+      extended_[k] = lo() - first * static_cast<double>(p - k);
+    else if (k <= p + g)
+      extended_[k] = interior_[k - p];
+    else
+      extended_[k] = hi() + last * static_cast<double>(k - p - g);
   }
 }
 
@@ -86,7 +89,8 @@ void refine_nested(const KnotLine& from, std::span<const double> coarse, const K
         const double low = from.knot(left - p + i), high = from.knot(left + 1 + i - level);
         const double share = (u - low) / (high - low);
         for (std::size_t c = 0; c < columns; ++c)
-          triangle[i * columns + c] = (1.0 - share) * triangle[(i - 1) * columns + c] + share * triangle[i * columns + c];
+          triangle[i * columns + c] =
+              (1.0 - share) * triangle[(i - 1) * columns + c] + share * triangle[i * columns + c];
       }
     }
     std::copy_n(triangle.begin() + static_cast<std::ptrdiff_t>(p * columns), columns,
@@ -110,8 +114,8 @@ void fit_least_squares(const KnotLine& line, std::span<const double> x, std::spa
   }
   double trace = 0.0;
   for (std::size_t m = 0; m < line.functions(); ++m) trace += band[m * order];
-  const double ridge = (goal == FitGoal::smooth ? kRidgeToSmooth : kRidgeToReproduce) *
-                       std::max(trace / static_cast<double>(n), 1e-3);
+  const double ridge =
+      (goal == FitGoal::smooth ? kRidgeToSmooth : kRidgeToReproduce) * std::max(trace / static_cast<double>(n), 1e-3);
 
   std::vector<Eigen::Triplet<double>> entries;
   for (std::size_t m = 0; m < line.functions(); ++m)
@@ -122,14 +126,16 @@ void fit_least_squares(const KnotLine& line, std::span<const double> x, std::spa
   std::vector<double> binomial(differences + 1, 1.0);
   for (std::size_t d = 1; d <= differences; ++d)
     binomial[d] = -binomial[d - 1] * static_cast<double>(differences - d + 1) / static_cast<double>(d);
-  // A weak direction of the normal equations oscillates from one coefficient to the next, and differences of order p + 1
-  // amplify such by 2^(p+1). Without dividing that out, the ridge of degree 7 outweighs them, and no correction gets through.
+  // A weak direction of the normal equations oscillates from one coefficient to the next, and differences of order p +
+  // 1 amplify such by 2^(p+1). Without dividing that out, the ridge of degree 7 outweighs them, and no correction gets
+  // through.
   double squares = 1.0;
   if (goal == FitGoal::reproduce) squares = std::inner_product(binomial.begin(), binomial.end(), binomial.begin(), 0.0);
   for (std::size_t m = 0; m + differences < line.functions(); ++m)
     for (std::size_t a = 0; a <= differences; ++a)
       for (std::size_t b = 0; b <= a; ++b)
-        entries.emplace_back(static_cast<int>(m + a), static_cast<int>(m + b), ridge / squares * binomial[a] * binomial[b]);
+        entries.emplace_back(static_cast<int>(m + a), static_cast<int>(m + b),
+                             ridge / squares * binomial[a] * binomial[b]);
   for (int m = 0; m < n; ++m) entries.emplace_back(m, m, ridge * kShrink);
   Eigen::SparseMatrix<double> normal(n, n);
   normal.setFromTriplets(entries.begin(), entries.end());
@@ -137,8 +143,8 @@ void fit_least_squares(const KnotLine& line, std::span<const double> x, std::spa
 
   Eigen::MatrixXd solution = Eigen::MatrixXd::Zero(n, static_cast<Eigen::Index>(columns));
   Eigen::MatrixXd right(n, static_cast<Eigen::Index>(columns));
-  // Each round solves for the residual of the last one. With condition number k of the basis, a round shrinks the error by
-  // about ridge + epsilon times k^2; that wins back what squaring the condition number lost.
+  // Each round solves for the residual of the last one. With condition number k of the basis, a round shrinks the error
+  // by about ridge + epsilon times k^2; that wins back what squaring the condition number lost.
   const int rounds = goal == FitGoal::reproduce ? kMostRounds : 1;
   for (int round = 0; round < rounds; ++round) {
     right.setZero();

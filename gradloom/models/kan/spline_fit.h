@@ -34,8 +34,8 @@ class KnotLine {
 // Is every interior knot of `coarse` one of `fine`, over the same range (up to rounding)?
 bool nested(const KnotLine& coarse, const KnotLine& fine);
 
-// Coefficients on `fine` of the spline with the given coefficients on `coarse`; exact up to rounding when nested. `coarse` and
-// `fine` are (functions, columns) row-major.
+// Coefficients on `fine` of the spline with the given coefficients on `coarse`; exact up to rounding when nested.
+// `coarse` and `fine` are (functions, columns) row-major.
 void refine_nested(const KnotLine& from, std::span<const double> coarse, const KnotLine& to, std::size_t columns,
                    std::span<double> fine);
 
@@ -44,9 +44,9 @@ enum class FitGoal {
   smooth,     // where points are few or far between, prefer the smoother spline
 };
 
-// Least squares: coefficients on `line` (functions, columns) that fit values (points, columns) at x (points). A ridge on
-// differences of order p + 1 of neighbouring coefficients decides where points do not: such stretches continue or bridge
-// the others like a polynomial of degree p. All results are finite when the input is.
+// Least squares: coefficients on `line` (functions, columns) that fit values (points, columns) at x (points). A ridge
+// on differences of order p + 1 of neighbouring coefficients decides where points do not: such stretches continue or
+// bridge the others like a polynomial of degree p. All results are finite when the input is.
 void fit_least_squares(const KnotLine& line, std::span<const double> x, std::span<const double> values,
                        std::size_t columns, FitGoal goal, std::span<double> coefficients);
 
