@@ -73,7 +73,7 @@ int bench_kan(const Output& out, BenchFlags flags) {
 }  // namespace
 
 void add_bench_command(CLI::App& program, Choice& choice) {
-  CLI::App* bench = program.add_subcommand("bench", "Measure speed, after checking that the result is right");
+  CLI::App* bench = program.add_subcommand("bench", "Measure speed, after checking the result");
   bench->require_subcommand(1);
   CLI::App* command = bench->add_subcommand("kan", "Spline networks: forward, training step, single samples");
   auto flags = std::make_shared<BenchFlags>();

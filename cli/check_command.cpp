@@ -69,8 +69,7 @@ int check(const Output& out, const CheckFlags& flags) {
 }  // namespace
 
 void add_check_command(CLI::App& program, Choice& choice) {
-  CLI::App* command =
-      program.add_subcommand("check", "Prove a recipe's model: gradients, and equal bits however it runs");
+  CLI::App* command = program.add_subcommand("check", "Prove a model's gradients, and that its bits are the same");
   auto flags = std::make_shared<CheckFlags>();
   add_recipe_options(*command, flags->recipe);
   command->add_option("--samples", flags->what.samples, "Samples to check on")

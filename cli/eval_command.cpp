@@ -34,10 +34,10 @@ int evaluate(const Output& out, const EvalFlags& flags) {
 }  // namespace
 
 void add_eval_command(CLI::App& program, Choice& choice) {
-  CLI::App* command = program.add_subcommand("eval", "Measure the model of a run on all parts of its data");
+  CLI::App* command = program.add_subcommand("eval", "Measure the model of a run on its data");
   auto flags = std::make_shared<EvalFlags>();
   command->add_option("DIR", flags->folder, "Folder of the run")->type_name("")->required();
-  command->add_option("--predictions", flags->predictions, "Write predictions for the test data (or all data) here")
+  command->add_option("--predictions", flags->predictions, "Write predictions for the test data")
       ->type_name("FILE.csv");
   add_exec_options(*command, flags->exec);
   add_output_options(*command, choice.flags);

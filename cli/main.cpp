@@ -24,8 +24,8 @@ constexpr const char* kExamples =
     "  gradloom eval runs/mine --predictions p.csv  measure, and write predictions\n"
     "  gradloom check kan-hello                     are the gradients right?\n"
     "\n"
-    "Every command has --help and --json. Exit codes: 0 done, 1 the check or run failed,\n"
-    "2 wrong usage or input, 3 missing device. GRADLOOM_DATA names the folder of data files.";
+    "Every command has --help and --json. GRADLOOM_DATA names the folder of data files.\n"
+    "Exit codes: 0 done, 1 check or run failed, 2 wrong usage or input, 3 missing device.";
 
 const char* default_hint(ErrorCode code) {
   switch (code) {
@@ -63,6 +63,7 @@ int run_choice(const Choice& choice) {
 int run(std::vector<std::string> arguments) {
   CLI::App program("Trains spline networks: right, reproducible, fast.", "gradloom");
   program.set_version_flag("--version", "gradloom " GRADLOOM_VERSION, "Print the version");
+  program.get_formatter()->column_width(24);
   program.footer(kExamples);
   program.require_subcommand(1);
   Choice choice;

@@ -18,14 +18,14 @@ void add_quiet_option(CLI::App& command, OutputFlags& flags) {
 }
 
 void add_threads_option(CLI::App& command, unsigned& threads) {
-  command.add_option("--threads", threads, "Threads; 0: one per core. The result does not depend on it")
+  command.add_option("--threads", threads, "Threads, 0: one per core; the result stays the same")
       ->type_name("N")
       ->check(CLI::Range(0u, 1024u).description(""));
 }
 
 void add_exec_options(CLI::App& command, ExecFlags& flags) {
   add_threads_option(command, flags.threads);
-  command.add_option("--exec", flags.exec, "fast, or reference: the plain scalar definition, the same bits slowly")
+  command.add_option("--exec", flags.exec, "fast, or reference: scalar, slow, the same bits")
       ->type_name("HOW")
       ->check(CLI::IsMember({"fast", "reference"}).description(""));
   command.add_option("--device", flags.device, "cpu, gpu, auto, or a device by name or number")->type_name("NAME");
@@ -35,8 +35,7 @@ void add_recipe_options(CLI::App& command, RecipeFlags& flags) {
   command.add_option("RECIPE", flags.recipe, "A recipe's name (see gradloom recipes) or a file.toml")
       ->type_name("")
       ->required();
-  command
-      .add_option("--set", flags.overrides, "Override a key of the recipe, e.g. --set optimizer.lr=0.01; repeatable")
+  command.add_option("--set", flags.overrides, "Override a key of the recipe; repeatable")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
 }

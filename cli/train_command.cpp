@@ -145,12 +145,11 @@ void add_train_command(CLI::App& program, Choice& choice) {
   CLI::App* command = program.add_subcommand("train", "Train the model of a recipe");
   auto flags = std::make_shared<TrainFlags>();
   add_recipe_options(*command, flags->recipe);
-  command->add_option("--out", flags->out, "Folder of the run, new or empty; otherwise runs/RECIPE-SEED")
-      ->type_name("DIR");
-  command->add_option("--seed", flags->seed, "Seed of everything random; the same as --set seed=S")
+  command->add_option("--out", flags->out, "Folder of the run, new or empty")->type_name("DIR");
+  command->add_option("--seed", flags->seed, "The same as --set seed=S")
       ->type_name("S")
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""));
-  command->add_option("--seeds", flags->seeds, "Train seeds S, S+1, ... one after another, each in DIR/seed-S")
+  command->add_option("--seeds", flags->seeds, "Train seeds S .. S+N-1, each in DIR/seed-S")
       ->type_name("N")
       ->check(CLI::Range(1u, 100000u).description(""));
   add_exec_options(*command, flags->exec);
@@ -166,7 +165,7 @@ void add_train_command(CLI::App& program, Choice& choice) {
 }
 
 void add_resume_command(CLI::App& program, Choice& choice) {
-  CLI::App* command = program.add_subcommand("resume", "Continue a run that was interrupted, as if it never had been");
+  CLI::App* command = program.add_subcommand("resume", "Continue a run that was interrupted");
   auto flags = std::make_shared<ResumeFlags>();
   command->add_option("DIR", flags->folder, "Folder of the run")->type_name("")->required();
   add_exec_options(*command, flags->exec);
