@@ -22,14 +22,18 @@ std::uint64_t data_seed(const Config& r) {
   return static_cast<std::uint64_t>(r.has("data.seed") ? r.integer("data.seed") : r.integer("seed"));
 }
 
+// Without data.root a file is looked for where the user stands, then in the folder of data files.
+std::filesystem::path data_path(const Config& r, const std::filesystem::path& data_root) {
+  const std::filesystem::path path = r.string("data.path");
+  if (!r.string("data.root").empty()) return std::filesystem::path(r.string("data.root")) / path;
+  std::error_code unreadable;
+  return std::filesystem::exists(path, unreadable) ? path : data_root / path;
+}
+
 RowSource row_source(const Config& r, const std::filesystem::path& data_root) {
   RowSource s;
   s.task = r.string("task") == "classification" ? Task::classification : Task::regression;
-  if (r.has("data.path")) {
-    const std::filesystem::path root =
-        r.string("data.root").empty() ? data_root : std::filesystem::path(r.string("data.root"));
-    s.path = root / r.string("data.path");
-  }
+  if (r.has("data.path")) s.path = data_path(r, data_root);
   s.target = r.strings("data.target");
   s.drop = r.strings("data.drop");
   s.categorical = r.strings("data.categorical");

@@ -61,7 +61,7 @@ TEST(RunFolder, KeepsItsLockWhenMoved) {
   auto first = RunFolder::create(scratch / "run");
   ASSERT_TRUE(first.ok());
   const RunFolder moved = std::move(first).or_throw();
-  EXPECT_EQ(RunFolder::create(scratch / "run").error().code, ErrorCode::invalid_input);
+  EXPECT_EQ(RunFolder::create(scratch / "run").error().code, ErrorCode::busy);
   ASSERT_TRUE(write_file_atomic(moved.recipe(), "").ok());
   EXPECT_EQ(RunFolder::open(scratch / "run", FolderAccess::write).error().code, ErrorCode::busy);
 }
