@@ -13,8 +13,7 @@ namespace {
 constexpr std::size_t kMaxRecipeBytes = 1 << 20;
 
 void add_data_keys(Schema& s) {
-  s.string("data.root", "",
-           "Folder that data.path is looked up in; empty: the current folder, then $GRADLOOM_DATA.");
+  s.string("data.root", "", "Folder that data.path is looked up in; empty: the current folder, then $GRADLOOM_DATA.");
   s.string("data.path", std::nullopt, "CSV (.gz too), .npy or .npz file. Unset: data.formula.");
   s.string("data.formula", std::nullopt, "Target as a formula in x1, x2, ...; several targets are separated by ';'.");
   s.numbers("data.ranges", {-1.0, 1.0}, "Ranges of the variables: low, high for all, or low1, high1, low2, high2, ...")

@@ -95,13 +95,13 @@ std::size_t basis_slope(const Layer<T>& layer, const LayerTape<T>& tape, Range s
 #if HWY_TARGET <= HWY_AVX2  // the other instruction sets make do with loops over the degree
   switch (layer.shape.degree) {
     case 2:
-      return basis_degree<2, kSlope>(layer, tape, samples);
+      return basis_degree<specialised(2), kSlope>(layer, tape, samples);
     case 3:
-      return basis_degree<3, kSlope>(layer, tape, samples);
+      return basis_degree<specialised(3), kSlope>(layer, tape, samples);
     case 4:
-      return basis_degree<4, kSlope>(layer, tape, samples);
+      return basis_degree<specialised(4), kSlope>(layer, tape, samples);
     case 5:
-      return basis_degree<5, kSlope>(layer, tape, samples);
+      return basis_degree<specialised(5), kSlope>(layer, tape, samples);
     default:
       break;
   }

@@ -183,13 +183,13 @@ void forward_base(const Layer<T>& layer, const LayerTape<T>& tape, Range samples
 #if HWY_TARGET <= HWY_AVX2  // the other instruction sets make do with a loop over rows
   switch (layer.shape.degree) {
     case 2:
-      return forward_degree<2, kBase>(layer, tape, samples, y);
+      return forward_degree<specialised(2), kBase>(layer, tape, samples, y);
     case 3:
-      return forward_degree<3, kBase>(layer, tape, samples, y);
+      return forward_degree<specialised(3), kBase>(layer, tape, samples, y);
     case 4:
-      return forward_degree<4, kBase>(layer, tape, samples, y);
+      return forward_degree<specialised(4), kBase>(layer, tape, samples, y);
     case 5:
-      return forward_degree<5, kBase>(layer, tape, samples, y);
+      return forward_degree<specialised(5), kBase>(layer, tape, samples, y);
     default:
       break;
   }

@@ -305,13 +305,13 @@ void input_gradient_base(const Layer<T>& layer, const LayerTape<T>& tape, const 
 #if HWY_TARGET <= HWY_AVX2  // the other instruction sets make do with a loop over rows
   switch (layer.shape.degree) {
     case 2:
-      return input_gradient_degree<2, kBase>(layer, tape, dl_dy, samples, dl_dx);
+      return input_gradient_degree<specialised(2), kBase>(layer, tape, dl_dy, samples, dl_dx);
     case 3:
-      return input_gradient_degree<3, kBase>(layer, tape, dl_dy, samples, dl_dx);
+      return input_gradient_degree<specialised(3), kBase>(layer, tape, dl_dy, samples, dl_dx);
     case 4:
-      return input_gradient_degree<4, kBase>(layer, tape, dl_dy, samples, dl_dx);
+      return input_gradient_degree<specialised(4), kBase>(layer, tape, dl_dy, samples, dl_dx);
     case 5:
-      return input_gradient_degree<5, kBase>(layer, tape, dl_dy, samples, dl_dx);
+      return input_gradient_degree<specialised(5), kBase>(layer, tape, dl_dy, samples, dl_dx);
     default:
       break;
   }

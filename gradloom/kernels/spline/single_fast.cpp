@@ -143,13 +143,13 @@ void single_base(const Layer<T>& layer, const T* x, T* y) {
 #if HWY_TARGET <= HWY_AVX2  // the other instruction sets make do with a loop over rows
   switch (layer.shape.degree) {
     case 2:
-      return single_degree<2, kBase>(layer, x, y);
+      return single_degree<specialised(2), kBase>(layer, x, y);
     case 3:
-      return single_degree<3, kBase>(layer, x, y);
+      return single_degree<specialised(3), kBase>(layer, x, y);
     case 4:
-      return single_degree<4, kBase>(layer, x, y);
+      return single_degree<specialised(4), kBase>(layer, x, y);
     case 5:
-      return single_degree<5, kBase>(layer, x, y);
+      return single_degree<specialised(5), kBase>(layer, x, y);
     default:
       break;
   }

@@ -339,13 +339,13 @@ void weight_gradient_base(const Shape& shape, const LayerTape<T>& tape, const T*
 #if HWY_TARGET <= HWY_AVX2  // the other instruction sets make do with one row at a time
   switch (shape.degree) {
     case 2:
-      return weight_gradient_degree<2, kBase>(shape, tape, dl_dy, inputs, mode, dl_dw);
+      return weight_gradient_degree<specialised(2), kBase>(shape, tape, dl_dy, inputs, mode, dl_dw);
     case 3:
-      return weight_gradient_degree<3, kBase>(shape, tape, dl_dy, inputs, mode, dl_dw);
+      return weight_gradient_degree<specialised(3), kBase>(shape, tape, dl_dy, inputs, mode, dl_dw);
     case 4:
-      return weight_gradient_degree<4, kBase>(shape, tape, dl_dy, inputs, mode, dl_dw);
+      return weight_gradient_degree<specialised(4), kBase>(shape, tape, dl_dy, inputs, mode, dl_dw);
     case 5:
-      return weight_gradient_degree<5, kBase>(shape, tape, dl_dy, inputs, mode, dl_dw);
+      return weight_gradient_degree<specialised(5), kBase>(shape, tape, dl_dy, inputs, mode, dl_dw);
     default:
       break;
   }

@@ -19,12 +19,14 @@ namespace {
 // Samples per task: enough to reuse weights in the cache, few enough to occupy the threads.
 std::size_t tile_size(std::size_t batch) { return batch <= 256 ? 32 : 64; }
 
-// Inputs per task of the weight gradient: about this many multiply-adds, several microseconds.
+// Inputs per task of the weight gradient: multiply-adds for several microseconds, in steps of kInputs.
 constexpr std::size_t kTaskWork = 200'000;
+// Inputs that the kernel takes at once, so that a part of dl_dy in the cache serves all of them.
+constexpr std::size_t kInputs = 8;
 
 std::size_t inputs_per_task(const spline::Shape& s, std::size_t batch) {
   const std::size_t work = std::max<std::size_t>(1, batch * (s.degree + 1) * s.out_padded());
-  return std::clamp<std::size_t>(kTaskWork / work, 1, s.in);
+  return std::max<std::size_t>(1, kTaskWork / work / kInputs) * kInputs;
 }
 
 std::size_t padded(std::size_t n) { return (n + kPanel - 1) / kPanel * kPanel; }
@@ -203,14 +205,15 @@ void Network<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>
     if (step.is_frozen(slices_[l].weight)) return;
     const Slice& slice = parameters_[slices_[l].weight];
     const spline::Range inputs{task * group, std::min(s.in, (task + 1) * group)};
-    for (std::size_t i = inputs.begin; i < inputs.end; ++i) {
+    for (std::size_t i = inputs.begin; i < inputs.end; i += kInputs) {
+      const std::size_t last = std::min(inputs.end, i + kInputs);
       {
         const ProfileScope scope(ex, tape.phases_[l].weights, worker);
-        spline::weight_gradient(ex.variant(), s, layer_tape(l, tape), gradient_of(l), {i, i + 1}, step.gradient,
+        spline::weight_gradient(ex.variant(), s, layer_tape(l, tape), gradient_of(l), {i, last}, step.gradient,
                                 gradient.data() + slice.offset);
       }
-      // While the gradient of this input is in the cache.
-      if (sink) sink->finished(slice.offset + i * row, slice.offset + (i + 1) * row, worker);
+      // While the gradient of these inputs is in the cache.
+      if (sink) sink->finished(slice.offset + i * row, slice.offset + last * row, worker);
     }
   });
 }
