@@ -41,7 +41,10 @@ std::string command_line(const CLI::App& program, const CLI::App& command) {
 }
 
 std::string nearest_key(const std::string& option) {
-  return nearest_name(option.substr(2), app::recipe_schema().paths());
+  std::vector<std::string> keys;
+  for (const std::string& family : app::recipe_families())
+    for (std::string& path : app::recipe_schema(family).paths()) keys.push_back(std::move(path));
+  return nearest_name(option.substr(2), keys);
 }
 
 // Whether somebody wrote --epoch for --set epochs=...

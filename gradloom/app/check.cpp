@@ -18,18 +18,9 @@ constexpr std::uint64_t kSteps = 4;         // of training, for the comparison o
 constexpr std::size_t kDualElements = 200;  // derivatives by dual numbers
 constexpr double kDualTolerance = 1e-11;    // relative to the largest element; rounding of sums over a batch
 
-RowBatch<double> first_rows(const RowDataset<double>& rows, std::size_t count) {
-  RowBatch<double> batch = rows.all();
-  batch.size = std::min(batch.size, count);
-  if (!batch.target.empty()) batch.target = batch.target.first(batch.size);
-  if (!batch.label.empty()) batch.label = batch.label.first(batch.size);
-  if (!batch.weight.empty()) batch.weight = batch.weight.first(batch.size);
-  batch.x = batch.x.first(batch.size);
-  return batch;
-}
-
 // The gradient by dual numbers, for elements drawn evenly from all.
-double largest_dual_error(const Exec& ex, const kan::Network<double>& network, const TrainState<double>& state,
+template <class M>
+double largest_dual_error(const Exec& ex, const M& network, const TrainState<double>& state,
                           const RowBatch<double>& batch) {
   const std::size_t out = network.output_width(), stride = (out + 15) / 16 * 16;
   Buffer<double> y(batch.size * stride), dl_dy(batch.size * stride), gradient(state.parameters.size()),
@@ -53,8 +44,7 @@ double largest_dual_error(const Exec& ex, const kan::Network<double>& network, c
   for (const Slice& slice : network.parameters())
     for_each_logical(slice, [&](std::size_t i) {
       if (counter++ % every != 0) return;
-      error = std::max(error,
-                       std::abs(gradient[i] - kan::dual_derivative(network, arrays, batch, dl_dy.span(), stride, i)));
+      error = std::max(error, std::abs(gradient[i] - dual_derivative(network, arrays, batch, dl_dy.span(), stride, i)));
     });
   return largest > 0 ? error / largest : std::numeric_limits<double>::infinity();
 }
@@ -134,18 +124,20 @@ void compare_bits(const Config& recipe, const F& family, json& result) {
   result["unequal"] = unequal;
 }
 
-Result<json> check_kan(const Config& recipe, const RunOptions& options, const CheckOptions& what) {
-  auto family = KanFamily<double>::load(recipe, options.data_root);
+// F64 and F32 are one family in its two precisions.
+template <class F64, class F32>
+Result<json> check_family(const Config& recipe, const RunOptions& options, const CheckOptions& what) {
+  auto family = F64::load(recipe, options.data_root);
   if (!family) return family.error();
   const Exec ex(options.exec);
-  const kan::Network<double> network = family->model(0);
-  const TrainState<double> state = family->start(ex, 0);
-  const RowBatch<double> batch = first_rows(family->train(), what.samples);
-  const GradientCheckReport model = check_gradient(ex, network, batch, state.parameters.span(), state.buffers.span(),
-                                                   {.max_elements = what.max_elements});
-  const GradientCheckReport loss = check_loss(ex, train_options(recipe, 0).loss, batch, network.output_width());
+  const auto subject = family->check_subject(ex, what.samples);
+  const TrainState<double>& state = subject.state;
+  const GradientCheckReport model = check_gradient(ex, subject.model, subject.batch, state.parameters.span(),
+                                                   state.buffers.span(), {.max_elements = what.max_elements});
+  const GradientCheckReport loss =
+      check_loss(ex, train_options(recipe, 0).loss, subject.batch, subject.model.output_width());
   const double dual =
-      largest_dual_error(ex, network, state, first_rows(family->train(), std::min<std::size_t>(what.samples, 4)));
+      largest_dual_error(ex, subject.model, state, first_rows(subject.batch, std::min<std::size_t>(what.samples, 4)));
 
   json result;
   json mismatches = json::array();
@@ -161,7 +153,7 @@ Result<json> check_kan(const Config& recipe, const RunOptions& options, const Ch
   if (recipe.string("precision") == "float64") {
     compare_bits(recipe, *family, result);
   } else {
-    auto single = KanFamily<float>::load(recipe, options.data_root);
+    auto single = F32::load(recipe, options.data_root);
     if (!single) return single.error();
     compare_bits(recipe, *single, result);
   }
@@ -181,7 +173,7 @@ Result<json> check_kan(const Config& recipe, const RunOptions& options, const Ch
 
 Result<json> check(const Config& recipe, const RunOptions& options, const CheckOptions& what) try {
   if (what.samples == 0) return Error{ErrorCode::invalid_input, "a check needs at least one sample"};
-  return check_kan(recipe, options, what);
+  return check_family<KanFamily<double>, KanFamily<float>>(recipe, options, what);
 } catch (const Exception& e) {
   return e.error();
 }

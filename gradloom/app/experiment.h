@@ -50,6 +50,8 @@ class Experiment {
   Result<RunOutcome> run(const RunFolder& folder);
   // Metrics on every part of the data, with the parameters the run would hand out.
   nlohmann::json metrics();
+  // What the family alone can tell of its model (a hard circuit on larger grids, under damage); null when nothing.
+  Result<nlohmann::json> study();
   Result<void> write_predictions(const std::filesystem::path& path);
 
   const Exec& exec() const { return exec_; }

@@ -119,6 +119,11 @@ TrainState<T> KanFamily<T>::start(const Exec& ex, std::size_t restart) const {
 }
 
 template <class T>
+CheckSubject<kan::Network<T>> KanFamily<T>::check_subject(const Exec& ex, std::size_t samples) const {
+  return {model(0), start(ex, 0), first_rows(train_->all(), samples)};
+}
+
+template <class T>
 void KanFamily<T>::enter_stage(const Exec& ex, std::size_t stage, TrainState<T>& state) const {
   const Model before = model(stage - 1);
   const unsigned grid = stage_grid(recipe_, stage);

@@ -2,15 +2,26 @@
 // report.
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "gradloom/app/report.h"
 #include "gradloom/app/settings.h"
+#include "gradloom/io/run_folder.h"
+#include "gradloom/train/metrics.h"
 #include "gradloom/train/predict.h"
 #include "gradloom/train/state.h"
 
 namespace gradloom::app {
+
+// A model, its state and some data, small enough to be evaluated thousands of times. The batch belongs to the family.
+template <class M>
+struct CheckSubject {
+  M model;
+  TrainState<typename M::Scalar> state;
+  RowBatch<typename M::Scalar> batch;
+};
 
 template <class T>
 class KanFamily {
@@ -37,6 +48,20 @@ class KanFamily {
   bool before_epoch(const Exec& ex, std::size_t stage, std::uint64_t epoch, TrainState<T>& state) const;
   // After loading a checkpoint.
   Result<void> restore(const Model& model, TrainState<T>& state) const { return model.derive(state.buffers.span()); }
+
+  // Figures of one part of the data, whose predictions are y.
+  std::map<std::string, double> metrics(const Exec&, const Model&, const ModelArrays<T>&, const Data& data,
+                                        View<const T, 2> y) const {
+    return row_metrics<T>(data.all(), y);
+  }
+  // The end of a run: further files in its folder, further keys in its summary.
+  Result<void> finish(const Exec&, const Model&, const ModelArrays<T>&, const RunFolder&, nlohmann::json&) const {
+    return {};
+  }
+  // What `check` looks at.
+  CheckSubject<Model> check_subject(const Exec& ex, std::size_t samples) const;
+  // What `eval` adds to the metrics.
+  Result<nlohmann::json> study(const Exec&, const Model&, const ModelArrays<T>&) const { return nlohmann::json(); }
 
   // Sections and warnings that only this family has.
   void describe(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, Report& report) const;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "gradloom/io/file.h"
@@ -12,132 +13,19 @@ namespace {
 
 constexpr std::size_t kMaxRecipeBytes = 1 << 20;
 
-void add_data_keys(Schema& s) {
-  s.string("data.root", "", "Folder that data.path is looked up in; empty: the current folder, then $GRADLOOM_DATA.");
-  s.string("data.path", std::nullopt, "CSV (.gz too), .npy or .npz file. Unset: data.formula.");
-  s.string("data.formula", std::nullopt, "Target as a formula in x1, x2, ...; several targets are separated by ';'.");
-  s.numbers("data.ranges", {-1.0, 1.0}, "Ranges of the variables: low, high for all, or low1, high1, low2, high2, ...")
-      .count(2);
-  s.integer("data.samples", 1000, "Formula: samples to train (and validate) on.").at_least(1);
-  s.integer("data.test_samples", 1000, "Formula: further samples to test on.").at_least(0);
-  s.number("data.noise", 0.0, "Formula: deviation of the Gaussian noise on the training targets.").at_least(0);
-  s.integer("data.seed", std::nullopt, "Seed of formula samples and of the split; unset: the run's seed.").at_least(0);
-  s.strings("data.target", {"-1"}, "Target columns, by name or number (0 is the first, -1 the last).").count(1);
-  s.strings("data.drop", std::vector<std::string>{}, "Columns to leave out, by name or number.");
-  s.strings("data.categorical", std::vector<std::string>{}, "Numeric columns whose values are names.");
-  s.string("data.weight", "", "Column of sample weights; empty: none.");
-  s.string("data.separator", "auto", "CSV separator: one character, tab, or auto.");
-  s.string("data.header", "auto", "Whether the first CSV line holds names.").one_of({"auto", "yes", "no"});
-  s.integer("data.skip_rows", 0, "CSV lines to skip before the header.").at_least(0);
-  s.string("data.comment", "", "CSV lines that start with this are skipped; empty: none.");
-  s.string("data.missing", "error", "What a missing value does.").one_of({"error", "drop", "mean"});
-  s.string("data.categories", "one-hot", "How text columns become numbers.").one_of({"one-hot", "ordinal", "error"});
-  s.string("data.npz_x", "x", "Array of an .npz file that holds the inputs.");
-  s.string("data.npz_y", "y", "Array of an .npz file that holds the targets; empty: columns of the inputs.");
-  s.number("data.validation", 0.1, "Fraction of the samples held out to watch training.").at_least(0).below(1);
-  s.number("data.test", 0.2, "Fraction of a file's samples held out for the final test.").at_least(0).below(1);
-  s.integer("data.folds", 0, "Cross-validation: number of folds; 0: off.").at_least(0);
-  s.integer("data.fold", 0, "Cross-validation: the fold to test on.").at_least(0);
-}
-
-void add_model_keys(Schema& s) {
-  s.integers("model.hidden", std::vector<std::int64_t>{5},
-             "Widths of the hidden layers; inputs and outputs follow from the data.")
-      .at_least(1);
-  s.integer("model.grid", 5, "Grid intervals of every spline, until a stage refines them.").at_least(1).at_most(1024);
-  s.integer("model.degree", 3, "Degree of the splines.").at_least(1).at_most(7);
-  s.boolean("model.base", true, "Add u * silu(x) to every spline.");
-  s.boolean("model.bias", true, "Add a bias to every node.");
-  s.string("model.outside", "linear", "What a spline does outside its grid.")
-      .one_of({"linear", "clamp", "extend", "zero"});
-  s.string("model.knots", "uniform", "Even knots, or knots of each input's own.").one_of({"uniform", "free"});
-  s.number("model.lo", -1.0, "Lower end of the grids before they are refitted.");
-  s.number("model.hi", 1.0, "Upper end of the grids before they are refitted.");
-  s.number("model.spline_noise", 0.1, "Deviation of the initial spline coefficients, over sqrt(inputs).").at_least(0);
-  s.number("model.base_scale", 1.0, "Deviation of the initial base weights, over sqrt(inputs).").at_least(0);
-  s.string("model.normalise", "none", "How inputs are scaled: not, to mean 0 and deviation 1, or to the grid's range.")
-      .one_of({"none", "standard", "range"});
-  s.boolean("model.scale_targets", true, "Regression: let the network predict in units of the targets' deviation.");
-  s.integers("model.refit", std::vector<std::int64_t>{},
-             "Epochs of a stage before which its grids are refitted to the data; the number of epochs itself: after "
-             "the last.")
-      .at_least(0);
-  s.boolean("model.refit_inputs", false, "Refit the first layer's grids too, not only those of hidden layers.");
-  s.number("model.refit_margin", 0.02, "How far refitted grids reach beyond the data, as a fraction of its range.")
-      .at_least(0)
-      .at_most(1);
-  s.number("model.refit_uniform", 0.05, "Free knots: 0 puts them at quantiles, 1 evenly.").at_least(0).at_most(1);
-}
-
-void add_training_keys(Schema& s) {
-  s.string("loss.kind", "auto", "auto: mse for regression, cross-entropy for classification.")
-      .one_of({"auto", "mse", "mae", "huber", "cross-entropy", "binary-cross-entropy"});
-  s.number("loss.huber_delta", 1.0, "Where the Huber loss turns from square to linear.").above(0);
-  s.string("optimizer.kind", "adam", "How parameters are updated.").one_of({"sgd", "adam", "adamw", "lbfgs"});
-  s.number("optimizer.lr", 1e-2, "Learning rate (L-BFGS: first trial step).").above(0);
-  s.number("optimizer.momentum", 0.0, "SGD: momentum.").at_least(0).below(1);
-  s.boolean("optimizer.nesterov", false, "SGD: Nesterov's momentum.");
-  s.number("optimizer.beta1", 0.9, "Adam: decay of the mean.").at_least(0).below(1);
-  s.number("optimizer.beta2", 0.999, "Adam: decay of the mean square.").at_least(0).below(1);
-  s.number("optimizer.epsilon", 1e-8, "Adam: added to the denominator.").above(0);
-  s.number("optimizer.weight_decay", 0.0, "Pull towards zero; decoupled for adamw.").at_least(0);
-  s.number("optimizer.clip_value", 0.0, "Clip every gradient element to +- this; 0: off.").at_least(0);
-  s.number("optimizer.clip_norm", 0.0, "Scale the gradient down to this norm; 0: off.").at_least(0);
-  s.integer("optimizer.history", 10, "L-BFGS: remembered steps.").at_least(1).at_most(1000);
-  s.integer("optimizer.iterations", 20, "L-BFGS: most iterations in one epoch.").at_least(1);
-  s.integer("optimizer.evaluations", 25, "L-BFGS: most evaluations in one epoch.").at_least(2);
-  s.string("schedule.kind", "constant", "How the learning rate changes over a stage.")
-      .one_of({"constant", "step", "cosine"});
-  s.number("schedule.warmup", 0.0, "Fraction of a stage over which the rate rises from 0.").at_least(0).below(1);
-  s.number("schedule.final", 0.0, "Cosine: last rate as a fraction of the first.").at_least(0).at_most(1);
-  s.number("schedule.every", 0.3, "Step: fraction of a stage between two steps.").above(0).at_most(1);
-  s.number("schedule.factor", 0.1, "Step: factor of each step.").above(0).at_most(1);
-  s.integer("train.batch", 64, "Samples per batch; 0: all at once.").at_least(0);
-  s.integer("train.accumulate", 1, "Batches per update.").at_least(1);
-  s.boolean("train.shuffle", true, "Another order in each epoch.");
-  s.integer("train.patience", 0, "Epochs without progress before a stage ends; 0: never.").at_least(0);
-  s.strings("train.freeze", std::vector<std::string>{}, "Parameters that stay as they are, by name or prefix*.");
-  s.boolean("train.fused", true, "Update parameters while their gradient is in the cache; the same bits.");
-  s.boolean("train.keep_best", true, "End each stage with the parameters that did best on validation data.");
-  s.integer("train.restarts", 1, "Starts from different weights; the one with the lowest training loss goes on.")
-      .at_least(1)
-      .at_most(1000);
-  s.integer("train.restart_epochs", 10, "Epochs of each start.").at_least(1);
-  s.number("train.checkpoint_seconds", 30.0, "Time between two checkpoints.").above(0);
-}
-
-Schema make_schema() {
-  Schema s;
-  s.string("family", "kan", "Kind of network.").one_of({"kan"});
-  s.string("task", "regression", "What is learned.").one_of({"regression", "classification"});
-  s.integer("epochs", 100, "Passes over the data in each stage (L-BFGS: steps).").at_least(0);
-  s.integer("seed", 0, "Seed of everything random.").at_least(0);
-  s.string("precision", "float32", "Type of all numbers.").one_of({"float32", "float64"});
-  add_data_keys(s);
-  add_model_keys(s);
-  add_training_keys(s);
-  Schema stage;
-  stage.integer("grid", std::nullopt, "Grid intervals from here on; the function is kept.").at_least(1).at_most(1024);
-  stage.integer("epochs", std::nullopt, "Epochs of this stage; unset: the recipe's.").at_least(0);
-  stage.number("lr", std::nullopt, "Learning rate of this stage; unset: optimizer.lr.").above(0);
-  stage.integers("refit", std::nullopt, "Epochs before which grids are refitted in this stage; unset: model.refit.")
-      .at_least(0);
-  stage.strings("freeze", std::nullopt, "Parameters frozen in this stage; unset: train.freeze.");
-  s.tables("stage", std::move(stage), "Stages of the run, one after the other; none means a single one.");
-  return s;
-}
-
 }  // namespace
 
-const Schema& recipe_schema() {
-  static const Schema schema = make_schema();
-  return schema;
+Result<Config> parse_recipe(std::string_view toml_text, std::string_view source,
+                            std::span<const std::string> overrides) {
+  const auto families = recipe_families();
+  const std::string family = peek_string(toml_text, overrides, "family", families.front());
+  const bool known = std::find(families.begin(), families.end(), family) != families.end();
+  return parse_config(recipe_schema(known ? family : families.front()), toml_text, source, overrides);
 }
 
 Result<Config> load_recipe(const std::string& name_or_path, std::span<const std::string> overrides) {
   for (const ShippedRecipe& recipe : shipped_recipes())
-    if (recipe.name == name_or_path)
-      return parse_config(recipe_schema(), recipe.toml, "recipe " + recipe.name, overrides);
+    if (recipe.name == name_or_path) return parse_recipe(recipe.toml, "recipe " + recipe.name, overrides);
   const bool is_path = name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".toml");
   if (!is_path) {
     std::vector<std::string> names;
@@ -150,7 +38,7 @@ Result<Config> load_recipe(const std::string& name_or_path, std::span<const std:
   }
   auto text = read_file(name_or_path, kMaxRecipeBytes);
   if (!text) return text.error();
-  return parse_config(recipe_schema(), *text, name_or_path, overrides);
+  return parse_recipe(*text, name_or_path, overrides);
 }
 
 }  // namespace gradloom::app

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gradloom/base/result.h"
@@ -19,8 +20,15 @@ struct ShippedRecipe {
 
 std::span<const ShippedRecipe> shipped_recipes();
 
-// Every key that a recipe may have, with type, default, range and meaning.
-const Schema& recipe_schema();
+// The values of the key `family`; the first is that of a recipe without the key.
+std::vector<std::string> recipe_families();
+
+// Every key that a recipe of a family may have, with type, default, range and meaning.
+const Schema& recipe_schema(std::string_view family);
+
+// A recipe's text with overrides "key=value" applied; `source` is its name in messages. Fails as parse_config does.
+Result<Config> parse_recipe(std::string_view toml_text, std::string_view source,
+                            std::span<const std::string> overrides);
 
 // A shipped recipe by name, or a file by path (anything with a '/' or ending in .toml), with overrides "key=value"
 // applied. Fails with not_found, naming the nearest recipe, or as parse_config does.

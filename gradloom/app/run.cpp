@@ -34,7 +34,7 @@ Result<Config> reopen_recipe(const RunFolder& folder) {
   const std::vector<std::string> none;
   auto text = read_file(folder.recipe(), 1 << 20);
   if (!text) return text.error();
-  return parse_config(recipe_schema(), *text, folder.recipe().string(), none);
+  return parse_recipe(*text, folder.recipe().string(), none);
 }
 
 }  // namespace
@@ -75,6 +75,9 @@ Result<nlohmann::json> evaluate(const std::filesystem::path& path, const RunOpti
     nlohmann::json result = experiment.metrics();
     result["run"] = path.string();
     result["epochs"] = experiment.state().position.run_epoch;
+    auto study = experiment.study();
+    if (!study) return study.error();
+    if (!study->is_null()) result["study"] = std::move(*study);
     if (!what.predictions.empty())
       if (auto r = experiment.write_predictions(what.predictions); !r) return r.error();
     return result;

@@ -62,6 +62,10 @@ RowSource row_source(const Config& r, const std::filesystem::path& data_root) {
   return s;
 }
 
+bool has_labels(const Config& r) {
+  return r.schema().find("task") < r.schema().keys().size() && r.string("task") == "classification";
+}
+
 // Test samples of a formula follow its training samples in the same stream, without the noise.
 Result<RowDataset<double>> formula_test_rows(const Config& r, RowSource source) {
   const std::size_t train = source.formula.samples, test = static_cast<std::size_t>(r.integer("data.test_samples"));
@@ -185,13 +189,14 @@ TrainOptions train_options(const Config& r, std::size_t stage) {
   o.fused = r.boolean("train.fused") ? FusedUpdate::automatic : FusedUpdate::off;
 
   const std::string& loss = r.string("loss.kind");
-  o.loss.kind = loss == "mse"                          ? LossKind::mse
-                : loss == "mae"                        ? LossKind::mae
-                : loss == "huber"                      ? LossKind::huber
-                : loss == "cross-entropy"              ? LossKind::cross_entropy
-                : loss == "binary-cross-entropy"       ? LossKind::binary_cross_entropy
-                : r.string("task") == "classification" ? LossKind::cross_entropy
-                                                       : LossKind::mse;
+  o.loss.kind = loss == "mse"                    ? LossKind::mse
+                : loss == "mae"                  ? LossKind::mae
+                : loss == "huber"                ? LossKind::huber
+                : loss == "cross-entropy"        ? LossKind::cross_entropy
+                : loss == "binary-cross-entropy" ? LossKind::binary_cross_entropy
+                : has_labels(r)                  ? LossKind::cross_entropy
+                                                 : LossKind::mse;
+  o.loss.reduction = r.string("loss.reduction") == "sum" ? Reduction::sum : Reduction::mean;
   o.loss.huber_delta = r.number("loss.huber_delta");
 
   OptimizerOptions& p = o.optimizer;

@@ -22,6 +22,7 @@ enum class RandomUse : std::uint8_t {
   wires = 8,
   check = 9,
   restart = 10,
+  test = 11,
   user = 200,
 };
 

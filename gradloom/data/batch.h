@@ -1,6 +1,7 @@
 // RowBatch: some samples of a table, as the models and losses see them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -19,5 +20,17 @@ struct RowBatch {
   View<const T, 2> mask;                 // (B, Out) 0/1, empty: all count
   std::span<const T> weight;             // (B), empty: all 1
 };
+
+// The first `count` samples, or all when there are fewer.
+template <class T>
+RowBatch<T> first_rows(RowBatch<T> batch, std::size_t count) {
+  batch.size = std::min(batch.size, count);
+  batch.x = batch.x.first(batch.size);
+  if (!batch.target.empty()) batch.target = batch.target.first(batch.size);
+  if (!batch.mask.empty()) batch.mask = batch.mask.first(batch.size);
+  if (!batch.label.empty()) batch.label = batch.label.first(batch.size);
+  if (!batch.weight.empty()) batch.weight = batch.weight.first(batch.size);
+  return batch;
+}
 
 }  // namespace gradloom

@@ -125,4 +125,9 @@ class Config {
 Result<Config> parse_config(const Schema& schema, std::string_view toml_text, std::string_view source,
                             std::span<const std::string> overrides = {});
 
+// The string that a top-level key would get from text and overrides, before anything is checked: to choose a schema by
+// it. `fallback` when it is not set, is no string, or the text is not TOML; parse_config then says what is wrong.
+std::string peek_string(std::string_view toml_text, std::span<const std::string> overrides, std::string_view key,
+                        std::string fallback);
+
 }  // namespace gradloom

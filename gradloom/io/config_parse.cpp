@@ -327,4 +327,25 @@ Result<Config> parse_config(const Schema& schema, std::string_view toml_text, st
   }
 }
 
+std::string peek_string(std::string_view toml_text, std::span<const std::string> overrides, std::string_view key,
+                        std::string fallback) {
+  if (toml_text.size() > kLongestText || line_of_too_deep_key(toml_text) != 0) return fallback;
+  try {
+    const toml::table root = toml::parse(toml_text);
+    if (const toml::node* node = root.get(key))
+      if (const auto value = node->value_exact<std::string>()) fallback = *value;
+  } catch (const toml::parse_error&) {
+    return fallback;
+  }
+  for (const std::string& assignment : overrides) {
+    const std::size_t equals = assignment.find('=');
+    if (equals == std::string::npos || trim(std::string_view(assignment).substr(0, equals)) != key) continue;
+    std::string_view value = trim(std::string_view(assignment).substr(equals + 1));
+    if (value.size() >= 2 && (value.front() == '"' || value.front() == '\'') && value.back() == value.front())
+      value = value.substr(1, value.size() - 2);
+    fallback = value;
+  }
+  return fallback;
+}
+
 }  // namespace gradloom

@@ -88,9 +88,17 @@ class ConfigWriter {
     if (absent)
       out_ += documented_ ? fmt::format("# {} =\n", name) : "";
     else if (key.type == ValueType::tables)
-      out_ += fmt::format("{} = []\n", name);
+      write_no_tables(key, name, documented);
     else
       out_ += fmt::format("{} = {}\n", name, std::visit([](const auto& v) { return to_text(v); }, entry.value));
+  }
+
+  void write_no_tables(const SchemaKey& key, const std::string& name, bool documented) {
+    out_ += fmt::format("{} = []\n", name);
+    if (!documented) return;
+    out_ += fmt::format("# Written as [[{}]], each with any of these keys:\n", name);
+    for (const SchemaKey& inner : key.tables->keys())
+      out_ += fmt::format("#   {}: {} ({})\n", inner.path, inner.doc, inner.describe());
   }
 
   void write_doc(const SchemaKey& key) {

@@ -82,6 +82,14 @@ concept Dataset = requires(const D& d, std::span<const std::uint32_t> rows, type
   { d.all() } -> std::same_as<Batch>;
 };
 
+// Data without an end: `draw` makes the rows of an epoch anew, as a function of (epoch, row) alone. all() is then a
+// fixed set of the same kind.
+template <class D, class Batch>
+concept DrawnDataset = Dataset<D, Batch> &&
+    requires(const D& d, std::uint64_t epoch, std::span<const std::uint32_t> rows, typename D::Storage& storage) {
+  { d.draw(epoch, rows, storage) } -> std::same_as<Batch>;
+};
+
 // Memory is made in the constructor; a steady-state step allocates nothing. The state belongs to the caller and must
 // match the model's layout; an empty optimizer state is created, a present one continues.
 template <class M, class D>
@@ -109,6 +117,7 @@ class Trainer {
 
  private:
   class Fused;
+  typename M::Batch next_batch(std::size_t first, std::size_t count);
   void first_order_step();
   void lbfgs_step();
   double forward_and_backward(const typename M::Batch& batch, const Step& step, const LossOptions& loss,

@@ -1,0 +1,89 @@
+// GridDataset: start states and targets of cellular automata, drawn anew for every epoch.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "gradloom/data/batch.h"
+
+namespace gradloom {
+
+enum class GridTaskKind {
+  life,          // one step of the game of life on a torus
+  checkerboard,  // squares of `square` cells, whatever the start
+  picture,       // `image`, whatever the start
+};
+
+enum class GridStart {
+  random,  // every bit of every channel by a toss
+  centre,  // all channels of the cell (H / 2, W / 2) are 1, all others 0
+  zeros,
+};
+
+struct GridTask {
+  GridTaskKind kind = GridTaskKind::checkerboard;
+  std::size_t height = 16, width = 16;  // H, W
+  std::size_t channels = 8;             // C
+  std::size_t square = 2;
+  GridStart start = GridStart::random;
+  std::vector<std::uint8_t> image;  // (Ct, H, W) bits, for `picture`
+};
+
+// Ct: the leading channels that have a target.
+std::size_t target_channels(const GridTask& task);
+
+// The bits that the task asks for after `start` (C, H, W): (Ct, H, W).
+std::vector<std::uint8_t> grid_target(const GridTask& task, std::span<const std::uint8_t> start);
+
+enum class GridPart { train, test };
+
+template <class T>
+class GridDataset;
+
+// Memory for batches of up to `max_size` samples.
+template <class T>
+class GridStorage {
+ private:
+  friend class GridDataset<T>;
+  std::size_t max_size_ = 0;
+  std::vector<T> x_, target_;
+};
+
+// A sample is a start x (C, H, W) and a target (Ct, H, W), both 0 or 1, flattened. A function of (seed, part, epoch,
+// row) alone. The game of life on at most 16 cells counts through all states instead where a test part has as many
+// samples. Immutable. Instantiated for float and double.
+template <class T>
+class GridDataset {
+ public:
+  using Storage = GridStorage<T>;
+
+  // Throws when the grid is empty, too large for the samples, or the image has another size.
+  GridDataset(GridTask task, GridPart part, std::uint64_t seed, std::size_t size);
+
+  std::size_t size() const { return size_; }
+  std::size_t features() const { return task_.channels * cells(); }
+  std::size_t outputs() const { return target_channels(task_) * cells(); }
+  std::size_t cells() const { return task_.height * task_.width; }
+  const GridTask& task() const { return task_; }
+
+  Storage make_storage(std::size_t max_size) const;
+  // The samples of epoch 0.
+  RowBatch<T> all() const;
+  RowBatch<T> gather(std::span<const std::uint32_t> rows, Storage& storage) const { return draw(0, rows, storage); }
+  // Never allocates. Throws when there are more rows than the storage holds. epoch < 2^24.
+  RowBatch<T> draw(std::uint64_t epoch, std::span<const std::uint32_t> rows, Storage& storage) const;
+
+ private:
+  void make_sample(std::uint64_t epoch, std::uint32_t row, T* x, T* target) const;
+  RowBatch<T> batch_of(const Storage& storage, std::size_t count) const;
+
+  GridTask task_;
+  GridPart part_;
+  std::uint64_t seed_;
+  std::size_t size_;
+  Storage all_;
+};
+
+}  // namespace gradloom
