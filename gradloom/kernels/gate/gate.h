@@ -1,0 +1,69 @@
+// Layers of soft logic gates on tiles of 16 cells (or samples): coefficients, forward, backward.
+//
+// Letters: N gates of a layer; R rows of its input; L = kTile = 16 lanes. A signal is a row of L numbers, one per cell;
+// rows follow each other without gaps. Lanes never mix, except in the four sums of a gate. Lanes without a cell hold
+// zeros in the inputs and in dl_dout, and add nothing.
+//
+// A gate mixes the 16 functions of two bits, in the order of their truth tables (bit 3 of the number is f(0,0), bit 2
+// f(0,1), bit 1 f(1,0), bit 0 f(1,1)), by p = softmax(z). Every relaxation is bilinear, so four numbers remain
+// (docs/math/logic.md):
+//   y = (c0 + c1 a) + (c2 + c3 a) b,  evaluated in this order.
+//
+// Order of sums. Over the 16 lanes (of a tile, or of the 16 functions): a tree, +8, +4, +2, +1. Within `backward` gates
+// come from last to first; each adds to the row of a, then to that of b. Products are formed first, nothing is
+// contracted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "gradloom/exec/exec.h"
+#include "gradloom/kernels/gradient_mode.h"
+
+namespace gradloom::kernels::gate {
+
+inline constexpr std::size_t kTile = 16;       // cells of a tile
+inline constexpr std::size_t kFunctions = 16;  // logits of a gate
+inline constexpr std::size_t kSums = 4;        // coefficients of a gate, and sums that its gradient needs
+
+// What function i of the mixture adds to coefficient m, per unit of its probability.
+constexpr int weight(std::size_t m, std::size_t i) {
+  const int f00 = i >> 3 & 1, f01 = i >> 2 & 1, f10 = i >> 1 & 1, f11 = i & 1;
+  return m == 0 ? f00 : m == 1 ? f10 - f00 : m == 2 ? f01 - f00 : f11 - f10 - f01 + f00;
+}
+
+// One gate, ready to run. a and b are offsets in numbers, not bytes: row * kTile.
+template <class T>
+struct Gate {
+  std::uint32_t a = 0, b = 0;
+  T c[kSums] = {};
+};
+
+// logits (n, 16); fills the coefficients of gates[0], gates[stride], ..., n of them; leaves a and b alone.
+// p_i = exp(z_i - max z) / sum; c_m = sum_i weight(m, i) p_i.
+template <class T>
+void coefficients(Variant variant, std::span<const T> logits, Gate<T>* gates, std::size_t stride);
+
+// logits (n, 16); sums: 4 numbers of each gate, at sums + 4 * stride * gate; dl_dz (n, 16), = or += by mode.
+// d_i = ((w_0i s_0 + w_1i s_1) + w_2i s_2) + w_3i s_3; dl_dz_i = p_i (d_i - sum_j p_j d_j).
+template <class T>
+void logit_gradient(Variant variant, std::span<const T> logits, const T* sums, std::size_t stride, GradientMode mode,
+                    T* dl_dz);
+
+// in (R, L); out (N, L) is overwritten and does not overlap in.
+template <class T>
+void forward(Variant variant, std::span<const Gate<T>> gates, const T* in, T* out);
+
+// The arrays of one layer's backward pass; none overlap.
+template <class T>
+struct LayerGradient {
+  const T* in = nullptr;       // (R, L), as in forward
+  const T* dl_dout = nullptr;  // (N, L)
+  T* dl_din = nullptr;         // (R, L), +=: da = c1 g + c3 (g b), db = c2 g + c3 (g a)
+  T* sums = nullptr;           // (N, 4), +=: the tile's sums of g, g a, g b, (g a) b
+};
+template <class T>
+void backward(Variant variant, std::span<const Gate<T>> gates, const LayerGradient<T>& arrays);
+
+}  // namespace gradloom::kernels::gate

@@ -1,0 +1,108 @@
+// Forward and backward of a layer of gates on one tile; lanes are cells.
+// clang-format off
+#include "gradloom/kernels/simd_config.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "gradloom/kernels/gate/layer_fast.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+#include "gradloom/kernels/gate/lanes-inl.h"
+#include "gradloom/kernels/simd-inl.h"
+// clang-format on
+
+#include "gradloom/kernels/gate/fast.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gradloom::kernels::gate {
+namespace HWY_NAMESPACE {
+
+using namespace gradloom::kernels::HWY_NAMESPACE;
+
+template <class T>
+void forward_any(const Gate<T>* HWY_RESTRICT gates, std::size_t count, const T* HWY_RESTRICT in, T* HWY_RESTRICT out) {
+  constexpr Tag<T> d;
+  constexpr std::size_t lanes = hn::MaxLanes(d), parts = kTile / lanes;
+  using V = hn::Vec<Tag<T>>;
+  for (std::size_t n = 0; n < count; ++n) {
+    const Gate<T>& gate = gates[n];
+    const T *a = in + gate.a, *b = in + gate.b;
+    T* y = out + n * kTile;
+    const V c0 = hn::Set(d, gate.c[0]), c1 = hn::Set(d, gate.c[1]), c2 = hn::Set(d, gate.c[2]),
+            c3 = hn::Set(d, gate.c[3]);
+    unroll<parts>([&](auto k) GRADLOOM_UNROLLED {
+      const V va = hn::LoadU(d, a + k * lanes), vb = hn::LoadU(d, b + k * lanes);
+      const V left = hn::Add(c0, hn::Mul(c1, va)), right = hn::Add(c2, hn::Mul(c3, va));
+      hn::StoreU(hn::Add(left, hn::Mul(right, vb)), d, y + k * lanes);
+    });
+  }
+}
+
+template <class T>
+void backward_any(const Gate<T>* HWY_RESTRICT gates, std::size_t count, const LayerGradient<T>& arrays) {
+  constexpr Tag<T> d;
+  constexpr std::size_t lanes = hn::MaxLanes(d), parts = kTile / lanes;
+  using V = hn::Vec<Tag<T>>;
+  const T* HWY_RESTRICT in = arrays.in;
+  const T* HWY_RESTRICT dl_dout = arrays.dl_dout;
+  T* dl_din = arrays.dl_din;
+  T* HWY_RESTRICT sums = arrays.sums;
+  for (std::size_t n = count; n-- > 0;) {
+    const Gate<T>& gate = gates[n];
+    const T *a = in + gate.a, *b = in + gate.b, *dy = dl_dout + n * kTile;
+    T *da = dl_din + gate.a, *db = dl_din + gate.b;
+    const V c1 = hn::Set(d, gate.c[1]), c2 = hn::Set(d, gate.c[2]), c3 = hn::Set(d, gate.c[3]);
+    V g[parts], ga[parts], gb[parts], gab[parts];
+    unroll<parts>([&](auto k) GRADLOOM_UNROLLED {
+      const V va = hn::LoadU(d, a + k * lanes), vb = hn::LoadU(d, b + k * lanes);
+      g[k] = hn::LoadU(d, dy + k * lanes);
+      ga[k] = hn::Mul(g[k], va);
+      gb[k] = hn::Mul(g[k], vb);
+      gab[k] = hn::Mul(ga[k], vb);
+    });
+    unroll<parts>([&](auto k) GRADLOOM_UNROLLED {
+      const V change = hn::Add(hn::Mul(c1, g[k]), hn::Mul(c3, gb[k]));
+      hn::StoreU(hn::Add(hn::LoadU(d, da + k * lanes), change), d, da + k * lanes);
+    });
+    // After the row of a is stored: it may be the row of b.
+    unroll<parts>([&](auto k) GRADLOOM_UNROLLED {
+      const V change = hn::Add(hn::Mul(c2, g[k]), hn::Mul(c3, ga[k]));
+      hn::StoreU(hn::Add(hn::LoadU(d, db + k * lanes), change), d, db + k * lanes);
+    });
+    accumulate_four<T>(add_parts<T>(g), add_parts<T>(ga), add_parts<T>(gb), add_parts<T>(gab), sums + n * kSums);
+  }
+}
+
+#define GRADLOOM_DEFINE(T)                                                                             \
+  void forward_##T(const Gate<T>* gates, std::size_t count, const T* in, T* out) {                     \
+    forward_any(gates, count, in, out);                                                                \
+  }                                                                                                    \
+  void backward_##T(const Gate<T>* gates, std::size_t count, const LayerGradient<T>& arrays) {         \
+    backward_any(gates, count, arrays);                                                                \
+  }
+GRADLOOM_DEFINE(float)
+GRADLOOM_DEFINE(double)
+#undef GRADLOOM_DEFINE
+
+}  // namespace HWY_NAMESPACE
+}  // namespace gradloom::kernels::gate
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gradloom::kernels::gate {
+HWY_EXPORT(forward_float);
+HWY_EXPORT(forward_double);
+HWY_EXPORT(backward_float);
+HWY_EXPORT(backward_double);
+namespace fast {
+#define GRADLOOM_DEFINE(T)                                                              \
+  void forward(std::span<const Gate<T>> gates, const T* in, T* out) {                   \
+    HWY_DYNAMIC_DISPATCH(forward_##T)(gates.data(), gates.size(), in, out);             \
+  }                                                                                     \
+  void backward(std::span<const Gate<T>> gates, const LayerGradient<T>& arrays) {       \
+    HWY_DYNAMIC_DISPATCH(backward_##T)(gates.data(), gates.size(), arrays);             \
+  }
+GRADLOOM_DEFINE(float)
+GRADLOOM_DEFINE(double)
+#undef GRADLOOM_DEFINE
+}  // namespace fast
+}  // namespace gradloom::kernels::gate
+#endif

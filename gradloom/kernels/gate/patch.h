@@ -1,0 +1,62 @@
+// From grids of cells to patches of a tile, and from gradients of patches back to gradients of cells.
+//
+// Letters: H, W the grid's height and width; cell y W + x. Position p of a patch, row-major, is the cell at (y + p / 3 -
+// 1, x + p % 3 - 1). Beyond the border a periodic grid goes on at the other side, also where H or W is 1 or 2 and one
+// cell is several neighbours; a zero border is 0. These functions are plain code for every variant: additions of single
+// numbers in a fixed order have the same bits everywhere.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gradloom/kernels/gate/gate.h"
+
+namespace gradloom::kernels::gate {
+
+inline constexpr std::size_t kPatch = 9;
+
+enum class Border { periodic, zero };
+
+struct GridShape {
+  std::size_t height = 1, width = 1;
+  Border border = Border::periodic;
+  // Numbers of one channel's plane, more than H W; the rest is 0 and stays 0.
+  std::size_t plane = 0;
+  std::size_t channels = 1;
+
+  std::size_t cells() const { return height * width; }
+  std::size_t sample() const { return channels * plane; }
+};
+
+// Where the patches of up to 16 cells lie in the state (B, C, plane): neighbour p of lane l of channel c is
+// state[at[p][l] + c * plane]. Lanes without a cell and cells beyond a zero border point at a zero.
+struct PatchIndex {
+  std::size_t count = 0;  // lanes with a cell
+  std::size_t at[kPatch][kTile];
+  std::uint32_t sample[kTile], row[kTile], column[kTile];
+  bool adjacent[kPatch];  // at[p] counts up by one, so the lanes are one piece of memory
+};
+
+// Cell numbers: sample * cells + cell; count <= 16.
+void find_patches(const GridShape& grid, const std::uint32_t* cells, std::size_t count, PatchIndex* index);
+
+// patch (C, 9, L).
+template <class T>
+void read_patches(const GridShape& grid, const PatchIndex& index, const T* state, T* patch);
+
+// The gradients of patches, kept by position: (samples, C, 9, slots, W). A grid that is cut into bands of rows needs
+// only some rows at a time: row r is in slot r when slots >= H; otherwise rows 0 and 1 have slots 0 and 1 and the others
+// share the rest in turn.
+struct PatchPlanes {
+  std::size_t slots = 1;
+  std::size_t slot(std::size_t row, std::size_t height) const {
+    return slots >= height || row < 2 ? row : 2 + (row - 2) % (slots - 2);
+  }
+};
+
+// dl_dx[x] = sum over p = 0..8, in this order from 0, of the gradient at position p of the cell whose neighbour p is
+// (row, x). `planes` points at channel c of a sample: (9, slots, W).
+template <class T>
+void gather_row(const GridShape& grid, const PatchPlanes& shape, const T* planes, std::size_t row, T* dl_dx);
+
+}  // namespace gradloom::kernels::gate

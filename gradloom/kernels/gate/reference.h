@@ -1,0 +1,99 @@
+// The definition of the gate kernels, number by number. See gate.h. Number is float, double or Dual.
+#pragma once
+
+#include <array>
+
+#include "gradloom/kernels/dual.h"
+#include "gradloom/kernels/gate/gate.h"
+
+namespace gradloom::kernels::gate::reference {
+
+template <class Number>
+Number add_lanes(std::array<Number, 16> lanes) {
+  for (std::size_t half = 8; half > 0; half /= 2)
+    for (std::size_t l = 0; l < half; ++l) lanes[l] = lanes[l] + lanes[l + half];
+  return lanes[0];
+}
+
+template <class Number>
+std::array<Number, kFunctions> softmax(const Number* z) {
+  auto largest = primal(z[0]);
+  for (std::size_t i = 1; i < kFunctions; ++i) largest = primal(z[i]) > largest ? primal(z[i]) : largest;
+  std::array<Number, kFunctions> p;
+  for (std::size_t i = 0; i < kFunctions; ++i) p[i] = exp(z[i] - Number(largest));
+  const Number sum = add_lanes(p);
+  for (Number& v : p) v = v / sum;
+  return p;
+}
+
+template <class Number>
+std::array<Number, kSums> gate_coefficients(const Number* z) {
+  const std::array<Number, kFunctions> p = softmax(z);
+  std::array<Number, kSums> c;
+  for (std::size_t m = 0; m < kSums; ++m) {
+    std::array<Number, kFunctions> terms;
+    for (std::size_t i = 0; i < kFunctions; ++i) terms[i] = Number(weight(m, i)) * p[i];
+    c[m] = add_lanes(terms);
+  }
+  return c;
+}
+
+template <class Number>
+Number gate_value(const Number* c, Number a, Number b) {
+  return (c[0] + c[1] * a) + (c[2] + c[3] * a) * b;
+}
+
+template <class T>
+void coefficients(std::span<const T> logits, Gate<T>* gates, std::size_t stride) {
+  for (std::size_t n = 0; n < logits.size() / kFunctions; ++n) {
+    const auto c = gate_coefficients(logits.data() + n * kFunctions);
+    for (std::size_t m = 0; m < kSums; ++m) gates[n * stride].c[m] = c[m];
+  }
+}
+
+template <class T>
+void logit_gradient(std::span<const T> logits, const T* sums, std::size_t stride, GradientMode mode, T* dl_dz) {
+  for (std::size_t n = 0; n < logits.size() / kFunctions; ++n) {
+    const auto p = softmax(logits.data() + n * kFunctions);
+    const T* s = sums + n * stride * kSums;
+    std::array<T, kFunctions> d, terms;
+    for (std::size_t i = 0; i < kFunctions; ++i) {
+      d[i] = ((T(weight(0, i)) * s[0] + T(weight(1, i)) * s[1]) + T(weight(2, i)) * s[2]) + T(weight(3, i)) * s[3];
+      terms[i] = p[i] * d[i];
+    }
+    const T mean = add_lanes(terms);
+    for (std::size_t i = 0; i < kFunctions; ++i) {
+      const T g = p[i] * (d[i] - mean);
+      T& to = dl_dz[n * kFunctions + i];
+      to = mode == GradientMode::overwrite ? g : to + g;
+    }
+  }
+}
+
+// Cell by cell.
+template <class T>
+void forward(std::span<const Gate<T>> gates, const T* in, T* out) {
+  for (std::size_t l = 0; l < kTile; ++l)
+    for (std::size_t n = 0; n < gates.size(); ++n)
+      out[n * kTile + l] = gate_value(gates[n].c, in[gates[n].a + l], in[gates[n].b + l]);
+}
+
+template <class T>
+void backward(std::span<const Gate<T>> gates, const LayerGradient<T>& arrays) {
+  for (std::size_t n = gates.size(); n-- > 0;) {
+    const Gate<T>& gate = gates[n];
+    std::array<T, kTile> g, ga, gb, gab;
+    for (std::size_t l = 0; l < kTile; ++l) {
+      const T a = arrays.in[gate.a + l], b = arrays.in[gate.b + l];
+      g[l] = arrays.dl_dout[n * kTile + l];
+      ga[l] = g[l] * a, gb[l] = g[l] * b, gab[l] = ga[l] * b;
+      arrays.dl_din[gate.a + l] = arrays.dl_din[gate.a + l] + (gate.c[1] * g[l] + gate.c[3] * gb[l]);
+      arrays.dl_din[gate.b + l] = arrays.dl_din[gate.b + l] + (gate.c[2] * g[l] + gate.c[3] * ga[l]);
+    }
+    T* sums = arrays.sums + n * kSums;
+    sums[0] = sums[0] + add_lanes(g), sums[1] = sums[1] + add_lanes(ga);
+    sums[2] = sums[2] + add_lanes(gb), sums[3] = sums[3] + add_lanes(gab);
+  }
+}
+
+}  // namespace gradloom::kernels::gate::reference

@@ -1,0 +1,249 @@
+#include "gradloom/models/logic/classifier.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gradloom/circuit/circuit.h"
+
+namespace gradloom::logic {
+
+namespace gate = kernels::gate;
+
+namespace {
+
+constexpr std::size_t kTile = gate::kTile;
+constexpr std::size_t kShards = 32;
+constexpr std::size_t kLargest = std::size_t{1} << 24;  // so that wires are exact as floats
+
+std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
+
+[[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
+
+}  // namespace
+
+void validate(const ClassifierOptions& o) {
+  if (o.inputs == 0 || o.inputs >= kLargest) fail(fmt::format("inputs is {}; it must be 1 to {}", o.inputs, kLargest - 1));
+  if (o.layers.empty()) fail("a classifier of gates needs at least one layer");
+  if (o.classes == 0 || o.layers.back() % o.classes != 0)
+    fail(fmt::format("the last layer has {} gates; they cannot be dealt evenly to {} classes", o.layers.back(),
+                     o.classes));
+  if (!(o.tau > 0)) fail(fmt::format("tau is {}; it must be positive", o.tau));
+  std::size_t in = o.inputs;
+  for (std::size_t l = 0; l < o.layers.size(); in = o.layers[l++]) {
+    const std::string where = fmt::format("layer.{}", l);
+    if (o.layers[l] == 0 || o.layers[l] >= kLargest)
+      fail(fmt::format("{} has {} gates; it must have 1 to {}", where, o.layers[l], kLargest - 1));
+    if (o.wires == WireKind::unique) check_unique(in, o.layers[l], where);
+  }
+}
+
+template <class T>
+GateClassifier<T>::GateClassifier(ClassifierOptions options) : options_(std::move(options)) {
+  validate(options_);
+  starts_ = {0, options_.inputs};
+  widest_ = options_.inputs;
+  for (std::size_t l = 0; l < options_.layers.size(); ++l) {
+    const std::size_t count = options_.layers[l];
+    parameters_.add(fmt::format("layer.{}", l), {count, gate::kFunctions});
+    buffers_.add(fmt::format("layer.{}.wires", l), {count, 2});
+    starts_.push_back(starts_.back() + count);
+    widest_ = std::max(widest_, count);
+    gates_ += count;
+  }
+}
+
+template <class T>
+void GateClassifier<T>::initialise(std::uint64_t seed, std::span<T> parameters, std::span<T> buffers) const {
+  std::fill(parameters.begin(), parameters.end(), T(0));
+  std::fill(buffers.begin(), buffers.end(), T(0));
+  for (std::size_t l = 0; l < options_.layers.size(); ++l) {
+    const std::size_t count = options_.layers[l];
+    T* logits = parameters.data() + parameters_[l].offset;
+    for (std::size_t g = 0; g < count; ++g)
+      logits[g * gate::kFunctions + static_cast<std::size_t>(circuit::Op::a)] = T(10);
+    const RandomStream random(seed, RandomUse::wires, 0, static_cast<std::uint32_t>(l));
+    T* to = buffers.data() + buffers_[l].offset;
+    for (const Wire& w : make_wires(options_.wires, layer_inputs(l), count, random))
+      *to++ = static_cast<T>(w.a), *to++ = static_cast<T>(w.b);
+  }
+}
+
+template <class T>
+Result<void> GateClassifier<T>::derive(std::span<T> buffers) const {
+  for (std::size_t l = 0; l < options_.layers.size(); ++l) {
+    const Slice& slice = buffers_[l];
+    const auto wires = restore_wires<T>(buffers.data() + slice.offset, options_.layers[l], layer_inputs(l), slice.name);
+    if (!wires.ok()) return wires.error();
+  }
+  return {};
+}
+
+template <class T>
+std::vector<Wire> GateClassifier<T>::wires(std::size_t l, std::span<const T> buffers) const {
+  const Slice& slice = buffers_[l];
+  return restore_wires<T>(buffers.data() + slice.offset, options_.layers[l], layer_inputs(l), slice.name).or_throw();
+}
+
+template <class T>
+ClassifierTape<T> GateClassifier<T>::make_tape(const Exec& ex, const TapeLimits& limits) const {
+  if (limits.batch == 0) fail("a tape for batches of 0 samples was asked for");
+  Tape tape;
+  tape.limits_ = limits;
+  tape.workers_ = ex.threads();
+  tape.gates_ = tape.workspace_.template reserve<gate::Gate<T>>(gates_);
+  // Signals of all layers, and gradients of two; then the votes.
+  const std::size_t rows = starts_.back() + 2 * widest_ + options_.classes;
+  tape.scratch_bytes_ = divide_up(rows * kTile * sizeof(T), kMemoryAlignment) * kMemoryAlignment;
+  tape.scratch_ = tape.workspace_.template reserve<std::byte>(tape.scratch_bytes_ * tape.workers_);
+  tape.shards_ = std::min(kShards, divide_up(limits.batch, kTile));
+  if (limits.backward) tape.sums_ = tape.workspace_.template reserve<T>(tape.shards_ * gates_ * gate::kSums);
+  tape.workspace_.allocate();
+  return tape;
+}
+
+template <class T>
+void GateClassifier<T>::check(const Exec& ex, const Batch& batch, const Tape& tape) const {
+  if (ex.threads() > tape.workers_)
+    fail(fmt::format("{} threads with a tape that was made for {}", ex.threads(), tape.workers_));
+  if (batch.size > tape.limits_.batch)
+    fail(fmt::format("the batch has {} samples, the tape was made for {}", batch.size, tape.limits_.batch));
+  if (batch.size > 0 && batch.x.extent(1) != input_width())
+    fail(fmt::format("the batch has {} features, the classifier {} inputs", batch.x.extent(1), input_width()));
+}
+
+template <class T>
+void GateClassifier<T>::prepare(const Exec& ex, const ModelArrays<T>& arrays, gate::Gate<T>* gates) const {
+  constexpr std::size_t kGates = 256;  // of one task
+  ex.parallel_for(divide_up(gates_, kGates), [&](std::size_t task, unsigned) {
+    const std::size_t begin = task * kGates, end = std::min(gates_, begin + kGates);
+    for (std::size_t l = 0; l < options_.layers.size(); ++l) {
+      const std::size_t first = starts_[l + 1] - options_.inputs;
+      const std::size_t from = std::max(begin, first), to = std::min(end, first + options_.layers[l]);
+      if (from >= to) continue;
+      const std::size_t in = layer_inputs(l);
+      const T* wire = arrays.buffers.data() + buffers_[l].offset + 2 * (from - first);
+      for (std::size_t g = from; g < to; ++g, wire += 2) {
+        for (const T input : {wire[0], wire[1]})
+          // Written so that a NaN fails too. What is not a whole number was refused by derive().
+          if (!(input >= T(0) && input < static_cast<T>(in)))
+            fail(fmt::format("{}: gate {} reads input {} of {}", buffers_[l].name, g - first, input, in));
+        gates[g].a = static_cast<std::uint32_t>(wire[0]) * static_cast<std::uint32_t>(kTile);
+        gates[g].b = static_cast<std::uint32_t>(wire[1]) * static_cast<std::uint32_t>(kTile);
+      }
+      const T* z = arrays.parameters.data() + parameters_[l].offset + (from - first) * gate::kFunctions;
+      gate::coefficients<T>(ex.variant(), {z, (to - from) * gate::kFunctions}, gates + from, 1);
+    }
+  });
+}
+
+template <class T>
+const T* GateClassifier<T>::run_tile(const Exec& ex, const Batch& batch, std::size_t tile, const Tape& tape,
+                                     T* signals) const {
+  const std::size_t first = tile * kTile, count = std::min(kTile, batch.size - first);
+  for (std::size_t i = 0; i < options_.inputs; ++i)
+    for (std::size_t l = 0; l < kTile; ++l) signals[i * kTile + l] = l < count ? batch.x(first + l, i) : T(0);
+  const gate::Gate<T>* gates = tape.workspace_.template at<gate::Gate<T>>(tape.gates_);
+  const T* in = signals;
+  for (std::size_t l = 0; l < options_.layers.size(); ++l) {
+    T* out = signals + starts_[l + 1] * kTile;
+    gate::forward<T>(ex.variant(), {gates + starts_[l + 1] - options_.inputs, options_.layers[l]}, in, out);
+    in = out;
+  }
+  return in;
+}
+
+template <class T>
+void GateClassifier<T>::forward(const Exec& ex, const Step&, const ModelArrays<T>& arrays, const Batch& batch,
+                                Tape& tape, View<T, 2> y) const {
+  check(ex, batch, tape);
+  tape.batch_ = batch.size;
+  prepare(ex, arrays, tape.workspace_.template at<gate::Gate<T>>(tape.gates_));
+  const std::size_t classes = options_.classes, votes = options_.layers.back() / classes;
+  const T scale = static_cast<T>(1 / options_.tau);
+  ex.parallel_for(divide_up(batch.size, kTile), [&](std::size_t tile, unsigned worker) {
+    T* memory = tape.workspace_.template at<T>(tape.scratch_ + worker * tape.scratch_bytes_);
+    const T* out = run_tile(ex, batch, tile, tape, memory);
+    T* sum = memory + (starts_.back() + 2 * widest_) * kTile;
+    std::fill_n(sum, classes * kTile, T(0));
+    for (std::size_t k = 0; k < classes; ++k)
+      for (std::size_t v = 0; v < votes; ++v)
+        for (std::size_t l = 0; l < kTile; ++l)
+          sum[k * kTile + l] = sum[k * kTile + l] + out[(k * votes + v) * kTile + l];
+    const std::size_t first = tile * kTile, count = std::min(kTile, batch.size - first);
+    for (std::size_t l = 0; l < count; ++l)
+      for (std::size_t k = 0; k < classes; ++k) y(first + l, k) = sum[k * kTile + l] * scale;
+  });
+}
+
+template <class T>
+void GateClassifier<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch,
+                                 Tape& tape, View<const T, 2> dl_dy, Array<T> gradient, View<T, 2> dl_dx,
+                                 GradientSink* sink) const {
+  check(ex, batch, tape);
+  if (!tape.limits_.backward) fail("the tape was made for forward passes only");
+  if (tape.batch_ != batch.size)
+    fail(fmt::format("backward of {} samples after a forward pass of {}", batch.size, tape.batch_));
+  const std::size_t layers = options_.layers.size(), votes = options_.layers.back() / options_.classes;
+  const std::size_t numbers = gates_ * gate::kSums, count = divide_up(batch.size, kTile);
+  // Nothing below the lowest trainable layer is computed, unless dl_dx is asked for.
+  std::size_t lowest = 0;
+  if (dl_dx.empty())
+    while (lowest < layers && step.is_frozen(lowest)) ++lowest;
+  if (lowest == layers) return;
+  const T scale = static_cast<T>(1 / options_.tau);
+  const gate::Gate<T>* gates = tape.workspace_.template at<gate::Gate<T>>(tape.gates_);
+  T* all_sums = tape.workspace_.template at<T>(tape.sums_);
+  const std::size_t shards = std::min(tape.shards_, std::max<std::size_t>(1, count));
+  ex.parallel_for(shards, [&](std::size_t shard, unsigned worker) {
+    T* signals = tape.workspace_.template at<T>(tape.scratch_ + worker * tape.scratch_bytes_);
+    T* sums = all_sums + shard * numbers;
+    std::fill_n(sums, numbers, T(0));
+    for (std::size_t tile = shard * count / shards; tile < (shard + 1) * count / shards; ++tile) {
+      run_tile(ex, batch, tile, tape, signals);
+      const std::size_t first = tile * kTile, size = std::min(kTile, batch.size - first);
+      T* const turns[] = {signals + starts_.back() * kTile, signals + (starts_.back() + widest_) * kTile};
+      T* dl_dout = turns[layers % 2];
+      for (std::size_t g = 0; g < options_.layers.back(); ++g)
+        for (std::size_t l = 0; l < kTile; ++l)
+          dl_dout[g * kTile + l] = l < size ? dl_dy(first + l, g / votes) * scale : T(0);
+      for (std::size_t l = layers; l-- > lowest;) {
+        T* dl_din = turns[l % 2];
+        std::fill_n(dl_din, layer_inputs(l) * kTile, T(0));
+        const std::size_t gate = starts_[l + 1] - options_.inputs;
+        gate::backward<T>(ex.variant(), {gates + gate, options_.layers[l]},
+                          {signals + starts_[l] * kTile, dl_dout, dl_din, sums + gate * gate::kSums});
+        dl_dout = dl_din;
+      }
+      if (dl_dx.empty()) continue;
+      for (std::size_t l = 0; l < size; ++l)
+        for (std::size_t i = 0; i < options_.inputs; ++i) dl_dx(first + l, i) = dl_dout[i * kTile + l];
+    }
+  });
+
+  constexpr std::size_t kGates = 256;  // of one task
+  ex.parallel_for(divide_up(gates_, kGates), [&](std::size_t task, unsigned worker) {
+    const std::size_t begin = task * kGates, end = std::min(gates_, begin + kGates);
+    for (std::size_t stride = 1; stride < shards; stride *= 2)
+      for (std::size_t s = 0; s + stride < shards; s += 2 * stride)
+        for (std::size_t n = begin * gate::kSums; n < end * gate::kSums; ++n)
+          all_sums[s * numbers + n] = all_sums[s * numbers + n] + all_sums[(s + stride) * numbers + n];
+    for (std::size_t l = lowest; l < layers; ++l) {
+      const std::size_t first = starts_[l + 1] - options_.inputs;
+      const std::size_t from = std::max(begin, first), to = std::min(end, first + options_.layers[l]);
+      if (from >= to || step.is_frozen(l)) continue;
+      const std::size_t at = parameters_[l].offset + (from - first) * gate::kFunctions;
+      const std::size_t size = (to - from) * gate::kFunctions;
+      gate::logit_gradient<T>(ex.variant(), {arrays.parameters.data() + at, size}, all_sums + from * gate::kSums, 1,
+                              step.gradient, gradient.data() + at);
+      if (sink) sink->finished(at, at + size, worker);
+    }
+  });
+}
+
+template class ClassifierTape<float>;
+template class ClassifierTape<double>;
+template class GateClassifier<float>;
+template class GateClassifier<double>;
+
+}  // namespace gradloom::logic

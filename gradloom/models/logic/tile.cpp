@@ -1,0 +1,140 @@
+#include "gradloom/models/logic/tile.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace gradloom::logic {
+namespace {
+
+namespace gate = kernels::gate;
+constexpr std::size_t kTile = gate::kTile;
+
+std::size_t total(const std::vector<std::size_t>& widths) {
+  return std::accumulate(widths.begin(), widths.end(), std::size_t{0});
+}
+
+std::size_t widest(const std::vector<std::size_t>& widths) { return *std::max_element(widths.begin(), widths.end()); }
+
+// Where signals lie in the scratch, in rows: perception layers of each channel (but the last, whose outputs are inputs
+// of the update), inputs of the update, its layers, then gradients.
+struct Rows {
+  explicit Rows(const CellShape& s)
+      : hidden(total(s.perception) - s.perception.back()),
+        update(s.channels * hidden),
+        gradient(update + s.update_inputs() + total(s.update)),
+        update_width(std::max(s.update_inputs(), widest(s.update))),
+        perception_width(widest(s.perception)) {}
+  std::size_t end() const { return gradient + 2 * update_width + 2 * perception_width; }
+
+  std::size_t hidden, update, gradient, update_width, perception_width;
+};
+
+// Runs perception on every channel; rows of hidden layers of channel c start at c * hidden_stride.
+template <class T>
+void perceive(Variant variant, const CellShape& s, std::span<const gate::Gate<T>> gates, const T* patch, T* hidden,
+              std::size_t hidden_stride, T* update) {
+  for (std::size_t c = 0; c < s.channels; ++c) {
+    const T* in = patch + c * 9 * kTile;
+    std::copy_n(in + 4 * kTile, kTile, update + c * kTile);
+    T* row = hidden + c * hidden_stride * kTile;
+    std::size_t first = 0;
+    for (std::size_t l = 0; l < s.perception.size(); ++l) {
+      const std::size_t count = s.perception[l];
+      const bool last = l + 1 == s.perception.size();
+      T* out = last ? update + (s.channels + c * count) * kTile : row;
+      gate::forward<T>(variant, gates.subspan(first, count), in, out);
+      in = out;
+      row += count * kTile;
+      first += count;
+    }
+  }
+}
+
+}  // namespace
+
+std::size_t CellShape::gates() const { return total(perception) + total(update); }
+
+std::size_t CellShape::scratch() const { return Rows(*this).end() * kTile; }
+
+template <class T>
+void tile_forward(Variant variant, const CellShape& s, std::span<const gate::Gate<T>> gates, const T* patch, T* scratch,
+                  T* out) {
+  const Rows rows(s);
+  // Nobody reads hidden signals later, so channels and every second layer share their rows and stay in the cache.
+  T* update = scratch + rows.hidden * kTile;
+  perceive(variant, s, gates, patch, scratch, 0, update);
+  T* const turns[] = {scratch + rows.gradient * kTile, update};
+  const T* in = update;
+  std::size_t first = total(s.perception);
+  for (std::size_t l = 0; l < s.update.size(); ++l) {
+    T* to = l + 1 == s.update.size() ? out : turns[l % 2];
+    gate::forward<T>(variant, gates.subspan(first, s.update[l]), in, to);
+    in = to;
+    first += s.update[l];
+  }
+}
+
+template <class T>
+void tile_gradient(Variant variant, const CellShape& s, std::span<const gate::Gate<T>> gates,
+                   const TileGradient<T>& arrays, T* scratch) {
+  const Rows rows(s);
+  T* update = scratch + rows.update * kTile;
+  perceive(variant, s, gates, arrays.patch, scratch, rows.hidden, update);
+  const std::size_t perception_gates = total(s.perception);
+  // The last layer's outputs are not needed.
+  std::size_t first = perception_gates;
+  const T* in = update;
+  T* row = update + s.update_inputs() * kTile;
+  for (std::size_t l = 0; l + 1 < s.update.size(); ++l) {
+    gate::forward<T>(variant, gates.subspan(first, s.update[l]), in, row);
+    in = row;
+    row += s.update[l] * kTile;
+    first += s.update[l];
+  }
+
+  T* const turns[] = {scratch + rows.gradient * kTile, scratch + (rows.gradient + rows.update_width) * kTile};
+  const T* dl_dout = arrays.dl_dout;
+  for (std::size_t l = s.update.size(); l-- > 0;) {
+    const std::size_t inputs = l > 0 ? s.update[l - 1] : s.update_inputs();
+    T* dl_din = turns[l % 2];
+    std::fill_n(dl_din, inputs * kTile, T(0));
+    gate::backward<T>(variant, gates.subspan(first, s.update[l]),
+                      {in, dl_dout, dl_din, arrays.sums + first * gate::kSums});
+    dl_dout = dl_din;
+    if (l == 0) break;
+    first -= s.update[l - 1];
+    in = l > 1 ? in - s.update[l - 2] * kTile : update;
+  }
+
+  T* const small = scratch + (rows.gradient + 2 * rows.update_width) * kTile;
+  for (std::size_t c = s.channels; c-- > 0;) {
+    T* patch_rows = arrays.dl_dpatch + c * 9 * kTile;
+    std::fill_n(patch_rows, 9 * kTile, T(0));
+    std::copy_n(dl_dout + c * kTile, kTile, patch_rows + 4 * kTile);
+    const T* dl_dlayer = dl_dout + (s.channels + c * s.perception.back()) * kTile;
+    std::size_t begin = perception_gates, signal = (c + 1) * rows.hidden;
+    for (std::size_t l = s.perception.size(); l-- > 0;) {
+      begin -= s.perception[l];
+      const std::size_t inputs = l > 0 ? s.perception[l - 1] : 9;
+      T* dl_din = l > 0 ? small + (l % 2) * rows.perception_width * kTile : patch_rows;
+      if (l > 0) {
+        std::fill_n(dl_din, inputs * kTile, T(0));
+        signal -= inputs;
+      }
+      const T* signals = l > 0 ? scratch + signal * kTile : arrays.patch + c * 9 * kTile;
+      gate::backward<T>(variant, gates.subspan(begin, s.perception[l]),
+                        {signals, dl_dlayer, dl_din, arrays.sums + begin * gate::kSums});
+      dl_dlayer = dl_din;
+    }
+  }
+}
+
+#define GRADLOOM_INSTANTIATE(T)                                                                                     \
+  template void tile_forward<T>(Variant, const CellShape&, std::span<const gate::Gate<T>>, const T*, T*, T*);       \
+  template void tile_gradient<T>(Variant, const CellShape&, std::span<const gate::Gate<T>>, const TileGradient<T>&, \
+                                 T*);
+GRADLOOM_INSTANTIATE(float)
+GRADLOOM_INSTANTIATE(double)
+#undef GRADLOOM_INSTANTIATE
+
+}  // namespace gradloom::logic
