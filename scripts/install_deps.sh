@@ -8,7 +8,7 @@ packages=(
   libtbb-dev libhwy-dev libeigen3-dev
   libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev
   libpng-dev zlib1g-dev libmuparser-dev
-  libgtest-dev libgmock-dev libbenchmark-dev clang-format
+  libgtest-dev libgmock-dev libbenchmark-dev clang-format iverilog yosys
 )
 
 stop() {

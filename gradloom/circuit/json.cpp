@@ -1,0 +1,197 @@
+#include "gradloom/circuit/json.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "gradloom/circuit/validate.h"
+#include "gradloom/io/file.h"
+
+namespace gradloom::circuit {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kFormat = "gradloom-circuit";
+constexpr std::size_t kMaxFileBytes = std::size_t{1} << 29;
+
+Error wrong(std::string message) { return {ErrorCode::invalid_input, "circuit: " + std::move(message)}; }
+
+std::string head(std::string_view kind) {
+  return fmt::format("{{\n  \"format\": \"{}\",\n  \"version\": 1,\n  \"kind\": \"{}\",\n", kFormat, kind);
+}
+
+std::string body(const Circuit& c) {
+  std::string text = fmt::format("  \"inputs\": {},\n  \"gates\": [", c.inputs);
+  for (std::size_t g = 0; g < c.gates.size(); ++g)
+    text += fmt::format("{}{}[{}, {}, {}]", g == 0 ? "" : ",", g % 8 == 0 ? "\n    " : " ",
+                        static_cast<unsigned>(c.gates[g].op), c.gates[g].a, c.gates[g].b);
+  text += c.gates.empty() ? "],\n  \"outputs\": [" : "\n  ],\n  \"outputs\": [";
+  for (std::size_t o = 0; o < c.outputs.size(); ++o) text += fmt::format("{}{}", o == 0 ? "" : ", ", c.outputs[o]);
+  return text + "]\n}\n";
+}
+
+// Collects the first thing that is wrong, so that reading needs no chain of results.
+class Reader {
+ public:
+  explicit Reader(const json& object) : object_(object) {}
+
+  const json* find(const char* key, json::value_t type, const char* type_name) {
+    if (error) return nullptr;
+    const auto at = object_.find(key);
+    if (at == object_.end()) {
+      error = wrong(fmt::format("the key \"{}\" is missing", key));
+      return nullptr;
+    }
+    if (at->type() == type) return &*at;
+    error = wrong(fmt::format("\"{}\" must be {}, not {}", key, type_name, at->type_name()));
+    return nullptr;
+  }
+
+  std::string text(const char* key) {
+    const json* value = find(key, json::value_t::string, "a string");
+    return value ? value->get<std::string>() : "";
+  }
+
+  std::uint32_t number(const char* key) {
+    const json* value = find(key, json::value_t::number_unsigned, "a whole number from 0");
+    return value ? number(*value, [&] { return fmt::format("\"{}\"", key); }) : 0;
+  }
+
+  template <class Where>
+  std::uint32_t number(const json& value, Where&& where) {
+    if (error) return 0;
+    if (!value.is_number_unsigned()) {
+      error = wrong(fmt::format("{} must be a whole number from 0, not {}", where(), shown(value)));
+    } else if (value.get<std::uint64_t>() > UINT32_MAX) {
+      error = wrong(fmt::format("{} is {}; numbers are below 2^32", where(), value.get<std::uint64_t>()));
+    } else {
+      return static_cast<std::uint32_t>(value.get<std::uint64_t>());
+    }
+    return 0;
+  }
+
+  Circuit circuit() {
+    Circuit c;
+    c.inputs = number("inputs");
+    const json* gates = find("gates", json::value_t::array, "an array");
+    const json* outputs = find("outputs", json::value_t::array, "an array");
+    if (error) return c;
+    c.gates.reserve(gates->size());
+    for (std::size_t g = 0; g < gates->size() && !error; ++g) {
+      const json& gate = (*gates)[g];
+      const auto where = [&] { return fmt::format("gate {}", g); };
+      if (!gate.is_array() || gate.size() != 3) {
+        error = wrong(fmt::format("gate {} must be an array [op, a, b], not {}", g, shown(gate)));
+        break;
+      }
+      const std::uint32_t op = number(gate[0], where);
+      if (!error && op > 15) error = wrong(fmt::format("gate {} has op {}; ops are 0 to 15", g, op));
+      c.gates.push_back({static_cast<Op>(op & 15), number(gate[1], where), number(gate[2], where)});
+    }
+    for (std::size_t o = 0; o < outputs->size() && !error; ++o)
+      c.outputs.push_back(number((*outputs)[o], [&] { return fmt::format("output {}", o); }));
+    return c;
+  }
+
+  std::optional<Error> error;
+
+ private:
+  static std::string shown(const json& value) {
+    std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
+    if (text.size() > 40) text = text.substr(0, 37) + "...";
+    return text;
+  }
+
+  const json& object_;
+};
+
+Result<AnyCircuit> read(const json& object) {
+  Reader reader(object);
+  static const std::set<std::string> kKeys = {"format", "version", "kind",    "channels", "boundary",
+                                              "inputs", "gates",   "outputs", "about"};
+  for (const auto& [key, value] : object.items())
+    if (!kKeys.contains(key)) return wrong(fmt::format("there is no key \"{}\"", key));
+  if (const std::string format = reader.text("format"); !reader.error && format != kFormat)
+    return wrong(fmt::format("\"format\" is \"{}\", not \"{}\"", format, kFormat));
+  if (const std::uint32_t version = reader.number("version"); !reader.error && version != 1)
+    return Error{ErrorCode::unsupported,
+                 fmt::format("circuit: version {} is not known; this program reads version 1", version)};
+  const std::string kind = reader.text("kind");
+  if (reader.error) return *reader.error;
+
+  if (kind == "circuit") {
+    Circuit c = reader.circuit();
+    if (reader.error) return *reader.error;
+    if (auto r = validate(c); !r) return r.error();
+    return AnyCircuit(std::move(c));
+  }
+  if (kind != "cell_rule") return wrong(fmt::format("\"kind\" is \"{}\"; it is \"circuit\" or \"cell_rule\"", kind));
+  CellRule rule;
+  rule.channels = reader.number("channels");
+  const std::string boundary = reader.text("boundary");
+  if (!reader.error && boundary != "periodic" && boundary != "zero")
+    return wrong(fmt::format("\"boundary\" is \"{}\"; it is \"periodic\" or \"zero\"", boundary));
+  rule.boundary = boundary == "zero" ? Boundary::zero : Boundary::periodic;
+  rule.circuit = reader.circuit();
+  if (reader.error) return *reader.error;
+  if (auto r = validate(rule); !r) return r.error();
+  return AnyCircuit(std::move(rule));
+}
+
+}  // namespace
+
+std::string to_json(const Circuit& circuit) { return head("circuit") + body(circuit); }
+
+std::string to_json(const CellRule& rule) {
+  return head("cell_rule") +
+         fmt::format("  \"channels\": {},\n  \"boundary\": \"{}\",\n", rule.channels,
+                     rule.boundary == Boundary::zero ? "zero" : "periodic") +
+         body(rule.circuit);
+}
+
+std::string to_json(const AnyCircuit& any) {
+  return std::visit([](const auto& c) { return to_json(c); }, any);
+}
+
+Result<AnyCircuit> parse_circuit_json(std::string_view text) {
+  std::set<std::string> seen;
+  std::string repeated;
+  constexpr int kDeepest = 64;
+  bool deep = false;
+  const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
+    if (depth > kDeepest) deep = true;
+    if (event == json::parse_event_t::key && depth == 1 && !seen.insert(parsed.get<std::string>()).second)
+      repeated = parsed.get<std::string>();
+    return !deep;
+  };
+  json object;
+  try {
+    object = json::parse(text, watch);
+  } catch (const json::exception& e) {
+    return wrong(fmt::format("not JSON: {}", e.what()));
+  }
+  if (deep) return wrong("nested too deeply");
+  if (!object.is_object()) return wrong("the file must hold one JSON object");
+  if (!repeated.empty()) return wrong(fmt::format("the key \"{}\" is there twice", repeated));
+  return read(object);
+}
+
+Result<AnyCircuit> load_circuit(const std::filesystem::path& file_or_folder) {
+  std::error_code ignored;
+  const std::filesystem::path file =
+      std::filesystem::is_directory(file_or_folder, ignored) ? file_or_folder / "circuit.json" : file_or_folder;
+  auto text = read_file(file, kMaxFileBytes);
+  if (!text) return text.error();
+  auto any = parse_circuit_json(*text);
+  if (!any) return Error{any.error().code, fmt::format("{}: {}", file.string(), any.error().message)};
+  return any;
+}
+
+Result<void> save_circuit(const std::filesystem::path& file, const AnyCircuit& any) {
+  return write_file_atomic(file, to_json(any));
+}
+
+}  // namespace gradloom::circuit
