@@ -30,10 +30,10 @@ void backward(Variant variant, std::span<const Gate<T>> gates, const LayerGradie
   reference::backward(gates, arrays);
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                                            \
-  template void coefficients<T>(Variant, std::span<const T>, Gate<T>*, std::size_t);                       \
-  template void logit_gradient<T>(Variant, std::span<const T>, const T*, std::size_t, GradientMode, T*);   \
-  template void forward<T>(Variant, std::span<const Gate<T>>, const T*, T*);                               \
+#define GRADLOOM_INSTANTIATE(T)                                                                          \
+  template void coefficients<T>(Variant, std::span<const T>, Gate<T>*, std::size_t);                     \
+  template void logit_gradient<T>(Variant, std::span<const T>, const T*, std::size_t, GradientMode, T*); \
+  template void forward<T>(Variant, std::span<const Gate<T>>, const T*, T*);                             \
   template void backward<T>(Variant, std::span<const Gate<T>>, const LayerGradient<T>&);
 GRADLOOM_INSTANTIATE(float)
 GRADLOOM_INSTANTIATE(double)

@@ -63,8 +63,8 @@ HWY_INLINE void accumulate_four(V v0, V v1, V v2, V v3, T* sums) {
     const V y = hn::Add(hn::ConcatLowerLower(d, v3, v2), hn::ConcatUpperUpper(d, v3, v2));
     // +2: pairs of numbers, so that each half holds two sums: 0 and 2 below, 1 and 3 above.
     const auto xw = hn::BitCast(wide, x), yw = hn::BitCast(wide, y);
-    const V pairs = hn::Add(hn::BitCast(d, hn::InterleaveLower(wide, xw, yw)),
-                            hn::BitCast(d, hn::InterleaveUpper(wide, xw, yw)));
+    const V pairs =
+        hn::Add(hn::BitCast(d, hn::InterleaveLower(wide, xw, yw)), hn::BitCast(d, hn::InterleaveUpper(wide, xw, yw)));
     // +1.
     const V all = hn::Add(pairs, hn::Shuffle2301(pairs));
     constexpr hn::Half<Tag<T>> half;

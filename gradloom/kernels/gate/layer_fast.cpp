@@ -71,12 +71,12 @@ void backward_any(const Gate<T>* HWY_RESTRICT gates, std::size_t count, const La
   }
 }
 
-#define GRADLOOM_DEFINE(T)                                                                             \
-  void forward_##T(const Gate<T>* gates, std::size_t count, const T* in, T* out) {                     \
-    forward_any(gates, count, in, out);                                                                \
-  }                                                                                                    \
-  void backward_##T(const Gate<T>* gates, std::size_t count, const LayerGradient<T>& arrays) {         \
-    backward_any(gates, count, arrays);                                                                \
+#define GRADLOOM_DEFINE(T)                                                                     \
+  void forward_##T(const Gate<T>* gates, std::size_t count, const T* in, T* out) {             \
+    forward_any(gates, count, in, out);                                                        \
+  }                                                                                            \
+  void backward_##T(const Gate<T>* gates, std::size_t count, const LayerGradient<T>& arrays) { \
+    backward_any(gates, count, arrays);                                                        \
   }
 GRADLOOM_DEFINE(float)
 GRADLOOM_DEFINE(double)
@@ -93,12 +93,12 @@ HWY_EXPORT(forward_double);
 HWY_EXPORT(backward_float);
 HWY_EXPORT(backward_double);
 namespace fast {
-#define GRADLOOM_DEFINE(T)                                                              \
-  void forward(std::span<const Gate<T>> gates, const T* in, T* out) {                   \
-    HWY_DYNAMIC_DISPATCH(forward_##T)(gates.data(), gates.size(), in, out);             \
-  }                                                                                     \
-  void backward(std::span<const Gate<T>> gates, const LayerGradient<T>& arrays) {       \
-    HWY_DYNAMIC_DISPATCH(backward_##T)(gates.data(), gates.size(), arrays);             \
+#define GRADLOOM_DEFINE(T)                                                        \
+  void forward(std::span<const Gate<T>> gates, const T* in, T* out) {             \
+    HWY_DYNAMIC_DISPATCH(forward_##T)(gates.data(), gates.size(), in, out);       \
+  }                                                                               \
+  void backward(std::span<const Gate<T>> gates, const LayerGradient<T>& arrays) { \
+    HWY_DYNAMIC_DISPATCH(backward_##T)(gates.data(), gates.size(), arrays);       \
   }
 GRADLOOM_DEFINE(float)
 GRADLOOM_DEFINE(double)

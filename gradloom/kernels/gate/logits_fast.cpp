@@ -57,9 +57,8 @@ void coefficients_any(const T* logits, std::size_t count, Gate<T>* gates, std::s
     V p[parts], terms[kSums][parts];
     softmax(logits + n * kFunctions, p);
     unroll<parts>([&](auto k) GRADLOOM_UNROLLED {
-      unroll<kSums>([&](auto m) GRADLOOM_UNROLLED {
-        terms[m][k] = hn::Mul(hn::LoadU(d, kWeights<T>.w[m] + k * lanes), p[k]);
-      });
+      unroll<kSums>([&](auto m)
+                        GRADLOOM_UNROLLED { terms[m][k] = hn::Mul(hn::LoadU(d, kWeights<T>.w[m] + k * lanes), p[k]); });
     });
     unroll<kSums>([&](auto m) GRADLOOM_UNROLLED { gates[n * stride].c[m] = add_lanes<T>(terms[m]); });
   }
@@ -114,13 +113,13 @@ HWY_EXPORT(coefficients_double);
 HWY_EXPORT(logit_gradient_float);
 HWY_EXPORT(logit_gradient_double);
 namespace fast {
-#define GRADLOOM_DEFINE(T)                                                                                           \
-  void coefficients(std::span<const T> logits, Gate<T>* gates, std::size_t stride) {                                 \
-    HWY_DYNAMIC_DISPATCH(coefficients_##T)(logits.data(), logits.size() / kFunctions, gates, stride);                \
-  }                                                                                                                  \
-  void logit_gradient(std::span<const T> logits, const T* sums, std::size_t stride, GradientMode mode, T* dl_dz) {   \
-    HWY_DYNAMIC_DISPATCH(logit_gradient_##T)                                                                         \
-    (logits.data(), logits.size() / kFunctions, sums, stride, mode, dl_dz);                                          \
+#define GRADLOOM_DEFINE(T)                                                                                         \
+  void coefficients(std::span<const T> logits, Gate<T>* gates, std::size_t stride) {                               \
+    HWY_DYNAMIC_DISPATCH(coefficients_##T)(logits.data(), logits.size() / kFunctions, gates, stride);              \
+  }                                                                                                                \
+  void logit_gradient(std::span<const T> logits, const T* sums, std::size_t stride, GradientMode mode, T* dl_dz) { \
+    HWY_DYNAMIC_DISPATCH(logit_gradient_##T)                                                                       \
+    (logits.data(), logits.size() / kFunctions, sums, stride, mode, dl_dz);                                        \
   }
 GRADLOOM_DEFINE(float)
 GRADLOOM_DEFINE(double)

@@ -28,10 +28,20 @@ void find_patches(const GridShape& grid, const std::uint32_t* cells, std::size_t
     // One before, here, one after; -1 as a huge number where there is none.
     const bool wraps = grid.border == Border::periodic;
     constexpr std::size_t none = ~std::size_t{0};
-    const std::size_t rows[] = {row > 0 ? row - 1 : wraps ? height - 1 : none, row,
-                                row + 1 < height ? row + 1 : wraps ? 0 : none};
-    const std::size_t columns[] = {column > 0 ? column - 1 : wraps ? width - 1 : none, column,
-                                   column + 1 < width ? column + 1 : wraps ? 0 : none};
+    const std::size_t rows[] = {row > 0 ? row - 1
+                                : wraps ? height - 1
+                                        : none,
+                                row,
+                                row + 1 < height ? row + 1
+                                : wraps          ? 0
+                                                 : none};
+    const std::size_t columns[] = {column > 0 ? column - 1
+                                   : wraps    ? width - 1
+                                              : none,
+                                   column,
+                                   column + 1 < width ? column + 1
+                                   : wraps            ? 0
+                                                      : none};
     const std::size_t base = sample * grid.sample();
     for (std::size_t p = 0; p < kPatch; ++p) {
       const std::size_t y = rows[p / 3], x = columns[p % 3];
@@ -88,8 +98,8 @@ void gather_row(const GridShape& grid, const PatchPlanes& shape, const T* planes
   }
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                          \
-  template void read_patches<T>(const GridShape&, const PatchIndex&, const T*, T*);      \
+#define GRADLOOM_INSTANTIATE(T)                                                     \
+  template void read_patches<T>(const GridShape&, const PatchIndex&, const T*, T*); \
   template void gather_row<T>(const GridShape&, const PatchPlanes&, const T*, std::size_t, T*);
 GRADLOOM_INSTANTIATE(float)
 GRADLOOM_INSTANTIATE(double)

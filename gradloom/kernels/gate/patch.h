@@ -1,7 +1,7 @@
 // From grids of cells to patches of a tile, and from gradients of patches back to gradients of cells.
 //
-// Letters: H, W the grid's height and width; cell y W + x. Position p of a patch, row-major, is the cell at (y + p / 3 -
-// 1, x + p % 3 - 1). Beyond the border a periodic grid goes on at the other side, also where H or W is 1 or 2 and one
+// Letters: H, W the grid's height and width; cell y W + x. Position p of a patch, row-major, is the cell at (y + p / 3
+// - 1, x + p % 3 - 1). Beyond the border a periodic grid goes on at the other side, also where H or W is 1 or 2 and one
 // cell is several neighbours; a zero border is 0. These functions are plain code for every variant: additions of single
 // numbers in a fixed order have the same bits everywhere.
 #pragma once
@@ -45,8 +45,8 @@ template <class T>
 void read_patches(const GridShape& grid, const PatchIndex& index, const T* state, T* patch);
 
 // The gradients of patches, kept by position: (samples, C, 9, slots, W). A grid that is cut into bands of rows needs
-// only some rows at a time: row r is in slot r when slots >= H; otherwise rows 0 and 1 have slots 0 and 1 and the others
-// share the rest in turn.
+// only some rows at a time: row r is in slot r when slots >= H; otherwise rows 0 and 1 have slots 0 and 1 and the
+// others share the rest in turn.
 struct PatchPlanes {
   std::size_t slots = 1;
   std::size_t slot(std::size_t row, std::size_t height) const {

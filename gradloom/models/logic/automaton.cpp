@@ -92,8 +92,8 @@ void Automaton<T>::initialise(std::uint64_t seed, std::span<T> parameters, std::
     for (std::size_t g = 0; g < layer.gates * layer.kernels; ++g)
       parameters[logits.offset + g * gate::kFunctions + static_cast<std::size_t>(circuit::Op::a)] = T(10);
     const RandomStream random(seed, RandomUse::wires, 0, number++);
-    const std::vector<Wire> wires = first_kernel ? first_kernel_wires(random)
-                                                 : make_wires(options_.wires, layer.in, layer.gates, random);
+    const std::vector<Wire> wires =
+        first_kernel ? first_kernel_wires(random) : make_wires(options_.wires, layer.in, layer.gates, random);
     T* to = buffers.data() + buffers_[layer.buffer].offset;
     for (const Wire& w : wires) *to++ = static_cast<T>(w.a), *to++ = static_cast<T>(w.b);
   };

@@ -101,8 +101,8 @@ class Automaton {
   std::size_t input_width() const { return options_.channels * cells(); }
   std::size_t output_width() const { return options_.target_channels * cells(); }
 
-  std::size_t gates() const { return gates_; }                         // with logits of their own
-  std::size_t gate_evaluations() const { return gate_evaluations_; }   // per cell and step
+  std::size_t gates() const { return gates_; }                        // with logits of their own
+  std::size_t gate_evaluations() const { return gate_evaluations_; }  // per cell and step
   // The same circuit on another grid.
   Automaton with_grid(std::size_t height, std::size_t width, std::size_t steps) const;
 

@@ -13,9 +13,9 @@ namespace gate = kernels::gate;
 namespace {
 
 constexpr std::size_t kTile = gate::kTile;
-constexpr std::size_t kShards = 32;                          // at most: sums of gates exist this often
+constexpr std::size_t kShards = 32;                         // at most: sums of gates exist this often
 constexpr std::size_t kPatchBudget = std::size_t{4} << 20;  // bytes
-constexpr std::size_t kBlock = 4096;                         // cells that are asked at a time whether they fire
+constexpr std::size_t kBlock = 4096;                        // cells that are asked at a time whether they fire
 constexpr std::size_t kForwardTasks = 128;
 
 std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
@@ -168,7 +168,8 @@ std::size_t Automaton<T>::cells_of(const Step& step, const Wave& wave, std::size
   const auto* counts = tape.workspace_.template at<std::uint32_t>(tape.at_.block_cells);
   const auto* first_tile = tape.workspace_.template at<std::uint32_t>(tape.at_.block_tiles);
   const std::size_t blocks = divide_up(wave.end - wave.begin, kBlock);
-  const auto block = static_cast<std::size_t>(std::upper_bound(first_tile, first_tile + blocks + 1, tile) - first_tile) - 1;
+  const auto block =
+      static_cast<std::size_t>(std::upper_bound(first_tile, first_tile + blocks + 1, tile) - first_tile) - 1;
   const std::size_t first = (tile - first_tile[block]) * kTile, count = std::min(kTile, counts[block] - first);
   const auto* firing = tape.workspace_.template at<std::uint32_t>(tape.at_.firing);
   std::copy_n(firing + wave.begin + block * kBlock + first, count, to);
@@ -333,7 +334,8 @@ void Automaton<T>::backward(const Exec& ex, const Step& step, const ModelArrays<
 
   const std::size_t channels = options_.channels, numbers = gates_ * gate::kSums;
   T* sums = tape.workspace_.template at<T>(tape.at_.sums);
-  ex.parallel_for(tape.shards_, [&](std::size_t shard, unsigned) { std::fill_n(sums + shard * numbers, numbers, T(0)); });
+  ex.parallel_for(tape.shards_,
+                  [&](std::size_t shard, unsigned) { std::fill_n(sums + shard * numbers, numbers, T(0)); });
   ex.parallel_for(batch.size, [&](std::size_t s, unsigned) {
     for (std::size_t c = 0; c < channels; ++c) {
       T* to = gradient_grid(tape, options_.steps) + (s * channels + c) * plane_;
@@ -353,8 +355,8 @@ void Automaton<T>::backward(const Exec& ex, const Step& step, const ModelArrays<
 }
 
 template <class T>
-void Automaton<T>::finish(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, Tape& tape,
-                          Array<T> gradient, GradientSink* sink) const {
+void Automaton<T>::finish(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, Tape& tape, Array<T> gradient,
+                          GradientSink* sink) const {
   constexpr std::size_t kChunk = 4096;
   const std::size_t numbers = gates_ * gate::kSums;
   T* sums = tape.workspace_.template at<T>(tape.at_.sums);

@@ -23,7 +23,8 @@ std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 }  // namespace
 
 void validate(const ClassifierOptions& o) {
-  if (o.inputs == 0 || o.inputs >= kLargest) fail(fmt::format("inputs is {}; it must be 1 to {}", o.inputs, kLargest - 1));
+  if (o.inputs == 0 || o.inputs >= kLargest)
+    fail(fmt::format("inputs is {}; it must be 1 to {}", o.inputs, kLargest - 1));
   if (o.layers.empty()) fail("a classifier of gates needs at least one layer");
   if (o.classes == 0 || o.layers.back() % o.classes != 0)
     fail(fmt::format("the last layer has {} gates; they cannot be dealt evenly to {} classes", o.layers.back(),

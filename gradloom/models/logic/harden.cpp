@@ -87,10 +87,10 @@ std::size_t active_gates(const Slices& slices, std::span<const T> parameters) {
   return active;
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                                \
-  template circuit::Op hard_gate<T>(const T*);                                                 \
-  template circuit::CellRule harden<T>(const Automaton<T>&, const ModelArrays<T>&);            \
-  template circuit::Circuit harden<T>(const GateClassifier<T>&, const ModelArrays<T>&);        \
+#define GRADLOOM_INSTANTIATE(T)                                                         \
+  template circuit::Op hard_gate<T>(const T*);                                          \
+  template circuit::CellRule harden<T>(const Automaton<T>&, const ModelArrays<T>&);     \
+  template circuit::Circuit harden<T>(const GateClassifier<T>&, const ModelArrays<T>&); \
   template std::size_t active_gates<T>(const Slices&, std::span<const T>);
 GRADLOOM_INSTANTIATE(float)
 GRADLOOM_INSTANTIATE(double)

@@ -129,10 +129,9 @@ void tile_gradient(Variant variant, const CellShape& s, std::span<const gate::Ga
   }
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                                                     \
-  template void tile_forward<T>(Variant, const CellShape&, std::span<const gate::Gate<T>>, const T*, T*, T*);       \
-  template void tile_gradient<T>(Variant, const CellShape&, std::span<const gate::Gate<T>>, const TileGradient<T>&, \
-                                 T*);
+#define GRADLOOM_INSTANTIATE(T)                                                                               \
+  template void tile_forward<T>(Variant, const CellShape&, std::span<const gate::Gate<T>>, const T*, T*, T*); \
+  template void tile_gradient<T>(Variant, const CellShape&, std::span<const gate::Gate<T>>, const TileGradient<T>&, T*);
 GRADLOOM_INSTANTIATE(float)
 GRADLOOM_INSTANTIATE(double)
 #undef GRADLOOM_INSTANTIATE

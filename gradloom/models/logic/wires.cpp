@@ -86,8 +86,9 @@ Result<std::vector<Wire>> restore_wires(const T* saved, std::size_t count, std::
   for (std::size_t n = 0; n < 2 * count; ++n) {
     const T value = saved[n];
     if (!(value >= T(0) && value < static_cast<T>(in)) || value != static_cast<T>(static_cast<std::uint32_t>(value)))
-      return Error{ErrorCode::invalid_input,
-                   fmt::format("{}: gate {} reads input {}; it must be a whole number below {}", layer, n / 2, value, in)};
+      return Error{
+          ErrorCode::invalid_input,
+          fmt::format("{}: gate {} reads input {}; it must be a whole number below {}", layer, n / 2, value, in)};
     (n % 2 == 0 ? wires[n / 2].a : wires[n / 2].b) = static_cast<std::uint32_t>(value);
   }
   return wires;

@@ -27,8 +27,8 @@ struct Wire {
 // 7, 8), b the centre (4); in random order.
 std::vector<Wire> first_kernel_wires(const RandomStream& random);
 
-// Pairs (0,1), (2,3), ..., then (1,2), (3,4), ..., then (i, i + 2) for every i, (i, i + 3), ..., cut to `out` and put in
-// random order. Throws Exception{invalid_input} unless 2 out >= in and out <= in (in - 1) / 2.
+// Pairs (0,1), (2,3), ..., then (1,2), (3,4), ..., then (i, i + 2) for every i, (i, i + 3), ..., cut to `out` and put
+// in random order. Throws Exception{invalid_input} unless 2 out >= in and out <= in (in - 1) / 2.
 std::vector<Wire> unique_wires(std::size_t in, std::size_t out, const RandomStream& random);
 
 // Gate g reads the numbers g and out + g of a sequence that repeats all inputs in ever new random order; where both are

@@ -1,0 +1,53 @@
+// The SIMD version of every gate kernel gives the bits of the scalar definition, on every instruction set.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "gradloom/base/float_mode.h"
+#include "gradloom/kernels/gate/cases.h"
+#include "gradloom/kernels/simd_targets.h"
+
+namespace gradloom::kernels::gate {
+namespace {
+
+template <class T>
+::testing::AssertionResult same_bits(const char* what, const Buffer<T>& a, const Buffer<T>& b) {
+  for (std::size_t n = 0; n < a.size(); ++n)
+    if (std::memcmp(&a[n], &b[n], sizeof(T)) != 0)
+      return ::testing::AssertionFailure() << what << "[" << n << "]: " << a[n] << " and " << b[n];
+  return ::testing::AssertionSuccess();
+}
+
+template <class T>
+class GateParity : public ::testing::Test {};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(GateParity, Scalars);
+
+TYPED_TEST(GateParity, EveryTargetGivesTheBitsOfTheDefinition) {
+  const FlushSubnormals flush;
+  std::uint64_t seed = 1;
+  for (const Case& c : cases())
+    for (const Logits logits : {Logits::initial, Logits::mixed, Logits::decided, Logits::one_each}) {
+      SCOPED_TRACE(c.name());
+      const GradientMode mode = ++seed % 2 == 0 ? GradientMode::accumulate : GradientMode::overwrite;
+      Problem<TypeParam> expected(c, logits, seed);
+      expected.run(Variant::reference, mode);
+      for (const std::string& target : simd_targets()) {
+        SCOPED_TRACE(target);
+        const ForceSimdTarget force(target);
+        Problem<TypeParam> actual(c, logits, seed);
+        actual.run(Variant::fast, mode);
+        for (std::size_t g = 0; g < c.gates; ++g)
+          for (std::size_t m = 0; m < kSums; ++m)
+            ASSERT_EQ(std::memcmp(&actual.gates[g].c[m], &expected.gates[g].c[m], sizeof(TypeParam)), 0) << g;
+        EXPECT_TRUE(same_bits("out", expected.out, actual.out));
+        EXPECT_TRUE(same_bits("dl_din", expected.dl_din, actual.dl_din));
+        EXPECT_TRUE(same_bits("sums", expected.sums, actual.sums));
+        EXPECT_TRUE(same_bits("dl_dz", expected.dl_dz, actual.dl_dz));
+      }
+      if (this->HasFailure()) return;
+    }
+}
+
+}  // namespace
+}  // namespace gradloom::kernels::gate
