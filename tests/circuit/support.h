@@ -16,7 +16,7 @@
 
 namespace gradloom::test {
 
-// Any of the 16 ops, operands mostly near the gate.
+// Any of the 16 ops, mostly those of two operands; operands mostly near the gate.
 inline circuit::Circuit random_circuit(std::uint64_t seed, std::uint32_t inputs, std::uint32_t gates,
                                        std::uint32_t outputs) {
   const RandomStream random(seed, RandomUse::user);
@@ -28,7 +28,9 @@ inline circuit::Circuit random_circuit(std::uint64_t seed, std::uint32_t inputs,
     const auto operand = [&] {
       return random.below(at++, 2) == 0 ? below - 1 - random.below(at++, window) : random.below(at++, below);
     };
-    const auto op = static_cast<circuit::Op>(random.below(at++, 16));
+    constexpr unsigned kOfTwo[] = {1, 2, 4, 6, 7, 8, 9, 11, 13, 14};
+    const bool any = random.below(at++, 6) == 0;
+    const auto op = static_cast<circuit::Op>(any ? random.below(at++, 16) : kOfTwo[random.below(at++, 10)]);
     const std::uint32_t a = operand(), b = operand();
     c.gates.push_back({op, a, b});
   }
