@@ -14,7 +14,7 @@ double median_of(std::vector<double> values) {
 }
 
 double worst_of(const std::string& metric, const std::vector<double>& values) {
-  const bool more_is_better = metric == "accuracy" || metric == "r2";
+  const bool more_is_better = metric.ends_with("accuracy") || metric == "r2";
   return more_is_better ? *std::min_element(values.begin(), values.end())
                         : *std::max_element(values.begin(), values.end());
 }
@@ -24,12 +24,13 @@ double worst_of(const std::string& metric, const std::vector<double>& values) {
 nlohmann::json summarise_seeds(const std::vector<nlohmann::json>& runs) {
   std::map<std::string, std::vector<double>> finite;
   std::map<std::string, bool> broken;
-  std::size_t failed = 0;
+  std::size_t failed = 0, missed = 0;
   for (const nlohmann::json& run : runs) {
     if (run.contains("error")) {
       ++failed;
       continue;
     }
+    if (run.contains("success") && run["success"] == false) ++missed;
     if (!run.contains("test") || !run["test"].is_object()) continue;
     for (const auto& [metric, value] : run["test"].items())
       if (value.is_number())
@@ -45,7 +46,7 @@ nlohmann::json summarise_seeds(const std::vector<nlohmann::json>& runs) {
   for (const auto& [metric, is_broken] : broken)
     if (is_broken) median[metric] = worst[metric] = nullptr;
   const double share =
-      runs.empty() ? 0.0 : static_cast<double>(runs.size() - failed) / static_cast<double>(runs.size());
+      runs.empty() ? 0.0 : static_cast<double>(runs.size() - failed - missed) / static_cast<double>(runs.size());
   return {{"runs", runs}, {"median", median}, {"worst", worst}, {"failed", failed}, {"success_rate", share}};
 }
 

@@ -12,7 +12,7 @@ namespace gradloom::cli {
 //   worst of
 //                 anything else the largest); null for a metric that is null in any of them
 //   failed        how many failed
-//   success_rate  the share that did not
+//   success_rate  the share that did not fail and, where a run says so ("success"), reached its goal
 nlohmann::json summarise_seeds(const std::vector<nlohmann::json>& runs);
 
 }  // namespace gradloom::cli

@@ -52,8 +52,10 @@ WatchedRun train_once(const Output& out, const Config& recipe, const fs::path& f
 
 void print_seeds(const Output& out, const nlohmann::json& all, const fs::path& folder) {
   const std::size_t count = all["runs"].size(), failed = all["failed"].get<std::size_t>();
-  const std::string verdict =
-      failed == 0 ? out.paint(Paint::green, "all succeeded") : out.paint(Paint::red, fmt::format("{} failed", failed));
+  const std::string verdict = failed > 0 ? out.paint(Paint::red, fmt::format("{} failed", failed))
+                              : all["success_rate"] == 1.0
+                                  ? out.paint(Paint::green, "all succeeded")
+                                  : fmt::format("{:.0f} % reached the goal", 100 * all["success_rate"].get<double>());
   out.print(fmt::format("{} {}, {}\n", count, count == 1 ? "seed" : "seeds", verdict));
   std::vector<std::pair<std::string, std::string>> rows;
   if (!all["median"].empty()) {

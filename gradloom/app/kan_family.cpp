@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gradloom/app/restart_seed.h"
 #include "gradloom/kernels/spline/reference.h"
 
 namespace gradloom::app {
@@ -105,11 +106,7 @@ TrainState<T> KanFamily<T>::start(const Exec& ex, std::size_t restart) const {
   TrainState<T> state;
   state.parameters = Buffer<T>(network.parameters().flat_size());
   state.buffers = Buffer<T>(network.buffers().flat_size());
-  const auto seed = static_cast<std::uint64_t>(recipe_.integer("seed"));
-  // Restart 0 is the plain start of the seed.
-  network.initialise(
-      restart == 0 ? seed : RandomStream(seed, RandomUse::restart).bits(static_cast<std::uint32_t>(restart)),
-      state.parameters.span(), state.buffers.span());
+  network.initialise(restart_seed(recipe_, restart), state.parameters.span(), state.buffers.span());
   normalise_inputs(recipe_, network, *train_, state.buffers.span());
   if (recipe_.boolean("model.scale_targets") && !train_->is_classification())
     scale_outputs(network, *train_, state.buffers.span());
@@ -120,7 +117,7 @@ TrainState<T> KanFamily<T>::start(const Exec& ex, std::size_t restart) const {
 
 template <class T>
 CheckSubject<kan::Network<T>> KanFamily<T>::check_subject(const Exec& ex, std::size_t samples) const {
-  return {model(0), start(ex, 0), first_rows(train_->all(), samples)};
+  return {model(0), start(ex, 0), first_rows(train_->all(), samples), nullptr};
 }
 
 template <class T>
@@ -164,7 +161,8 @@ std::vector<std::string> KanFamily<T>::warnings(const Exec& ex, const Model& net
 }
 
 template <class T>
-void KanFamily<T>::describe(const Exec& ex, const Model& network, const ModelArrays<T>& arrays, Report& report) const {
+void KanFamily<T>::describe(const Exec& ex, const Model& network, const ModelArrays<T>& arrays, const nlohmann::json&,
+                            Report& report) const {
   constexpr std::size_t kPoints = 65, kSamples = 2000;
   SplineNetwork picture;
   picture.title = "The network and what it learned";

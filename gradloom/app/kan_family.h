@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "gradloom/app/family.h"
 #include "gradloom/app/report.h"
 #include "gradloom/app/settings.h"
 #include "gradloom/io/run_folder.h"
@@ -14,14 +15,6 @@
 #include "gradloom/train/state.h"
 
 namespace gradloom::app {
-
-// A model, its state and some data, small enough to be evaluated thousands of times. The batch belongs to the family.
-template <class M>
-struct CheckSubject {
-  M model;
-  TrainState<typename M::Scalar> state;
-  RowBatch<typename M::Scalar> batch;
-};
 
 template <class T>
 class KanFamily {
@@ -47,6 +40,8 @@ class KanFamily {
   // Refits grids where the recipe asks for it before this epoch of a stage; true when parameters and buffers changed.
   bool before_epoch(const Exec& ex, std::size_t stage, std::uint64_t epoch, TrainState<T>& state) const;
   // After loading a checkpoint.
+  // Whether training may end here; asked after each epoch of a stage.
+  bool goal_reached(const Exec&, const Model&, const ModelArrays<T>&, std::uint64_t) const { return false; }
   Result<void> restore(const Model& model, TrainState<T>& state) const { return model.derive(state.buffers.span()); }
 
   // Figures of one part of the data, whose predictions are y.
@@ -64,7 +59,8 @@ class KanFamily {
   Result<nlohmann::json> study(const Exec&, const Model&, const ModelArrays<T>&) const { return nlohmann::json(); }
 
   // Sections and warnings that only this family has.
-  void describe(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, Report& report) const;
+  void describe(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, const nlohmann::json& summary,
+                Report& report) const;
   std::vector<std::string> warnings(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const;
 
  private:

@@ -66,6 +66,7 @@ void append_section(std::string& out, const Section& section) {
   if (const auto* chart = std::get_if<Chart>(&section)) append_chart(out, *chart);
   if (const auto* table = std::get_if<Table>(&section)) append_table(out, *table);
   if (const auto* network = std::get_if<SplineNetwork>(&section)) append_network(out, *network);
+  if (const auto* picture = std::get_if<CellPicture>(&section)) append_cell_picture(out, *picture);
   out += "</section>\n";
 }
 

@@ -100,7 +100,16 @@ struct SplineNetwork {
   std::vector<std::string> output_names;  // missing ones become y1, y2, …
 };
 
-using Section = std::variant<Chart, Table, SplineNetwork>;
+// A picture of cells; stays sharp however large it is shown.
+struct CellPicture {
+  std::string title;
+  std::string note;
+  std::string png;          // the bytes of a PNG file, animated or not
+  std::string description;  // for those who do not see it
+  double width = 640;       // in CSS pixels; a narrow page shows it smaller
+};
+
+using Section = std::variant<Chart, Table, SplineNetwork, CellPicture>;
 
 // Everything may be empty.
 struct Report {

@@ -1,11 +1,16 @@
 #include "gradloom/app/run.h"
 
+#include "gradloom/app/automaton_family.h"
 #include "gradloom/app/experiment.h"
+#include "gradloom/app/gates_family.h"
 #include "gradloom/app/kan_family.h"
 #include "gradloom/app/recipe.h"
 
 namespace gradloom::app {
 namespace {
+
+template <template <class> class F>
+struct Family {};
 
 // The one place that names every family and scalar: loads the data and hands a matching Experiment to `use`.
 template <class Use>
@@ -19,8 +24,13 @@ auto with_experiment(const Config& recipe, const RunOptions& options, Use&& use)
     return use(experiment);
   };
   try {
-    if (recipe.string("precision") == "float64") return run_with(std::type_identity<KanFamily<double>>{});
-    return run_with(std::type_identity<KanFamily<float>>{});
+    const auto in_precision = [&]<template <class> class F>(Family<F>) {
+      return recipe.string("precision") == "float64" ? run_with(std::type_identity<F<double>>{})
+                                                     : run_with(std::type_identity<F<float>>{});
+    };
+    if (recipe.string("family") == "automaton") return in_precision(Family<AutomatonFamily>{});
+    if (recipe.string("family") == "gates") return in_precision(Family<GatesFamily>{});
+    return in_precision(Family<KanFamily>{});
   } catch (const Exception& e) {
     return e.error();
   } catch (const std::bad_alloc&) {

@@ -7,6 +7,7 @@ namespace {
 void add_row_data_keys(Schema& s) {
   s.string("data.root", "", "Folder that data.path is looked up in; empty: the current folder, then $GRADLOOM_DATA.");
   s.string("data.path", std::nullopt, "CSV (.gz too), .npy or .npz file. Unset: data.formula.");
+  s.string("data.test_path", std::nullopt, "File with the test samples, in the columns of data.path.");
   s.string("data.formula", std::nullopt, "Target as a formula in x1, x2, ...; several targets are separated by ';'.");
   s.numbers("data.ranges", {-1.0, 1.0}, "Ranges of the variables: low, high for all, or low1, high1, low2, high2, ...")
       .count(2);
@@ -74,7 +75,8 @@ void add_training_keys(Schema& s, const TrainingDefaults& defaults) {
   s.string("loss.reduction", defaults.reduction, "Mean over all terms of a batch, or their sum.")
       .one_of({"mean", "sum"});
   s.number("loss.huber_delta", 1.0, "Where the Huber loss turns from square to linear.").above(0);
-  s.string("optimizer.kind", defaults.optimizer, "How parameters are updated.").one_of({"sgd", "adam", "adamw", "lbfgs"});
+  s.string("optimizer.kind", defaults.optimizer, "How parameters are updated.")
+      .one_of({"sgd", "adam", "adamw", "lbfgs"});
   s.number("optimizer.lr", defaults.lr, "Learning rate (L-BFGS: first trial step).").above(0);
   s.number("optimizer.momentum", 0.0, "SGD: momentum.").at_least(0).below(1);
   s.boolean("optimizer.nesterov", false, "SGD: Nesterov's momentum.");
@@ -150,7 +152,7 @@ void add_automaton_keys(Schema& s) {
   s.integer("data.height", 16, "Rows of the grid; a picture brings its own.").at_least(1).at_most(1 << 16);
   s.integer("data.width", 16, "Columns of the grid; a picture brings its own.").at_least(1).at_most(1 << 16);
   s.integer("data.square", 2, "Checkerboard: cells along the side of a square.").at_least(1).at_most(1 << 16);
-  s.string("data.image", "lizard", "Picture: the name of a shipped one (lizard, letter, flower), or a PNG file.");
+  s.string("data.image", "lizard", "Picture: the name of a shipped one (lizard, letter), or a PNG file.");
   s.string("data.start", "random", "State before the first step: random bits, one cell of ones in the centre, zeros.")
       .one_of({"random", "centre", "zeros"});
   s.integer("data.samples", 2, "Samples drawn anew for each epoch.").at_least(1);
@@ -183,7 +185,15 @@ Schema automaton_schema() {
                         .weight_decay = 1e-2,
                         .clip_value = 100.0,
                         .batch = 0});
-  add_stages(s, stage_schema());
+  s.integer("train.goal_every", 0,
+            "Epochs between two looks at the hard circuit; training ends when it does all that is asked; 0: never.")
+      .at_least(0);
+  Schema stage = stage_schema();
+  stage
+      .number("sharpen", 1.0,
+              "Factor of all logits on entering the stage: above 1, soft gates come nearer to hard ones.")
+      .above(0);
+  add_stages(s, std::move(stage));
   return s;
 }
 

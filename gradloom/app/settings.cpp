@@ -4,6 +4,8 @@
 
 #include <numeric>
 
+#include "gradloom/data/align.h"
+
 namespace gradloom::app {
 namespace {
 
@@ -23,8 +25,8 @@ std::uint64_t data_seed(const Config& r) {
 }
 
 // Without data.root a file is looked for where the user stands, then in the folder of data files.
-std::filesystem::path data_path(const Config& r, const std::filesystem::path& data_root) {
-  const std::filesystem::path path = r.string("data.path");
+std::filesystem::path data_path(const Config& r, const char* key, const std::filesystem::path& data_root) {
+  const std::filesystem::path path = r.string(key);
   if (!r.string("data.root").empty()) return std::filesystem::path(r.string("data.root")) / path;
   std::error_code unreadable;
   return std::filesystem::exists(path, unreadable) ? path : data_root / path;
@@ -33,7 +35,7 @@ std::filesystem::path data_path(const Config& r, const std::filesystem::path& da
 RowSource row_source(const Config& r, const std::filesystem::path& data_root) {
   RowSource s;
   s.task = r.string("task") == "classification" ? Task::classification : Task::regression;
-  if (r.has("data.path")) s.path = data_path(r, data_root);
+  if (r.has("data.path")) s.path = data_path(r, "data.path", data_root);
   s.target = r.strings("data.target");
   s.drop = r.strings("data.drop");
   s.categorical = r.strings("data.categorical");
@@ -87,6 +89,9 @@ Result<RowSplits> load_splits(const Config& r, const std::filesystem::path& data
     return Error{
         ErrorCode::invalid_input,
         "the recipe names no data: set data.path to a CSV, .npy or .npz file (--set data.path=FILE), or data.formula"};
+  if (r.has("data.test_path") && (!r.has("data.path") || r.integer("data.folds") > 0))
+    return Error{ErrorCode::invalid_input,
+                 "data.test_path goes with data.path, and without data.folds: it is where all test samples come from"};
   const RowSource source = row_source(r, data_root);
   auto rows = load_rows(source);
   if (!rows) return rows.error();
@@ -112,7 +117,8 @@ Result<RowSplits> load_splits(const Config& r, const std::filesystem::path& data
       split.train = std::move(train);
     }
   } else {
-    const double validation = r.number("data.validation"), test = formula ? 0.0 : r.number("data.test");
+    const double validation = r.number("data.validation");
+    const double test = formula || r.has("data.test_path") ? 0.0 : r.number("data.test");
     if (validation + test >= 1.0)
       return Error{ErrorCode::invalid_input,
                    fmt::format("data.validation = {} and data.test = {} leave nothing to train on", validation, test)};
@@ -129,6 +135,16 @@ Result<RowSplits> load_splits(const Config& r, const std::filesystem::path& data
     auto test = formula_test_rows(r, source);
     if (!test) return test.error();
     parts.test = std::move(*test);
+  }
+  if (r.has("data.test_path")) {
+    RowSource other = source;
+    other.path = data_path(r, "data.test_path", data_root);
+    auto test = load_rows(other);
+    if (!test) return test.error();
+    auto aligned = align_rows(*rows, *test);
+    if (!aligned)
+      return Error{aligned.error().code, fmt::format("{}: {}", other.path.string(), aligned.error().message)};
+    parts.test = std::move(*aligned);
   }
   return parts;
 }

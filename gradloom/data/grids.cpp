@@ -84,14 +84,18 @@ GridStorage<T> GridDataset<T>::make_storage(std::size_t max_size) const {
 template <class T>
 void GridDataset<T>::make_sample(std::uint64_t epoch, std::uint32_t row, T* x, T* target) const {
   const std::size_t n = features(), states = all_states(task_);
-  if (states != 0 && part_ == GridPart::test && size_ == states) {
+  if (states != 0 && part_ != GridPart::train && size_ == states) {
     for (std::size_t i = 0; i < n; ++i) x[i] = static_cast<T>((row >> i) & 1u);
   } else if (task_.start == GridStart::random) {
-    const RandomStream random(seed_, part_ == GridPart::train ? RandomUse::data : RandomUse::test,
+    const RandomStream random(seed_,
+                              part_ == GridPart::train        ? RandomUse::data
+                              : part_ == GridPart::validation ? RandomUse::split
+                                                              : RandomUse::test,
                               static_cast<std::uint32_t>(epoch), row);
     for (std::size_t word = 0; word * 64 < n; ++word) {
       const std::uint64_t bits = random.bits(static_cast<std::uint32_t>(word));
-      for (std::size_t i = word * 64; i < std::min(n, word * 64 + 64); ++i) x[i] = static_cast<T>((bits >> (i % 64)) & 1u);
+      for (std::size_t i = word * 64; i < std::min(n, word * 64 + 64); ++i)
+        x[i] = static_cast<T>((bits >> (i % 64)) & 1u);
     }
   } else {
     std::fill_n(x, n, T(0));

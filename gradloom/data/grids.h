@@ -37,7 +37,7 @@ std::size_t target_channels(const GridTask& task);
 // The bits that the task asks for after `start` (C, H, W): (Ct, H, W).
 std::vector<std::uint8_t> grid_target(const GridTask& task, std::span<const std::uint8_t> start);
 
-enum class GridPart { train, test };
+enum class GridPart { train, validation, test };
 
 template <class T>
 class GridDataset;
@@ -52,8 +52,8 @@ class GridStorage {
 };
 
 // A sample is a start x (C, H, W) and a target (Ct, H, W), both 0 or 1, flattened. A function of (seed, part, epoch,
-// row) alone. The game of life on at most 16 cells counts through all states instead where a test part has as many
-// samples. Immutable. Instantiated for float and double.
+// row) alone. The game of life on at most 16 cells counts through all states instead outside of training, where it has
+// as many samples. Immutable. Instantiated for float and double.
 template <class T>
 class GridDataset {
  public:

@@ -67,7 +67,8 @@ std::string frame_control(std::uint32_t sequence, const Image& frame, unsigned m
 }  // namespace
 
 Image::Image(std::size_t w, std::size_t h, std::array<std::uint8_t, 3> colour) : width(w), height(h), rgb(w * h * 3) {
-  for (std::size_t i = 0; i < w * h; ++i) std::copy(colour.begin(), colour.end(), rgb.begin() + static_cast<long>(3 * i));
+  for (std::size_t i = 0; i < w * h; ++i)
+    std::copy(colour.begin(), colour.end(), rgb.begin() + static_cast<long>(3 * i));
 }
 
 void Image::set(std::size_t x, std::size_t y, std::array<std::uint8_t, 3> colour) {
@@ -89,14 +90,13 @@ Result<Image> read_png(const std::filesystem::path& path, std::size_t most) {
     png_image_free(&png);
     return Error{ErrorCode::invalid_input, fmt::format("{}: {}", path.string(), why)};
   };
-  if (bytes->size() < kSignature ||
-      png_sig_cmp(reinterpret_cast<png_const_bytep>(bytes->data()), 0, kSignature) != 0)
+  if (bytes->size() < kSignature || png_sig_cmp(reinterpret_cast<png_const_bytep>(bytes->data()), 0, kSignature) != 0)
     return fail("this is not a PNG file");
   if (!png_image_begin_read_from_memory(&png, bytes->data(), bytes->size()))
     return fail(fmt::format("damaged PNG file: {}", png.message));
   if (png.width == 0 || png.height == 0 || png.width > most || png.height > most)
-    return fail(fmt::format("the picture has {} x {} pixels; at most {} x {} are possible", png.width, png.height, most,
-                            most));
+    return fail(
+        fmt::format("the picture has {} x {} pixels; at most {} x {} are possible", png.width, png.height, most, most));
   png.format = PNG_FORMAT_RGB;
   Image image(png.width, png.height, {255, 255, 255});
   const png_color white{255, 255, 255};

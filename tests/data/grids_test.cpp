@@ -58,8 +58,12 @@ TEST(Grids, TestSamplesAreNotTrainingSamples) {
 }
 
 TEST(Grids, TheCentreCellStartsWithOnesInAllChannels) {
-  const GridTask task{.kind = GridTaskKind::picture, .height = 4, .width = 5, .channels = 3,
-                      .start = GridStart::centre, .image = std::vector<std::uint8_t>(20, 1)};
+  const GridTask task{.kind = GridTaskKind::picture,
+                      .height = 4,
+                      .width = 5,
+                      .channels = 3,
+                      .start = GridStart::centre,
+                      .image = std::vector<std::uint8_t>(20, 1)};
   const GridDataset<float> data(task, GridPart::train, 0, 1);
   float sum = 0;
   for (std::size_t i = 0; i < data.features(); ++i) sum += data.all().x(0, i);

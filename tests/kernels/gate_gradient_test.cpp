@@ -16,22 +16,38 @@ namespace {
 // The relaxation of every function, written out.
 double relaxation(std::size_t function, double a, double b) {
   switch (function) {
-    case 0: return 0;
-    case 1: return a * b;
-    case 2: return a - a * b;
-    case 3: return a;
-    case 4: return b - a * b;
-    case 5: return b;
-    case 6: return a + b - 2 * a * b;
-    case 7: return a + b - a * b;
-    case 8: return 1 - (a + b - a * b);
-    case 9: return 1 - (a + b - 2 * a * b);
-    case 10: return 1 - b;
-    case 11: return 1 - b + a * b;
-    case 12: return 1 - a;
-    case 13: return 1 - a + a * b;
-    case 14: return 1 - a * b;
-    default: return 1;
+    case 0:
+      return 0;
+    case 1:
+      return a * b;
+    case 2:
+      return a - a * b;
+    case 3:
+      return a;
+    case 4:
+      return b - a * b;
+    case 5:
+      return b;
+    case 6:
+      return a + b - 2 * a * b;
+    case 7:
+      return a + b - a * b;
+    case 8:
+      return 1 - (a + b - a * b);
+    case 9:
+      return 1 - (a + b - 2 * a * b);
+    case 10:
+      return 1 - b;
+    case 11:
+      return 1 - b + a * b;
+    case 12:
+      return 1 - a;
+    case 13:
+      return 1 - a + a * b;
+    case 14:
+      return 1 - a * b;
+    default:
+      return 1;
   }
 }
 
@@ -164,7 +180,8 @@ TEST(GateLayer, LogitGradientMatchesDualNumbers) {
   for (std::size_t g = 0; g < p.what.gates; ++g)
     for (std::size_t i = 0; i < kFunctions; ++i) {
       std::array<Dual<double>, kFunctions> z;
-      for (std::size_t j = 0; j < kFunctions; ++j) z[j] = Dual<double>(p.logits[g * kFunctions + j], i == j ? 1.0 : 0.0);
+      for (std::size_t j = 0; j < kFunctions; ++j)
+        z[j] = Dual<double>(p.logits[g * kFunctions + j], i == j ? 1.0 : 0.0);
       const auto c = reference::gate_coefficients(z.data());
       double exact = 0.0;
       for (std::size_t m = 0; m < kSums; ++m) exact += c[m].d * p.sums[g * kSums + m];

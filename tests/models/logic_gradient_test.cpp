@@ -11,8 +11,8 @@ namespace {
 using logic::Automaton;
 using logic::AutomatonOptions;
 using logic::Boundary;
-using test::Logits;
 using test::LogicFixture;
+using test::Logits;
 using test::small_automaton;
 
 // At the initial logits plus noise and at noise alone, by central differences and by dual numbers.
@@ -107,10 +107,8 @@ struct Broken {
     model.backward(ex, step, a, b, t, dl_dy, g, dl_dx, sink);
     const Slice& first = model.parameters()[0];
     double* z = g.data() + first.offset;
-    if (defect == Defect::sign)
-      for_each_logical(first, [&](std::size_t i) { g.data()[i] = -g.data()[i]; });
-    if (defect == Defect::factor)
-      for_each_logical(first, [&](std::size_t i) { g.data()[i] *= 1.001; });
+    if (defect == Defect::sign) for_each_logical(first, [&](std::size_t i) { g.data()[i] = -g.data()[i]; });
+    if (defect == Defect::factor) for_each_logical(first, [&](std::size_t i) { g.data()[i] *= 1.001; });
     if (defect == Defect::swapped) std::swap_ranges(z, z + 16, z + 16);  // two gates of a kernel
     if (defect == Defect::one_channel_missing && !dl_dx.empty())
       for (std::size_t s = 0; s < b.size; ++s) std::fill_n(dl_dx.row(s), model.cells(), 0.0);
@@ -124,8 +122,8 @@ TEST(AutomatonGradients, ThatAreWrongAreRejected) {
   for (const auto defect : {Broken::Defect::none, Broken::Defect::sign, Broken::Defect::factor, Broken::Defect::swapped,
                             Broken::Defect::one_channel_missing}) {
     const Broken broken{Automaton<double>(o), defect};
-    const auto report = check_gradient(Exec({.threads = 1}), broken, f.rows(), f.parameters.span(), f.buffers.span(),
-                                       {.noise = 0.0});
+    const auto report =
+        check_gradient(Exec({.threads = 1}), broken, f.rows(), f.parameters.span(), f.buffers.span(), {.noise = 0.0});
     EXPECT_EQ(report.passed, defect == Broken::Defect::none) << static_cast<int>(defect) << " " << report.reason;
   }
 }
@@ -136,8 +134,8 @@ TEST_P(ClassifierGradient, MatchesCentralDifferences) {
   logic::ClassifierOptions o;
   o.inputs = 11, o.layers = {9, 12, 6}, o.classes = 3, o.tau = 2.5;
   LogicFixture<logic::GateClassifier<double>> f(logic::GateClassifier<double>(o), GetParam());
-  const auto report = check_gradient(Exec({.threads = 1}), f.model, f.rows(), f.parameters.span(), f.buffers.span(),
-                                     {.noise = 0.0});
+  const auto report =
+      check_gradient(Exec({.threads = 1}), f.model, f.rows(), f.parameters.span(), f.buffers.span(), {.noise = 0.0});
   EXPECT_TRUE(report.passed) << report.reason;
   EXPECT_GT(report.checked, 200u);
 }

@@ -41,7 +41,8 @@ struct LogicFixture {
       for_each_logical(slice, [&](std::size_t i) { parameters[i] += static_cast<T>(noise * stream.normal(at++)); });
     for (T& v : x.span()) v = static_cast<T>(stream.uniform(at++));
     for (std::size_t s = 0; s < samples; ++s)
-      for (std::size_t j = 0; j < model.output_width(); ++j) dl_dy[s * stride + j] = static_cast<T>(stream.normal(at++));
+      for (std::size_t j = 0; j < model.output_width(); ++j)
+        dl_dy[s * stride + j] = static_cast<T>(stream.normal(at++));
   }
 
   RowBatch<T> rows() const {

@@ -18,6 +18,8 @@ const char* report_style();
 void append_chart(std::string& out, const Chart& chart);
 void append_table(std::string& out, const Table& table);
 
+void append_cell_picture(std::string& out, const CellPicture& picture);
+
 // Chooses between picture and gallery.
 void append_network(std::string& out, const SplineNetwork& network);
 // Nodes in layers, inputs at the bottom, each edge led through a box with its function.

@@ -75,6 +75,7 @@ svg { display: block; font-family: inherit; }
 .map { max-width: 100%; height: auto; fill: var(--curve); }
 .paper { fill: var(--faint); }
 figure { margin: 0; }
+.cells { display: block; max-width: 100%; height: auto; image-rendering: pixelated; margin-top: 14px; border: 1px solid var(--rule); }
 figcaption { margin-top: 4px; font-size: 14px; color: var(--quiet); }
 .gallery { display: grid; grid-template-columns: repeat(auto-fill, minmax(120px, 1fr)); gap: 22px 18px; margin-top: 18px; }
 .gallery svg { width: 100%; height: auto; }

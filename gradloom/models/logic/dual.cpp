@@ -24,24 +24,30 @@ struct DualLayer {
   }
 };
 
+// Logits from flat[first] on; that at `parameter` has derivative 1.
+std::vector<std::array<Number, gate::kSums>> dual_coefficients(std::span<const double> flat, std::size_t first,
+                                                               std::size_t gates, std::size_t parameter) {
+  std::vector<std::array<Number, gate::kSums>> result;
+  for (std::size_t g = 0; g < gates; ++g) {
+    std::array<Number, gate::kFunctions> z;
+    for (std::size_t i = 0; i < gate::kFunctions; ++i) {
+      const std::size_t at = first + g * gate::kFunctions + i;
+      z[i] = Number(flat[at], at == parameter ? 1.0 : 0.0);
+    }
+    result.push_back(gate::reference::gate_coefficients(z.data()));
+  }
+  return result;
+}
+
 }  // namespace
 
 double dual_derivative(const Automaton<double>& automaton, const Step& step, const ModelArrays<double>& arrays,
                        const RowBatch<double>& batch, View<const double, 2> dl_dy, std::size_t parameter) {
   const AutomatonOptions& o = automaton.options();
   const auto layer_of = [&](const Automaton<double>::Layer& layer, std::size_t k) {
-    DualLayer result{automaton.wires(layer, arrays.buffers.host()), {}};
-    const std::size_t first =
-        automaton.parameters()[layer.parameter].offset + k * layer.gates * gate::kFunctions;
-    for (std::size_t g = 0; g < layer.gates; ++g) {
-      std::array<Number, gate::kFunctions> z;
-      for (std::size_t i = 0; i < gate::kFunctions; ++i) {
-        const std::size_t at = first + g * gate::kFunctions + i;
-        z[i] = Number(arrays.parameters.data()[at], at == parameter ? 1.0 : 0.0);
-      }
-      result.coefficients.push_back(gate::reference::gate_coefficients(z.data()));
-    }
-    return result;
+    const std::size_t first = automaton.parameters()[layer.parameter].offset + k * layer.gates * gate::kFunctions;
+    return DualLayer{automaton.wires(layer, arrays.buffers.host()),
+                     dual_coefficients(arrays.parameters.host(), first, layer.gates, parameter)};
   };
   std::vector<std::vector<DualLayer>> kernels(o.kernels);
   for (std::size_t k = 0; k < o.kernels; ++k)
@@ -76,8 +82,7 @@ double dual_derivative(const Automaton<double>& automaton, const Step& step, con
           for (std::size_t k = 0; k < o.kernels; ++k) {
             std::vector<Number> signals = patch;
             for (const DualLayer& layer : kernels[k]) signals = layer.run(signals);
-            for (std::size_t j = 0; j < outputs; ++j)
-              in[o.channels + (c * outputs + j) * o.kernels + k] = signals[j];
+            for (std::size_t j = 0; j < outputs; ++j) in[o.channels + (c * outputs + j) * o.kernels + k] = signals[j];
           }
         }
         for (const DualLayer& layer : update) in = layer.run(in);
@@ -86,6 +91,25 @@ double dual_derivative(const Automaton<double>& automaton, const Step& step, con
       now = std::move(next);
     }
     for (std::size_t n = 0; n < automaton.output_width(); ++n) derivative += dl_dy(s, n) * now[n].d;
+  }
+  return derivative;
+}
+
+double dual_derivative(const GateClassifier<double>& classifier, const ModelArrays<double>& arrays,
+                       const RowBatch<double>& batch, View<const double, 2> dl_dy, std::size_t parameter) {
+  const ClassifierOptions& o = classifier.options();
+  std::vector<DualLayer> layers;
+  for (std::size_t l = 0; l < o.layers.size(); ++l)
+    layers.push_back(
+        {classifier.wires(l, arrays.buffers.host()),
+         dual_coefficients(arrays.parameters.host(), classifier.parameters()[l].offset, o.layers[l], parameter)});
+  double derivative = 0.0;
+  const std::size_t group = o.layers.back() / o.classes;
+  for (std::size_t s = 0; s < batch.size; ++s) {
+    std::vector<Number> signals;
+    for (std::size_t i = 0; i < o.inputs; ++i) signals.emplace_back(batch.x(s, i));
+    for (const DualLayer& layer : layers) signals = layer.run(signals);
+    for (std::size_t g = 0; g < signals.size(); ++g) derivative += dl_dy(s, g / group) * signals[g].d / o.tau;
   }
   return derivative;
 }

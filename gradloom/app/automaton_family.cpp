@@ -1,0 +1,253 @@
+#include "gradloom/app/automaton_family.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gradloom/app/pictures.h"
+#include "gradloom/app/restart_seed.h"
+#include "gradloom/app/settings.h"
+#include "gradloom/circuit/json.h"
+#include "gradloom/circuit/run.h"
+#include "gradloom/circuit/simplify.h"
+#include "gradloom/circuit/validate.h"
+#include "gradloom/models/logic/harden.h"
+#include "gradloom/train/trainer.h"
+
+namespace gradloom::app {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::size_t kCheckHeight = 5, kCheckWidth = 4, kCheckSteps = 3, kCheckSamples = 2;
+
+std::size_t size_of(const Config& recipe, const char* key) { return static_cast<std::size_t>(recipe.integer(key)); }
+
+Result<GridTask> grid_task(const Config& recipe, const std::filesystem::path& data_root) {
+  GridTask task;
+  const std::string &kind = recipe.string("data.task"), &start = recipe.string("data.start");
+  task.kind = kind == "life"      ? GridTaskKind::life
+              : kind == "picture" ? GridTaskKind::picture
+                                  : GridTaskKind::checkerboard;
+  task.start = start == "centre"  ? GridStart::centre
+               : start == "zeros" ? GridStart::zeros
+                                  : GridStart::random;
+  task.height = size_of(recipe, "data.height");
+  task.width = size_of(recipe, "data.width");
+  task.channels = size_of(recipe, "model.channels");
+  task.square = size_of(recipe, "data.square");
+  if (task.kind == GridTaskKind::picture) {
+    const std::string& root = recipe.string("data.root");
+    auto picture = load_picture(recipe.string("data.image"), root.empty() ? data_root : std::filesystem::path(root));
+    if (!picture) return picture.error();
+    task.height = picture->height;
+    task.width = picture->width;
+    task.image = std::move(picture->bits);
+  }
+  return task;
+}
+
+logic::AutomatonOptions automaton_options(const Config& r, const GridTask& task) {
+  logic::AutomatonOptions o;
+  o.channels = task.channels;
+  o.kernels = size_of(r, "model.kernels");
+  o.perception.assign(r.integers("model.perception").begin(), r.integers("model.perception").end());
+  o.update.assign(r.integers("model.update").begin(), r.integers("model.update").end());
+  o.wires = r.string("model.wires") == "random" ? logic::WireKind::random : logic::WireKind::unique;
+  o.boundary = r.string("model.boundary") == "zero" ? logic::Boundary::zero : logic::Boundary::periodic;
+  o.height = task.height;
+  o.width = task.width;
+  o.steps = size_of(r, "model.steps");
+  o.target_channels = target_channels(task);
+  o.fire_probability = r.number("model.fire");
+  o.evaluation = logic::EvaluationFiring::random;
+  return o;
+}
+
+json circuit_figures(const circuit::CellRule& learned, const circuit::CellRule& simple, std::size_t gates,
+                     std::size_t active) {
+  return {{"gates", gates},
+          {"active_gates", active},
+          {"gate_evaluations", learned.circuit.gates.size()},
+          {"simplified_gates", simple.circuit.gates.size()},
+          {"depth", circuit::size_of(simple.circuit).depth}};
+}
+
+}  // namespace
+
+template <class T>
+AutomatonFamily<T>::AutomatonFamily(Config recipe, GridTask task) : recipe_(std::move(recipe)) {
+  const auto seed = static_cast<std::uint64_t>(recipe_.integer("seed"));
+  train_.emplace(task, GridPart::train, seed, size_of(recipe_, "data.samples"));
+  // A start that is always the same needs one sample.
+  const std::size_t tests = task.start == GridStart::random ? size_of(recipe_, "data.test_samples") : 1;
+  validation_.emplace(task, GridPart::validation, seed, tests);
+  test_.emplace(std::move(task), GridPart::test, seed, tests);
+}
+
+template <class T>
+Result<AutomatonFamily<T>> AutomatonFamily<T>::load(const Config& recipe, const std::filesystem::path& data_root) {
+  auto task = grid_task(recipe, data_root);
+  if (!task) return task.error();
+  return AutomatonFamily(recipe, std::move(*task));
+}
+
+template <class T>
+logic::Automaton<T> AutomatonFamily<T>::model(std::size_t) const {
+  return Model(automaton_options(recipe_, train_->task()));
+}
+
+template <class T>
+std::string AutomatonFamily<T>::stage_note(std::size_t stage) const {
+  return stage_count(recipe_) > 1 ? fmt::format("stage {}", stage + 1) : "";
+}
+
+template <class T>
+TrainState<T> AutomatonFamily<T>::start(const Exec&, std::size_t restart) const {
+  return initial_state(model(0), restart_seed(recipe_, restart));
+}
+
+template <class T>
+void AutomatonFamily<T>::enter_stage(const Exec&, std::size_t stage, TrainState<T>& state) const {
+  const auto& stages = recipe_.tables("stage");
+  if (stage >= stages.size()) return;
+  const T factor = static_cast<T>(stages[stage].number("sharpen"));
+  for (T& z : state.parameters.span()) z *= factor;
+}
+
+template <class T>
+bool AutomatonFamily<T>::goal_reached(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                                      std::uint64_t epoch) const {
+  const auto every = static_cast<std::uint64_t>(recipe_.integer("train.goal_every"));
+  if (every == 0 || epoch % every != 0) return false;
+  const AutomatonSubject s = subject(model, arrays);
+  const RowBatch<T> all = validation_->all();
+  std::vector<std::uint8_t> target(validation_->outputs());
+  for (std::size_t i = 0; i < all.size; ++i) {
+    for (std::size_t j = 0; j < target.size(); ++j) target[j] = all.target(i, j) != T(0);
+    circuit::Runner runner(ex, s.rule, start_grid(s.task, all.x.row(i)), {.fire = s.fire, .seed = s.seed + i});
+    // A pattern that is reached must also be kept.
+    const std::size_t looks = s.task.kind == GridTaskKind::checkerboard ? 4 : 1;
+    for (std::size_t look = 0; look < looks; ++look) {
+      runner.step(s.steps);
+      if (phase_accuracy(s.task, target, runner.grid()).same < 1) return false;
+    }
+  }
+  return true;
+}
+
+template <class T>
+AutomatonSubject AutomatonFamily<T>::subject(const Model& model, const ModelArrays<T>& arrays) const {
+  AutomatonSubject s;
+  s.rule = logic::harden(model, arrays);
+  s.rule.circuit = circuit::simplify(s.rule.circuit);
+  s.task = train_->task();
+  s.steps = model.options().steps;
+  s.fire = model.options().fire_probability;
+  s.seed = static_cast<std::uint64_t>(recipe_.integer("seed"));
+  return s;
+}
+
+template <class T>
+std::map<std::string, double> AutomatonFamily<T>::metrics(const Exec& ex, const Model& model,
+                                                          const ModelArrays<T>& arrays, const Data& data,
+                                                          View<const T, 2> y) const {
+  const AutomatonSubject s = subject(model, arrays);
+  const RowBatch<T> all = data.all();
+  std::vector<std::uint8_t> target(data.outputs());
+  double soft = 0, hard = 0, wrong = 0;
+  for (std::size_t i = 0; i < all.size; ++i) {
+    std::size_t right = 0;
+    for (std::size_t j = 0; j < target.size(); ++j) {
+      target[j] = all.target(i, j) != T(0);
+      right += (y(i, j) > T(0.5)) == (target[j] != 0);
+    }
+    soft += static_cast<double>(right) / static_cast<double>(target.size());
+    circuit::Runner runner(ex, s.rule, start_grid(s.task, all.x.row(i)), {.fire = s.fire, .seed = s.seed + i});
+    runner.step(s.steps);
+    const PhaseAccuracy a = phase_accuracy(s.task, target, runner.grid());
+    hard += a.best();
+    wrong += (1 - a.same) * static_cast<double>(target.size());
+  }
+  const double n = static_cast<double>(std::max<std::size_t>(1, all.size));
+  return {{"accuracy", soft / n}, {"hard_accuracy", hard / n}, {"hard_loss", std::round(wrong)}};
+}
+
+template <class T>
+Result<json> AutomatonFamily<T>::study(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const {
+  const AutomatonSubject s = subject(model, arrays);
+  json result = study_automaton(ex, s);
+  result["circuit"] = circuit_figures(logic::harden(model, arrays), s.rule, model.gates(),
+                                      logic::active_gates<T>(model.parameters(), arrays.parameters.host()));
+  return result;
+}
+
+template <class T>
+Result<void> AutomatonFamily<T>::finish(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                                        const RunFolder& folder, json& summary) const {
+  auto saved = circuit::save_circuit(folder.path() / "circuit.json", logic::harden(model, arrays));
+  if (!saved) return saved.error();
+  auto found = study(ex, model, arrays);
+  if (!found) return found.error();
+  summary["circuit"] = (*found)["circuit"];
+  summary["study"] = std::move(*found);
+  summary["success"] = summary["test"]["hard_accuracy"] == 1.0;
+  return {};
+}
+
+template <class T>
+CheckSubject<logic::Automaton<T>> AutomatonFamily<T>::check_subject(const Exec&, std::size_t samples) const {
+  const Model whole = model(0);
+  const logic::AutomatonOptions& o = whole.options();
+  const Model small = whole.with_grid(std::min(kCheckHeight, o.height), std::min(kCheckWidth, o.width),
+                                      std::min(kCheckSteps, o.steps));
+  GridTask task = train_->task();
+  task.height = small.options().height;
+  task.width = small.options().width;
+  task.start = GridStart::random;
+  if (task.kind == GridTaskKind::picture) task.image.resize(o.target_channels * task.height * task.width);
+  auto data = std::make_shared<const Data>(task, GridPart::train, static_cast<std::uint64_t>(recipe_.integer("seed")),
+                                           std::min(samples, kCheckSamples));
+  return {small, initial_state(small, restart_seed(recipe_, 0)), data->all(), data};
+}
+
+template <class T>
+void AutomatonFamily<T>::describe(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, const json& summary,
+                                  Report& report) const {
+  describe_automaton(ex, subject(model, arrays), summary["study"], report);
+  const json& c = summary["circuit"];
+  Table table{"The circuit",
+              "circuit.json holds it as it was learned; `gradloom export` minimises it and writes C, Verilog, a drawing.",
+              {"", "gates"},
+              {},
+              std::nullopt};
+  table.rows.push_back({"with weights of their own", c["gates"].get<std::size_t>()});
+  table.rows.push_back({"that do more than pass one input on", c["active_gates"].get<std::size_t>()});
+  table.rows.push_back({"of a cell, with kernels on every channel", c["gate_evaluations"].get<std::size_t>()});
+  table.rows.push_back({"of a cell, simplified", c["simplified_gates"].get<std::size_t>()});
+  table.rows.push_back({"on the longest way, simplified", c["depth"].get<std::size_t>()});
+  report.sections.push_back(std::move(table));
+}
+
+template <class T>
+std::vector<std::string> AutomatonFamily<T>::warnings(const Exec&, const Model& model,
+                                                      const ModelArrays<T>& arrays) const {
+  std::vector<std::string> found;
+  const auto look = [&](const auto& layers, const char* name) {
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      const auto unread = logic::unread_inputs(model.wires(layers[l], arrays.buffers.host()), layers[l].in);
+      if (!unread.empty())
+        found.push_back(fmt::format("{} of the {} inputs of {}.{} are read by no gate", unread.size(), layers[l].in,
+                                    name, l));
+    }
+  };
+  look(model.perception(), "perception");
+  look(model.update(), "update");
+  return found;
+}
+
+template class AutomatonFamily<float>;
+template class AutomatonFamily<double>;
+
+}  // namespace gradloom::app

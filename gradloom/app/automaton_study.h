@@ -1,0 +1,45 @@
+// What a hard rule can do: larger grids, asynchronous cells, damage and healing; as figures and as pictures.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "gradloom/app/report.h"
+#include "gradloom/circuit/circuit.h"
+#include "gradloom/circuit/grid.h"
+#include "gradloom/data/grids.h"
+#include "gradloom/exec/exec.h"
+
+namespace gradloom::app {
+
+// A rule and what it was trained for.
+struct AutomatonSubject {
+  circuit::CellRule rule;
+  GridTask task;
+  std::size_t steps = 20;  // of training
+  double fire = 1.0;       // of training; 1: synchronous
+  std::uint64_t seed = 0;
+};
+
+// Fractions of the target bits that are right. A checkerboard may come out with its colours swapped, or (on a grid whose
+// side is no multiple of the square) shifted: both are counted as well. Other tasks have `same` alone.
+struct PhaseAccuracy {
+  double same = 0, swapped = 0, shifted = 0;  // shifted: the best of all shifts
+  double best() const { return same > swapped ? same : swapped; }
+};
+
+PhaseAccuracy phase_accuracy(const GridTask& task, std::span<const std::uint8_t> target, const circuit::Grid& grid);
+
+// A sample's start (C, H, W) as a grid.
+template <class T>
+circuit::Grid start_grid(const GridTask& task, const T* x);
+
+// JSON: neighbourhoods (life: how many of the 512 are right), sizes (larger grids, both parities), asynchronous, damage
+// (accuracy at each step while a block is dead, and after its repair), endurance (4000 steps under repeated damage),
+// stability (a picture, steps after it is finished). Parts that make no sense for the task are left out.
+nlohmann::json study_automaton(const Exec& ex, const AutomatonSubject& subject);
+
+// A strip of states and an animation, for the report; and curves of what the study found.
+void describe_automaton(const Exec& ex, const AutomatonSubject& subject, const nlohmann::json& study, Report& report);
+
+}  // namespace gradloom::app

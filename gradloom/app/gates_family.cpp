@@ -1,0 +1,145 @@
+#include "gradloom/app/gates_family.h"
+
+#include <fmt/format.h>
+
+#include "gradloom/app/restart_seed.h"
+#include "gradloom/circuit/json.h"
+#include "gradloom/circuit/simplify.h"
+#include "gradloom/circuit/simulate.h"
+#include "gradloom/circuit/validate.h"
+#include "gradloom/data/binarise.h"
+#include "gradloom/models/logic/harden.h"
+#include "gradloom/train/trainer.h"
+#include "gradloom/train/metrics.h"
+
+namespace gradloom::app {
+
+using nlohmann::json;
+
+template <class T>
+GatesFamily<T>::GatesFamily(Config recipe, const RowSplits& splits) : recipe_(std::move(recipe)) {
+  const auto bits = choose_bits(splits.train, static_cast<std::size_t>(recipe_.integer("data.thresholds")));
+  train_ = convert<T>(binarise(splits.train, bits));
+  if (splits.validation) validation_ = convert<T>(binarise(*splits.validation, bits));
+  if (splits.test) test_ = convert<T>(binarise(*splits.test, bits));
+}
+
+template <class T>
+Result<GatesFamily<T>> GatesFamily<T>::load(const Config& recipe, const std::filesystem::path& data_root) {
+  auto splits = load_splits(recipe, data_root);
+  if (!splits) return splits.error();
+  return GatesFamily(recipe, *splits);
+}
+
+template <class T>
+logic::GateClassifier<T> GatesFamily<T>::model(std::size_t) const {
+  logic::ClassifierOptions o;
+  o.inputs = train_->features();
+  o.layers.assign(recipe_.integers("model.gates").begin(), recipe_.integers("model.gates").end());
+  o.classes = train_->outputs();
+  o.tau = recipe_.number("model.temperature");
+  o.wires = recipe_.string("model.wires") == "unique" ? logic::WireKind::unique : logic::WireKind::random;
+  return Model(o);
+}
+
+template <class T>
+std::string GatesFamily<T>::stage_note(std::size_t stage) const {
+  return stage_count(recipe_) > 1 ? fmt::format("stage {}", stage + 1) : "";
+}
+
+template <class T>
+TrainState<T> GatesFamily<T>::start(const Exec&, std::size_t restart) const {
+  return initial_state(model(0), restart_seed(recipe_, restart));
+}
+
+template <class T>
+std::map<std::string, double> GatesFamily<T>::metrics(const Exec&, const Model& model, const ModelArrays<T>& arrays,
+                                                      const Data& data, View<const T, 2> y) const {
+  std::map<std::string, double> result = row_metrics<T>(data.all(), y);
+  const circuit::Circuit hard = circuit::simplify(logic::harden(model, arrays));
+  const RowBatch<T> all = data.all();
+  const std::size_t group = hard.outputs.size() / model.output_width();
+  std::size_t right = 0;
+  for (std::size_t first = 0; first < all.size; first += 64) {
+    std::vector<std::uint64_t> inputs(hard.inputs, 0);
+    const std::size_t count = std::min<std::size_t>(64, all.size - first);
+    for (std::size_t k = 0; k < count; ++k)
+      for (std::size_t i = 0; i < inputs.size(); ++i)
+        inputs[i] |= std::uint64_t{all.x(first + k, i) != T(0)} << k;
+    const std::vector<std::uint64_t> outputs = circuit::outputs_for(hard, inputs);
+    for (std::size_t k = 0; k < count; ++k) {
+      std::size_t best = 0, best_votes = 0;
+      for (std::size_t c = 0; c < model.output_width(); ++c) {
+        std::size_t votes = 0;
+        for (std::size_t g = c * group; g < (c + 1) * group; ++g) votes += outputs[g] >> k & 1u;
+        if (c == 0 || votes > best_votes) {
+          best = c;
+          best_votes = votes;
+        }
+      }
+      right += best == all.label[first + k];
+    }
+  }
+  if (all.size > 0) result["hard_accuracy"] = static_cast<double>(right) / static_cast<double>(all.size);
+  return result;
+}
+
+template <class T>
+Result<json> GatesFamily<T>::study(const Exec&, const Model& model, const ModelArrays<T>& arrays) const {
+  const circuit::Circuit simple = circuit::simplify(logic::harden(model, arrays));
+  return json{{"circuit",
+               {{"gates", model.gates()},
+                {"active_gates", logic::active_gates<T>(model.parameters(), arrays.parameters.host())},
+                {"simplified_gates", simple.gates.size()},
+                {"depth", circuit::size_of(simple).depth}}}};
+}
+
+template <class T>
+Result<void> GatesFamily<T>::finish(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                                    const RunFolder& folder, json& summary) const {
+  auto saved = circuit::save_circuit(folder.path() / "circuit.json", logic::harden(model, arrays));
+  if (!saved) return saved.error();
+  summary["circuit"] = (*study(ex, model, arrays))["circuit"];
+  return {};
+}
+
+template <class T>
+CheckSubject<logic::GateClassifier<T>> GatesFamily<T>::check_subject(const Exec& ex, std::size_t samples) const {
+  return {model(0), start(ex, 0), first_rows(train_->all(), samples), nullptr};
+}
+
+template <class T>
+void GatesFamily<T>::describe(const Exec&, const Model&, const ModelArrays<T>&, const json& summary,
+                              Report& report) const {
+  const json& c = summary["circuit"];
+  Table table{"The circuit",
+              "circuit.json holds it as it was learned; `gradloom export` minimises it and writes C, Verilog, a drawing.",
+              {"", "gates"},
+              {},
+              std::nullopt};
+  table.rows.push_back({"with weights", c["gates"].get<std::size_t>()});
+  table.rows.push_back({"that do more than pass one input on", c["active_gates"].get<std::size_t>()});
+  table.rows.push_back({"simplified", c["simplified_gates"].get<std::size_t>()});
+  table.rows.push_back({"on the longest way, simplified", c["depth"].get<std::size_t>()});
+  report.sections.push_back(std::move(table));
+  Table bits{"Inputs", "The bits that the gates read.", {"number", "bit"}, {}, std::nullopt};
+  for (std::size_t i = 0; i < train_->features(); ++i) bits.rows.push_back({i, train_->feature_names()[i]});
+  report.sections.push_back(std::move(bits));
+}
+
+template <class T>
+std::vector<std::string> GatesFamily<T>::warnings(const Exec&, const Model& model, const ModelArrays<T>& arrays) const {
+  std::vector<std::string> found;
+  for (std::size_t l = 0; l < model.options().layers.size(); ++l) {
+    const auto unread = logic::unread_inputs(model.wires(l, arrays.buffers.host()), model.layer_inputs(l));
+    if (!unread.empty())
+      found.push_back(fmt::format("{} of the {} inputs of layer.{} are read by no gate", unread.size(),
+                                  model.layer_inputs(l), l));
+  }
+  return found;
+}
+
+template class GatesFamily<float>;
+template class GatesFamily<double>;
+
+}  // namespace gradloom::app
