@@ -30,9 +30,7 @@ Result<GridTask> grid_task(const Config& recipe, const std::filesystem::path& da
   task.kind = kind == "life"      ? GridTaskKind::life
               : kind == "picture" ? GridTaskKind::picture
                                   : GridTaskKind::checkerboard;
-  task.start = start == "centre"  ? GridStart::centre
-               : start == "zeros" ? GridStart::zeros
-                                  : GridStart::random;
+  task.start = start == "centre" ? GridStart::centre : start == "zeros" ? GridStart::zeros : GridStart::random;
   task.height = size_of(recipe, "data.height");
   task.width = size_of(recipe, "data.width");
   task.channels = size_of(recipe, "model.channels");
@@ -61,6 +59,7 @@ logic::AutomatonOptions automaton_options(const Config& r, const GridTask& task)
   o.steps = size_of(r, "model.steps");
   o.target_channels = target_channels(task);
   o.fire_probability = r.number("model.fire");
+  o.gate_noise = r.number("model.gate_noise");
   o.evaluation = logic::EvaluationFiring::random;
   return o;
 }
@@ -109,11 +108,12 @@ TrainState<T> AutomatonFamily<T>::start(const Exec&, std::size_t restart) const 
 }
 
 template <class T>
-void AutomatonFamily<T>::enter_stage(const Exec&, std::size_t stage, TrainState<T>& state) const {
-  const auto& stages = recipe_.tables("stage");
-  if (stage >= stages.size()) return;
-  const T factor = static_cast<T>(stages[stage].number("sharpen"));
+bool AutomatonFamily<T>::before_epoch(const Exec&, std::size_t, std::uint64_t epoch, TrainState<T>& state) const {
+  const auto every = static_cast<std::uint64_t>(recipe_.integer("train.sharpen_every"));
+  if (every == 0 || epoch == 0 || epoch % every != 0) return false;
+  const T factor = static_cast<T>(recipe_.number("train.sharpen"));
   for (T& z : state.parameters.span()) z *= factor;
+  return true;
 }
 
 template <class T>
@@ -200,8 +200,8 @@ template <class T>
 CheckSubject<logic::Automaton<T>> AutomatonFamily<T>::check_subject(const Exec&, std::size_t samples) const {
   const Model whole = model(0);
   const logic::AutomatonOptions& o = whole.options();
-  const Model small = whole.with_grid(std::min(kCheckHeight, o.height), std::min(kCheckWidth, o.width),
-                                      std::min(kCheckSteps, o.steps));
+  const Model small =
+      whole.with_grid(std::min(kCheckHeight, o.height), std::min(kCheckWidth, o.width), std::min(kCheckSteps, o.steps));
   GridTask task = train_->task();
   task.height = small.options().height;
   task.width = small.options().width;
@@ -217,11 +217,12 @@ void AutomatonFamily<T>::describe(const Exec& ex, const Model& model, const Mode
                                   Report& report) const {
   describe_automaton(ex, subject(model, arrays), summary["study"], report);
   const json& c = summary["circuit"];
-  Table table{"The circuit",
-              "circuit.json holds it as it was learned; `gradloom export` minimises it and writes C, Verilog, a drawing.",
-              {"", "gates"},
-              {},
-              std::nullopt};
+  Table table{
+      "The circuit",
+      "circuit.json holds it as it was learned; `gradloom export` minimises it and writes C, Verilog, a drawing.",
+      {"", "gates"},
+      {},
+      std::nullopt};
   table.rows.push_back({"with weights of their own", c["gates"].get<std::size_t>()});
   table.rows.push_back({"that do more than pass one input on", c["active_gates"].get<std::size_t>()});
   table.rows.push_back({"of a cell, with kernels on every channel", c["gate_evaluations"].get<std::size_t>()});
@@ -238,8 +239,8 @@ std::vector<std::string> AutomatonFamily<T>::warnings(const Exec&, const Model& 
     for (std::size_t l = 0; l < layers.size(); ++l) {
       const auto unread = logic::unread_inputs(model.wires(layers[l], arrays.buffers.host()), layers[l].in);
       if (!unread.empty())
-        found.push_back(fmt::format("{} of the {} inputs of {}.{} are read by no gate", unread.size(), layers[l].in,
-                                    name, l));
+        found.push_back(
+            fmt::format("{} of the {} inputs of {}.{} are read by no gate", unread.size(), layers[l].in, name, l));
     }
   };
   look(model.perception(), "perception");

@@ -120,21 +120,27 @@ void describe_automaton(const Exec& ex, const AutomatonSubject& subject, const j
   if (!life) report.sections.push_back(strip(ex, subject, subject.steps));
   report.sections.push_back(animation(ex, subject));
   if (study.contains("damage")) {
-    Chart chart{"Damage and healing",
-                "A block of a quarter of the side is dead (held at zero), then comes back to life. While it is dead, only "
-                "the other cells count.",
-                "step",
-                "right cells, %",
-                Scale::linear,
-                {},
-                {}};
+    Chart chart{
+        "Damage and healing",
+        "A block of a quarter of the side is dead (held at zero), then comes back to life. While it is dead, only "
+        "the other cells count.",
+        "step",
+        "right cells, %",
+        Scale::linear,
+        {},
+        {}};
     chart.series.push_back(curve("block dead", Role::other, study["damage"]["dead"]["curve"]));
     chart.series.push_back(curve("block repaired", Role::test, study["damage"]["repaired"]["curve"]));
     report.sections.push_back(std::move(chart));
   }
   if (study.contains("stability")) {
-    Chart chart{"After the picture is finished", "Right cells at each step, beyond those it was trained for.", "step",
-                "right cells, %", Scale::linear, {}, {}};
+    Chart chart{"After the picture is finished",
+                "Right cells at each step, beyond those it was trained for.",
+                "step",
+                "right cells, %",
+                Scale::linear,
+                {},
+                {}};
     chart.series.push_back(curve("accuracy", Role::test, study["stability"]["curve"]));
     chart.marks.push_back({static_cast<double>(subject.steps), "trained"});
     report.sections.push_back(std::move(chart));

@@ -12,7 +12,7 @@ namespace {
 using circuit::Grid;
 using nlohmann::json;
 
-constexpr std::size_t kStarts = 4;            // random starts behind each figure
+constexpr std::size_t kStarts = 4;  // random starts behind each figure
 constexpr std::size_t kEnduranceSteps = 4000;
 constexpr double kAsynchronousFire = 0.6;
 
@@ -106,8 +106,8 @@ json study_sizes(const Exec& ex, const AutomatonSubject& subject) {
   for (std::size_t factor : {1u, 2u, 4u})
     for (std::size_t more : {0u, 1u}) {
       const std::size_t n = factor * side + more;
-      sizes.push_back(run_size(ex, subject, resized(subject.task, n, n), life ? 100 : steps_for(subject, n, subject.fire),
-                               subject.fire));
+      sizes.push_back(run_size(ex, subject, resized(subject.task, n, n),
+                               life ? 100 : steps_for(subject, n, subject.fire), subject.fire));
     }
   return sizes;
 }
@@ -165,8 +165,10 @@ json study_damage(const Exec& ex, const AutomatonSubject& subject, double fire) 
     runner.step();
     const double best = phase_accuracy(task, target, runner.grid()).best();
     repaired.push_back(best);
-    if (best < 1) healed = nullptr;
-    else if (healed.is_null()) healed = s + 1;
+    if (best < 1)
+      healed = nullptr;
+    else if (healed.is_null())
+      healed = s + 1;
   }
   return {{"fire", fire},
           {"block", {{"row", block.y}, {"column", block.x}, {"height", block.height}, {"width", block.width}}},

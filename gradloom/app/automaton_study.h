@@ -21,8 +21,8 @@ struct AutomatonSubject {
   std::uint64_t seed = 0;
 };
 
-// Fractions of the target bits that are right. A checkerboard may come out with its colours swapped, or (on a grid whose
-// side is no multiple of the square) shifted: both are counted as well. Other tasks have `same` alone.
+// Fractions of the target bits that are right. A checkerboard may come out with its colours swapped, or (on a grid
+// whose side is no multiple of the square) shifted: both are counted as well. Other tasks have `same` alone.
 struct PhaseAccuracy {
   double same = 0, swapped = 0, shifted = 0;  // shifted: the best of all shifts
   double best() const { return same > swapped ? same : swapped; }

@@ -9,8 +9,8 @@
 #include "gradloom/circuit/validate.h"
 #include "gradloom/data/binarise.h"
 #include "gradloom/models/logic/harden.h"
-#include "gradloom/train/trainer.h"
 #include "gradloom/train/metrics.h"
+#include "gradloom/train/trainer.h"
 
 namespace gradloom::app {
 
@@ -64,8 +64,7 @@ std::map<std::string, double> GatesFamily<T>::metrics(const Exec&, const Model& 
     std::vector<std::uint64_t> inputs(hard.inputs, 0);
     const std::size_t count = std::min<std::size_t>(64, all.size - first);
     for (std::size_t k = 0; k < count; ++k)
-      for (std::size_t i = 0; i < inputs.size(); ++i)
-        inputs[i] |= std::uint64_t{all.x(first + k, i) != T(0)} << k;
+      for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i] |= std::uint64_t{all.x(first + k, i) != T(0)} << k;
     const std::vector<std::uint64_t> outputs = circuit::outputs_for(hard, inputs);
     for (std::size_t k = 0; k < count; ++k) {
       std::size_t best = 0, best_votes = 0;
@@ -112,11 +111,12 @@ template <class T>
 void GatesFamily<T>::describe(const Exec&, const Model&, const ModelArrays<T>&, const json& summary,
                               Report& report) const {
   const json& c = summary["circuit"];
-  Table table{"The circuit",
-              "circuit.json holds it as it was learned; `gradloom export` minimises it and writes C, Verilog, a drawing.",
-              {"", "gates"},
-              {},
-              std::nullopt};
+  Table table{
+      "The circuit",
+      "circuit.json holds it as it was learned; `gradloom export` minimises it and writes C, Verilog, a drawing.",
+      {"", "gates"},
+      {},
+      std::nullopt};
   table.rows.push_back({"with weights", c["gates"].get<std::size_t>()});
   table.rows.push_back({"that do more than pass one input on", c["active_gates"].get<std::size_t>()});
   table.rows.push_back({"simplified", c["simplified_gates"].get<std::size_t>()});
@@ -133,8 +133,8 @@ std::vector<std::string> GatesFamily<T>::warnings(const Exec&, const Model& mode
   for (std::size_t l = 0; l < model.options().layers.size(); ++l) {
     const auto unread = logic::unread_inputs(model.wires(l, arrays.buffers.host()), model.layer_inputs(l));
     if (!unread.empty())
-      found.push_back(fmt::format("{} of the {} inputs of layer.{} are read by no gate", unread.size(),
-                                  model.layer_inputs(l), l));
+      found.push_back(
+          fmt::format("{} of the {} inputs of layer.{} are read by no gate", unread.size(), model.layer_inputs(l), l));
   }
   return found;
 }

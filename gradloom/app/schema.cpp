@@ -168,6 +168,8 @@ void add_automaton_keys(Schema& s) {
   s.string("model.wires", "unique", "How the gates of a layer choose their two inputs.").one_of({"unique", "random"});
   s.string("model.boundary", "periodic", "What lies beyond the edge of the grid.").one_of({"periodic", "zero"});
   s.integer("model.steps", 20, "Steps before the state is compared with the target.").at_least(1).at_most(100000);
+  s.number("model.gate_noise", 0.0, "Gumbel noise on the logits in training: makes gates choose clearly; 0: none.")
+      .at_least(0);
   s.number("model.fire", 1.0, "Probability that a cell is updated in a step; below 1: asynchronous.")
       .above(0)
       .at_most(1);
@@ -188,12 +190,10 @@ Schema automaton_schema() {
   s.integer("train.goal_every", 0,
             "Epochs between two looks at the hard circuit; training ends when it does all that is asked; 0: never.")
       .at_least(0);
-  Schema stage = stage_schema();
-  stage
-      .number("sharpen", 1.0,
-              "Factor of all logits on entering the stage: above 1, soft gates come nearer to hard ones.")
+  s.number("train.sharpen", 1.0, "Factor of all logits, every so often: above 1, soft gates come nearer to hard ones.")
       .above(0);
-  add_stages(s, std::move(stage));
+  s.integer("train.sharpen_every", 0, "Epochs between two times that logits are sharpened; 0: never.").at_least(0);
+  add_stages(s, stage_schema());
   return s;
 }
 

@@ -47,8 +47,8 @@ Result<RowDataset<double>> align_rows(const RowDataset<double>& like, const RowD
     for (std::uint32_t& label : parts.label) {
       const std::size_t known = find(like.class_names(), rows.class_names()[label]);
       if (known == kNone)
-        return misfit(fmt::format("has the class '{}', which the training file does not have",
-                                  rows.class_names()[label]));
+        return misfit(
+            fmt::format("has the class '{}', which the training file does not have", rows.class_names()[label]));
       label = static_cast<std::uint32_t>(known);
     }
     parts.class_names = like.class_names();

@@ -31,6 +31,9 @@ struct AutomatonOptions {
   std::size_t target_channels = 1;      // Ct: the first channels are the output
   double fire_probability = 1.0;        // of a cell in a step; 1: synchronous
   EvaluationFiring evaluation = EvaluationFiring::all;
+  // In Mode::train each logit gets this times Gumbel noise of the step's own, the same in forward and backward: gates
+  // whose choice is a close call fail now and then, so that training makes up its mind.
+  double gate_noise = 0.0;
 };
 
 // Throws Exception{invalid_input} that names the option when it cannot be built.
@@ -56,7 +59,7 @@ class AutomatonTape {
  private:
   friend class Automaton<T>;
   struct Offsets {
-    std::size_t grids, gates, scratch, gradients, patches, sums, firing, block_cells, block_tiles;
+    std::size_t grids, gates, logits, scratch, gradients, patches, sums, firing, block_cells, block_tiles;
   };
   TapeLimits limits_;
   unsigned workers_ = 1;
@@ -159,6 +162,9 @@ class Automaton {
   void backward_step(const Exec& ex, const Step& step, std::size_t t, Tape& tape, bool inputs) const;
   void backward_wave(const Exec& ex, const Step& step, const Wave& wave, Tape& tape, bool inputs) const;
   void gather(const Exec& ex, const Wave& wave, std::size_t first_row, std::size_t rows, Tape& tape) const;
+  // What the gates are made of in this step: the parameters, or a noisy copy of them in the tape.
+  ModelArrays<T> seen(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, Tape& tape) const;
+  bool noisy(const Step& step) const { return options_.gate_noise > 0 && step.mode == Mode::train; }
   void finish(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, Tape& tape, Array<T> gradient,
               GradientSink* sink) const;
   kernels::gate::GridShape grid_shape() const;

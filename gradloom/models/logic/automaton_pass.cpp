@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "gradloom/exec/profile.h"
+#include "gradloom/kernels/elementary/elementary.h"
 #include "gradloom/models/logic/automaton.h"
 
 namespace gradloom::logic {
@@ -78,6 +79,7 @@ AutomatonTape<T> Automaton<T>::make_tape(const Exec& ex, const TapeLimits& limit
   tape.grid_bytes_ = kept * one * sizeof(T);
   tape.at_.grids = w.reserve<T>(kept * one);
   tape.at_.gates = w.reserve<gate::Gate<T>>(gates_);
+  if (options_.gate_noise > 0) tape.at_.logits = w.reserve<T>(parameters_.flat_size());
   // Workers write here all the time: no cache line belongs to two of them.
   const std::size_t scratch = divide_up(TileMemory<T>::size(shape_) * sizeof(T), kMemoryAlignment) * kMemoryAlignment;
   tape.scratch_bytes_ = scratch;
@@ -205,6 +207,24 @@ void Automaton<T>::forward_step(const Exec& ex, const Step& step, std::size_t t,
 }
 
 template <class T>
+ModelArrays<T> Automaton<T>::seen(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, Tape& tape) const {
+  if (!noisy(step)) return arrays;
+  constexpr std::size_t kChunk = 2048;
+  const std::size_t size = parameters_.flat_size();
+  T* to = tape.workspace_.template at<T>(tape.at_.logits);
+  const RandomStream random(step.seed, RandomUse::noise, step.epoch, step.index);
+  const T scale = static_cast<T>(options_.gate_noise);
+  ex.parallel_for(divide_up(size, kChunk), [&](std::size_t chunk, unsigned) {
+    for (std::size_t i = chunk * kChunk; i < std::min(size, (chunk + 1) * kChunk); ++i) {
+      // Never 0 or 1, in either precision.
+      const T u = static_cast<T>((random.bits(static_cast<std::uint32_t>(i)) >> 41) + 0.5) * T(0x1p-23);
+      to[i] = arrays.parameters.data()[i] - scale * kernels::log(-kernels::log(u));
+    }
+  });
+  return {Array<const T>(std::span<const T>(to, size)), arrays.buffers};
+}
+
+template <class T>
 void Automaton<T>::forward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch,
                            Tape& tape, View<T, 2> y) const {
   check(ex, step, batch, tape);
@@ -212,7 +232,7 @@ void Automaton<T>::forward(const Exec& ex, const Step& step, const ModelArrays<T
   const std::size_t channels = options_.channels;
   {
     const ProfileScope scope(ex, tape.phases_.coefficients);
-    prepare(ex, arrays, {tape.workspace_.template at<gate::Gate<T>>(tape.at_.gates), gates_});
+    prepare(ex, seen(ex, step, arrays, tape), {tape.workspace_.template at<gate::Gate<T>>(tape.at_.gates), gates_});
   }
   ex.parallel_for(batch.size, [&](std::size_t s, unsigned) {
     for (std::size_t c = 0; c < channels; ++c)
@@ -351,7 +371,11 @@ void Automaton<T>::backward(const Exec& ex, const Step& step, const ModelArrays<
       for (std::size_t c = 0; c < channels; ++c)
         std::copy_n(gradient_grid(tape, 0) + (s * channels + c) * plane_, cells(), dl_dx.row(s) + c * cells());
     });
-  finish(ex, step, arrays, tape, gradient, sink);
+  ModelArrays<T> logits = arrays;
+  if (noisy(step))
+    logits.parameters =
+        Array<const T>(std::span<const T>(tape.workspace_.template at<T>(tape.at_.logits), parameters_.flat_size()));
+  finish(ex, step, logits, tape, gradient, sink);
 }
 
 template <class T>
