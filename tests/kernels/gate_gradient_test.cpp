@@ -90,7 +90,7 @@ TEST(SoftGate, AgreesWithReferenceData) {
     const std::vector<double> z = m["logits"], slopes = m["dvalue_dlogits"], functions = m["ops"];
     std::vector<Gate<double>> gates(1);
     coefficients<double>(Variant::fast, z, gates.data(), 1);
-    std::vector<double> in(2 * kTile), out(kTile), dl_dout(kTile), dl_din(2 * kTile), sums(kSums), dl_dz(kFunctions);
+    std::vector<double> in(2 * kTile), out(kTile), dl_dout(kTile), dl_din(2 * kTile), sums(kPartial), dl_dz(kFunctions);
     gates[0].a = 0, gates[0].b = kTile;
     in[5] = a, in[kTile + 5] = b, dl_dout[5] = 1.0;  // one lane of the tile
     forward<double>(Variant::fast, gates, in.data(), out.data());
@@ -125,7 +125,12 @@ enum class Defect { none, sign, factor, missing_term, swapped };
 std::size_t wrong_elements(Problem<double>& p, Defect defect) {
   std::fill_n(p.dl_din.data(), p.dl_din.size(), 0.0);
   std::fill_n(p.sums.data(), p.sums.size(), 0.0);
+  const std::vector<double> direction(p.dl_dout.data(), p.dl_dout.data() + p.dl_dout.size());
   p.run(Variant::fast, GradientMode::overwrite);
+  for (std::size_t n = 0; n < direction.size(); ++n) {
+    EXPECT_EQ(p.dl_dout[n], 0.0);  // used up
+    p.dl_dout[n] = direction[n];
+  }
   if (defect == Defect::sign) p.dl_dz[3] = -p.dl_dz[3];
   if (defect == Defect::factor)
     for (double& g : p.dl_din.span()) g *= 1.001;
@@ -134,7 +139,8 @@ std::size_t wrong_elements(Problem<double>& p, Defect defect) {
       const auto probability = reference::softmax(p.logits.data() + g * kFunctions);
       for (std::size_t i = 0; i < kFunctions; ++i) {
         double d = 0.0;
-        for (std::size_t m = 0; m < kSums; ++m) d += weight(m, i) * p.sums[g * kSums + m];
+        for (std::size_t m = 0; m < kSums; ++m)
+          d += weight(m, i) * (p.sums[g * kPartial + 2 * m] + p.sums[g * kPartial + 2 * m + 1]);
         p.dl_dz[g * kFunctions + i] = probability[i] * d;
       }
     }
@@ -184,7 +190,8 @@ TEST(GateLayer, LogitGradientMatchesDualNumbers) {
         z[j] = Dual<double>(p.logits[g * kFunctions + j], i == j ? 1.0 : 0.0);
       const auto c = reference::gate_coefficients(z.data());
       double exact = 0.0;
-      for (std::size_t m = 0; m < kSums; ++m) exact += c[m].d * p.sums[g * kSums + m];
+      for (std::size_t m = 0; m < kSums; ++m)
+        exact += c[m].d * (p.sums[g * kPartial + 2 * m] + p.sums[g * kPartial + 2 * m + 1]);
       EXPECT_NEAR(p.dl_dz[g * kFunctions + i], exact, 1e-13);
     }
 }

@@ -41,6 +41,7 @@ TYPED_TEST(GateParity, EveryTargetGivesTheBitsOfTheDefinition) {
           for (std::size_t m = 0; m < kSums; ++m)
             ASSERT_EQ(std::memcmp(&actual.gates[g].c[m], &expected.gates[g].c[m], sizeof(TypeParam)), 0) << g;
         EXPECT_TRUE(same_bits("out", expected.out, actual.out));
+        EXPECT_TRUE(same_bits("dl_dout", expected.dl_dout, actual.dl_dout));
         EXPECT_TRUE(same_bits("dl_din", expected.dl_din, actual.dl_din));
         EXPECT_TRUE(same_bits("sums", expected.sums, actual.sums));
         EXPECT_TRUE(same_bits("dl_dz", expected.dl_dz, actual.dl_dz));

@@ -44,7 +44,7 @@ struct Problem {
         dl_dout(c.gates * kTile),
         out(c.gates * kTile),
         dl_din(c.inputs * kTile),
-        sums(c.gates * kSums),
+        sums(c.gates * kPartial),
         dl_dz(c.gates * kFunctions),
         gates(c.gates) {
     const RandomStream random(seed, RandomUse::check);
@@ -83,7 +83,7 @@ struct Problem {
     backward<T>(variant, layer, {in.data(), dl_dout.data(), dl_din.data(), sums.data()});
     for (std::size_t k = 0; k < what.kernels; ++k)
       logit_gradient<T>(variant, {logits.data() + k * per_kernel * kFunctions, per_kernel * kFunctions},
-                        sums.data() + k * kSums, what.kernels, mode, dl_dz.data() + k * per_kernel * kFunctions);
+                        sums.data() + k * kPartial, what.kernels, mode, dl_dz.data() + k * per_kernel * kFunctions);
   }
 };
 

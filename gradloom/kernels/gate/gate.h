@@ -9,9 +9,10 @@
 // (docs/math/logic.md):
 //   y = (c0 + c1 a) + (c2 + c3 a) b,  evaluated in this order.
 //
-// Order of sums. Over the 16 lanes (of a tile, or of the 16 functions): a tree, +8, +4, +2, +1. Within `backward` gates
-// come from last to first; each adds to the row of a, then to that of b. Products are formed first, nothing is
-// contracted.
+// Order of sums. Over the 16 functions of a gate: a tree, +8, +4, +2, +1. Over the 16 lanes of a tile: the same tree
+// without its last step, so two numbers remain of each sum. These are kept apart over tiles, channels and steps; the
+// last step, +1, is the first of `logit_gradient`. Within `backward` gates come from last to first; each adds to the
+// row of a, then to that of b. Products are formed first, nothing is contracted.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +27,7 @@ namespace gradloom::kernels::gate {
 inline constexpr std::size_t kTile = 16;       // cells of a tile
 inline constexpr std::size_t kFunctions = 16;  // logits of a gate
 inline constexpr std::size_t kSums = 4;        // coefficients of a gate, and sums that its gradient needs
+inline constexpr std::size_t kPartial = 8;     // numbers that hold these sums: (4, 2)
 
 // What function i of the mixture adds to coefficient m, per unit of its probability.
 constexpr int weight(std::size_t m, std::size_t i) {
@@ -45,8 +47,8 @@ struct Gate {
 template <class T>
 void coefficients(Variant variant, std::span<const T> logits, Gate<T>* gates, std::size_t stride);
 
-// logits (n, 16); sums: 4 numbers of each gate, at sums + 4 * stride * gate; dl_dz (n, 16), = or += by mode.
-// d_i = ((w_0i s_0 + w_1i s_1) + w_2i s_2) + w_3i s_3; dl_dz_i = p_i (d_i - sum_j p_j d_j).
+// logits (n, 16); sums: (4, 2) of each gate, at sums + 8 * stride * gate; dl_dz (n, 16), = or += by mode.
+// s_m = sums_m0 + sums_m1; d_i = ((w_0i s_0 + w_1i s_1) + w_2i s_2) + w_3i s_3; dl_dz_i = p_i (d_i - sum_j p_j d_j).
 template <class T>
 void logit_gradient(Variant variant, std::span<const T> logits, const T* sums, std::size_t stride, GradientMode mode,
                     T* dl_dz);
@@ -58,10 +60,10 @@ void forward(Variant variant, std::span<const Gate<T>> gates, const T* in, T* ou
 // The arrays of one layer's backward pass; none overlap.
 template <class T>
 struct LayerGradient {
-  const T* in = nullptr;       // (R, L), as in forward
-  const T* dl_dout = nullptr;  // (N, L)
-  T* dl_din = nullptr;         // (R, L), +=: da = c1 g + c3 (g b), db = c2 g + c3 (g a)
-  T* sums = nullptr;           // (N, 4), +=: the tile's sums of g, g a, g b, (g a) b
+  const T* in = nullptr;  // (R, L), as in forward
+  T* dl_dout = nullptr;   // (N, L); used up: 0 afterwards, so that it may collect the gradient of the layer below next
+  T* dl_din = nullptr;    // (R, L), +=: da = c1 g + c3 (g b), db = c2 g + c3 (g a)
+  T* sums = nullptr;      // (N, 4, 2), +=: the tile's sums of g, g a, g b, (g a) b
 };
 template <class T>
 void backward(Variant variant, std::span<const Gate<T>> gates, const LayerGradient<T>& arrays);

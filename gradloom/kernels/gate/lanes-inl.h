@@ -51,33 +51,34 @@ HWY_INLINE T add_lanes(const V* part) {
   return add_vector<T>(add_parts<T>(part));
 }
 
-// sums[m] += the rest of the tree of v_m.
+// sums[0], sums[1] += the tree of a row without its last step.
 template <class T, class V>
-HWY_INLINE void accumulate_four(V v0, V v1, V v2, V v3, T* sums) {
-#if HWY_TARGET == HWY_AVX2
-  if constexpr (sizeof(T) == 4) {
-    constexpr Tag<T> d;
-    constexpr hn::Repartition<double, Tag<T>> wide;
-    // +4: the halves of two vectors at once.
-    const V x = hn::Add(hn::ConcatLowerLower(d, v1, v0), hn::ConcatUpperUpper(d, v1, v0));
-    const V y = hn::Add(hn::ConcatLowerLower(d, v3, v2), hn::ConcatUpperUpper(d, v3, v2));
-    // +2: pairs of numbers, so that each half holds two sums: 0 and 2 below, 1 and 3 above.
-    const auto xw = hn::BitCast(wide, x), yw = hn::BitCast(wide, y);
-    const V pairs =
-        hn::Add(hn::BitCast(d, hn::InterleaveLower(wide, xw, yw)), hn::BitCast(d, hn::InterleaveUpper(wide, xw, yw)));
-    // +1.
-    const V all = hn::Add(pairs, hn::Shuffle2301(pairs));
-    constexpr hn::Half<Tag<T>> half;
-    const auto four = hn::OddEven(hn::UpperHalf(half, all), hn::LowerHalf(half, all));
-    hn::StoreU(hn::Add(hn::LoadU(half, sums), four), half, sums);
-    return;
-  }
-#endif
-  sums[0] = sums[0] + add_vector<T>(v0);
-  sums[1] = sums[1] + add_vector<T>(v1);
-  sums[2] = sums[2] + add_vector<T>(v2);
-  sums[3] = sums[3] + add_vector<T>(v3);
+HWY_INLINE void accumulate_partial(const V* part, T* sums) {
+  constexpr Tag<T> d;
+  constexpr std::size_t lanes = hn::MaxLanes(d);
+  HWY_ALIGN T each[kTile];
+  unroll<kTile / lanes>([&](auto k) GRADLOOM_UNROLLED { hn::Store(part[k], d, each + k * lanes); });
+  for (std::size_t half = kTile / 2; half > 1; half /= 2)
+    for (std::size_t l = 0; l < half; ++l) each[l] = each[l] + each[l + half];
+  sums[0] = sums[0] + each[0], sums[1] = sums[1] + each[1];
 }
+
+#if HWY_TARGET == HWY_AVX2
+// sums (4, 2) += the same of four rows, which are already added to vectors of 8 lanes.
+HWY_INLINE void accumulate_four(hn::Vec<Tag<float>> v0, hn::Vec<Tag<float>> v1, hn::Vec<Tag<float>> v2,
+                                hn::Vec<Tag<float>> v3, float* sums) {
+  constexpr Tag<float> d;
+  constexpr hn::Repartition<double, Tag<float>> wide;
+  // +4: the halves of two vectors at once.
+  const auto x = hn::Add(hn::ConcatLowerLower(d, v2, v0), hn::ConcatUpperUpper(d, v2, v0));
+  const auto y = hn::Add(hn::ConcatLowerLower(d, v3, v1), hn::ConcatUpperUpper(d, v3, v1));
+  // +2: pairs of numbers; each half of the result holds two sums.
+  const auto xw = hn::BitCast(wide, x), yw = hn::BitCast(wide, y);
+  const auto pairs =
+      hn::Add(hn::BitCast(d, hn::InterleaveLower(wide, xw, yw)), hn::BitCast(d, hn::InterleaveUpper(wide, xw, yw)));
+  hn::StoreU(hn::Add(hn::LoadU(d, sums), pairs), d, sums);
+}
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace gradloom::kernels::gate

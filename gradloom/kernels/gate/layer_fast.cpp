@@ -42,18 +42,19 @@ void backward_any(const Gate<T>* HWY_RESTRICT gates, std::size_t count, const La
   constexpr std::size_t lanes = hn::MaxLanes(d), parts = kTile / lanes;
   using V = hn::Vec<Tag<T>>;
   const T* HWY_RESTRICT in = arrays.in;
-  const T* HWY_RESTRICT dl_dout = arrays.dl_dout;
+  T* HWY_RESTRICT dl_dout = arrays.dl_dout;
   T* dl_din = arrays.dl_din;
   T* HWY_RESTRICT sums = arrays.sums;
   for (std::size_t n = count; n-- > 0;) {
     const Gate<T>& gate = gates[n];
-    const T *a = in + gate.a, *b = in + gate.b, *dy = dl_dout + n * kTile;
-    T *da = dl_din + gate.a, *db = dl_din + gate.b;
+    const T *a = in + gate.a, *b = in + gate.b;
+    T *dy = dl_dout + n * kTile, *da = dl_din + gate.a, *db = dl_din + gate.b;
     const V c1 = hn::Set(d, gate.c[1]), c2 = hn::Set(d, gate.c[2]), c3 = hn::Set(d, gate.c[3]);
     V g[parts], ga[parts], gb[parts], gab[parts];
     unroll<parts>([&](auto k) GRADLOOM_UNROLLED {
       const V va = hn::LoadU(d, a + k * lanes), vb = hn::LoadU(d, b + k * lanes);
       g[k] = hn::LoadU(d, dy + k * lanes);
+      hn::StoreU(hn::Zero(d), d, dy + k * lanes);
       ga[k] = hn::Mul(g[k], va);
       gb[k] = hn::Mul(g[k], vb);
       gab[k] = hn::Mul(ga[k], vb);
@@ -67,9 +68,53 @@ void backward_any(const Gate<T>* HWY_RESTRICT gates, std::size_t count, const La
       const V change = hn::Add(hn::Mul(c2, g[k]), hn::Mul(c3, ga[k]));
       hn::StoreU(hn::Add(hn::LoadU(d, db + k * lanes), change), d, db + k * lanes);
     });
-    accumulate_four<T>(add_parts<T>(g), add_parts<T>(ga), add_parts<T>(gb), add_parts<T>(gab), sums + n * kSums);
+    T* to = sums + n * kPartial;
+    accumulate_partial<T>(g, to), accumulate_partial<T>(ga, to + 2);
+    accumulate_partial<T>(gb, to + 4), accumulate_partial<T>(gab, to + 6);
   }
 }
+
+#if HWY_TARGET == HWY_AVX2
+// The same for floats. The sums of a gate are long chains of dependent instructions; they are finished while the next
+// gate is under way, or its instructions would wait behind them.
+void backward_any(const Gate<float>* HWY_RESTRICT gates, std::size_t count, const LayerGradient<float>& arrays) {
+  constexpr Tag<float> d;
+  using V = hn::Vec<Tag<float>>;
+  const float* HWY_RESTRICT in = arrays.in;
+  float* HWY_RESTRICT dl_dout = arrays.dl_dout + count * kTile;
+  float* dl_din = arrays.dl_din;
+  float* HWY_RESTRICT sums = arrays.sums + count * kPartial;
+  HWY_ALIGN float nothing[kPartial] = {};
+  float* before = nothing;
+  V s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+  for (const Gate<float>* gate = gates + count; gate-- != gates;) {
+    dl_dout -= kTile;
+    sums -= kPartial;
+    const std::size_t at_a = gate->a, at_b = gate->b;
+    accumulate_four(s0, s1, s2, s3, before);
+    before = sums;
+    const V c1 = hn::Set(d, gate->c[1]), c2 = hn::Set(d, gate->c[2]), c3 = hn::Set(d, gate->c[3]);
+    const V g0 = hn::LoadU(d, dl_dout), g1 = hn::LoadU(d, dl_dout + 8);
+    hn::StoreU(hn::Zero(d), d, dl_dout);
+    hn::StoreU(hn::Zero(d), d, dl_dout + 8);
+    const V b0 = hn::LoadU(d, in + at_b), b1 = hn::LoadU(d, in + at_b + 8);
+    const V ga0 = hn::Mul(g0, hn::LoadU(d, in + at_a)), ga1 = hn::Mul(g1, hn::LoadU(d, in + at_a + 8));
+    const V gb0 = hn::Mul(g0, b0), gb1 = hn::Mul(g1, b1);
+    const V gab0 = hn::Mul(ga0, b0), gab1 = hn::Mul(ga1, b1);
+    const V da0 = hn::Add(hn::Mul(c1, g0), hn::Mul(c3, gb0)), da1 = hn::Add(hn::Mul(c1, g1), hn::Mul(c3, gb1));
+    const V db0 = hn::Add(hn::Mul(c2, g0), hn::Mul(c3, ga0)), db1 = hn::Add(hn::Mul(c2, g1), hn::Mul(c3, ga1));
+    float* da = dl_din + at_a;
+    hn::StoreU(hn::Add(hn::LoadU(d, da), da0), d, da);
+    hn::StoreU(hn::Add(hn::LoadU(d, da + 8), da1), d, da + 8);
+    // After the row of a is stored: it may be the row of b.
+    float* db = dl_din + at_b;
+    hn::StoreU(hn::Add(hn::LoadU(d, db), db0), d, db);
+    hn::StoreU(hn::Add(hn::LoadU(d, db + 8), db1), d, db + 8);
+    s0 = hn::Add(g0, g1), s1 = hn::Add(ga0, ga1), s2 = hn::Add(gb0, gb1), s3 = hn::Add(gab0, gab1);
+  }
+  accumulate_four(s0, s1, s2, s3, before);
+}
+#endif
 
 #define GRADLOOM_DEFINE(T)                                                                     \
   void forward_##T(const Gate<T>* gates, std::size_t count, const T* in, T* out) {             \

@@ -73,7 +73,9 @@ void logit_gradient_any(const T* logits, std::size_t count, const T* sums, std::
   for (std::size_t n = 0; n < count; ++n) {
     V p[parts], slope[parts], terms[parts];
     softmax(logits + n * kFunctions, p);
-    const T* s = sums + n * stride * kSums;
+    const T* parts_of = sums + n * stride * kPartial;
+    const T s[kSums] = {parts_of[0] + parts_of[1], parts_of[2] + parts_of[3], parts_of[4] + parts_of[5],
+                        parts_of[6] + parts_of[7]};
     unroll<parts>([&](auto k) GRADLOOM_UNROLLED {
       const auto term = [&](std::size_t m) GRADLOOM_UNROLLED {
         return hn::Mul(hn::LoadU(d, kWeights<T>.w[m] + k * lanes), hn::Set(d, s[m]));

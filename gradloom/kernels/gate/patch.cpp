@@ -71,7 +71,8 @@ void read_patches(const GridShape& grid, const PatchIndex& index, const T* state
 }
 
 template <class T>
-void gather_row(const GridShape& grid, const PatchPlanes& shape, const T* planes, std::size_t row, T* dl_dx) {
+void gather_row(const GridShape& grid, const PatchPlanes& shape, const T* planes, std::size_t row,
+                T* __restrict dl_dx) {
   const std::size_t height = grid.height, width = grid.width;
   const bool wraps = grid.border == Border::periodic;
   std::fill_n(dl_dx, width, T(0));

@@ -15,6 +15,15 @@ Number add_lanes(std::array<Number, 16> lanes) {
   return lanes[0];
 }
 
+// to[0], to[1] += the tree without its last step.
+template <class T>
+void add_partial(const std::array<T, kTile>& lanes, T* to) {
+  std::array<T, kTile> sum = lanes;
+  for (std::size_t half = 8; half > 1; half /= 2)
+    for (std::size_t l = 0; l < half; ++l) sum[l] = sum[l] + sum[l + half];
+  to[0] = to[0] + sum[0], to[1] = to[1] + sum[1];
+}
+
 template <class Number>
 std::array<Number, kFunctions> softmax(const Number* z) {
   auto largest = primal(z[0]);
@@ -55,7 +64,11 @@ template <class T>
 void logit_gradient(std::span<const T> logits, const T* sums, std::size_t stride, GradientMode mode, T* dl_dz) {
   for (std::size_t n = 0; n < logits.size() / kFunctions; ++n) {
     const auto p = softmax(logits.data() + n * kFunctions);
-    const T* s = sums + n * stride * kSums;
+    T s[kSums];
+    for (std::size_t m = 0; m < kSums; ++m) {
+      const T* parts = sums + n * stride * kPartial + 2 * m;
+      s[m] = parts[0] + parts[1];
+    }
     std::array<T, kFunctions> d, terms;
     for (std::size_t i = 0; i < kFunctions; ++i) {
       d[i] = ((T(weight(0, i)) * s[0] + T(weight(1, i)) * s[1]) + T(weight(2, i)) * s[2]) + T(weight(3, i)) * s[3];
@@ -86,13 +99,13 @@ void backward(std::span<const Gate<T>> gates, const LayerGradient<T>& arrays) {
     for (std::size_t l = 0; l < kTile; ++l) {
       const T a = arrays.in[gate.a + l], b = arrays.in[gate.b + l];
       g[l] = arrays.dl_dout[n * kTile + l];
+      arrays.dl_dout[n * kTile + l] = T(0);
       ga[l] = g[l] * a, gb[l] = g[l] * b, gab[l] = ga[l] * b;
       arrays.dl_din[gate.a + l] = arrays.dl_din[gate.a + l] + (gate.c[1] * g[l] + gate.c[3] * gb[l]);
       arrays.dl_din[gate.b + l] = arrays.dl_din[gate.b + l] + (gate.c[2] * g[l] + gate.c[3] * ga[l]);
     }
-    T* sums = arrays.sums + n * kSums;
-    sums[0] = sums[0] + add_lanes(g), sums[1] = sums[1] + add_lanes(ga);
-    sums[2] = sums[2] + add_lanes(gb), sums[3] = sums[3] + add_lanes(gab);
+    T* sums = arrays.sums + n * kPartial;
+    add_partial(g, sums), add_partial(ga, sums + 2), add_partial(gb, sums + 4), add_partial(gab, sums + 6);
   }
 }
 

@@ -35,6 +35,11 @@ struct TileMemory {
   T *patch, *out, *dl_dpatch, *scratch;
 };
 
+// The sums of a shard should stay in the cache for a few tiles; 8 of them still feed 8 threads on small grids.
+std::size_t shards_for(std::size_t tiles) {
+  return std::max(std::min<std::size_t>(tiles, 8), std::min(tiles / 4, kShards));
+}
+
 [[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
 
 }  // namespace
@@ -104,8 +109,10 @@ AutomatonTape<T> Automaton<T>::make_tape(const Exec& ex, const TapeLimits& limit
     }
     tape.patch_bytes_ = tape.group_ * tape.slots_ * row_bytes;
     tape.at_.patches = w.reserve<T>(tape.group_ * tape.slots_ * row);
-    tape.shards_ = std::min(kShards, divide_up(tape.group_ * tape.band_ * options_.width, kTile));
-    tape.at_.sums = w.reserve<T>(tape.shards_ * gates_ * gate::kSums);
+    // One tile more for each block of cells: the last of a block may be partly filled.
+    const std::size_t wave = tape.group_ * tape.band_ * options_.width;
+    tape.shards_ = shards_for(divide_up(wave, kTile) + divide_up(wave, kBlock));
+    tape.at_.sums = w.reserve<T>(tape.shards_ * gates_ * gate::kPartial);
   }
   w.allocate();
   if (Profile* profile = ex.profile()) {
@@ -269,11 +276,11 @@ void Automaton<T>::backward_wave(const Exec& ex, const Step& step, const Wave& w
               p == 4 ? dl_dnext[sample * shape.sample() + c * plane_ + cell] : T(0);
     });
   const std::span<const gate::Gate<T>> gates(tape.workspace_.template at<gate::Gate<T>>(tape.at_.gates), gates_);
-  const std::size_t count = tiles(step, wave, tape), shards = std::min(tape.shards_, count);
+  const std::size_t count = tiles(step, wave, tape), shards = shards_for(count);
   ex.parallel_for(shards, [&](std::size_t shard, unsigned worker) {
     const ProfileScope scope(ex, tape.phases_.tiles, worker);
     const TileMemory<T> memory(shape_, tape.workspace_.template at<T>(tape.at_.scratch + worker * tape.scratch_bytes_));
-    T* sums = tape.workspace_.template at<T>(tape.at_.sums) + shard * gates_ * gate::kSums;
+    T* sums = tape.workspace_.template at<T>(tape.at_.sums) + shard * gates_ * gate::kPartial;
     for (std::size_t tile = shard * count / shards; tile < (shard + 1) * count / shards; ++tile) {
       std::uint32_t numbers[kTile];
       gate::PatchIndex index;
@@ -286,9 +293,15 @@ void Automaton<T>::backward_wave(const Exec& ex, const Step& step, const Wave& w
       if (!inputs) continue;
       std::size_t at[kTile];
       for (std::size_t l = 0; l < index.count; ++l) at[l] = patch_at(index.sample[l], index.row[l], index.column[l]);
-      for (std::size_t plane = 0; plane < shape.channels * gate::kPatch; ++plane)
-        for (std::size_t l = 0; l < index.count; ++l)
-          patches[at[l] + plane * patch_plane] = memory.dl_dpatch[plane * kTile + l];
+      const bool adjacent = index.adjacent[4] && at[kTile - 1] == at[0] + kTile - 1;
+      for (std::size_t plane = 0; plane < shape.channels * gate::kPatch; ++plane) {
+        T* to = patches + plane * patch_plane;
+        const T* row = memory.dl_dpatch + plane * kTile;
+        if (adjacent)
+          std::copy_n(row, kTile, to + at[0]);
+        else
+          for (std::size_t l = 0; l < index.count; ++l) to[at[l]] = row[l];
+      }
     }
   });
 }
@@ -352,7 +365,7 @@ void Automaton<T>::backward(const Exec& ex, const Step& step, const ModelArrays<
   for (std::size_t s = 0; s < parameters_.size(); ++s) trainable = trainable || !step.is_frozen(s);
   if (!trainable && dl_dx.empty()) return;
 
-  const std::size_t channels = options_.channels, numbers = gates_ * gate::kSums;
+  const std::size_t channels = options_.channels, numbers = gates_ * gate::kPartial;
   T* sums = tape.workspace_.template at<T>(tape.at_.sums);
   ex.parallel_for(tape.shards_,
                   [&](std::size_t shard, unsigned) { std::fill_n(sums + shard * numbers, numbers, T(0)); });
@@ -382,7 +395,7 @@ template <class T>
 void Automaton<T>::finish(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, Tape& tape, Array<T> gradient,
                           GradientSink* sink) const {
   constexpr std::size_t kChunk = 4096;
-  const std::size_t numbers = gates_ * gate::kSums;
+  const std::size_t numbers = gates_ * gate::kPartial;
   T* sums = tape.workspace_.template at<T>(tape.at_.sums);
   ex.parallel_for(divide_up(numbers, kChunk), [&](std::size_t chunk, unsigned) {
     const std::size_t begin = chunk * kChunk, end = std::min(numbers, begin + kChunk);
@@ -402,7 +415,7 @@ void Automaton<T>::finish(const Exec& ex, const Step& step, const ModelArrays<T>
     {
       const ProfileScope scope(ex, tape.phases_.logits, worker);
       gate::logit_gradient<T>(ex.variant(), {arrays.parameters.data() + at, size},
-                              sums + (layer.first + k) * gate::kSums, layer.kernels, step.gradient,
+                              sums + (layer.first + k) * gate::kPartial, layer.kernels, step.gradient,
                               gradient.data() + at);
     }
     if (sink) sink->finished(at, at + size, worker);

@@ -98,7 +98,7 @@ ClassifierTape<T> GateClassifier<T>::make_tape(const Exec& ex, const TapeLimits&
   tape.scratch_bytes_ = divide_up(rows * kTile * sizeof(T), kMemoryAlignment) * kMemoryAlignment;
   tape.scratch_ = tape.workspace_.template reserve<std::byte>(tape.scratch_bytes_ * tape.workers_);
   tape.shards_ = std::min(kShards, divide_up(limits.batch, kTile));
-  if (limits.backward) tape.sums_ = tape.workspace_.template reserve<T>(tape.shards_ * gates_ * gate::kSums);
+  if (limits.backward) tape.sums_ = tape.workspace_.template reserve<T>(tape.shards_ * gates_ * gate::kPartial);
   tape.workspace_.allocate();
   return tape;
 }
@@ -186,7 +186,7 @@ void GateClassifier<T>::backward(const Exec& ex, const Step& step, const ModelAr
   if (tape.batch_ != batch.size)
     fail(fmt::format("backward of {} samples after a forward pass of {}", batch.size, tape.batch_));
   const std::size_t layers = options_.layers.size(), votes = options_.layers.back() / options_.classes;
-  const std::size_t numbers = gates_ * gate::kSums, count = divide_up(batch.size, kTile);
+  const std::size_t numbers = gates_ * gate::kPartial, count = divide_up(batch.size, kTile);
   // Nothing below the lowest trainable layer is computed, unless dl_dx is asked for.
   std::size_t lowest = 0;
   if (dl_dx.empty())
@@ -204,16 +204,17 @@ void GateClassifier<T>::backward(const Exec& ex, const Step& step, const ModelAr
       run_tile(ex, batch, tile, tape, signals);
       const std::size_t first = tile * kTile, size = std::min(kTile, batch.size - first);
       T* const turns[] = {signals + starts_.back() * kTile, signals + (starts_.back() + widest_) * kTile};
+      // Zero once: a layer leaves zeros where it found gradients.
+      std::fill_n(turns[0], 2 * widest_ * kTile, T(0));
       T* dl_dout = turns[layers % 2];
       for (std::size_t g = 0; g < options_.layers.back(); ++g)
         for (std::size_t l = 0; l < kTile; ++l)
           dl_dout[g * kTile + l] = l < size ? dl_dy(first + l, g / votes) * scale : T(0);
       for (std::size_t l = layers; l-- > lowest;) {
         T* dl_din = turns[l % 2];
-        std::fill_n(dl_din, layer_inputs(l) * kTile, T(0));
         const std::size_t gate = starts_[l + 1] - options_.inputs;
         gate::backward<T>(ex.variant(), {gates + gate, options_.layers[l]},
-                          {signals + starts_[l] * kTile, dl_dout, dl_din, sums + gate * gate::kSums});
+                          {signals + starts_[l] * kTile, dl_dout, dl_din, sums + gate * gate::kPartial});
         dl_dout = dl_din;
       }
       if (dl_dx.empty()) continue;
@@ -227,7 +228,7 @@ void GateClassifier<T>::backward(const Exec& ex, const Step& step, const ModelAr
     const std::size_t begin = task * kGates, end = std::min(gates_, begin + kGates);
     for (std::size_t stride = 1; stride < shards; stride *= 2)
       for (std::size_t s = 0; s + stride < shards; s += 2 * stride)
-        for (std::size_t n = begin * gate::kSums; n < end * gate::kSums; ++n)
+        for (std::size_t n = begin * gate::kPartial; n < end * gate::kPartial; ++n)
           all_sums[s * numbers + n] = all_sums[s * numbers + n] + all_sums[(s + stride) * numbers + n];
     for (std::size_t l = lowest; l < layers; ++l) {
       const std::size_t first = starts_[l + 1] - options_.inputs;
@@ -235,7 +236,7 @@ void GateClassifier<T>::backward(const Exec& ex, const Step& step, const ModelAr
       if (from >= to || step.is_frozen(l)) continue;
       const std::size_t at = parameters_[l].offset + (from - first) * gate::kFunctions;
       const std::size_t size = (to - from) * gate::kFunctions;
-      gate::logit_gradient<T>(ex.variant(), {arrays.parameters.data() + at, size}, all_sums + from * gate::kSums, 1,
+      gate::logit_gradient<T>(ex.variant(), {arrays.parameters.data() + at, size}, all_sums + from * gate::kPartial, 1,
                               step.gradient, gradient.data() + at);
       if (sink) sink->finished(at, at + size, worker);
     }

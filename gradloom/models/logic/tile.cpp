@@ -93,13 +93,14 @@ void tile_gradient(Variant variant, const CellShape& s, std::span<const gate::Ga
   }
 
   T* const turns[] = {scratch + rows.gradient * kTile, scratch + (rows.gradient + rows.update_width) * kTile};
-  const T* dl_dout = arrays.dl_dout;
+  // Zero once: a layer leaves zeros where it found gradients.
+  std::fill_n(turns[0], 2 * (rows.update_width + rows.perception_width) * kTile, T(0));
+  T* dl_dout = turns[s.update.size() % 2];
+  std::copy_n(arrays.dl_dout, s.channels * kTile, dl_dout);
   for (std::size_t l = s.update.size(); l-- > 0;) {
-    const std::size_t inputs = l > 0 ? s.update[l - 1] : s.update_inputs();
     T* dl_din = turns[l % 2];
-    std::fill_n(dl_din, inputs * kTile, T(0));
     gate::backward<T>(variant, gates.subspan(first, s.update[l]),
-                      {in, dl_dout, dl_din, arrays.sums + first * gate::kSums});
+                      {in, dl_dout, dl_din, arrays.sums + first * gate::kPartial});
     dl_dout = dl_din;
     if (l == 0) break;
     first -= s.update[l - 1];
@@ -111,19 +112,15 @@ void tile_gradient(Variant variant, const CellShape& s, std::span<const gate::Ga
     T* patch_rows = arrays.dl_dpatch + c * 9 * kTile;
     std::fill_n(patch_rows, 9 * kTile, T(0));
     std::copy_n(dl_dout + c * kTile, kTile, patch_rows + 4 * kTile);
-    const T* dl_dlayer = dl_dout + (s.channels + c * s.perception.back()) * kTile;
+    T* dl_dlayer = dl_dout + (s.channels + c * s.perception.back()) * kTile;
     std::size_t begin = perception_gates, signal = (c + 1) * rows.hidden;
     for (std::size_t l = s.perception.size(); l-- > 0;) {
       begin -= s.perception[l];
-      const std::size_t inputs = l > 0 ? s.perception[l - 1] : 9;
       T* dl_din = l > 0 ? small + (l % 2) * rows.perception_width * kTile : patch_rows;
-      if (l > 0) {
-        std::fill_n(dl_din, inputs * kTile, T(0));
-        signal -= inputs;
-      }
+      if (l > 0) signal -= s.perception[l - 1];
       const T* signals = l > 0 ? scratch + signal * kTile : arrays.patch + c * 9 * kTile;
       gate::backward<T>(variant, gates.subspan(begin, s.perception[l]),
-                        {signals, dl_dlayer, dl_din, arrays.sums + begin * gate::kSums});
+                        {signals, dl_dlayer, dl_din, arrays.sums + begin * gate::kPartial});
       dl_dlayer = dl_din;
     }
   }

@@ -32,7 +32,7 @@ struct TileGradient {
   const T* patch = nullptr;    // (C, 9, L)
   const T* dl_dout = nullptr;  // (C, L); 0 in lanes without a cell
   T* dl_dpatch = nullptr;      // (C, 9, L), =
-  T* sums = nullptr;           // (gates, 4), +=
+  T* sums = nullptr;           // (gates, 4, 2), +=
 };
 
 // Runs the circuit again and goes back. Row (c, 4) of dl_dpatch starts with the update circuit's gradient of the
