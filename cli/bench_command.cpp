@@ -10,6 +10,7 @@
 #include "cli/options.h"
 #include "cli/phases.h"
 #include "gradloom/app/bench.h"
+#include "gradloom/app/circuit_jobs.h"
 
 namespace gradloom::cli {
 namespace {
@@ -70,11 +71,55 @@ int bench_kan(const Output& out, BenchFlags flags) {
   return kDone;
 }
 
+struct BenchCircuitFlags {
+  app::BenchCircuitOptions options;
+  std::vector<std::string> circuits;
+};
+
+int bench_circuit(const Output& out, BenchCircuitFlags flags) {
+  flags.options.circuits.assign(flags.circuits.begin(), flags.circuits.end());
+  const nlohmann::json result = app::bench_circuit(flags.options).or_throw();
+  const auto line = [&](std::string_view what, std::string_view gates, std::string_view ms, std::string_view speed) {
+    return fmt::format("  {:<32}{:>14}{:>12}{:>12}\n", what, gates, ms, speed);
+  };
+  out.print(
+      fmt::format("circuits on {} x {} cells, {}\n", flags.options.width, flags.options.height,
+                  result["threads"] == 1 ? "1 thread" : fmt::format("{} threads", result["threads"].get<unsigned>())));
+  out.print(out.paint(Paint::dim, line("", "gates", "ms per step", "Gcells/s")));
+  for (const nlohmann::json& r : result["circuits"])
+    out.print(line(r["name"].get<std::string>(),
+                   fmt::format("{} of {}", r["gates"].get<std::size_t>(), r["gates_given"].get<std::size_t>()),
+                   cell(r, "step_ms"), cell(r, "gcells_per_s")));
+  out.result(result);
+  return kDone;
+}
+
+void add_bench_circuit_command(CLI::App& bench, Choice& choice) {
+  CLI::App* command = bench.add_subcommand("circuit", "Hard circuits on a large grid, after minimisation");
+  auto flags = std::make_shared<BenchCircuitFlags>();
+  app::BenchCircuitOptions& o = flags->options;
+  command->add_option("--circuit", flags->circuits, "A circuit.json or the folder of a run; repeatable")
+      ->type_name("FILE")
+      ->allow_extra_args(false)
+      ->required();
+  command->add_option("--width", o.width, "Columns")->type_name("W")->check(CLI::Range(1u, 1u << 31).description(""));
+  command->add_option("--height", o.height, "Rows")->type_name("H")->check(CLI::Range(1u, 1u << 31).description(""));
+  add_threads_option(*command, o.threads);
+  command->add_option("--seconds", o.seconds, "Time for each circuit, about")
+      ->type_name("S")
+      ->check(CLI::Range(0.001, 3600.0).description(""));
+  add_output_options(*command, choice.flags);
+  command->footer("Example:\n  gradloom bench circuit --circuit circuit.json --threads 1");
+  command->callback(
+      [flags, &choice] { choice.run = [flags](const Output& out) { return bench_circuit(out, *flags); }; });
+}
+
 }  // namespace
 
 void add_bench_command(CLI::App& program, Choice& choice) {
   CLI::App* bench = program.add_subcommand("bench", "Measure speed, after checking the result");
   bench->require_subcommand(1);
+  add_bench_circuit_command(*bench, choice);
   CLI::App* command = bench->add_subcommand("kan", "Spline networks: forward, training step, single samples");
   auto flags = std::make_shared<BenchFlags>();
   app::BenchKanOptions& o = flags->options;

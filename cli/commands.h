@@ -20,6 +20,8 @@ void add_resume_command(CLI::App& program, Choice& choice);
 void add_eval_command(CLI::App& program, Choice& choice);
 void add_check_command(CLI::App& program, Choice& choice);
 void add_bench_command(CLI::App& program, Choice& choice);
+void add_run_circuit_command(CLI::App& program, Choice& choice);
+void add_export_command(CLI::App& program, Choice& choice);
 void add_recipes_command(CLI::App& program, Choice& choice);
 void add_devices_command(CLI::App& program, Choice& choice);
 

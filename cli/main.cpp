@@ -72,6 +72,8 @@ int run(std::vector<std::string> arguments) {
   add_eval_command(program, choice);
   add_check_command(program, choice);
   add_bench_command(program, choice);
+  add_run_circuit_command(program, choice);
+  add_export_command(program, choice);
   add_recipes_command(program, choice);
   add_devices_command(program, choice);
 

@@ -14,6 +14,8 @@ namespace gradloom::circuit {
 namespace {
 
 constexpr std::uint64_t kMaxCells = std::uint64_t{1} << 32;
+// Between channels: without it the same cell of all channels of a grid of 2^k cells falls into one set of the cache.
+constexpr std::size_t kSkewWords = 72;
 
 // Linux grants memory that it does not have and ends the program later, so the size is compared with what there is.
 std::uint64_t physical_bytes() {
@@ -37,7 +39,8 @@ Grid::Grid(std::uint32_t channels, std::size_t height, std::size_t width)
       ErrorCode::out_of_memory,
       fmt::format("a grid of {} x {} cells and {} channels does not fit into memory", width, height, channels));
   if (channels >= 1u << 26) throw too_large;
-  const std::uint64_t words = std::uint64_t{channels} * height * words_;
+  plane_ = height * words_ + (channels > 1 ? kSkewWords : 0);
+  const std::uint64_t words = std::uint64_t{channels} * plane_;
   if (words > physical_bytes() / 8) throw too_large;
   try {
     bits_ = Buffer<std::uint64_t>(words);

@@ -28,8 +28,8 @@ class Grid {
   }
 
   // Whoever writes a row keeps the bits beyond the width zero.
-  std::uint64_t* row(std::uint32_t c, std::size_t y) { return bits_.data() + (c * height_ + y) * words_; }
-  const std::uint64_t* row(std::uint32_t c, std::size_t y) const { return bits_.data() + (c * height_ + y) * words_; }
+  std::uint64_t* row(std::uint32_t c, std::size_t y) { return bits_.data() + c * plane_ + y * words_; }
+  const std::uint64_t* row(std::uint32_t c, std::size_t y) const { return bits_.data() + c * plane_ + y * words_; }
   bool get(std::uint32_t c, std::size_t y, std::size_t x) const { return row(c, y)[x / 64] >> x % 64 & 1; }
   void set(std::uint32_t c, std::size_t y, std::size_t x, bool value);
 
@@ -39,6 +39,7 @@ class Grid {
  private:
   std::uint32_t channels_ = 0;
   std::size_t height_ = 0, width_ = 0, words_ = 0;
+  std::size_t plane_ = 0;  // words of a channel
   Buffer<std::uint64_t> bits_;
 };
 

@@ -92,8 +92,13 @@ Minimised minimise(const Circuit& circuit, const MinimiseOptions& options) {
   if (whole()) {
     Network found = resubstitute(compact(net).net, {.moves = 0, .seed = options.seed});
     note("resubstituted", expanded(small, found, circuit.inputs));
-    found = resubstitute(found, {.moves = options.moves, .seed = options.seed});
-    note(fmt::format("random walk of {} moves", options.moves), expanded(small, found, circuit.inputs));
+    const Network start = found;
+    for (std::uint32_t walk = 0; walk < options.walks; ++walk) {
+      Network other = resubstitute(start, {.moves = options.moves, .seed = options.seed + walk});
+      if (other.gates() < found.gates()) found = std::move(other);
+    }
+    note(fmt::format("{} random walks of {} moves", options.walks, options.moves),
+         expanded(small, found, circuit.inputs));
     return result;
   }
   for (std::uint32_t round = 0; round < options.rounds; ++round) {

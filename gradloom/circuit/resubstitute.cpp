@@ -34,6 +34,7 @@ class Search {
 
   // Visits every gate again and again until none can be replaced with a saving.
   void descend(unsigned most_gates) {
+    loss_ = 0;
     for (bool saved = true; saved;) {
       saved = false;
       for (std::uint32_t n = net_.size(); n-- > net_.first_gate();) {
@@ -46,10 +47,12 @@ class Search {
     }
   }
 
-  // One random gate, replaced by something as good or better.
+  // One random gate, replaced by something as good or better; now and then by something worse, to leave a valley, but
+  // never far above the best.
   void wander() {
     if (net_.gates() == 0) return;
     const std::uint32_t n = net_.first_gate() + below(static_cast<std::uint32_t>(net_.gates()));
+    loss_ = below(kUphill) == 0 && net_.gates() < best_.gates() + kMostAbove ? 1 : 0;
     if (const auto r = find(n, Want::saving_or_equal, 2)) replace(n, *r);
   }
 
@@ -203,7 +206,7 @@ class Search {
         choice = r;
         return true;
       }
-      if (want == Want::saving || choice || gone < r.gates) return false;
+      if (want == Want::saving || choice || gone + loss_ < r.gates || r.gates < 2 * loss_) return false;
       const bool itself =
           r.gates == 1 && net_[n].kind == r.inner &&
           std::minmax(node_of(r.b), node_of(r.c)) == std::minmax(node_of(net_[n].a), node_of(net_[n].b));
@@ -218,7 +221,7 @@ class Search {
           return offer({1, kind, kind, 0, b, c, false, flip});
         }))
       return choice;
-    if (all < 2 + slack || most_gates < 2) return choice;
+    if (all + loss_ < (choice ? 3 : 2 + slack) || most_gates < 2) return choice;
     offer_two(n, care, on, off, offer);
     return choice;
   }
@@ -329,8 +332,11 @@ class Search {
     set(net.without_dead());
   }
 
+  static constexpr std::uint32_t kUphill = 6, kMostAbove = 2;
+
   RandomStream random_;
   std::uint32_t drawn_ = 0;
+  unsigned loss_ = 0;  // gates that the next replacement may cost
   Network best_, net_{0};
   std::size_t words_ = 1;
   Table table_, flipped_;

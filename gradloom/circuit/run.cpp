@@ -139,6 +139,7 @@ Runner::Tile Runner::tile(std::size_t index) const {
 // Whether the tile or one beside it changed in the step before. At a zero boundary, wrapping only wakes a few tiles in
 // vain.
 bool Runner::awake(std::size_t index) const {
+  if (options_.tiles == RunOptions::Tiles::all) return true;
   const std::size_t row = index / tile_columns_, column = index % tile_columns_;
   for (const std::size_t r : {row + tile_rows_ - 1, row, row + 1})
     for (const std::size_t c : {column + tile_columns_ - 1, column, column + 1})

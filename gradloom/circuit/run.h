@@ -17,6 +17,7 @@ namespace gradloom::circuit {
 struct RunOptions {
   double fire = 1.0;  // in [0, 1]
   std::uint64_t seed = 0;
+  enum class Tiles { skip_unchanged, all } tiles = Tiles::skip_unchanged;  // `all`: to measure what a step costs
 };
 
 // The definition: one cell after another, one gate after another. `step` is the number of the step.

@@ -17,7 +17,7 @@ using circuit::Op;
 TEST(Minimise, KeepsTheFunctionOfRandomCircuits) {
   for (std::uint32_t seed = 0; seed < 40; ++seed) {
     const Circuit c = random_circuit(seed, 1 + seed % 10, 5 + 2 * seed, 1 + seed % 4);
-    const Minimised m = circuit::minimise(c, {.moves = 60, .seed = seed});
+    const Minimised m = circuit::minimise(c, {.moves = 60, .walks = 2, .seed = seed});
     ASSERT_TRUE(circuit::validate(m.circuit).ok());
     ASSERT_TRUE(same_function(c, m.circuit)) << "seed " << seed;
     for (std::size_t s = 1; s < m.steps.size(); ++s)
@@ -26,7 +26,7 @@ TEST(Minimise, KeepsTheFunctionOfRandomCircuits) {
 }
 
 TEST(Minimise, KeepsTheFunctionOfCircuitsWithManyInputs) {
-  for (std::uint32_t seed = 0; seed < 12; ++seed) {
+  for (std::uint32_t seed = 0; seed < 4; ++seed) {
     const Circuit c = random_circuit(seed, 14, 150 + 10 * seed, 8);
     const Minimised m = circuit::minimise(c, {.seed = seed});
     ASSERT_TRUE(same_function(c, m.circuit)) << "seed " << seed;
@@ -75,8 +75,6 @@ TEST(Minimise, PublishedGameOfLifeBecomesSmall) {
   GRADLOOM_NEEDS_DATA();
   const Circuit c = published_life().circuit;
   const Minimised m = circuit::minimise(c);
-  for (const auto& step : m.steps)
-    std::printf("%-28s %4zu gates, depth %zu\n", step.name.c_str(), step.size.gates, step.size.depth);
   EXPECT_TRUE(same_function(c, m.circuit));
   EXPECT_LE(m.circuit.gates.size(), 40u);
 }

@@ -2,7 +2,7 @@
 """Runs the shell snippets of README.md and docs/*.md, so that what they say stays true.
 
 Usage: run_snippets.py PROGRAM REPOSITORY
-Each file gets a folder of its own with a small my.csv. In blocks marked ```sh every line that calls gradloom is run and must succeed; a block marked
+Each file gets a folder of its own with a small my.csv and circuit.json. In blocks marked ```sh every line that calls gradloom is run and must succeed; a block marked
 ```sh fails must end with another exit code than 0. Lines that build or install are left to other tests, and are counted.
 """
 import os
@@ -35,6 +35,9 @@ def main():
             with open(os.path.join(folder, "my.csv"), "w", encoding="utf-8") as table:
                 table.write("rooms,area,price\n")
                 table.writelines(f"{i % 5 + 1},{30 + 7 * (i % 11)},{100 + 40 * (i % 5) + 3 * (i % 11)}\n" for i in range(200))
+            with open(os.path.join(folder, "circuit.json"), "w", encoding="utf-8") as rule:
+                rule.write('{"format": "gradloom-circuit", "version": 1, "kind": "cell_rule", "channels": 1, "boundary": "periodic",'
+                           ' "inputs": 9, "gates": [[6, 1, 7], [6, 3, 5], [7, 9, 10], [2, 11, 4]], "outputs": [12]}')
             for line, must_fail in commands(f.read()):
                 words = line.split()
                 if not any(os.path.basename(w) == "gradloom" for w in words):

@@ -1,0 +1,105 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "gradloom/app/circuit_jobs.h"
+
+namespace gradloom::cli {
+namespace {
+
+struct ExportFlags {
+  app::ExportCircuitOptions options;
+  std::string circuit, format, out, minimise = "own";
+};
+
+std::string sizes(const nlohmann::json& step) {
+  return fmt::format("{} gates, depth {}", step["gates"].get<std::size_t>(), step["depth"].get<std::size_t>());
+}
+
+// "8 of 8 outputs proved (exhaustive 7, sat 1)"
+std::string proof_text(const nlohmann::json& r) {
+  std::map<std::string, int> by_method;
+  std::size_t proved = 0;
+  for (const auto& o : r["outputs"]) {
+    ++by_method[o["method"].get<std::string>()];
+    proved += o["proved"].get<bool>() ? 1 : 0;
+  }
+  std::vector<std::string> parts;
+  for (const auto& [method, count] : by_method)
+    parts.push_back(method == "random" ? fmt::format("random only: {} tested, not proved", count)
+                                       : fmt::format("{} {}", method, count));
+  return fmt::format("{} of {} outputs proved equal ({})", proved, r["outputs"].size(), fmt::join(parts, ", "));
+}
+
+int export_circuit(const Output& out, ExportFlags flags) {
+  app::ExportCircuitOptions& o = flags.options;
+  static const std::map<std::string, app::ExportFormat> kFormats = {{"c", app::ExportFormat::c},
+                                                                    {"verilog", app::ExportFormat::verilog},
+                                                                    {"json", app::ExportFormat::json},
+                                                                    {"dot", app::ExportFormat::dot},
+                                                                    {"svg", app::ExportFormat::svg}};
+  o.circuit = flags.circuit;
+  o.out = flags.out;
+  o.format = kFormats.at(flags.format);
+  o.minimiser = flags.minimise == "off"     ? app::Minimiser::off
+                : flags.minimise == "yosys" ? app::Minimiser::yosys
+                                            : app::Minimiser::own;
+  const auto result = app::export_circuit(o);
+  if (!result && result.error().code == ErrorCode::not_found && flags.minimise == "yosys")
+    throw Failure(result.error(), "--minimise own needs no other program");
+  if (!result) throw Exception(result.error());
+
+  nlohmann::json r = result->report;
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (const auto& step : r["steps"]) rows.emplace_back(step["name"].get<std::string>(), sizes(step));
+  for (const char* key : {"out", "test_bench"})
+    if (r.contains(key))
+      rows.emplace_back(key == std::string_view("out") ? "written to" : "test bench", r[key].get<std::string>());
+  if (r.contains("proved")) rows.emplace_back("proof", proof_text(r));
+  if (r.contains("note")) rows.emplace_back("note", r["note"].get<std::string>());
+  std::size_t width = 0;
+  for (const auto& [label, text] : rows) width = std::max(width, label.size());
+  // The text itself is the result when there is no file, so everything for people goes to standard error.
+  if (!out.json() || flags.out.empty())
+    for (const auto& [label, text] : rows) out.tell(fmt::format("  {:<{}}  {}\n", label, width, text));
+  if (flags.out.empty()) {
+    out.print(result->text);
+    r["text"] = result->text;
+  }
+  out.result(r);
+  return r.contains("proved") && !r["proved"].get<bool>() ? kFailed : kDone;
+}
+
+}  // namespace
+
+void add_export_command(CLI::App& program, Choice& choice) {
+  CLI::App* command = program.add_subcommand("export", "Write a hard circuit for other tools, with a proof");
+  auto flags = std::make_shared<ExportFlags>();
+  app::ExportCircuitOptions& o = flags->options;
+  command->add_option("CIRCUIT", flags->circuit, "A circuit.json, or the folder of a run")->type_name("")->required();
+  command->add_option("--format", flags->format, "c, verilog, json, dot or svg")
+      ->type_name("FORMAT")
+      ->required()
+      ->check(CLI::IsMember({"c", "verilog", "json", "dot", "svg"}).description(""));
+  command->add_option("--out", flags->out, "Write to this file instead of standard output")->type_name("FILE");
+  command->add_option("--minimise", flags->minimise, "own, yosys (if installed), or off")
+      ->type_name("HOW")
+      ->check(CLI::IsMember({"own", "yosys", "off"}).description(""));
+  command->add_option("--observe", o.observed, "Drop what these channels never depend on")
+      ->type_name("C,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--name", o.name, "Of the function or module")->type_name("NAME");
+  command->add_flag("--verify", o.verify, "Read it back and prove it equal to the circuit");
+  add_threads_option(*command, o.threads);
+  add_output_options(*command, choice.flags);
+  command->footer("Example:\n  gradloom export circuit.json --format verilog --out life.v --verify");
+  command->callback(
+      [flags, &choice] { choice.run = [flags](const Output& out) { return export_circuit(out, *flags); }; });
+}
+
+}  // namespace gradloom::cli

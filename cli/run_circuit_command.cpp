@@ -1,0 +1,83 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/text.h"
+#include "gradloom/app/circuit_jobs.h"
+
+namespace gradloom::cli {
+namespace {
+
+struct RunCircuitFlags {
+  app::RunCircuitOptions options;
+  std::string circuit, pattern, out, boundary, minimise = "own";
+};
+
+int run_circuit(const Output& out, RunCircuitFlags flags) {
+  app::RunCircuitOptions& o = flags.options;
+  o.circuit = flags.circuit;
+  o.pattern = flags.pattern;
+  o.out = flags.out;
+  if (!flags.boundary.empty())
+    o.boundary = flags.boundary == "zero" ? circuit::Boundary::zero : circuit::Boundary::periodic;
+  o.minimiser = flags.minimise == "off" ? app::Minimiser::off : app::Minimiser::own;
+  const nlohmann::json r = app::run_circuit(o).or_throw();
+  const auto count = [&](const char* when) {
+    std::vector<std::string> each;
+    for (const auto& n : r["population"][when]) each.push_back(fmt::format("{}", n.get<std::uint64_t>()));
+    return fmt::format("{}", fmt::join(each, ", "));
+  };
+  out.print(fmt::format("{}: {} steps on {} x {} cells\n", flags.circuit, o.steps, r["width"].get<std::size_t>(),
+                        r["height"].get<std::size_t>()));
+  std::vector<std::pair<std::string, std::string>> rows = {
+      {"gates", fmt::format("{}, {} when run", r["gates"].get<std::size_t>(), r["gates_run"].get<std::size_t>())},
+      {"cells alive", fmt::format("{} at the start, {} at the end", count("start"), count("end"))},
+      {"time", fmt::format("{}, {} billion cells per second", duration(r["seconds"].get<double>()),
+                           figure(r["gcells_per_s"]))}};
+  if (r.contains("out")) rows.emplace_back("written to", flags.out);
+  out.print_rows(rows);
+  out.result(r);
+  return kDone;
+}
+
+}  // namespace
+
+void add_run_circuit_command(CLI::App& program, Choice& choice) {
+  CLI::App* command = program.add_subcommand("run-circuit", "Run a hard circuit on a grid of cells");
+  auto flags = std::make_shared<RunCircuitFlags>();
+  app::RunCircuitOptions& o = flags->options;
+  command->add_option("CIRCUIT", flags->circuit, "A circuit.json, or the folder of a run")->type_name("")->required();
+  CLI::Option* pattern =
+      command->add_option("--pattern", flags->pattern, "Start with this, in the middle")->type_name("F.rle");
+  command->add_option("--random", o.density, "Start with random cells, this share alive")
+      ->type_name("DENSITY")
+      ->check(CLI::Range(0.0, 1.0).description(""))
+      ->excludes(pattern);
+  command->add_option("--width", o.width, "Columns; default: the pattern's")->type_name("W");
+  command->add_option("--height", o.height, "Rows; default: the pattern's")->type_name("H");
+  command->add_option("--steps", o.steps, "How many")
+      ->type_name("N")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 32).description(""));
+  command->add_option("--out", flags->out, "Write the last state")->type_name("F.rle");
+  command->add_option("--boundary", flags->boundary, "periodic or zero; default: the circuit's own")
+      ->type_name("EDGE")
+      ->check(CLI::IsMember({"periodic", "zero"}).description(""));
+  command->add_option("--fire", o.fire, "Cells update with this probability in each step")
+      ->type_name("P")
+      ->check(CLI::Range(0.0, 1.0).description(""));
+  command->add_option("--seed", o.seed, "Of random cells and firing")->type_name("S");
+  command->add_option("--minimise", flags->minimise, "own, or off: run the circuit as it is")
+      ->type_name("HOW")
+      ->check(CLI::IsMember({"own", "off"}).description(""));
+  add_threads_option(*command, o.threads);
+  add_output_options(*command, choice.flags);
+  command->footer(
+      "Example:\n  gradloom run-circuit circuit.json --random 0.3 --width 4096 --height 4096 --steps 100 --out "
+      "end.rle");
+  command->callback([flags, &choice] { choice.run = [flags](const Output& out) { return run_circuit(out, *flags); }; });
+}
+
+}  // namespace gradloom::cli

@@ -1,0 +1,74 @@
+// What the commands on hard circuits do: run one on a grid, export it with a proof, measure its speed.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gradloom/base/result.h"
+#include "gradloom/circuit/circuit.h"
+
+namespace gradloom::app {
+
+enum class Minimiser { off, own, yosys };
+
+struct RunCircuitOptions {
+  std::filesystem::path circuit;      // a file, or the folder of a run
+  std::filesystem::path pattern;      // placed in the middle; empty: random cells
+  double density = 0.5;               // of random cells
+  std::size_t width = 0, height = 0;  // 0: the pattern's
+  std::uint64_t steps = 1;
+  std::filesystem::path out;                  // where the last state goes; may be empty
+  std::optional<circuit::Boundary> boundary;  // instead of the circuit's own
+  double fire = 1.0;
+  std::uint64_t seed = 0;  // of random cells and firing
+  unsigned threads = 0;
+  Minimiser minimiser = Minimiser::own;  // before running; the result is the same
+};
+
+// JSON: circuit, width, height, channels, steps, gates, gates_run, population (start, end; per channel), changed
+// (whether the last step changed anything), seconds, gcells_per_s, tiles_computed_share, out.
+Result<nlohmann::json> run_circuit(const RunCircuitOptions& options);
+
+enum class ExportFormat { c, verilog, json, dot, svg };
+
+struct ExportCircuitOptions {
+  std::filesystem::path circuit;  // a file, or the folder of a run
+  ExportFormat format = ExportFormat::json;
+  std::filesystem::path out;  // empty: the text is in the result only
+  Minimiser minimiser = Minimiser::own;
+  std::vector<std::uint32_t> observed;  // of a cell rule: drop what these channels never depend on; empty: keep all
+  bool verify = false;                  // prove the file equal to the circuit that was read
+  std::string name = "circuit";         // of the function or module
+  unsigned threads = 0;
+};
+
+struct ExportedCircuit {
+  std::string text;
+  // circuit, format, out, test_bench (Verilog), steps (name, gates, active, depth), gates, depth, channels (a cell
+  // rule: where each went), and with verify: proved, equal, outputs (method, inputs, assignments), note.
+  nlohmann::json report;
+};
+
+// Fails with numeric when the proof finds a difference in what was written (the file stays, for a look at it), with
+// unsupported when a drawing is to be verified that cannot be read back (SVG), with not_found when yosys is asked for
+// and not installed.
+Result<ExportedCircuit> export_circuit(const ExportCircuitOptions& options);
+
+struct BenchCircuitOptions {
+  std::vector<std::filesystem::path> circuits;
+  std::size_t width = 8192, height = 8192;
+  unsigned threads = 1;
+  double seconds = 1.0;  // for each circuit, about
+};
+
+// JSON: width, height, threads, gcells_per_s (by name of the file), circuits (for each: name, file, channels,
+// gates_given, gates, depth, instructions, step_ms, gcells_per_s, gcells_per_s_per_thread, gate_gcells_per_s). Tiles
+// that stand still are computed too. Fails with numeric when the minimised circuit on a small grid differs from the
+// definition.
+Result<nlohmann::json> bench_circuit(const BenchCircuitOptions& options);
+
+}  // namespace gradloom::app

@@ -1,0 +1,102 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "gradloom/app/circuit_jobs.h"
+#include "gradloom/circuit/json.h"
+#include "gradloom/circuit/minimise.h"
+#include "gradloom/circuit/rle.h"
+#include "gradloom/circuit/run.h"
+#include "gradloom/io/file.h"
+
+namespace gradloom::app {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMaxPatternBytes = std::size_t{1} << 30;
+
+json populations(const circuit::Grid& grid) {
+  json counts = json::array();
+  for (std::uint32_t c = 0; c < grid.channels(); ++c) counts.push_back(grid.population(c));
+  return counts;
+}
+
+struct Start {
+  circuit::Grid grid;
+  std::string rule;
+};
+
+Start start_of(const RunCircuitOptions& o, std::uint32_t channels) {
+  if (o.pattern.empty()) {
+    if (o.width == 0 || o.height == 0)
+      throw Exception(ErrorCode::invalid_input, "random cells need a width and a height");
+    Start start{circuit::Grid(channels, o.height, o.width), ""};
+    circuit::fill_random(start.grid, o.density, o.seed);
+    return start;
+  }
+  const std::string text = read_file(o.pattern, kMaxPatternBytes).or_throw();
+  auto read = circuit::parse_rle(text);
+  if (!read) throw Exception(read.error().code, fmt::format("{}: {}", o.pattern.string(), read.error().message));
+  const circuit::Grid& cells = read->cells;
+  Start start{
+      circuit::Grid(channels, o.height == 0 ? cells.height() : o.height, o.width == 0 ? cells.width() : o.width),
+      read->rule};
+  circuit::place_centred(start.grid, cells);
+  return start;
+}
+
+}  // namespace
+
+Result<json> run_circuit(const RunCircuitOptions& o) try {
+  const circuit::AnyCircuit any = circuit::load_circuit(o.circuit).or_throw();
+  if (!std::holds_alternative<circuit::CellRule>(any))
+    return Error{
+        ErrorCode::invalid_input,
+        fmt::format("{}: a plain circuit does not say how cells follow each other; only a \"cell_rule\" runs on a grid",
+                    o.circuit.string())};
+  circuit::CellRule rule = std::get<circuit::CellRule>(any);
+  const std::size_t given = rule.circuit.gates.size();
+  if (o.boundary) rule.boundary = *o.boundary;
+  if (o.minimiser != Minimiser::off)
+    rule.circuit = circuit::minimise(rule.circuit, {.moves = 2000, .walks = 1}).circuit;
+
+  Start start = start_of(o, rule.channels);
+  if (!o.out.empty() && start.grid.channels() > 8)
+    return Error{ErrorCode::unsupported,
+                 fmt::format("a pattern file has at most 8 channels; the circuit has {}", start.grid.channels())};
+  json r;
+  r["circuit"] = o.circuit.string();
+  r["width"] = start.grid.width();
+  r["height"] = start.grid.height();
+  r["channels"] = rule.channels;
+  r["boundary"] = rule.boundary == circuit::Boundary::zero ? "zero" : "periodic";
+  r["steps"] = o.steps;
+  r["gates"] = given;
+  r["gates_run"] = rule.circuit.gates.size();
+  r["population"]["start"] = populations(start.grid);
+  const double cells = static_cast<double>(start.grid.width()) * static_cast<double>(start.grid.height());
+
+  const Exec exec({o.threads, Variant::fast});
+  circuit::Runner runner(exec, rule, std::move(start.grid), {o.fire, o.seed});
+  const auto begin = std::chrono::steady_clock::now();
+  runner.step(o.steps);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  r["population"]["end"] = populations(runner.grid());
+  r["seconds"] = seconds;
+  r["threads"] = exec.threads();
+  r["gcells_per_s"] = seconds > 0 ? cells * static_cast<double>(o.steps) / seconds * 1e-9 : 0.0;
+  r["tiles_computed_share"] = o.steps == 0 ? 0.0
+                                           : static_cast<double>(runner.tiles_computed()) /
+                                                 (static_cast<double>(o.steps) * static_cast<double>(runner.tiles()));
+  if (!o.out.empty()) {
+    write_file_atomic(o.out, circuit::to_rle(runner.grid(), start.rule)).or_throw();
+    r["out"] = o.out.string();
+  }
+  return r;
+} catch (const Exception& e) {
+  return e.error();
+}
+
+}  // namespace gradloom::app

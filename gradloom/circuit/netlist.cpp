@@ -1,0 +1,107 @@
+#include "gradloom/circuit/netlist.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "gradloom/base/error.h"
+
+namespace gradloom::circuit::netlist {
+
+void check_name(std::string_view name) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  const bool good = !name.empty() && name.size() <= 100 && letter(name[0]) &&
+                    std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+  if (!good) throw Exception(ErrorCode::invalid_input, fmt::format("'{}' is no name for a function or module", name));
+}
+
+const char* op_name(Op op) {
+  constexpr std::array<const char*, 16> kNames = {"0",   "AND",  "A&!B",  "A",    "!A&B",  "B",    "XOR",  "OR",
+                                                  "NOR", "XNOR", "NOT B", "A|!B", "NOT A", "!A|B", "NAND", "1"};
+  return kNames[static_cast<unsigned>(op) & 15];
+}
+
+std::string signal_name(const Circuit& c, std::uint32_t signal) {
+  return signal < c.inputs ? fmt::format("in[{}]", signal) : fmt::format("s{}", signal);
+}
+
+std::string expression(const Circuit& c, const Gate& gate, const Spelling& spelling) {
+  const std::string a = signal_name(c, gate.a), b = signal_name(c, gate.b);
+  switch (gate.op) {
+    case Op::always_false:
+      return std::string(spelling.zero);
+    case Op::a_and_b:
+      return a + " & " + b;
+    case Op::a_and_not_b:
+      return a + " & ~" + b;
+    case Op::a:
+      return a;
+    case Op::not_a_and_b:
+      return "~" + a + " & " + b;
+    case Op::b:
+      return b;
+    case Op::a_xor_b:
+      return a + " ^ " + b;
+    case Op::a_or_b:
+      return a + " | " + b;
+    case Op::nor:
+      return "~(" + a + " | " + b + ")";
+    case Op::xnor:
+      return "~(" + a + " ^ " + b + ")";
+    case Op::not_b:
+      return "~" + b;
+    case Op::a_or_not_b:
+      return a + " | ~" + b;
+    case Op::not_a:
+      return "~" + a;
+    case Op::not_a_or_b:
+      return "~" + a + " | " + b;
+    case Op::nand:
+      return "~(" + a + " & " + b + ")";
+    case Op::always_true:
+      break;
+  }
+  return std::string(spelling.one);
+}
+
+Error Cursor::wrong(std::string_view expected) const {
+  return {ErrorCode::invalid_input,
+          fmt::format("line {} is not what this program writes: expected {}", line_, expected)};
+}
+
+std::optional<std::uint32_t> take_signal(Cursor& cursor, std::uint32_t inputs, std::uint64_t signals) {
+  if (cursor.take("in[")) {
+    const auto n = cursor.take_number();
+    return n && *n < inputs && cursor.take("]") ? n : std::nullopt;
+  }
+  if (!cursor.take("s")) return std::nullopt;
+  const auto n = cursor.take_number();
+  return n && *n >= inputs && *n < signals ? n : std::nullopt;
+}
+
+std::optional<Gate> take_expression(Cursor& cursor, const Spelling& spelling, std::uint32_t inputs,
+                                    std::uint64_t signals) {
+  if (cursor.take(spelling.one)) return Gate{Op::always_true, 0, 0};
+  if (cursor.take(spelling.zero)) return Gate{Op::always_false, 0, 0};
+  const bool around = cursor.take("~("), invert_a = !around && cursor.take("~");
+  const auto a = take_signal(cursor, inputs, signals);
+  if (!a) return std::nullopt;
+  Op op = Op::a;
+  if (cursor.take(" & "))
+    op = Op::a_and_b;
+  else if (cursor.take(" | "))
+    op = Op::a_or_b;
+  else if (cursor.take(" ^ "))
+    op = Op::a_xor_b;
+  if (op == Op::a) return around ? std::nullopt : std::optional(Gate{invert_a ? Op::not_a : Op::a, *a, *a});
+  const bool invert_b = !around && !invert_a && op != Op::a_xor_b && cursor.take("~");
+  const auto b = take_signal(cursor, inputs, signals);
+  if (!b || (around && !cursor.take(")")) || (invert_a && op == Op::a_xor_b)) return std::nullopt;
+  if (around) op = static_cast<Op>(15 - static_cast<unsigned>(op));
+  if (invert_a) op = op == Op::a_and_b ? Op::not_a_and_b : Op::not_a_or_b;
+  if (invert_b) op = op == Op::a_and_b ? Op::a_and_not_b : Op::a_or_not_b;
+  return Gate{op, *a, *b};
+}
+
+}  // namespace gradloom::circuit::netlist
