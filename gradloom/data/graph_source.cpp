@@ -1,0 +1,1 @@
+#include "gradloom/data/graph_source.h"

@@ -1,0 +1,202 @@
+#include "gradloom/ged/costs.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "gradloom/data/csv.h"
+#include "gradloom/io/nearest.h"
+
+namespace gradloom::ged {
+namespace {
+
+template <class... Args>
+[[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
+  throw Exception(ErrorCode::invalid_input, fmt::format(format, std::forward<Args>(args)...));
+}
+
+// Every number of the costs, in a fixed order.
+template <class F>
+void for_each_cost(const Costs& c, F&& f) {
+  for (double cost : {c.node_sub, c.node_delete, c.node_insert, c.edge_sub, c.edge_delete, c.edge_insert}) f(cost);
+  for (const auto* pairs : {&c.node_pairs, &c.edge_pairs})
+    for (const PairCost& p : *pairs) f(p.cost);
+  for (const auto* list : {&c.node_deletes, &c.node_inserts, &c.edge_deletes, &c.edge_inserts})
+    for (const LabelCost& l : *list) f(l.cost);
+}
+
+// Units of a cost, as the costs that were given allow them.
+class Scale {
+ public:
+  explicit Scale(const Costs& costs) {
+    double largest = 0.0;
+    for_each_cost(costs, [&](double c) {
+      if (!(c >= 0.0) || !std::isfinite(c)) refuse("the cost {} is not a finite number >= 0", c);
+      if (c > 1e12) refuse("the cost {} is too large; at most 1e12", c);
+      largest = std::max(largest, c);
+    });
+    for (double decimals = 1.0; decimals <= 1e6 && !exact_; decimals *= 10.0) {
+      exact_ = true;
+      for_each_cost(costs, [&](double c) {
+        // The nearest double of a decimal number, times a power of ten, is within an ulp or two of a whole number.
+        const double scaled = c * decimals;
+        exact_ = exact_ && std::abs(scaled - std::round(scaled)) <= 4e-16 * scaled;
+      });
+      denominator_ = decimals;
+    }
+    if (!exact_) denominator_ = std::ldexp(1.0, 30 - std::ilogb(largest));
+    std::int64_t divisor = 0, most = 0;
+    for_each_cost(costs, [&](double c) {
+      divisor = std::gcd(divisor, units(c));
+      most = std::max(most, units(c));
+    });
+    if (divisor > 0) divisor_ = divisor;
+    if (most / divisor_ > (std::int64_t{1} << 40))
+      refuse("the costs spread over more than 12 digits; choose a coarser resolution");
+  }
+  Cost steps(double c) const { return 2 * (units(c) / divisor_); }
+  double numerator() const { return static_cast<double>(divisor_); }
+  double denominator() const { return 2.0 * denominator_; }
+
+ private:
+  std::int64_t units(double c) const { return std::llround(c * denominator_); }
+  bool exact_ = false;
+  double denominator_ = 1.0;
+  std::int64_t divisor_ = 1;
+};
+
+std::uint32_t label_of(const LabelTable& table, const std::string& name, const char* what) {
+  if (const auto found = table.find(name)) return *found;
+  const std::string nearest = nearest_name(name, table.names());
+  refuse("the costs name the {} label '{}', which no graph has{}", what, name,
+         nearest.empty() ? "" : "; the nearest is '" + nearest + "'");
+}
+
+void fill_pairs(std::unordered_map<std::uint64_t, Cost>& to, const std::vector<PairCost>& pairs,
+                const LabelTable& table, const char* what, const Scale& scale) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> ends;
+  for (const PairCost& p : pairs) ends.emplace_back(label_of(table, p.a, what), label_of(table, p.b, what));
+  for (std::size_t i = 0; i < pairs.size(); ++i)
+    to.try_emplace(std::uint64_t{ends[i].first} << 32 | ends[i].second, scale.steps(pairs[i].cost));
+  for (std::size_t i = 0; i < pairs.size(); ++i)
+    to.try_emplace(std::uint64_t{ends[i].second} << 32 | ends[i].first, scale.steps(pairs[i].cost));
+}
+
+void fill_single(std::unordered_map<std::uint32_t, Cost>& to, const std::vector<LabelCost>& list,
+                 const LabelTable& table, const char* what, const Scale& scale) {
+  for (const LabelCost& l : list) to[label_of(table, l.label, what)] = scale.steps(l.cost);
+}
+
+double number_of(const nlohmann::json& value, const std::string& key) {
+  if (!value.is_number()) refuse("'{}' must be a number", key);
+  return value.get<double>();
+}
+
+std::vector<PairCost> pairs_of(const nlohmann::json& list, const std::string& key) {
+  std::vector<PairCost> pairs;
+  if (!list.is_array()) refuse("'{}' must be a list such as [[\"C\", \"N\", 0.5]]", key);
+  for (const auto& p : list) {
+    if (!p.is_array() || p.size() != 3 || !p[0].is_string() || !p[1].is_string())
+      refuse("an entry of '{}' must be [label, label, cost]", key);
+    pairs.push_back({p[0], p[1], number_of(p[2], key)});
+  }
+  return pairs;
+}
+
+std::vector<LabelCost> singles_of(const nlohmann::json& table, const std::string& key) {
+  std::vector<LabelCost> list;
+  if (!table.is_object()) refuse("'{}' must be an object such as {{\"C\": 2}}", key);
+  for (const auto& [label, cost] : table.items()) list.push_back({label, number_of(cost, key)});
+  return list;
+}
+
+}  // namespace
+
+Costs uniform_costs() { return {}; }
+
+Costs topology_costs() {
+  Costs costs;
+  costs.labels = Labels::ignore;
+  return costs;
+}
+
+Result<Costs> parse_costs(std::string_view numbers) {
+  double values[4];
+  std::string_view rest = numbers;
+  for (int i = 0; i < 4; ++i) {
+    const std::size_t end = rest.find(',');
+    if (!parse_number(rest.substr(0, end), values[i]) || !(values[i] >= 0.0) || !std::isfinite(values[i]) ||
+        (end == std::string_view::npos) != (i == 3))
+      return Error{ErrorCode::invalid_input,
+                   fmt::format("'{}' is not four numbers >= 0: node_sub,node_indel,edge_sub,edge_indel, as in 1,1,1,1",
+                               numbers)};
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  }
+  Costs costs;
+  costs.node_sub = values[0];
+  costs.node_delete = costs.node_insert = values[1];
+  costs.edge_sub = values[2];
+  costs.edge_delete = costs.edge_insert = values[3];
+  return costs;
+}
+
+Result<Costs> parse_costs_json(std::string_view text, std::string_view source) try {
+  const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
+  if (!object.is_object()) refuse("{}: this is not a JSON object with costs", source);
+  Costs c;
+  const std::vector<std::string> keys = {"labels",     "node_sub",     "node_indel",   "node_delete",  "node_insert",
+                                         "edge_sub",   "edge_indel",   "edge_delete",  "edge_insert",  "node_pairs",
+                                         "edge_pairs", "node_deletes", "node_inserts", "edge_deletes", "edge_inserts"};
+  if (object.contains("node_indel")) c.node_delete = c.node_insert = number_of(object["node_indel"], "node_indel");
+  if (object.contains("edge_indel")) c.edge_delete = c.edge_insert = number_of(object["edge_indel"], "edge_indel");
+  for (const auto& [key, value] : object.items()) {
+    if (key == "node_sub") c.node_sub = number_of(value, key);
+    else if (key == "node_delete") c.node_delete = number_of(value, key);
+    else if (key == "node_insert") c.node_insert = number_of(value, key);
+    else if (key == "edge_sub") c.edge_sub = number_of(value, key);
+    else if (key == "edge_delete") c.edge_delete = number_of(value, key);
+    else if (key == "edge_insert") c.edge_insert = number_of(value, key);
+    else if (key == "node_pairs") c.node_pairs = pairs_of(value, key);
+    else if (key == "edge_pairs") c.edge_pairs = pairs_of(value, key);
+    else if (key == "node_deletes") c.node_deletes = singles_of(value, key);
+    else if (key == "node_inserts") c.node_inserts = singles_of(value, key);
+    else if (key == "edge_deletes") c.edge_deletes = singles_of(value, key);
+    else if (key == "edge_inserts") c.edge_inserts = singles_of(value, key);
+    else if (key == "labels" && (value == "compare" || value == "ignore"))
+      c.labels = value == "compare" ? Labels::compare : Labels::ignore;
+    else if (key == "labels") refuse("{}: 'labels' must be \"compare\" or \"ignore\"", source);
+    else if (key != "node_indel" && key != "edge_indel")
+      refuse("{}: there is no cost '{}'; the nearest is '{}'", source, key, nearest_name(key, keys));
+  }
+  return c;
+} catch (const Exception& e) {
+  return e.error();
+}
+
+CostTable::CostTable(const Costs& costs, const LabelTable& node_labels, const LabelTable& edge_labels)
+    : labels_(costs.labels) {
+  if (costs.labels == Labels::ignore &&
+      !(costs.node_pairs.empty() && costs.edge_pairs.empty() && costs.node_deletes.empty() &&
+        costs.node_inserts.empty() && costs.edge_deletes.empty() && costs.edge_inserts.empty()))
+    refuse("the costs ignore labels, but also list costs for some; remove one of both");
+  const Scale scale(costs);
+  numerator_ = scale.numerator();
+  denominator_ = scale.denominator();
+  node_.replace = scale.steps(costs.node_sub);
+  node_.erase = scale.steps(costs.node_delete);
+  node_.insert = scale.steps(costs.node_insert);
+  edge_.replace = scale.steps(costs.edge_sub);
+  edge_.erase = scale.steps(costs.edge_delete);
+  edge_.insert = scale.steps(costs.edge_insert);
+  fill_pairs(node_.pairs, costs.node_pairs, node_labels, "node", scale);
+  fill_pairs(edge_.pairs, costs.edge_pairs, edge_labels, "edge", scale);
+  fill_single(node_.deletes, costs.node_deletes, node_labels, "node", scale);
+  fill_single(node_.inserts, costs.node_inserts, node_labels, "node", scale);
+  fill_single(edge_.deletes, costs.edge_deletes, edge_labels, "edge", scale);
+  fill_single(edge_.inserts, costs.edge_inserts, edge_labels, "edge", scale);
+  for_each_cost(costs, [&](double c) { largest_ = std::max(largest_, scale.steps(c)); });
+}
+
+}  // namespace gradloom::ged

@@ -1,0 +1,119 @@
+#include "gradloom/ged/ged.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <mutex>
+
+#include "gradloom/ged/best_first.h"
+#include "gradloom/ged/pair_solver.h"
+
+namespace gradloom::ged {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+Clock::time_point deadline_after(double seconds) {
+  // Longer than a century is never.
+  if (!(seconds < 3e9)) return Clock::time_point::max();
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::max(seconds, 0.0)));
+}
+
+Labels labels_of(const CostTable& costs) { return costs.labels_matter() ? Labels::compare : Labels::ignore; }
+
+// Pairs that need more expansions than this are solved later, with all threads on one pair.
+constexpr std::uint64_t kEasyExpansions = 20000;
+constexpr std::size_t kPairsOfATask = 32;
+
+}  // namespace
+
+Distance edit_distance(const Exec& ex, const Graph& first, const Graph& second, const CostTable& costs,
+                       const Options& options) {
+  const auto start = Clock::now();
+  const SearchLimits limits{.expansions = options.limits.expansions, .deadline = deadline_after(options.limits.seconds)};
+  const DenseGraph a(first, labels_of(costs)), b(second, labels_of(costs));
+  PairSolver solver;
+  const Problem& problem = solver.set(a, b, costs);
+  PairAnswer answer =
+      options.solver == Solver::depth_first ? solver.solve(&ex, limits) : solve_best_first(problem, limits);
+  if (answer.exact() && options.ties == Ties::smallest) solver.make_smallest(&ex, limits, answer);
+  Distance d;
+  d.lower = costs.value(answer.lower);
+  d.upper = costs.value(answer.upper);
+  d.exact = answer.exact();
+  d.smallest = answer.smallest;
+  d.mapping = problem.to_first(answer.image);
+  d.expanded = answer.expanded;
+  d.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return d;
+}
+
+double assignment_bound(const Graph& first, const Graph& second, const CostTable& costs) {
+  const DenseGraph a(first, labels_of(costs)), b(second, labels_of(costs));
+  Problem problem;
+  problem.set(a, b, costs);
+  Assigner assigner;
+  assigner.set(problem);
+  OpenNodes root;
+  assigner.root(root);
+  return costs.value(root.bound() + (root.bound() & 1));
+}
+
+AllPairs all_pairs(const Exec& ex, const GraphSet& set, const CostTable& costs, const AllPairsOptions& options) {
+  AllPairs r;
+  r.graphs = set.size();
+  const std::size_t total = r.graphs < 2 ? 0 : AllPairs::at(r.graphs, 0);
+  r.lower.resize(total);
+  r.upper.resize(total);
+  r.expanded.resize(total);
+  std::vector<DenseGraph> dense;
+  for (const Graph& g : set.graphs) dense.emplace_back(g, labels_of(costs));
+  std::vector<PairSolver> solvers(ex.threads());
+  std::vector<char> hard(total, 0);
+  std::atomic<std::size_t> done = 0;
+  std::mutex telling;
+
+  // The pair at position `at` is (i, j) with i (i - 1) / 2 <= at.
+  const auto row_of = [](std::size_t at) {
+    auto i = static_cast<std::size_t>((1.0 + std::sqrt(1.0 + 8.0 * static_cast<double>(at))) / 2.0);
+    while (AllPairs::at(i, 0) > at) --i;
+    while (AllPairs::at(i + 1, 0) <= at) ++i;
+    return i;
+  };
+  const auto solve = [&](std::size_t at, PairSolver& solver, const Exec* inside, std::uint64_t most) {
+    const std::size_t i = row_of(at), j = at - AllPairs::at(i, 0);
+    // The order of the file: the graph that comes first is turned into the later one.
+    solver.set(dense[j], dense[i], costs);
+    const PairAnswer answer = solver.solve(inside, {.expansions = std::min(most, options.limits.expansions),
+                                                    .deadline = deadline_after(options.limits.seconds)});
+    r.lower[at] = costs.value(answer.lower);
+    r.upper[at] = costs.value(answer.upper);
+    r.expanded[at] = answer.expanded;
+    return answer.exact();
+  };
+  const auto tell = [&](std::size_t more) {
+    const std::size_t now = done += more;
+    if (!options.progress) return;
+    if (const std::unique_lock lock(telling, std::try_to_lock); lock) options.progress(now, total);
+  };
+  const std::size_t tasks = (total + kPairsOfATask - 1) / kPairsOfATask;
+  ex.parallel_for(tasks, [&](std::size_t task, unsigned worker) {
+    const std::size_t begin = task * kPairsOfATask, end = std::min(total, begin + kPairsOfATask);
+    std::size_t finished = 0;
+    for (std::size_t at = begin; at < end; ++at) {
+      hard[at] = !solve(at, solvers[worker], nullptr, kEasyExpansions) &&
+                 options.limits.expansions > kEasyExpansions;
+      finished += hard[at] == 0;
+    }
+    tell(finished);
+  });
+  for (std::size_t at = 0; at < total; ++at)
+    if (hard[at]) {
+      solve(at, solvers[0], &ex, std::numeric_limits<std::uint64_t>::max());
+      tell(1);
+    }
+  for (std::size_t at = 0; at < total; ++at) r.exact += r.lower[at] == r.upper[at];
+  return r;
+}
+
+}  // namespace gradloom::ged

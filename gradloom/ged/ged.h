@@ -1,0 +1,104 @@
+// The graph edit distance: what it costs at least to turn one graph into another, with the mapping and the edits that do it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gradloom/data/graph.h"
+#include "gradloom/exec/exec.h"
+#include "gradloom/ged/costs.h"
+#include "gradloom/ged/problem.h"
+
+namespace gradloom::ged {
+
+enum class Solver {
+  depth_first,  // branch and bound with assignment bounds; in parallel over subtrees
+  best_first,   // A* with label bounds: an independent second opinion, for small graphs; one thread
+};
+
+// Which optimal mapping is returned; `any` saves the searches for the smallest.
+enum class Ties {
+  smallest,  // the lexicographically smallest one (a deleted node counts as larger than any image)
+  any,
+};
+
+struct Limits {
+  double seconds = std::numeric_limits<double>::infinity();
+  std::uint64_t expansions = std::numeric_limits<std::uint64_t>::max();  // nodes of the search tree that are opened
+};
+
+struct Options {
+  Solver solver = Solver::depth_first;
+  Ties ties = Ties::smallest;
+  Limits limits;
+};
+
+enum class Edit {
+  node_substitute,  // a -> b; cost 0 when the labels are equal
+  node_delete,
+  node_insert,
+  edge_substitute,  // edge a-b of the first graph -> edge c-d of the second
+  edge_delete,
+  edge_insert,
+};
+const char* edit_name(Edit edit);
+
+// One edit; numbers are those of the graph that each node belongs to. `from` is empty for insertions, `to` for deletions;
+// each holds one node, or the two ends of an edge.
+struct EditOperation {
+  Edit edit = Edit::node_substitute;
+  std::vector<std::uint32_t> from, to;
+  double cost = 0.0;
+};
+
+// lower <= distance <= upper; `exact` when they are equal and proven. `upper` is the cost of `mapping`. The search stops at
+// whichever limit comes first, and then never claims more than it knows.
+struct Distance {
+  double lower = 0.0, upper = 0.0;
+  bool exact = false;
+  bool smallest = false;  // `mapping` is the lexicographically smallest optimal one
+  Mapping mapping;        // of the nodes of the first graph; kErased: deleted
+  std::uint64_t expanded = 0;
+  double seconds = 0.0;
+};
+
+// Costs must have been made from the labels of both graphs. Without a time limit the result (all but `seconds`) does not
+// depend on the number of threads. Throws Exception{invalid_input, unsupported} as DenseGraph and Problem do.
+Distance edit_distance(const Exec& ex, const Graph& first, const Graph& second, const CostTable& costs,
+                       const Options& options = {});
+
+// The cost of a mapping by definition, edit by edit. Throws Exception{invalid_input} when it is none.
+double mapping_cost(const Graph& first, const Graph& second, const CostTable& costs, const Mapping& mapping);
+
+// The edits of a mapping that cost something, and substitutions of nodes that do not: node deletions and substitutions in
+// order, node insertions, then edges. Their costs add up to mapping_cost().
+std::vector<EditOperation> edit_path(const Graph& first, const Graph& second, const CostTable& costs,
+                                     const Mapping& mapping);
+
+// Lower bounds on the distance, from the cheapest to the best.
+double label_bound(const Graph& first, const Graph& second, const CostTable& costs);       // counts of labels and degrees
+double assignment_bound(const Graph& first, const Graph& second, const CostTable& costs);  // nodes with half their edges
+
+struct AllPairs {
+  std::size_t graphs = 0;
+  std::vector<double> lower, upper;     // (graphs (graphs - 1) / 2): pair (i, j), j < i, at i (i - 1) / 2 + j
+  std::vector<std::uint64_t> expanded;  // the same
+  std::uint64_t exact = 0;              // pairs
+  static std::size_t at(std::size_t i, std::size_t j) { return i * (i - 1) / 2 + j; }
+};
+
+struct AllPairsOptions {
+  Limits limits;  // of each pair; the time limit counts from the start of a pair
+  // Called now and then, by one thread at a time, with the pairs that are done.
+  std::function<void(std::size_t done, std::size_t total)> progress;
+};
+
+// The distances (no mappings) between all graphs of a set, in parallel over pairs; pairs that turn out hard are then solved
+// one after another, in parallel inside.
+AllPairs all_pairs(const Exec& ex, const GraphSet& set, const CostTable& costs, const AllPairsOptions& options = {});
+
+}  // namespace gradloom::ged

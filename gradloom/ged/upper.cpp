@@ -1,0 +1,161 @@
+#include "gradloom/ged/upper.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <numeric>
+
+namespace gradloom::ged {
+namespace {
+
+std::uint32_t image_of(const Problem& p, std::uint16_t column) { return column < p.columns() ? column : kErased; }
+
+// Edges between row i at column j and all other rows except `skip`, and the node itself.
+Cost share(const Problem& p, const std::vector<std::uint32_t>& image, std::uint32_t i, std::uint32_t j,
+           std::uint32_t skip) {
+  Cost cost = j == kErased ? p.erase(i) : p.node(i, j) - p.insert(j);
+  for (std::uint32_t k = 0; k < p.rows(); ++k) {
+    if (k == i || k == skip) continue;
+    const std::uint32_t b = j == kErased || image[k] == kErased ? 0u : p.relation2(j, image[k]);
+    cost += p.pair(p.relation1(i, k), b) - p.pair(0, b);
+  }
+  return cost;
+}
+
+Cost between(const Problem& p, std::uint32_t i, std::uint32_t k, std::uint32_t a, std::uint32_t b) {
+  const std::uint32_t r = a == kErased || b == kErased ? 0u : p.relation2(a, b);
+  return p.pair(p.relation1(i, k), r) - p.pair(0, r);
+}
+
+std::vector<std::uint32_t> by_degree(const Problem& p) {
+  std::vector<std::uint32_t> degree(p.rows()), order(p.rows());
+  for (std::uint32_t i = 0; i < p.rows(); ++i)
+    for (std::uint32_t k = 0; k < p.rows(); ++k) degree[i] += p.relation1(i, k) != 0;
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return degree[a] > degree[b]; });
+  return order;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> greedy_mapping(const Problem& p) {
+  std::vector<std::uint32_t> image(p.rows(), kErased), done;
+  std::vector<bool> used(p.columns());
+  for (std::uint32_t i : by_degree(p)) {
+    Cost best = std::numeric_limits<Cost>::max();
+    const auto consider = [&](std::uint32_t j) {
+      Cost cost = j == kErased ? p.erase(i) : p.node(i, j) - p.insert(j);
+      for (std::uint32_t k : done) cost += between(p, i, k, j, image[k]);
+      if (cost >= best) return;
+      best = cost;
+      image[i] = j;
+    };
+    for (std::uint32_t j = 0; j < p.columns(); ++j)
+      if (!used[j]) consider(j);
+    if (!p.full()) consider(kErased);
+    if (image[i] != kErased) used[image[i]] = true;
+    done.push_back(i);
+  }
+  return image;
+}
+
+std::vector<std::uint32_t> assigned_mapping(const Problem& p) {
+  Assigner assigner;
+  assigner.set(p);
+  OpenNodes root;
+  assigner.root(root);
+  std::vector<std::uint32_t> image(p.rows());
+  for (std::uint32_t i = 0; i < p.rows(); ++i) image[i] = image_of(p, root.row_match[i]);
+  return image;
+}
+
+Cost improve_by_swaps(const Problem& p, std::vector<std::uint32_t>& image, unsigned rounds) {
+  Cost cost = p.cost(image);
+  std::vector<bool> used(p.columns());
+  for (std::uint32_t j : image)
+    if (j != kErased) used[j] = true;
+  bool better = true;
+  for (unsigned round = 0; better && round < rounds; ++round) {
+    better = false;
+    for (std::uint32_t i = 0; i < p.rows(); ++i) {
+      for (std::uint32_t k = i + 1; k < p.rows(); ++k) {
+        const std::uint32_t a = image[i], b = image[k];
+        const Cost old = share(p, image, i, a, k) + share(p, image, k, b, i) + between(p, i, k, a, b);
+        const Cost now = share(p, image, i, b, k) + share(p, image, k, a, i) + between(p, i, k, b, a);
+        if (now >= old) continue;
+        std::swap(image[i], image[k]);
+        cost += now - old;
+        better = true;
+      }
+      const Cost old = share(p, image, i, image[i], i);
+      Cost best = old;
+      std::uint32_t to = image[i];
+      for (std::uint32_t j = 0; j < p.columns(); ++j) {
+        if (used[j]) continue;
+        if (const Cost now = share(p, image, i, j, i); now < best) {
+          best = now;
+          to = j;
+        }
+      }
+      if (!p.full() && image[i] != kErased)
+        if (const Cost now = share(p, image, i, kErased, i); now < best) {
+          best = now;
+          to = kErased;
+        }
+      if (best == old) continue;
+      if (image[i] != kErased) used[image[i]] = false;
+      if (to != kErased) used[to] = true;
+      image[i] = to;
+      cost += best - old;
+      better = true;
+    }
+  }
+  return cost;
+}
+
+std::vector<std::uint32_t> beam_mapping(const Problem& p, unsigned width) {
+  struct Partial {
+    OpenNodes node;
+    std::vector<std::uint32_t> image;
+  };
+  struct Next {
+    Cost bound;
+    std::size_t parent;
+    std::uint16_t column;
+  };
+  Assigner assigner;
+  assigner.set(p);
+  std::vector<std::unique_ptr<Partial>> beam;
+  beam.push_back(std::make_unique<Partial>());
+  assigner.root(beam[0]->node);
+  beam[0]->image.assign(p.rows(), kErased);
+  for (std::uint32_t i : by_degree(p)) {
+    std::vector<Next> next;
+    for (std::size_t b = 0; b < beam.size(); ++b)
+      for (std::uint16_t j : beam[b]->node.columns) {
+        next.push_back({beam[b]->node.bound() + assigner.reduced(beam[b]->node, i, j), b, j});
+        if (assigner.is_dummy_column(j)) break;
+      }
+    const std::size_t keep = std::min<std::size_t>(next.size(), width);
+    std::partial_sort(next.begin(), next.begin() + static_cast<std::ptrdiff_t>(keep), next.end(),
+                      [](const Next& a, const Next& b) {
+                        return std::tuple(a.bound, a.parent, a.column) < std::tuple(b.bound, b.parent, b.column);
+                      });
+    std::vector<std::unique_ptr<Partial>> chosen;
+    for (std::size_t n = 0; n < keep; ++n) {
+      const Partial& parent = *beam[next[n].parent];
+      auto partial = std::make_unique<Partial>();
+      assigner.child(parent.node, i, next[n].column, std::numeric_limits<Cost>::max(), partial->node);
+      partial->image = parent.image;
+      partial->image[i] = image_of(p, next[n].column);
+      chosen.push_back(std::move(partial));
+    }
+    beam = std::move(chosen);
+  }
+  std::size_t best = 0;
+  for (std::size_t b = 1; b < beam.size(); ++b)
+    if (p.cost(beam[b]->image) < p.cost(beam[best]->image)) best = b;
+  return beam[best]->image;
+}
+
+}  // namespace gradloom::ged
