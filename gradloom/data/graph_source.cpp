@@ -1,1 +1,117 @@
 #include "gradloom/data/graph_source.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "gradloom/data/graph_readers.h"
+#include "gradloom/data/inflate.h"
+#include "gradloom/data/text_lines.h"
+#include "gradloom/io/file.h"
+#include "gradloom/io/nearest.h"
+
+namespace gradloom {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Named {
+  GraphFormat format;
+  const char* name;
+};
+constexpr std::array<Named, 8> kFormats{{{GraphFormat::automatic, "auto"},
+                                         {GraphFormat::tve, "tve"},
+                                         {GraphFormat::tu, "tu"},
+                                         {GraphFormat::gin, "gin"},
+                                         {GraphFormat::gxl, "gxl"},
+                                         {GraphFormat::edge_list, "edges"},
+                                         {GraphFormat::json, "json"},
+                                         {GraphFormat::planetoid, "planetoid"}}};
+
+GraphFormat folder_format(const fs::path& path) {
+  std::error_code ignored;
+  if (fs::exists(path / "nodes.svm", ignored)) return GraphFormat::planetoid;
+  if (!tu_prefix(path).empty()) return GraphFormat::tu;
+  throw Exception(ErrorCode::invalid_input,
+                  fmt::format("{}: the folder has neither NAME_A.txt (TU data) nor nodes.svm (Planetoid as text); name a "
+                              "file in it, or convert it to one of the forms of docs/graphs.md",
+                              path.string()));
+}
+
+// By the name of the file, else by how its text starts.
+GraphFormat file_format(const fs::path& path, std::string_view text) {
+  fs::path name = path.filename();
+  if (name.extension() == ".gz") name = name.stem();
+  const fs::path kind = name.extension();
+  if (kind == ".gxl" || kind == ".cxl") return GraphFormat::gxl;
+  if (kind == ".json") return GraphFormat::json;
+  if (kind == ".csv" || kind == ".tsv" || kind == ".edges") return GraphFormat::edge_list;
+  TextLines lines(text, path.string());
+  while (lines.next()) {
+    const std::string_view word = lines.words()[0];
+    if (word.starts_with('#')) continue;
+    if (word == "t") return GraphFormat::tve;
+    if (word.starts_with('{') || word.starts_with('[')) return GraphFormat::json;
+    if (word.starts_with('<')) return GraphFormat::gxl;
+    if (lines.words().size() == 1 && word.find_first_not_of("0123456789") == std::string_view::npos)
+      return GraphFormat::gin;
+    break;
+  }
+  throw Exception(ErrorCode::invalid_input,
+                  fmt::format("{}: the text looks like no form of graphs that can be told by itself; say which one it is "
+                              "(tve, tu, gin, gxl, edges, json, planetoid)",
+                              path.string()));
+}
+
+GraphSet parse_text(GraphFormat format, std::string text, const GraphSource& source) {
+  switch (format) {
+    case GraphFormat::tve:
+      return parse_tve(text, source).or_throw();
+    case GraphFormat::gin:
+      return parse_gin(text, source).or_throw();
+    case GraphFormat::json:
+      return parse_graph_json(text, source).or_throw();
+    case GraphFormat::edge_list:
+      return parse_edge_list(std::move(text), source).or_throw();
+    default:
+      return source.path.extension() == ".cxl" ? read_cxl(text, source) : parse_gxl(text, source).or_throw();
+  }
+}
+
+}  // namespace
+
+std::string read_graph_text(const fs::path& path, std::size_t max_bytes) {
+  std::string text = read_file(path, max_bytes).or_throw();
+  if (looks_like_gzip(text)) text = inflate_bytes(text, Compression::gzip, max_bytes, path.string()).or_throw();
+  return text;
+}
+
+Result<GraphFormat> parse_graph_format(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Named& f : kFormats) {
+    if (name == f.name) return f.format;
+    names.emplace_back(f.name);
+  }
+  return Error{ErrorCode::invalid_input, fmt::format("there is no form of graphs called '{}'; the nearest is '{}'", name,
+                                                     nearest_name(name, names))};
+}
+
+Result<GraphSet> load_graphs(const GraphSource& source) try {
+  std::error_code ignored;
+  GraphFormat format = source.format;
+  const bool folder = fs::is_directory(source.path, ignored);
+  if (folder && format == GraphFormat::automatic) format = folder_format(source.path);
+  if (format == GraphFormat::planetoid) return read_planetoid(source);
+  if (format == GraphFormat::tu ||
+      (format == GraphFormat::automatic && source.path.filename().string().ends_with("_A.txt")))
+    return read_tu(source);
+  if (folder)
+    return Error{ErrorCode::invalid_input, fmt::format("{}: this is a folder; name a file in it", source.path.string())};
+  std::string text = read_graph_text(source.path, source.max_bytes);
+  if (format == GraphFormat::automatic) format = file_format(source.path, text);
+  return parse_text(format, std::move(text), source);
+} catch (const Exception& e) {
+  return e.error();
+}
+
+}  // namespace gradloom

@@ -40,6 +40,7 @@ class TextLines {
 
   const std::vector<std::string_view>& words() const { return words_; }
   std::size_t line() const { return line_; }  // from 1
+  const std::string& source() const { return source_; }
 
   // Throws Exception{invalid_input} "source:line: ...".
   template <class... Args>

@@ -1,0 +1,234 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "gradloom/app/ged_run.h"
+
+namespace gradloom::cli {
+namespace {
+
+// What `ged` and `bench ged` share.
+struct CommonFlags {
+  std::string costs, preset = "uniform", format = "auto";
+  bool directed = false;
+  double seconds = 0.0;         // 0: no limit
+  std::uint64_t expansions = 0;  // 0: no limit
+  unsigned threads = 0;
+
+  ged::Costs chosen_costs() const { return app::ged_costs(costs.empty() ? preset : costs).or_throw(); }
+  app::GedFiles files() const {
+    return {parse_graph_format(format).or_throw(), directed ? Direction::directed : Direction::undirected};
+  }
+  ged::Limits limits() const {
+    ged::Limits limits;
+    if (seconds > 0.0) limits.seconds = seconds;
+    if (expansions > 0) limits.expansions = expansions;
+    return limits;
+  }
+};
+
+void add_common_options(CLI::App& command, CommonFlags& flags) {
+  auto* costs = command.add_option("--costs", flags.costs,
+                                   "node_sub,node_indel,edge_sub,edge_indel such as 1,1,1,1, or a file.json");
+  costs->type_name("COSTS");
+  command.add_option("--preset", flags.preset, "uniform: every edit costs 1; topology: and labels are ignored")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"uniform", "topology"}).description(""))
+      ->excludes(costs);
+  command.add_option("--format", flags.format, "Of the files: auto, tve, tu, gin, gxl, edges, json, planetoid")
+      ->type_name("FORM");
+  command.add_flag("--directed", flags.directed, "Edges have a direction, where the file does not say");
+  command.add_option("--time", flags.seconds, "Seconds for each pair, then a bracket; the result depends on the machine")
+      ->type_name("S")
+      ->check(CLI::Range(1e-6, 1e9).description(""));
+  command.add_option("--expand", flags.expansions, "Search nodes for each pair, then a bracket; the same everywhere")
+      ->type_name("N")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62).description(""));
+  add_threads_option(command, flags.threads);
+}
+
+struct GedFlags {
+  CommonFlags common;
+  std::vector<std::string> graphs;
+  std::string solver = "dfs", out;
+  bool all_pairs = false;
+};
+
+std::string numbers(const nlohmann::json& list) {
+  std::string text;
+  for (const auto& value : list) text += (text.empty() ? "" : "-") + value.dump();
+  return text;
+}
+
+int run_pair(const Output& out, const GedFlags& flags) {
+  app::GedPairOptions o;
+  o.first = flags.graphs[0];
+  o.second = flags.graphs[1];
+  o.files = flags.common.files();
+  o.costs = flags.common.chosen_costs();
+  o.ged.solver = flags.solver == "dfs" ? ged::Solver::depth_first : ged::Solver::best_first;
+  o.ged.limits = flags.common.limits();
+  o.threads = flags.common.threads;
+  const nlohmann::json r = app::ged_pair(o).or_throw();
+  const auto side = [&](const char* key) {
+    return fmt::format("{} ({} nodes, {} edges)", r[key]["id"].get<std::string>(), r[key]["nodes"].get<std::uint64_t>(),
+                       r[key]["edges"].get<std::uint64_t>());
+  };
+  out.print(out.paint(Paint::bold,
+                      r["exact"].get<bool>()
+                          ? fmt::format("edit distance {}\n", r["upper"].get<double>())
+                          : fmt::format("edit distance from {} to {}; a limit was reached\n", r["lower"].get<double>(),
+                                        r["upper"].get<double>())));
+  std::string mapping;
+  for (const auto& image : r["mapping"]) mapping += (mapping.empty() ? "" : " ") + (image.is_null() ? "-" : image.dump());
+  out.print_rows({{"first", side("first")},
+                  {"second", side("second")},
+                  {"mapping", mapping},
+                  {"expanded", fmt::format("{}", r["expanded"].get<std::uint64_t>())},
+                  {"seconds", fmt::format("{:.3f}", r["seconds"].get<double>())}});
+  for (const auto& e : r["path"])
+    if (e["cost"].get<double>() > 0.0)
+      out.print(fmt::format("  {:<16}{:>8}{:<3} {:<8}cost {}\n", e["edit"].get<std::string>(), numbers(e["from"]),
+                            e["from"].empty() || e["to"].empty() ? "" : " ->", numbers(e["to"]), e["cost"].get<double>()));
+  out.result(r);
+  return kDone;
+}
+
+// One line that is redrawn on a terminal; nothing elsewhere.
+class PairsLine {
+ public:
+  explicit PairsLine(bool show) : show_(show && terminal_of(stderr).redraws) {}
+  ~PairsLine() {
+    if (drawn_) fmt::print(stderr, "\r\x1b[K");
+  }
+  PairsLine(const PairsLine&) = delete;
+  PairsLine& operator=(const PairsLine&) = delete;
+  void update(std::size_t done, std::size_t total) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!show_ || now - last_ < std::chrono::milliseconds(100)) return;
+    last_ = now;
+    drawn_ = true;
+    fmt::print(stderr, "\r\x1b[K{} of {} pairs", done, total);
+    std::fflush(stderr);
+  }
+
+ private:
+  bool show_, drawn_ = false;
+  std::chrono::steady_clock::time_point last_;
+};
+
+int run_all_pairs(const Output& out, const GedFlags& flags) {
+  app::GedAllPairsOptions o;
+  o.file = flags.graphs[0];
+  o.files = flags.common.files();
+  o.costs = flags.common.chosen_costs();
+  o.ged.limits = flags.common.limits();
+  o.threads = flags.common.threads;
+  o.out = flags.out;
+  nlohmann::json r;
+  {
+    PairsLine line(!out.quiet());
+    o.ged.progress = [&](std::size_t done, std::size_t total) { line.update(done, total); };
+    r = app::ged_all_pairs(o).or_throw();
+  }
+  out.print(fmt::format("{}\n", out.paint(Paint::bold, fmt::format("{} pairs of {} graphs", r["pairs"].get<std::uint64_t>(),
+                                                                   r["graphs"].get<std::uint64_t>()))));
+  std::vector<std::pair<std::string, std::string>> rows = {
+      {"exact", fmt::format("{:.2f} %", 100 * r["exact_share"].get<double>())},
+      {"mean", fmt::format("{:.4f}", r["mean"].get<double>())},
+      {"seconds", fmt::format("{:.2f}", r["seconds"].get<double>())},
+      {"pairs per second", fmt::format("{:.0f}", r["pairs_per_s"].get<double>())},
+      {"expanded", fmt::format("{}", r["expanded"].get<std::uint64_t>())}};
+  for (const auto& pair : r["hardest"])
+    rows.emplace_back("hardest", fmt::format("{} and {}: {} expanded", pair["first"].get<std::string>(),
+                                             pair["second"].get<std::string>(), pair["expanded"].get<std::uint64_t>()));
+  if (!flags.out.empty()) rows.emplace_back("written", flags.out);
+  out.print_rows(rows);
+  out.result(r);
+  return kDone;
+}
+
+int run_ged(const Output& out, const GedFlags& flags) {
+  if (flags.all_pairs && flags.graphs.size() != 1)
+    throw Exception(ErrorCode::invalid_input, "--all-pairs takes one file with several graphs");
+  if (!flags.all_pairs && flags.graphs.size() != 2)
+    throw Failure({ErrorCode::invalid_input, fmt::format("two graphs are needed, but {} given", flags.graphs.size() == 1 ? "one is" : "more are")},
+                  "gradloom ged A B, or gradloom ged FILE --all-pairs");
+  if (!flags.all_pairs && !flags.out.empty())
+    throw Exception(ErrorCode::invalid_input, "--out belongs to --all-pairs; --json prints the result of one pair");
+  if (flags.all_pairs && flags.solver != "dfs")
+    throw Exception(ErrorCode::invalid_input, "--all-pairs has one solver, dfs");
+  return flags.all_pairs ? run_all_pairs(out, flags) : run_pair(out, flags);
+}
+
+struct BenchGedFlags {
+  CommonFlags common;
+  app::BenchGedOptions options;
+};
+
+int run_bench(const Output& out, const BenchGedFlags& flags) {
+  app::BenchGedOptions o = flags.options;
+  o.files = flags.common.files();
+  o.costs = flags.common.chosen_costs();
+  o.limits = flags.common.limits();
+  o.threads = flags.common.threads;
+  const nlohmann::json r = app::bench_ged(o).or_throw();
+  out.print(fmt::format("{}  {} graphs, {} threads\n", out.paint(Paint::bold, "ged"), r["graphs"].get<std::uint64_t>(),
+                        r["threads"].get<unsigned>()));
+  out.print_rows({{"pairs per second", fmt::format("{:.0f}", r["pairs_per_s"].get<double>())},
+                  {"exact", fmt::format("{:.2f} %", 100 * r["exact_share"].get<double>())},
+                  {"expanded per pair", fmt::format("{:.1f}", r["expanded_per_pair"].get<double>())},
+                  {"most expanded", fmt::format("{}", r["most_expanded"].get<std::uint64_t>())},
+                  {"pairs checked before", fmt::format("{}", r["checked"].get<std::uint64_t>())}});
+  out.result(r);
+  return kDone;
+}
+
+}  // namespace
+
+void add_ged_command(CLI::App& program, Choice& choice) {
+  CLI::App* command = program.add_subcommand("ged", "Graph edit distance, with mapping and edits");
+  auto flags = std::make_shared<GedFlags>();
+  command->add_option("GRAPHS", flags->graphs, "A and B, each FILE, FILE:ID or FILE#POSITION; or FILE with --all-pairs")
+      ->type_name("")
+      ->required();
+  command->add_flag("--all-pairs", flags->all_pairs, "Distances between all graphs of the file");
+  command->add_option("--out", flags->out, "Write the distances of --all-pairs to this file")->type_name("FILE");
+  add_common_options(*command, flags->common);
+  command->add_option("--solver", flags->solver, "dfs, or best-first: a second opinion for small graphs")
+      ->type_name("HOW")
+      ->check(CLI::IsMember({"dfs", "best-first"}).description(""));
+  add_quiet_option(*command, choice.flags);
+  add_output_options(*command, choice.flags);
+  command->footer(
+      "Examples:\n  gradloom ged a.gxl b.gxl\n  gradloom ged set.txt:4 set.txt:21 --costs 1,1,1,1\n"
+      "  gradloom ged set.txt --all-pairs --out distances.txt");
+  command->callback([flags, &choice] { choice.run = [flags](const Output& out) { return run_ged(out, *flags); }; });
+}
+
+void add_bench_ged_command(CLI::App& bench, Choice& choice) {
+  CLI::App* command = bench.add_subcommand("ged", "Graph edit distances: pairs per second, after checking some");
+  auto flags = std::make_shared<BenchGedFlags>();
+  app::BenchGedOptions& o = flags->options;
+  command->add_option("--file", o.file, "Graphs to compare; random ones otherwise")->type_name("FILE");
+  command->add_option("--graphs", o.graphs, "How many, at most")->type_name("N")->check(CLI::Range(2u, 100000u).description(""));
+  command->add_option("--nodes", o.nodes, "Nodes of the largest random graph")
+      ->type_name("N")
+      ->check(CLI::Range(1u, 1000u).description(""));
+  command->add_option("--seed", o.seed, "Of the random graphs")->type_name("S");
+  command->add_option("--seconds", o.seconds, "Time for the figure, about")
+      ->type_name("S")
+      ->check(CLI::Range(0.001, 3600.0).description(""));
+  add_common_options(*command, flags->common);
+  add_output_options(*command, choice.flags);
+  command->footer("Example:\n  gradloom bench ged --graphs 100 --nodes 10 --threads 2");
+  command->callback([flags, &choice] { choice.run = [flags](const Output& out) { return run_bench(out, *flags); }; });
+}
+
+}  // namespace gradloom::cli

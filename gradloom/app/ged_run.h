@@ -1,0 +1,68 @@
+// Graph edit distances of graphs in files: of one pair, or of all pairs of a set.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+
+#include "gradloom/base/result.h"
+#include "gradloom/data/graph_source.h"
+#include "gradloom/ged/ged.h"
+
+namespace gradloom::app {
+
+// "uniform", "topology", four numbers "node_sub,node_indel,edge_sub,edge_indel", or a .json file (docs/ged.md).
+Result<ged::Costs> ged_costs(const std::string& words);
+
+struct GedFiles {
+  GraphFormat format = GraphFormat::automatic;
+  Direction direction = Direction::undirected;  // where the format does not say
+};
+
+struct GedPairOptions {
+  std::string first, second;  // FILE (with one graph), FILE:ID or FILE#POSITION (from 0)
+  GedFiles files;
+  ged::Costs costs;
+  ged::Options ged;
+  unsigned threads = 0;
+};
+
+// JSON: first, second (id, nodes, edges), lower, upper, exact, smallest, mapping (null: deleted), path (edit, from, to,
+// cost), bounds (label, assignment), expanded, seconds.
+Result<nlohmann::json> ged_pair(const GedPairOptions& options);
+
+struct GedAllPairsOptions {
+  std::string file;
+  GedFiles files;
+  ged::Costs costs;
+  ged::AllPairsOptions ged;
+  unsigned threads = 0;
+  // Empty: nothing is written. Otherwise: the number of graphs; their ids; then row i = 1, 2, ... with the distances to
+  // graphs 0 .. i-1. A pair that hit a limit is LOWER..UPPER.
+  std::filesystem::path out;
+};
+
+// JSON: graphs, pairs, exact_share, inexact, mean (of the upper bounds), expanded, hardest (the pairs that took most
+// expansions), pairs_per_s, seconds, out.
+Result<nlohmann::json> ged_all_pairs(const GedAllPairsOptions& options);
+
+struct BenchGedOptions {
+  std::string file;  // empty: random molecules-like graphs
+  std::size_t graphs = 64;
+  std::uint32_t nodes = 9;
+  std::uint64_t seed = 1;
+  GedFiles files;
+  ged::Costs costs;
+  ged::Limits limits;
+  unsigned threads = 1;
+  double seconds = 1.0;
+};
+
+// JSON: pairs_per_s, exact_share, pairs, graphs, threads, expanded_per_pair, most_expanded, checked. Fails with numeric when
+// a mapping does not cost what was said, or the two exact searches disagree.
+Result<nlohmann::json> bench_ged(const BenchGedOptions& options);
+
+}  // namespace gradloom::app

@@ -1,0 +1,106 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "gradloom/data/csv.h"
+#include "gradloom/data/graph_source.h"
+#include "gradloom/data/labels.h"
+#include "gradloom/data/text_lines.h"
+
+namespace gradloom {
+namespace {
+
+class EdgeListParser {
+ public:
+  EdgeListParser(std::string text, const GraphSource& source)
+      : source_(source), table_(parse_csv(std::move(text), {.comment = "#"}, source.path.string()).or_throw()) {
+    const auto column = [&](std::initializer_list<std::string_view> names) -> std::optional<std::size_t> {
+      for (std::size_t c = 0; c < table_.columns.size(); ++c)
+        if (std::find(names.begin(), names.end(), table_.columns[c]) != names.end()) return c;
+      return std::nullopt;
+    };
+    if (table_.columns.size() < 2)
+      throw Exception(ErrorCode::invalid_input,
+                      fmt::format("{}: an edge needs two columns, its ends; there is one column", table_.source));
+    from_ = column({"from", "source", "src", "u"}).value_or(0);
+    to_ = column({"to", "target", "dst", "v"}).value_or(1);
+    if (from_ == to_) to_ = from_ == 0 ? 1 : 0;
+    graph_ = column({"graph"});
+    label_ = column({"label"});
+    weight_ = column({"weight"});
+    // Without a header the third column is the label.
+    if (table_.columns[0] == "column1" && table_.columns.size() == 3) label_ = 2;
+    for (std::size_t c = 0; c < table_.columns.size(); ++c)
+      if (c != from_ && c != to_ && graph_ != c && label_ != c && weight_ != c)
+        throw Exception(ErrorCode::invalid_input,
+                        fmt::format("{}: the column '{}' is none of from, to, label, weight, graph; remove or rename it",
+                                    table_.source, table_.columns[c]));
+  }
+
+  GraphSet run() {
+    // Rows of each graph, graphs in the order in which they first appear.
+    std::map<std::string_view, std::size_t> number;
+    std::vector<std::vector<std::size_t>> rows;
+    std::vector<std::string> ids;
+    for (std::size_t r = 0; r < table_.rows(); ++r) {
+      const std::string_view name = graph_ ? table_.cell(r, *graph_) : std::string_view("0");
+      const auto [it, added] = number.emplace(name, rows.size());
+      if (added) {
+        rows.emplace_back();
+        ids.emplace_back(name);
+      }
+      rows[it->second].push_back(r);
+    }
+    for (std::size_t g = 0; g < rows.size(); ++g) add_graph(rows[g], ids[g]);
+    return set_.finish();
+  }
+
+ private:
+  [[noreturn]] void fail(std::size_t row, const std::string& message) const {
+    throw Exception(ErrorCode::invalid_input, fmt::format("{}:{}: {}", table_.source, table_.lines[row], message));
+  }
+
+  // Nodes are the names that occur, sorted.
+  void add_graph(const std::vector<std::size_t>& rows, const std::string& id) {
+    std::vector<std::string_view> names;
+    for (std::size_t r : rows)
+      for (std::size_t c : {from_, to_}) {
+        if (table_.cell(r, c).empty()) fail(r, "an end of the edge is empty");
+        names.push_back(table_.cell(r, c));
+      }
+    const Labels nodes = encode_labels(std::span<const std::string_view>(names));
+    GraphBuilder graph(source_.direction, source_.loops);
+    for (std::size_t v = 0; v < nodes.names.size(); ++v) graph.add_node().or_throw();
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      EdgeValues values;
+      if (label_) values.label = set_.edge_labels.intern(table_.cell(rows[k], *label_));
+      double weight = 0.0;
+      if (weight_) {
+        if (!parse_number(table_.cell(rows[k], *weight_), weight))
+          fail(rows[k], fmt::format("the weight '{}' is not a number", TextLines::shown(table_.cell(rows[k], *weight_))));
+        values.weight = weight;
+      }
+      if (auto added = graph.add_edge(nodes.index[2 * k], nodes.index[2 * k + 1], values); !added)
+        fail(rows[k], added.error().message);
+    }
+    set_.add(graph, id);
+  }
+
+  const GraphSource& source_;
+  CsvTable table_;
+  std::size_t from_ = 0, to_ = 1;
+  std::optional<std::size_t> graph_, label_, weight_;
+  GraphSetBuilder set_;
+};
+
+}  // namespace
+
+Result<GraphSet> parse_edge_list(std::string text, const GraphSource& source) try {
+  return EdgeListParser(std::move(text), source).run();
+} catch (const Exception& e) {
+  return e.error();
+}
+
+}  // namespace gradloom

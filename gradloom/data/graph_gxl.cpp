@@ -1,0 +1,174 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <pugixml.hpp>
+
+#include "gradloom/data/csv.h"
+#include "gradloom/data/graph_readers.h"
+#include "gradloom/data/text_lines.h"
+
+namespace gradloom {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A parsed document that knows the lines of its elements. External entities and document types are not followed.
+class Xml {
+ public:
+  Xml(std::string_view text, std::string source) : text_(text), source_(std::move(source)) {
+    const pugi::xml_parse_result parsed = document_.load_buffer(text.data(), text.size());
+    if (!parsed)
+      throw Exception(ErrorCode::invalid_input, fmt::format("{}:{}: this is not XML: {}; check tags and quotes", source_,
+                                                            line_of(parsed.offset), parsed.description()));
+  }
+  const pugi::xml_document& document() const { return document_; }
+  [[noreturn]] void fail(const pugi::xml_node& at, const std::string& message) const {
+    throw Exception(ErrorCode::invalid_input, fmt::format("{}:{}: {}", source_, line_of(at.offset_debug()), message));
+  }
+  const std::string& source() const { return source_; }
+
+ private:
+  std::ptrdiff_t line_of(std::ptrdiff_t offset) const {
+    const auto end = std::clamp<std::ptrdiff_t>(offset, 0, static_cast<std::ptrdiff_t>(text_.size()));
+    return 1 + std::count(text_.begin(), text_.begin() + end, '\n');
+  }
+  std::string_view text_;
+  std::string source_;
+  pugi::xml_document document_;
+};
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+}
+
+// Attributes of a node or edge: numbers with a fraction are features, everything else is the label ("a=1 b=2" when there
+// are several), both in the order of their names.
+struct Attributes {
+  std::optional<std::string> label;
+  std::vector<double> features;
+};
+
+Attributes attributes_of(const Xml& xml, const pugi::xml_node& element) {
+  std::map<std::string, std::string> names;
+  std::map<std::string, double> numbers;
+  for (const pugi::xml_node& attribute : element.children("attr")) {
+    const std::string name = attribute.attribute("name").as_string();
+    const pugi::xml_node value = attribute.first_child();
+    const std::string_view kind = value.name(), text = trimmed(value.child_value());
+    if (names.contains(name) || numbers.contains(name)) xml.fail(attribute, fmt::format("the attribute '{}' is there twice", TextLines::shown(name)));
+    if (kind == "float" || kind == "double") {
+      if (!parse_number(text, numbers[name])) xml.fail(attribute, fmt::format("'{}' is not a number", TextLines::shown(text)));
+    } else if (kind == "int" || kind == "string" || kind == "bool" || kind == "enum") {
+      names[name] = text;
+    } else {
+      xml.fail(attribute, fmt::format("the attribute '{}' holds '{}'; only int, float, double, string, bool and enum are read",
+                                      TextLines::shown(name), TextLines::shown(kind)));
+    }
+  }
+  Attributes result;
+  for (const auto& [_, number] : numbers) result.features.push_back(number);
+  if (names.size() == 1) result.label = names.begin()->second;
+  if (names.size() > 1) {
+    result.label.emplace();
+    for (const auto& [name, value] : names) *result.label += (result.label->empty() ? "" : " ") + name + "=" + value;
+  }
+  return result;
+}
+
+void read_graph(const Xml& xml, const pugi::xml_node& element, GraphSetBuilder& set, GraphBuilder& graph) {
+  std::map<std::string, std::uint32_t> numbers;
+  for (const pugi::xml_node& node : element.children("node")) {
+    const std::string id = node.attribute("id").as_string();
+    if (!numbers.emplace(id, graph.nodes()).second) xml.fail(node, fmt::format("there is another node '{}'; ids must differ", TextLines::shown(id)));
+    const Attributes attributes = attributes_of(xml, node);
+    NodeValues values;
+    if (attributes.label) values.label = set.node_labels.intern(*attributes.label);
+    values.features = attributes.features;
+    if (auto added = graph.add_node(values); !added) xml.fail(node, added.error().message);
+  }
+  for (const pugi::xml_node& edge : element.children("edge")) {
+    std::uint32_t ends[2];
+    for (int side = 0; side < 2; ++side) {
+      const std::string id = edge.attribute(side == 0 ? "from" : "to").as_string();
+      const auto it = numbers.find(id);
+      if (it == numbers.end()) xml.fail(edge, fmt::format("the edge ends at the node '{}', which does not exist", TextLines::shown(id)));
+      ends[side] = it->second;
+    }
+    const Attributes attributes = attributes_of(xml, edge);
+    EdgeValues values;
+    if (attributes.label) values.label = set.edge_labels.intern(*attributes.label);
+    values.features = attributes.features;
+    if (auto added = graph.add_edge(ends[0], ends[1], values); !added) xml.fail(edge, added.error().message);
+  }
+}
+
+// All graphs of a document; `id` and `group` (a class, may be null) are those of a collection.
+void read_document(std::string_view text, const GraphSource& source, const std::string& file, GraphSetBuilder& set,
+                   const std::string* id, const std::string* group) {
+  const Xml xml(text, file);
+  const pugi::xml_node root = xml.document().child("gxl");
+  if (!root) xml.fail(xml.document().first_child(), "there is no <gxl> element");
+  std::size_t count = 0;
+  for (const pugi::xml_node& element : root.children("graph")) {
+    const std::string_view mode = element.attribute("edgemode").as_string("directed");
+    if (mode != "directed" && mode != "undirected" && mode != "defaultdirected" && mode != "defaultundirected")
+      xml.fail(element, fmt::format("the edge mode '{}' is not known", TextLines::shown(mode)));
+    GraphBuilder graph(mode.ends_with("undirected") ? Direction::undirected : Direction::directed, source.loops);
+    read_graph(xml, element, set, graph);
+    if (group != nullptr) graph.set_class(set.graph_classes.intern(*group));
+    std::string own = element.attribute("id").as_string();
+    if (own.empty()) own = fs::path(file).stem().string();
+    set.add(graph, id != nullptr ? *id + (count == 0 ? "" : fmt::format("-{}", count)) : own);
+    ++count;
+  }
+  if (count == 0) xml.fail(root, "there is no <graph> element");
+}
+
+void list_prints(const pugi::xml_node& element, std::vector<pugi::xml_node>& prints, int depth) {
+  for (const pugi::xml_node& child : element.children()) {
+    if (std::strcmp(child.name(), "print") == 0)
+      prints.push_back(child);
+    else if (depth < 8)
+      list_prints(child, prints, depth + 1);
+  }
+}
+
+}  // namespace
+
+Result<GraphSet> parse_gxl(std::string_view text, const GraphSource& source) try {
+  GraphSetBuilder set;
+  read_document(text, source, source.path.string(), set, nullptr, nullptr);
+  return set.finish();
+} catch (const Exception& e) {
+  return e.error();
+}
+
+GraphSet read_cxl(std::string_view text, const GraphSource& source) {
+  const Xml xml(text, source.path.string());
+  std::vector<pugi::xml_node> prints;
+  list_prints(xml.document(), prints, 0);
+  if (prints.empty()) xml.fail(xml.document().first_child(), "the collection lists no <print file=...>");
+  GraphSetBuilder set;
+  for (const pugi::xml_node& print : prints) {
+    const fs::path name = print.attribute("file").as_string();
+    if (name.empty() || name.is_absolute() || std::find(name.begin(), name.end(), "..") != name.end())
+      xml.fail(print, fmt::format("the file '{}' is not a name inside the folder of the collection", TextLines::shown(name.string())));
+    const fs::path file = source.path.parent_path() / name;
+    std::string content;
+    try {
+      content = read_graph_text(file, source.max_bytes);
+    } catch (const Exception& e) {
+      xml.fail(print, e.what());
+    }
+    const std::string id = (name.parent_path() / name.stem()).string(), group = print.attribute("class").as_string();
+    read_document(content, source, file.string(), set, &id, print.attribute("class") ? &group : nullptr);
+  }
+  return set.finish();
+}
+
+}  // namespace gradloom
