@@ -50,7 +50,7 @@ class BestFirst {
     answer.upper = p_.cost(answer.image);
     answer.lower = 0;
     nodes_.push_back({0, 0, 0, 0});
-    queue_.push({0, 0, 0});
+    queue_.push({p_.rows() == 0 ? answer.upper : 0, 0, 0});  // without rows there is one mapping, and no child
     while (!queue_.empty()) {
       const Open open = queue_.top();
       answer.lower = std::min(open.bound, answer.upper);

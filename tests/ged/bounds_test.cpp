@@ -1,0 +1,108 @@
+#include <gtest/gtest.h>
+
+#include "gradloom/ged/pair_solver.h"
+#include "gradloom/ged/upper.h"
+#include "tests/ged/support.h"
+
+namespace gradloom::ged {
+namespace {
+
+using test::random_graphs;
+
+void expect_mapping(const Problem& p, const std::vector<std::uint32_t>& image) {
+  ASSERT_EQ(image.size(), p.rows());
+  std::vector<bool> used(p.columns());
+  for (std::uint32_t j : image) {
+    if (j == kErased) continue;
+    ASSERT_LT(j, p.columns());
+    EXPECT_FALSE(used[j]);
+    used[j] = true;
+  }
+}
+
+TEST(UpperBounds, AreMappingsAboveTheDistanceAndSwapsNeverHurt) {
+  const GraphSet set = random_graphs({.most_nodes = 9, .density = 0.35}, 14, 2);
+  const CostTable costs(parse_costs("1,2,0.5,1").or_throw(), set.node_labels, set.edge_labels);
+  std::vector<DenseGraph> dense;
+  for (const Graph& g : set.graphs) dense.emplace_back(g, Labels::compare);
+  PairSolver solver;
+  for (std::size_t i = 1; i < set.size(); ++i) {
+    const Problem& p = solver.set(dense[i - 1], dense[i], costs);
+    const Cost distance = solver.solve(nullptr, {}).upper;
+    for (auto image : {greedy_mapping(p), assigned_mapping(p), beam_mapping(p, 4)}) {
+      expect_mapping(p, image);
+      const Cost before = p.cost(image);
+      EXPECT_GE(before, distance);
+      const Cost after = improve_by_swaps(p, image);
+      expect_mapping(p, image);
+      EXPECT_EQ(after, p.cost(image));
+      EXPECT_LE(after, before);
+      EXPECT_GE(after, distance);
+    }
+    EXPECT_EQ(costs.value(p.cost(greedy_mapping(p))),
+              mapping_cost(set.graphs[i - 1], set.graphs[i], costs, p.to_first(greedy_mapping(p))));
+  }
+}
+
+TEST(UpperBounds, AWideBeamFindsTheDistance) {
+  const GraphSet set = random_graphs({.most_nodes = 5}, 10, 4);
+  const CostTable costs(uniform_costs(), set.node_labels, set.edge_labels);
+  std::vector<DenseGraph> dense;
+  for (const Graph& g : set.graphs) dense.emplace_back(g, Labels::compare);
+  PairSolver solver;
+  for (std::size_t i = 1; i < set.size(); ++i) {
+    const Problem& p = solver.set(dense[i - 1], dense[i], costs);
+    EXPECT_EQ(p.cost(beam_mapping(p, 1000)), solver.solve(nullptr, {}).upper);
+  }
+}
+
+// Updating the assignment after a mapped pair gives what solving it anew would: the cheapest over all permutations.
+TEST(Assignment, StaysOptimalWhileNodesAreMapped) {
+  const GraphSet set = random_graphs({.most_nodes = 6, .density = 0.5}, 12, 6);
+  const CostTable costs(uniform_costs(), set.node_labels, set.edge_labels);
+  for (std::size_t g = 1; g < set.size(); ++g) {
+    const DenseGraph a(set.graphs[g - 1], Labels::compare), b(set.graphs[g], Labels::compare);
+    Problem p;
+    p.set(a, b, costs);
+    Assigner assigner;
+    assigner.set(p);
+    OpenNodes node, next;
+    assigner.root(node);
+    Cost before = 0;
+    for (std::uint32_t i = 0;; ++i) {
+      std::vector<std::uint16_t> order(node.columns);
+      Cost best = std::numeric_limits<Cost>::max();
+      do {
+        Cost sum = 0;
+        for (std::size_t k = 0; k < order.size(); ++k) sum += assigner.entry(node, node.rows[k], order[k]);
+        best = std::min(best, sum);
+      } while (std::next_permutation(order.begin(), order.end()));
+      EXPECT_EQ(node.dual, best);
+      EXPECT_GE(node.bound(), before) << "bounds never fall on the way down";
+      before = node.bound();
+      if (i == p.rows()) break;
+      ASSERT_TRUE(assigner.child(node, i, node.columns[node.columns.size() / 2], std::numeric_limits<Cost>::max(), next));
+      std::swap(node, next);
+    }
+  }
+}
+
+TEST(AllPairs, AgreesWithSinglePairsForAnyNumberOfThreads) {
+  const GraphSet set = random_graphs({.most_nodes = 8}, 14, 9);
+  const CostTable costs(uniform_costs(), set.node_labels, set.edge_labels);
+  const Exec one({.threads = 1}), three({.threads = 3});
+  std::size_t last = 0;
+  const AllPairs a = all_pairs(one, set, costs, {.progress = [&](std::size_t done, std::size_t) { last = done; }});
+  const AllPairs b = all_pairs(three, set, costs);
+  EXPECT_EQ(last, 91u);
+  EXPECT_EQ(a.upper, b.upper);
+  EXPECT_EQ(a.expanded, b.expanded);
+  EXPECT_EQ(a.exact, 91u);
+  for (std::size_t i = 1; i < set.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      EXPECT_EQ(a.upper[AllPairs::at(i, j)],
+                edit_distance(one, set.graphs[j], set.graphs[i], costs, {.ties = Ties::any}).upper);
+}
+
+}  // namespace
+}  // namespace gradloom::ged
