@@ -11,7 +11,7 @@
 // clang-format on
 
 #include <algorithm>
-#include <cstring>
+#include <bit>
 
 #include "gradloom/kernels/spline/fast.h"
 
@@ -25,86 +25,105 @@ using kernels::HWY_NAMESPACE::pin;
 using kernels::HWY_NAMESPACE::Tag;
 using kernels::HWY_NAMESPACE::unroll;
 
-// A sample in sorted order: where its dl_dy and its basis value of row 0 (which need not exist) lie, in bytes.
-struct SortedSample {
-  std::uint32_t dl_dy;
-  std::int32_t value;
-};
+// Samples are named by 16 times their index in the chunk: from this the addressing modes of the processor reach all
+// that belongs to a sample.
+inline constexpr std::size_t kSampleUnit = 16;
 
 // One input and one chunk of samples.
 template <class T>
 struct SortedChunk {
-  SortedSample samples[kChunk];
+  std::uint16_t samples[kChunk + 8];  // by span, then by index; room for what the sort writes too much
   std::uint16_t start[kMaxGrid + 1];  // samples of span g: start[g] .. start[g + 1]
   const T* value;                     // of the chunk's first sample
   const T* base;
 };
 
-// Stable counting sort; the counters live in memory.
-template <class T>
+// Stable counting sort.
 HWY_NOINLINE void sort_many_spans(const std::uint16_t* HWY_RESTRICT span, std::size_t count, unsigned grid,
-                                  std::size_t q, SortedChunk<T>* HWY_RESTRICT chunk) {
+                                  std::uint16_t* HWY_RESTRICT samples, std::uint16_t* HWY_RESTRICT start) {
   std::uint16_t next[kMaxGrid + 1];
   std::fill_n(next, grid + 1, std::uint16_t{0});
   for (std::size_t s = 0; s < count; ++s) ++next[span[s] + 1];
   for (unsigned g = 0; g < grid; ++g) {
     next[g + 1] = static_cast<std::uint16_t>(next[g + 1] + next[g]);
-    chunk->start[g] = next[g];
+    start[g] = next[g];
   }
-  chunk->start[grid] = next[grid];
-  for (std::size_t s = 0; s < count; ++s) {
-    const std::size_t g = span[s];
-    chunk->samples[next[g]++] = {static_cast<std::uint32_t>(s * kPanel * sizeof(T)),
-                                 static_cast<std::int32_t>((s * q - g) * sizeof(T))};
-  }
+  start[grid] = next[grid];
+  for (std::size_t s = 0; s < count; ++s) samples[next[span[s]]++] = static_cast<std::uint16_t>(s * kSampleUnit);
 }
 
-// The same for at most 8 spans: one register holds all counters, a byte each. While samples are placed, the counter of
-// a span may overflow only when no sample of a later span exists.
-template <class T>
-HWY_INLINE void sort_few_spans(const std::uint16_t* HWY_RESTRICT span, std::size_t count, unsigned grid, std::size_t q,
-                               SortedChunk<T>* HWY_RESTRICT chunk) {
-  static_assert(kChunk <= 256);
-  std::uint64_t counts[2] = {0, 0};  // of the even and odd samples: at most 128 each
-  std::size_t s = 0;
-  for (; s + 2 <= count; s += 2) {
-    counts[0] += std::uint64_t{1} << (8 * span[s]);
-    counts[1] += std::uint64_t{1} << (8 * span[s + 1]);
-  }
-  if (s < count) counts[0] += std::uint64_t{1} << (8 * span[s]);
-  std::uint64_t next = 0;
-  std::uint32_t below = 0;
-  for (unsigned g = 0; g < grid; ++g) {
-    chunk->start[g] = static_cast<std::uint16_t>(below);
-    next |= static_cast<std::uint64_t>(below & 255) << (8 * g);
-    below += static_cast<std::uint8_t>(counts[0] >> (8 * g));
-    below += static_cast<std::uint8_t>(counts[1] >> (8 * g));
-  }
-  chunk->start[grid] = static_cast<std::uint16_t>(count);
-  // Both offsets of a sample in one word.
-  constexpr std::uint64_t kValueUnit = std::uint64_t{sizeof(T)} << 32;
-  const std::uint64_t step = q * kValueUnit + kPanel * sizeof(T);
-  std::uint64_t offsets = 0;
-  char* sorted = reinterpret_cast<char*>(chunk->samples);
-  for (s = 0; s < count; ++s, offsets += step) {
-    const std::uint64_t g = span[s], entry = offsets - g * kValueUnit;
-    std::memcpy(sorted + (next >> (8 * g) & 255) * sizeof(entry), &entry, sizeof(entry));
-    next += std::uint64_t{1} << (8 * g);
-  }
-}
-
-template <class T>
-HWY_INLINE void sort_by_span(const std::uint16_t* span, std::size_t count, unsigned grid, std::size_t q,
-                             SortedChunk<T>* chunk) {
 #if HWY_TARGET == HWY_AVX2
-  if (grid <= 8) return sort_few_spans(span, count, grid, q, chunk);
+inline constexpr unsigned kFewSpans = 16;
+
+// For each byte the positions of its bits, in units of samples, the first one lowest.
+struct BitPositions {
+  std::uint64_t of[256] = {};
+  constexpr BitPositions() {
+    for (unsigned byte = 0; byte < 256; ++byte)
+      for (unsigned bit = 0, n = 0; bit < 8; ++bit)
+        if (byte >> bit & 1) of[byte] |= std::uint64_t{bit * kSampleUnit} << (8 * n++);
+  }
+};
+alignas(64) inline constexpr BitPositions kBitPositions;
+
+// The same for at most kFewSpans spans: a mask of the samples of each span, and from a table where its bits are.
+HWY_INLINE void sort_few_spans(const std::uint16_t* HWY_RESTRICT span, std::size_t count, unsigned grid,
+                               std::uint16_t* HWY_RESTRICT samples, std::uint16_t* HWY_RESTRICT start) {
+  constexpr std::size_t kWord = 32;
+  __m256i words[kChunk / kWord];  // the spans as bytes
+  const std::size_t full = count / kWord, all = (count + kWord - 1) / kWord;
+  const auto load = [](const std::uint16_t* from) GRADLOOM_UNROLLED {
+    const auto* at = reinterpret_cast<const __m256i*>(from);
+    const __m256i mixed = _mm256_packus_epi16(_mm256_loadu_si256(at), _mm256_loadu_si256(at + 1));
+    return _mm256_permute4x64_epi64(mixed, 0xd8);
+  };
+  for (std::size_t w = 0; w < full; ++w) words[w] = load(span + w * kWord);
+  if (full != all) {
+    std::uint16_t tail[kWord];
+    std::fill_n(tail, kWord, std::uint16_t{kFewSpans});
+    std::copy(span + full * kWord, span + count, tail);
+    words[full] = load(tail);
+  }
+  std::uint16_t* to = samples;
+  for (unsigned g = 0; g < grid; ++g) {
+    start[g] = static_cast<std::uint16_t>(to - samples);
+    const __m256i wanted = _mm256_set1_epi8(static_cast<char>(g));
+    for (std::size_t w = 0; w < all; ++w) {
+      const auto mask = static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(words[w], wanted)));
+      unroll<4>([&](auto n) GRADLOOM_UNROLLED {
+        const std::uint32_t byte = mask >> (8 * n) & 255;
+        const __m128i first = _mm_set1_epi16(static_cast<short>((w * kWord + 8 * n) * kSampleUnit));
+        const __m128i positions = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(&kBitPositions.of[byte]));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_add_epi16(first, _mm_cvtepu8_epi16(positions)));
+        to += std::popcount(byte);
+      });
+    }
+  }
+  start[grid] = static_cast<std::uint16_t>(count);
+}
 #endif
-  sort_many_spans(span, count, grid, q, chunk);
+
+HWY_INLINE void sort_by_span(const std::uint16_t* span, std::size_t count, unsigned grid, std::uint16_t* samples,
+                             std::uint16_t* start) {
+#if HWY_TARGET == HWY_AVX2
+  if (grid <= kFewSpans) return sort_few_spans(span, count, grid, samples, start);
+#endif
+  sort_many_spans(span, count, grid, samples, start);
 }
 
+// Hides what is known about a pointer, so that two loads through it stay two loads.
 template <class T>
-HWY_INLINE const T* at_byte(const T* p, std::ptrdiff_t bytes) {
-  return reinterpret_cast<const T*>(reinterpret_cast<const char*>(p) + bytes);
+HWY_INLINE void forget([[maybe_unused]] const T*& p) {
+#if HWY_TARGET == HWY_AVX2 && HWY_COMPILER_GCC_ACTUAL
+  asm volatile("" : "+r"(p));
+#endif
+}
+
+// What belongs to a sample in an array with `stride` numbers per sample.
+template <std::size_t stride, class T>
+HWY_INLINE const T* of_sample(const T* first, std::size_t sample) {
+  static_assert(stride * sizeof(T) % kSampleUnit == 0);
+  return reinterpret_cast<const T*>(reinterpret_cast<const char*>(first) + sample * (stride * sizeof(T) / kSampleUnit));
 }
 
 enum class Write { store, add };
@@ -115,10 +134,11 @@ HWY_INLINE void write_sum(Write write, V sum, T* to) {
   hn::StoreU(write == Write::store ? sum : hn::Add(hn::LoadU(d, to), sum), d, to);
 }
 
-// Row sums of `count` vectors of outputs over sorted samples [from, to): factor(sample) * dl_dy.
+// One row, `count` vectors of outputs: the sum of factor(n, sample) * dl_dy over the samples start[n] .. start[n + 1],
+// n = 0..lists-1.
 template <std::size_t count, class T, class Factor>
-HWY_INLINE void sum_row(const SortedSample* from, const SortedSample* to, const T* dl_dy, std::size_t panel_stride,
-                        Write write, T* HWY_RESTRICT gradient, Factor&& factor) {
+HWY_INLINE void sum_row(const std::uint16_t* samples, const std::uint16_t* start, std::size_t lists, const T* dl_dy,
+                        std::size_t panel_stride, Write write, T* HWY_RESTRICT gradient, Factor&& factor) {
   constexpr Tag<T> d;
   constexpr std::size_t lanes = hn::MaxLanes(d), per_panel = kPanel / lanes;
   using V = hn::Vec<Tag<T>>;
@@ -129,31 +149,34 @@ HWY_INLINE void sum_row(const SortedSample* from, const SortedSample* to, const 
   panel[0] = dl_dy;
   if constexpr (panels > 1)
     unroll<panels - 1>([&](auto n) GRADLOOM_UNROLLED { panel[n + 1] = panel[n] + panel_stride; });
-  for (; from != to; ++from) {
-    const std::size_t offset = from->dl_dy;
-    const V f = hn::Set(d, *factor(from));
-    unroll<count>([&](auto v) GRADLOOM_UNROLLED {
-      const V dy = hn::LoadU(d, at_byte(panel[v / per_panel], offset) + (v % per_panel) * lanes);
-      acc[v] = hn::Add(acc[v], hn::Mul(f, dy));
-      pin(acc[v]);
-    });
+  for (std::size_t n = 0; n < lists; ++n) {
+    const std::uint16_t* const to = samples + start[n + 1];
+    for (const std::uint16_t* from = samples + start[n]; from != to; ++from) {
+      const std::size_t sample = *from;
+      const V f = hn::Set(d, *factor(n, sample));
+      unroll<count>([&](auto v) GRADLOOM_UNROLLED {
+        const V dy = hn::LoadU(d, of_sample<kPanel>(panel[v / per_panel], sample) + (v % per_panel) * lanes);
+        acc[v] = hn::Add(acc[v], hn::Mul(f, dy));
+        pin(acc[v]);
+      });
+    }
   }
   unroll<count>([&](auto v) GRADLOOM_UNROLLED { write_sum(write, acc[v], gradient + v * lanes); });
 }
 
-// All rows of one input, one row at a time.
+// All rows of one input but the base row, one row at a time; any degree.
 template <std::size_t count, class T>
 HWY_NOINLINE void by_row(const Shape& shape, const SortedChunk<T>& chunk, const T* dl_dy, std::size_t panel_stride,
                          Write write, T* gradient) {
-  const std::size_t out = shape.out_padded();
-  const SortedSample* samples = chunk.samples;
+  const std::size_t out = shape.out_padded(), q = basis_stride(shape.degree);
   const unsigned p = shape.degree, grid = shape.grid;
   for (unsigned r = 0; r < grid + p; ++r) {
-    const std::size_t from = chunk.start[r > p ? r - p : 0], to = chunk.start[std::min(r + 1, grid)];
-    if (from == to) continue;
-    const T* value = chunk.value + r;
-    sum_row<count>(samples + from, samples + to, dl_dy, panel_stride, write, gradient + r * out,
-                   [value](const SortedSample* s) GRADLOOM_UNROLLED { return at_byte(value, s->value); });
+    const unsigned first = r > p ? r - p : 0, end = std::min(r + 1, grid);
+    if (chunk.start[first] == chunk.start[end]) continue;
+    const T* value = chunk.value + (r - first);
+    sum_row<count>(chunk.samples, chunk.start + first, end - first, dl_dy, panel_stride, write, gradient + r * out,
+                   [value, q](std::size_t n, std::size_t sample)
+                       GRADLOOM_UNROLLED { return value + sample / kSampleUnit * q - n; });
   }
 }
 
@@ -162,100 +185,86 @@ template <std::size_t count, class T>
 HWY_NOINLINE void base_row(const Shape& shape, const SortedChunk<T>& chunk, const T* dl_dy, std::size_t panel_stride,
                            Write write, T* gradient) {
   const T* base = chunk.base;
-  sum_row<count>(chunk.samples, chunk.samples + chunk.start[shape.grid], dl_dy, panel_stride, write,
+  const std::uint16_t start[2] = {0, chunk.start[shape.grid]};
+  sum_row<count>(chunk.samples, start, 1, dl_dy, panel_stride, write,
                  gradient + (shape.rows() - 1) * shape.out_padded(),
-                 [base](const SortedSample* s) GRADLOOM_UNROLLED { return at_byte(base, s->dl_dy / kPanel); });
+                 [base](std::size_t, std::size_t sample) GRADLOOM_UNROLLED { return base + sample / kSampleUnit; });
 }
 
-// The samples of one span: `count` vectors of p + 1 rows, and of the base row. The first row is complete afterwards and
-// is written; the others wait in `open` (p rows, then the base row) for the next span.
-template <int kDegree, bool kBase, std::size_t count, class T>
-HWY_INLINE void sum_span(const SortedSample* from, const SortedSample* to, const T* value, const T* base,
-                         const T* dl_dy, std::size_t panel_stride, Write write, T* HWY_RESTRICT open,
-                         T* HWY_RESTRICT row) {
+// All rows of one input but the base row, `count` vectors of outputs from vector `first` on. The p + 1 rows of a span
+// stay in registers while its samples pass; then the first of them is complete, and the others move up.
+template <int kDegree, std::size_t count, class T>
+HWY_NOINLINE void by_span(const Shape& shape, const SortedChunk<T>& chunk, const T* dl_dy, std::size_t panel_stride,
+                          std::size_t first, Write write, T* gradient) {
   constexpr Tag<T> d;
-  constexpr std::size_t lanes = hn::MaxLanes(d), rows = kDegree + 1, sums = (rows + (kBase ? 1 : 0)) * count;
+  constexpr std::size_t lanes = hn::MaxLanes(d), per_panel = kPanel / lanes, rows = kDegree + 1;
+  // What does not fit 16 registers beside the sums, a factor and a product is read from memory each time.
+  constexpr std::size_t in_registers = std::min(count, 14 - rows * count);
   using V = hn::Vec<Tag<T>>;
-  V acc[sums];
-  unroll<sums>([&](auto a) GRADLOOM_UNROLLED {
-    constexpr std::size_t r = a / count;
-    if constexpr (r == kDegree)
-      acc[a] = hn::Zero(d);
-    else
-      acc[a] = hn::LoadU(d, open + (r > kDegree ? a - count : a) * lanes);
+  const std::size_t out = shape.out_padded(), grid = shape.grid;
+  const T* column[count];
+  unroll<count>([&](auto v) GRADLOOM_UNROLLED {
+    column[v] = dl_dy + (first + v) / per_panel * panel_stride + (first + v) % per_panel * lanes;
+    forget(column[v]);
   });
-  for (; from != to; ++from) {
-    const std::size_t offset = from->dl_dy;
-    const T* factors = at_byte(value, from->value);
-    V dy[count];
-    unroll<count>([&](auto v) GRADLOOM_UNROLLED {
-      constexpr std::size_t j = v * lanes;
-      dy[v] = hn::LoadU(d, at_byte(dl_dy + (j / kPanel) * panel_stride, offset) + j % kPanel);
-    });
-    unroll<rows>([&](auto k) GRADLOOM_UNROLLED {
-      const V f = hn::Set(d, factors[k]);
-      unroll<count>([&](auto v) GRADLOOM_UNROLLED {
-        V& sum = acc[k * count + v];
-        sum = hn::Add(sum, hn::Mul(f, dy[v]));
-        pin(sum);
-      });
-    });
-    if constexpr (kBase) {
-      const V f = hn::Set(d, *at_byte(base, offset / kPanel));
-      unroll<count>([&](auto v) GRADLOOM_UNROLLED {
-        V& sum = acc[rows * count + v];
-        sum = hn::Add(sum, hn::Mul(f, dy[v]));
-        pin(sum);
+  const std::uint16_t* start = chunk.start;
+  const T* value = chunk.value;
+  T* row = gradient + first * lanes;
+  V sum[rows * count];
+  unroll<rows * count>([&](auto a) GRADLOOM_UNROLLED { sum[a] = hn::Zero(d); });
+  for (std::size_t g = 0; g < grid; ++g, row += out) {
+    const std::uint16_t* const to = chunk.samples + start[g + 1];
+    for (const std::uint16_t* from = chunk.samples + start[g]; from != to; ++from) {
+      const std::size_t sample = *from;
+      const T* factors = of_sample<basis_stride(kDegree)>(value, sample);
+      const T* last = of_sample<kPanel>(column[count - 1], sample);
+      V dy[count];
+      unroll<in_registers>([&](auto v)
+                               GRADLOOM_UNROLLED { dy[v] = hn::LoadU(d, of_sample<kPanel>(column[v], sample)); });
+      unroll<rows>([&](auto k) GRADLOOM_UNROLLED {
+        const V factor = hn::Set(d, factors[k]);
+        unroll<count>([&](auto v) GRADLOOM_UNROLLED {
+          V& s = sum[k * count + v];
+          if constexpr (v < in_registers) {
+            s = hn::Add(s, hn::Mul(factor, dy[v]));
+          } else {
+            static_assert(v + 1 == count);
+            forget(last);
+            s = hn::Add(s, hn::Mul(factor, hn::LoadU(d, last)));
+          }
+        });
       });
     }
+    // No sample since the one that opened this row: all sums are zero.
+    if (start[g + 1] == start[g > kDegree ? g - kDegree : 0]) continue;
+    unroll<count>([&](auto v) GRADLOOM_UNROLLED { write_sum(write, sum[v], row + v * lanes); });
+    unroll<rows * count>([&](auto a) GRADLOOM_UNROLLED {
+      if constexpr (a < kDegree * count)
+        sum[a] = sum[a + count];
+      else
+        sum[a] = hn::Zero(d);
+    });
   }
-  unroll<sums>([&](auto a) GRADLOOM_UNROLLED {
-    if constexpr (a < count)
-      write_sum(write, acc[a], row + a * lanes);
-    else
-      hn::StoreU(acc[a], d, open + (a - count) * lanes);
+  unroll<kDegree>([&](auto k) GRADLOOM_UNROLLED {
+    if (start[grid + k > kDegree ? grid + k - kDegree : 0] != start[grid])
+      unroll<count>([&](auto v) GRADLOOM_UNROLLED { write_sum(write, sum[k * count + v], row + k * out + v * lanes); });
   });
-}
-
-// All rows of one input, span by span with p + 1 rows in registers.
-template <int kDegree, bool kBase, std::size_t count, class T>
-HWY_NOINLINE void by_span(const Shape& shape, const SortedChunk<T>& chunk, const T* dl_dy, std::size_t panel_stride,
-                          Write write, T* gradient) {
-  constexpr Tag<T> d;
-  constexpr std::size_t lanes = hn::MaxLanes(d);
-  const std::size_t out = shape.out_padded(), grid = shape.grid;
-  alignas(64) T open[(kDegree + 1) * count * lanes];
-  for (std::size_t n = 0; n < (kDegree + 1) * count; ++n) hn::StoreU(hn::Zero(d), d, open + n * lanes);
-  const std::uint16_t* start = chunk.start;
-  T* row = gradient;
-  for (std::size_t g = 0; g < grid; ++g, row += out) {
-    const std::size_t window = start[g > kDegree ? g - kDegree : 0];  // first sample that this row takes
-    if (start[g + 1] == window) continue;                             // none: all open sums are zero
-    sum_span<kDegree, kBase, count>(chunk.samples + start[g], chunk.samples + start[g + 1], chunk.value + g, chunk.base,
-                                    dl_dy, panel_stride, write, open, row);
-  }
-  for (std::size_t k = 0; k < kDegree; ++k) {
-    const std::size_t first = grid + k > kDegree ? grid + k - kDegree : 0;
-    if (start[first] == start[grid]) continue;
-    for (std::size_t v = 0; v < count; ++v)
-      write_sum(write, hn::LoadU(d, open + (k * count + v) * lanes), row + k * out + v * lanes);
-  }
-  if constexpr (kBase)
-    for (std::size_t v = 0; v < count; ++v)
-      write_sum(write, hn::LoadU(d, open + (kDegree * count + v) * lanes),
-                gradient + (shape.rows() - 1) * out + v * lanes);
 }
 
 // What the first chunk leaves untouched, when overwriting: rows without samples, and the lanes beyond OutL.
 template <class T>
 HWY_INLINE void zero_untouched(const Shape& shape, const SortedChunk<T>& chunk, T* gradient) {
+  constexpr Tag<T> d;
   const std::size_t out = shape.out_padded(), lanes = shape.out_lanes(), rows = shape.rows();
   const unsigned p = shape.degree, grid = shape.grid;
   for (unsigned r = 0; r < grid + p; ++r)
     if (chunk.start[r > p ? r - p : 0] == chunk.start[std::min(r + 1, grid)])
       std::fill_n(gradient + r * out, out, T(0));
-  if (lanes != out)
-    for (std::size_t r = 0; r < rows; ++r) std::fill(gradient + r * out + lanes, gradient + (r + 1) * out, T(0));
+  if (lanes == out) return;
+  T* beyond = gradient + lanes;
+  for (std::size_t r = 0; r < rows; ++r, beyond += out)
+    unroll<kLanes / hn::MaxLanes(d)>(
+        [&](auto v) GRADLOOM_UNROLLED { hn::StoreU(hn::Zero(d), d, beyond + v * hn::MaxLanes(d)); });
 }
 
 inline constexpr std::size_t kInputsAtOnce = 8;
@@ -263,46 +272,47 @@ inline constexpr std::size_t kInputsAtOnce = 8;
 // Some inputs, one chunk, all outputs. kDegree 0: any degree, always row by row. The dl_dy of a few outputs stays in
 // the first-level cache while all inputs take it.
 template <int kDegree, bool kBase, class T>
-HWY_INLINE void chunk_gradient(const Shape& shape, const SortedChunk<T>* chunks, std::size_t inputs,
-                               std::size_t samples, const T* dl_dy, std::size_t panel_stride, Write write,
-                               T* gradient) {
+HWY_INLINE void chunk_gradient(const Shape& shape, const SortedChunk<T>* chunks, std::size_t inputs, const T* dl_dy,
+                               std::size_t panel_stride, Write write, T* gradient) {
   constexpr std::size_t lanes = hn::MaxLanes(Tag<T>());
-  constexpr std::size_t kRowBudget = 20 * 1024;  // bytes of dl_dy that stay in the first-level cache beside the rest
-  constexpr bool base_with_span = kBase && kDegree <= 4;
   const std::size_t vectors = shape.out_lanes() / lanes, size = shape.rows() * shape.out_padded();
-  const bool rows_at_once = kDegree == 0 || samples * 8 * lanes * sizeof(T) <= kRowBudget;
-  for (std::size_t v = 0; v < vectors;) {
-    const std::size_t left = vectors - v, j = v * lanes;
-    const T* dy = dl_dy + (j / kPanel) * panel_stride + j % kPanel;
-    const auto rows = [&](auto count) GRADLOOM_UNROLLED {
-      for (std::size_t i = 0; i < inputs; ++i) {
-        by_row<count>(shape, chunks[i], dy, panel_stride, write, gradient + i * size + j);
-        if (kBase) base_row<count>(shape, chunks[i], dy, panel_stride, write, gradient + i * size + j);
-      }
-      v += count;
-    };
+  const auto each_input = [&](auto&& f) GRADLOOM_UNROLLED {
+    for (std::size_t i = 0; i < inputs; ++i) f(chunks[i], gradient + i * size);
+  };
+  const auto column = [&](std::size_t v) GRADLOOM_UNROLLED {
+    const std::size_t j = v * lanes;
+    return dl_dy + (j / kPanel) * panel_stride + j % kPanel;
+  };
+  for (std::size_t v = 0; kDegree != 0 && v < vectors;) {
     const auto spans = [&](auto count) GRADLOOM_UNROLLED {
-      for (std::size_t i = 0; i < inputs; ++i) {
-        by_span<kDegree, base_with_span, count>(shape, chunks[i], dy, panel_stride, write, gradient + i * size + j);
-        if (kBase && !base_with_span)
-          base_row<count>(shape, chunks[i], dy, panel_stride, write, gradient + i * size + j);
-      }
+      each_input([&](const SortedChunk<T>& chunk, T* to) GRADLOOM_UNROLLED {
+        by_span<kDegree ? kDegree : 1, count>(shape, chunk, dl_dy, panel_stride, v, write, to);
+      });
       v += count;
     };
-    if (rows_at_once && left >= 8) {
+    const std::size_t left = vectors - v;
+    if (kDegree <= 3 && left >= 3 && left != 4)
+      spans(Index < kDegree <= 3 ? 3 : 1 > {});
+    else if (left >= 2)
+      spans(Index<2>{});
+    else
+      spans(Index<1>{});
+  }
+  for (std::size_t v = 0; (kDegree == 0 || kBase) && v < vectors;) {
+    const auto rows = [&](auto count) GRADLOOM_UNROLLED {
+      each_input([&](const SortedChunk<T>& chunk, T* to) GRADLOOM_UNROLLED {
+        if (kDegree == 0) by_row<count>(shape, chunk, column(v), panel_stride, write, to + v * lanes);
+        if (kBase) base_row<count>(shape, chunk, column(v), panel_stride, write, to + v * lanes);
+      });
+      v += count;
+    };
+    const std::size_t left = vectors - v;
+    if (left >= 8)
       rows(Index<8>{});
-    } else if constexpr (kDegree != 0) {
-      if (kDegree <= 3 && left == 3)
-        spans(Index<3>{});
-      else if (left >= 2)
-        spans(Index<2>{});
-      else
-        spans(Index<1>{});
-    } else if (left >= 4) {
+    else if (left >= 4)
       rows(Index<4>{});
-    } else {
+    else
       rows(Index<1>{});
-    }
   }
 }
 
@@ -322,13 +332,12 @@ void weight_gradient_degree(const Shape& shape, const LayerTape<T>& tape, const 
       for (std::size_t n = 0; n < at_once; ++n) {
         const std::size_t at = (i + n) * batch + first;
         SortedChunk<T>& chunk = chunks[n];
-        sort_by_span(tape.span + at, count, shape.grid, q, &chunk);
+        sort_by_span(tape.span + at, count, shape.grid, chunk.samples, chunk.start);
         chunk.value = tape.value + at * q;
         chunk.base = kBase ? tape.base_value + at : nullptr;
         if (write == Write::store) zero_untouched(shape, chunk, gradient + n * size);
       }
-      chunk_gradient<kDegree, kBase>(shape, chunks, at_once, count, dl_dy + first * kPanel, batch * kPanel, write,
-                                     gradient);
+      chunk_gradient<kDegree, kBase>(shape, chunks, at_once, dl_dy + first * kPanel, batch * kPanel, write, gradient);
     }
   }
 }
