@@ -35,12 +35,12 @@ std::size_t basis_degree(const Layer<T>& layer, const LayerTape<T>& tape, Range 
   using V = hn::Vec<Tag<T>>;
   using Ops = kernels::HWY_NAMESPACE::VectorOps<Tag<T>>;
   const Shape shape = layer.shape;
-  const std::size_t q = basis_stride(kDegree ? kDegree : shape.degree), batch = tape.batch;
+  const std::size_t q = basis_stride(kDegree ? kDegree : shape.degree), stride = tape.pitch();
   const bool uniform = shape.knots == Knots::uniform;
   std::size_t outside_count = 0;
   for (std::size_t first = 0; first < shape.in; first += inputs_at_once) {
     const std::size_t inputs = std::min(inputs_at_once, shape.in - first);
-    const T* x = tape.x + (first / kPanel) * batch * kPanel + first % kPanel;
+    const T* x = tape.x + (first / kPanel) * stride * kPanel + first % kPanel;
     std::size_t s = samples.begin, done = 0;  // samples of this vector that the one before it has counted already
     for (; uniform && s + lanes <= samples.end; s += lanes) {
       alignas(64) T columns[inputs_at_once * lanes];  // (inputs, samples)
@@ -57,7 +57,7 @@ std::size_t basis_degree(const Layer<T>& layer, const LayerTape<T>& tape, Range 
           for (std::size_t n = 0; n < inputs_at_once; ++n) columns[n * lanes + r] = x[(s + r) * kPanel + n];
       }
       for (std::size_t n = 0; n < inputs; ++n) {
-        const std::size_t i = first + n, at = i * batch + s;
+        const std::size_t i = first + n, at = i * stride + s;
         const V point = hn::LoadU(d, columns + n * lanes);
         BasisVectors<kDegree, V> basis;
         hn::Mask<Tag<T>> outside;

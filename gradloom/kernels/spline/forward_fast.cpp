@@ -7,6 +7,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 #include "gradloom/kernels/simd-inl.h"
+#include "gradloom/kernels/spline/pack-inl.h"
 // clang-format on
 
 #include <algorithm>
@@ -32,7 +33,7 @@ struct ForwardBlock {
   std::size_t value_stride;
   const std::uint16_t* span;
   const T* base;
-  std::size_t batch;
+  std::size_t sample_stride;  // from one input to the next, in spans and base values
   std::size_t inputs;
   unsigned degree;
   const T* bias;  // of the first output when this is the first block of inputs and there is a bias
@@ -49,7 +50,7 @@ HWY_INLINE void forward_samples(const ForwardBlock<T>& b, std::size_t sample) {
   using V = hn::Vec<Tag<T>>;
   constexpr std::size_t q_fixed = kDegree ? basis_stride(kDegree) : 0;
   const std::size_t q = kDegree ? q_fixed : basis_stride(b.degree);
-  const std::size_t row_stride = b.row_stride, input_stride = b.input_stride, batch = b.batch;
+  const std::size_t row_stride = b.row_stride, input_stride = b.input_stride, sample_stride = b.sample_stride;
   const std::size_t value_stride = b.value_stride, panel_stride = b.panel_stride, base_offset = b.base_offset;
 
   V acc[width * count];
@@ -100,11 +101,11 @@ HWY_INLINE void forward_samples(const ForwardBlock<T>& b, std::size_t sample) {
           pin(a);
         });
       });
-      base += batch;
+      base += sample_stride;
     }
     weight += input_stride;
     value += value_stride;
-    span += batch;
+    span += sample_stride;
   }
 
   unroll<width * count>([&](auto n) GRADLOOM_UNROLLED {
@@ -128,29 +129,38 @@ void forward_degree(const Layer<T>& layer, const LayerTape<T>& tape, Range sampl
   constexpr std::size_t lanes = hn::MaxLanes(Tag<T>());
   constexpr std::size_t kCacheBudget = 20 * 1024;  // bytes of weights in one block of inputs
   const Shape& shape = layer.shape;
-  const std::size_t batch = tape.batch, q = basis_stride(shape.degree), rows = shape.rows(), out = shape.out_padded();
+  const std::size_t stride = tape.pitch(), q = basis_stride(shape.degree), rows = shape.rows(),
+                    out = shape.out_padded();
   const std::size_t vectors = (shape.out + kLanes - 1) / kLanes * kLanes / lanes;
   if (samples.begin >= samples.end) return;
+  alignas(64) T packed[kPackedBytes / sizeof(T)];
+  const bool many = samples.end - samples.begin >= kManySamples;
 
   for (std::size_t v = 0; v < vectors;) {
     const std::size_t left = vectors - v, count = left >= 8 ? 8 : left >= 4 ? 4 : left;
     const std::size_t j = v * lanes;
     const std::size_t block = std::clamp<std::size_t>(kCacheBudget / (rows * count * lanes * sizeof(T)), 1, 16);
     ForwardBlock<T> b;
-    b.row_stride = out;
-    b.input_stride = rows * out;
-    b.base_offset = (rows - 1) * out;
-    b.value_stride = batch * q;
-    b.batch = batch;
+    b.value_stride = stride * q;
+    b.sample_stride = stride;
     b.degree = shape.degree;
-    b.panel_stride = batch * kPanel;
+    b.panel_stride = stride * kPanel;
     b.y = y + (j / kPanel) * b.panel_stride + j % kPanel;
     for (std::size_t i = 0; i == 0 || i < shape.in; i += block) {
-      b.weight = layer.weight + i * b.input_stride + j;
+      b.weight = layer.weight + i * rows * out + j;
+      b.row_stride = out;
       b.value = tape.value + i * b.value_stride;
-      b.span = tape.span + i * batch;
-      b.base = kBase ? tape.base_value + i * batch : nullptr;
+      b.span = tape.span + i * stride;
+      b.base = kBase ? tape.base_value + i * stride : nullptr;
       b.inputs = std::min(block, shape.in - i);
+      if (const std::size_t columns = count * lanes;
+          many && out >= 2 * columns && b.inputs * rows * columns <= std::size(packed)) {
+        pack_rows(b.weight, out, b.inputs * rows, columns, packed);
+        b.weight = packed;
+        b.row_stride = columns;
+      }
+      b.input_stride = rows * b.row_stride;
+      b.base_offset = (rows - 1) * b.row_stride;
       b.first = i == 0;
       b.bias = layer.bias ? layer.bias + j : nullptr;
       switch (count) {
@@ -175,7 +185,7 @@ void forward_degree(const Layer<T>& layer, const LayerTape<T>& tape, Range sampl
   }
   for (std::size_t j = vectors * lanes; j < out; j += kLanes)
     for (std::size_t s = samples.begin; s < samples.end; ++s)
-      std::fill_n(y + ((j / kPanel) * batch + s) * kPanel + j % kPanel, kLanes, T(0));
+      std::fill_n(y + ((j / kPanel) * stride + s) * kPanel + j % kPanel, kLanes, T(0));
 }
 
 template <bool kBase, class T>

@@ -1,5 +1,5 @@
-// input_gradient on SIMD. The gradient of 64 outputs stays in registers while 8 inputs take their dot products with it;
-// one transposition at the end adds up the lanes of all 8.
+// input_gradient on SIMD. 8 inputs take their dot products with the gradient of 64 outputs of a sample; one
+// transposition at the end adds up the lanes of all 8.
 // clang-format off
 #include "gradloom/kernels/simd_config.h"
 #undef HWY_TARGET_INCLUDE
@@ -7,6 +7,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 #include "gradloom/kernels/simd-inl.h"
+#include "gradloom/kernels/spline/pack-inl.h"
 // clang-format on
 
 #include <algorithm>
@@ -34,8 +35,8 @@ struct InputGradientBlock {
   std::size_t slope_stride;
   const std::uint16_t* span;
   const T* base;
-  std::size_t batch;
-  std::size_t inputs;  // <= kGroup
+  std::size_t sample_stride;  // from one input to the next, in spans and base values
+  std::size_t inputs;         // <= kGroup
   unsigned degree;
   const T* dl_dy;  // first output of the block, sample 0
   std::size_t panel_stride;
@@ -90,63 +91,80 @@ HWY_INLINE void add_lanes(const T* HWY_RESTRICT lanes_of, bool first, T* HWY_RES
   }
 }
 
+// Numbers from one row to the next in the weights that the fastest version reads: known when it is compiled, so that
+// one register reaches all rows of an input.
+inline constexpr std::size_t kRowStride(std::size_t octets) { return (octets + 1) / 2 * kPanel; }
+
 #if HWY_TARGET == HWY_AVX2
-// 8 inputs of one sample, `octets` times 8 outputs, one lane per register element. The dot products with each row are
-// parked in memory and meet their slopes at the end: a long chain of dependent instructions per input would fill the
-// reorder buffer.
-template <int kDegree, bool kBase, std::size_t octets>
-HWY_INLINE void eight_inputs(const InputGradientBlock<float>& b, std::size_t sample, const float* zeros) {
+// What moves from one input to the next.
+struct InputPointers {
+  const float* weight;
+  const std::uint16_t* span;
+  const float* slope;
+  const float* base;
+  float* lanes_of;
+};
+
+// `width` inputs of one sample, `octets` times 8 outputs: the 8 lanes of each input. Two inputs at once have enough
+// independent sums to hide the latency of an addition; half of dl_dy is then read from memory (dy_at: its panels).
+template <int kDegree, bool kBase, std::size_t octets, std::size_t width, class V>
+HWY_INLINE void some_inputs(const InputGradientBlock<float>& b, const V* dy, std::size_t kept_octets,
+                            const float* const* dy_at, InputPointers& at) {
   constexpr Tag<float> d;
-  constexpr std::size_t n = kDegree + 1 + (kBase ? 1 : 0), q = basis_stride(kDegree);
-  using V = hn::Vec<Tag<float>>;
-  const std::size_t row_stride = b.row_stride, input_stride = b.input_stride, batch = b.batch;
-  const std::size_t slope_stride = b.slope_stride, panel_stride = b.panel_stride, inputs = b.inputs;
-  alignas(64) float parked[kGroup * n * kLanes];
-
-  const float* dl_dy = b.dl_dy + sample * kPanel;
-  V dy[octets];
-  unroll<octets>([&](auto v)
-                     GRADLOOM_UNROLLED { dy[v] = hn::LoadU(d, dl_dy + (v / 2) * panel_stride + (v % 2) * kLanes); });
-  const float* weight = b.weight;
-  const std::uint16_t* span = b.span + sample;
-  float* HWY_RESTRICT to = parked;
-  for (std::size_t left = inputs; left != 0; --left) {
-    const float* rows[n];
-    rows[0] = weight + *span * row_stride;
-    unroll<kDegree>([&](auto k) GRADLOOM_UNROLLED { rows[k + 1] = rows[k] + row_stride; });
-    if constexpr (kBase) rows[n - 1] = weight + b.base_offset;
-    V sums[n];
-    // Odd rows lag one octet behind, so that neighbouring loads go to different halves of a cache line, that is, to
-    // different banks of the cache.
-    unroll<octets + 1>([&](auto step) GRADLOOM_UNROLLED {
-      unroll<n>([&](auto k) GRADLOOM_UNROLLED {
-        constexpr std::size_t v = step - k % 2;
-        if constexpr (v < octets) {
-          const V product = hn::Mul(dy[v], hn::LoadU(d, rows[k] + v * kLanes));
-          sums[k] = v == 0 ? product : hn::Add(sums[k], product);
-          pin(sums[k]);
-        }
-      });
-    });
-    unroll<n>([&](auto k) GRADLOOM_UNROLLED { hn::StoreU(sums[k], d, to + k * kLanes); });
-    to += n * kLanes;
-    weight += input_stride;
-    span += batch;
-  }
-
-  const float* slope = b.slope + sample * q;
-  const float* base = kBase ? b.base + sample : nullptr;
-  V t[kGroup];
-  unroll<kGroup>([&](auto i) GRADLOOM_UNROLLED {
-    const bool exists = i < inputs;  // the others: zero
-    const float* slope_i = exists ? slope + i * slope_stride : zeros;
-    const float* base_i = kBase && exists ? base + i * batch : zeros;
-    const float* sum = exists ? parked + i * n * kLanes : zeros;
-    unroll<n>([&](auto k) GRADLOOM_UNROLLED {
-      const V term = hn::Mul(hn::Set(d, k <= kDegree ? slope_i[k] : *base_i), hn::LoadU(d, sum + k * kLanes));
-      t[i] = k == 0 ? term : hn::Add(t[i], term);
+  constexpr std::size_t n = kDegree + 1 + (kBase ? 1 : 0), row_stride = kRowStride(octets);
+  const float* rows[width];
+  const float* base_row[width];
+  unroll<width>([&](auto w) GRADLOOM_UNROLLED {
+    const float* weight = at.weight + w * b.input_stride;
+    rows[w] = weight + at.span[w * b.sample_stride] * row_stride;
+    base_row[w] = weight + b.base_offset;
+  });
+  V sums[width * n];
+  unroll<octets>([&](auto v) GRADLOOM_UNROLLED {
+    const V factor = v < kept_octets ? dy[v] : hn::LoadU(d, dy_at[v / 2] + v % 2 * kLanes);
+    unroll<width * n>([&](auto r) GRADLOOM_UNROLLED {
+      constexpr std::size_t w = r / n, k = r % n;
+      const float* row = k <= kDegree ? rows[w] + k * row_stride : base_row[w];
+      const V product = hn::Mul(factor, hn::LoadU(d, row + v * kLanes));
+      sums[r] = v == 0 ? product : hn::Add(sums[r], product);
+      pin(sums[r]);
     });
   });
+  unroll<width>([&](auto w) GRADLOOM_UNROLLED {
+    const float* slope = at.slope + w * b.slope_stride;
+    V t;
+    unroll<n>([&](auto k) GRADLOOM_UNROLLED {
+      const V term = hn::Mul(hn::Set(d, k <= kDegree ? slope[k] : at.base[w * b.sample_stride]), sums[w * n + k]);
+      t = k == 0 ? term : hn::Add(t, term);
+    });
+    hn::StoreU(t, d, at.lanes_of + w * kLanes);
+  });
+  at.weight += width * b.input_stride;
+  at.span += width * b.sample_stride;
+  at.slope += width * b.slope_stride;
+  if constexpr (kBase) at.base += width * b.sample_stride;
+  at.lanes_of += width * kLanes;
+}
+
+// Up to 8 inputs of one sample. The lanes of inputs that do not exist must be zero in `lanes_of`.
+template <int kDegree, bool kBase, std::size_t octets>
+HWY_INLINE void eight_inputs(const InputGradientBlock<float>& b, std::size_t sample, float* lanes_of) {
+  constexpr Tag<float> d;
+  constexpr std::size_t width = kDegree + (kBase ? 1 : 0) <= 3 ? 2 : 1,
+                        kept = width == 2 ? std::min<std::size_t>(octets, 4) : octets;
+  using V = hn::Vec<Tag<float>>;
+  const float* dy_at[(octets + 1) / 2];
+  V dy[octets];
+  unroll<(octets + 1) / 2>(
+      [&](auto panel) GRADLOOM_UNROLLED { dy_at[panel] = b.dl_dy + panel * b.panel_stride + sample * kPanel; });
+  unroll<kept>([&](auto v) GRADLOOM_UNROLLED { dy[v] = hn::LoadU(d, dy_at[v / 2] + v % 2 * kLanes); });
+  InputPointers at = {b.weight, b.span + sample, b.slope + sample * basis_stride(kDegree),
+                      kBase ? b.base + sample : nullptr, lanes_of};
+  std::size_t left = b.inputs;
+  for (; left >= width; left -= width) some_inputs<kDegree, kBase, octets, width>(b, dy, kept, dy_at, at);
+  if (width > 1 && left != 0) some_inputs<kDegree, kBase, octets, 1>(b, dy, kept, dy_at, at);
+  V t[kGroup];
+  unroll<kGroup>([&](auto i) GRADLOOM_UNROLLED { t[i] = hn::LoadU(d, lanes_of + i * kLanes); });
   float* result = b.dl_dx + sample * kPanel;
   const V sum = add_lanes(t);
   hn::StoreU(b.first ? sum : hn::Add(hn::LoadU(d, result), sum), d, result);
@@ -161,7 +179,7 @@ HWY_INLINE void input_gradient_sample(const InputGradientBlock<T>& b, std::size_
   constexpr bool in_registers = octets * parts <= 8;
   using V = hn::Vec<Tag<T>>;
   const std::size_t q = basis_stride(kDegree ? kDegree : b.degree);
-  const std::size_t row_stride = b.row_stride, input_stride = b.input_stride, batch = b.batch;
+  const std::size_t row_stride = b.row_stride, input_stride = b.input_stride, sample_stride = b.sample_stride;
   const std::size_t slope_stride = b.slope_stride, panel_stride = b.panel_stride;
 
   const T* dl_dy = b.dl_dy + sample * kPanel;
@@ -220,21 +238,22 @@ HWY_INLINE void input_gradient_sample(const InputGradientBlock<T>& b, std::size_
     lanes_of += kLanes;
     weight += input_stride;
     slope += slope_stride;
-    span += batch;
-    if constexpr (kBase) base += batch;
+    span += sample_stride;
+    if constexpr (kBase) base += sample_stride;
   }
 }
 
 template <int kDegree, bool kBase, std::size_t octets, class T>
 HWY_NOINLINE void input_gradient_block(const InputGradientBlock<T>& b, Range samples) {
+  alignas(64) T lanes_of[kGroup * kLanes] = {};  // of inputs that do not exist: zero
 #if HWY_TARGET == HWY_AVX2
   if constexpr (kDegree != 0 && std::is_same_v<T, float>) {
-    alignas(64) static constexpr float kZeros[(kMaxDegree + 2) * kLanes] = {};
-    for (std::size_t s = samples.begin; s < samples.end; ++s) eight_inputs<kDegree, kBase, octets>(b, s, kZeros);
-    return;
+    if (b.row_stride == kRowStride(octets)) {
+      for (std::size_t s = samples.begin; s < samples.end; ++s) eight_inputs<kDegree, kBase, octets>(b, s, lanes_of);
+      return;
+    }
   }
 #endif
-  alignas(64) T lanes_of[kGroup * kLanes] = {};  // of inputs that do not exist: zero
   for (std::size_t s = samples.begin; s < samples.end; ++s) {
     input_gradient_sample<kDegree, kBase, octets>(b, s, lanes_of);
     add_lanes(lanes_of, b.first, b.dl_dx + s * kPanel);
@@ -244,22 +263,21 @@ HWY_NOINLINE void input_gradient_block(const InputGradientBlock<T>& b, Range sam
 template <int kDegree, bool kBase, class T>
 void input_gradient_degree(const Layer<T>& layer, const LayerTape<T>& tape, const T* dl_dy, Range samples, T* dl_dx) {
   const Shape& shape = layer.shape;
-  const std::size_t batch = tape.batch, rows = shape.rows(), out = shape.out_padded();
+  const std::size_t stride = tape.pitch(), rows = shape.rows(), out = shape.out_padded();
   if (samples.begin >= samples.end) return;
   InputGradientBlock<T> b;
-  b.row_stride = out;
-  b.input_stride = rows * out;
-  b.base_offset = (rows - 1) * out;
-  b.slope_stride = batch * basis_stride(shape.degree);
-  b.batch = batch;
+  alignas(64) T packed[kPackedBytes / sizeof(T)];
+  const bool many = samples.end - samples.begin >= kManySamples;
+  b.slope_stride = stride * basis_stride(shape.degree);
+  b.sample_stride = stride;
   b.degree = shape.degree;
-  b.panel_stride = batch * kPanel;
+  b.panel_stride = stride * kPanel;
   const std::size_t octets = (shape.out + kLanes - 1) / kLanes;
   for (std::size_t i = 0; i < shape.in_padded(); i += kGroup) {
     b.inputs = i < shape.in ? std::min(kGroup, shape.in - i) : 0;
     b.slope = tape.slope + i * b.slope_stride;
-    b.span = tape.span + i * batch;
-    b.base = kBase ? tape.base_slope + i * batch : nullptr;
+    b.span = tape.span + i * stride;
+    b.base = kBase ? tape.base_slope + i * stride : nullptr;
     b.dl_dx = dl_dx + (i / kPanel) * b.panel_stride + i % kPanel;
     if (b.inputs == 0) {
       for (std::size_t s = samples.begin; s < samples.end; ++s) std::fill_n(b.dl_dx + s * kPanel, kGroup, T(0));
@@ -267,7 +285,16 @@ void input_gradient_degree(const Layer<T>& layer, const LayerTape<T>& tape, cons
     }
     for (std::size_t o = 0; o < octets; o += kBlock / kLanes) {
       const std::size_t j = o * kLanes;
-      b.weight = layer.weight + i * b.input_stride + j;
+      b.weight = layer.weight + i * rows * out + j;
+      b.row_stride = out;
+      const std::size_t columns = kRowStride(std::min(octets - o, kBlock / kLanes));
+      if (many && out > columns && b.inputs * rows * columns <= std::size(packed)) {
+        pack_rows(b.weight, out, b.inputs * rows, columns, packed);
+        b.weight = packed;
+        b.row_stride = columns;
+      }
+      b.input_stride = rows * b.row_stride;
+      b.base_offset = (rows - 1) * b.row_stride;
       b.dl_dy = dl_dy + (j / kPanel) * b.panel_stride;
       b.first = o == 0;
       switch (std::min(octets - o, kBlock / kLanes)) {

@@ -144,16 +144,16 @@ BasisPoint<T> basis_point(const Shape& shape, const Grid<K>& grid, std::size_t i
 }
 
 template <class T>
-std::size_t panel_index(std::size_t batch, std::size_t i, std::size_t s) {
-  return ((i / kPanel) * batch + s) * kPanel + i % kPanel;
+std::size_t panel_index(std::size_t stride, std::size_t i, std::size_t s) {
+  return ((i / kPanel) * stride + s) * kPanel + i % kPanel;
 }
 
 // One (input, sample); returns whether it lies outside the grid.
 template <class T>
 bool evaluate_point(const Layer<T>& layer, const LayerTape<T>& tape, std::size_t i, std::size_t s) {
   const Shape& shape = layer.shape;
-  const std::size_t q = basis_stride(shape.degree), at = i * tape.batch + s;
-  const T x = tape.x[panel_index<T>(tape.batch, i, s)];
+  const std::size_t q = basis_stride(shape.degree), at = i * tape.pitch() + s;
+  const T x = tape.x[panel_index<T>(tape.pitch(), i, s)];
   const BasisPoint<T> b = basis_point(shape, layer.grid, i, x);
   tape.span[at] = static_cast<std::uint16_t>(b.span);
   for (unsigned k = 0; k < q; ++k) tape.value[at * q + k] = b.value[k];
@@ -178,15 +178,16 @@ std::size_t evaluate_basis(const Layer<T>& layer, const LayerTape<T>& tape, Rang
 template <class T>
 void forward(const Layer<T>& layer, const LayerTape<T>& tape, Range samples, T* y) {
   const Shape& shape = layer.shape;
-  const std::size_t q = basis_stride(shape.degree), batch = tape.batch, out = shape.out_padded(), rows = shape.rows();
+  const std::size_t q = basis_stride(shape.degree), stride = tape.pitch(), out = shape.out_padded(),
+                    rows = shape.rows();
   for (std::size_t s = samples.begin; s < samples.end; ++s) {
     for (std::size_t j = 0; j < out; ++j) {
-      T& result = y[panel_index<T>(batch, j, s)];
+      T& result = y[panel_index<T>(stride, j, s)];
       result = T(0);
       if (j >= shape.out_lanes()) continue;
       T acc = layer.bias ? layer.bias[j] : T(0);
       for (std::size_t i = 0; i < shape.in; ++i) {
-        const std::size_t at = i * batch + s;
+        const std::size_t at = i * stride + s;
         const T* w = layer.weight + i * rows * out + j;
         for (unsigned k = 0; k <= shape.degree; ++k) acc = acc + tape.value[at * q + k] * w[(tape.span[at] + k) * out];
         if (shape.base) acc = acc + tape.base_value[at] * w[(rows - 1) * out];
@@ -201,15 +202,16 @@ template <class T>
 T input_gradient_block(const Layer<T>& layer, const LayerTape<T>& tape, const T* dl_dy, std::size_t i, std::size_t s,
                        std::size_t first) {
   const Shape& shape = layer.shape;
-  const std::size_t q = basis_stride(shape.degree), batch = tape.batch, out = shape.out_padded(), rows = shape.rows();
-  const std::size_t at = i * batch + s, last = std::min(first + kBlock, shape.out_lanes());
+  const std::size_t q = basis_stride(shape.degree), stride = tape.pitch(), out = shape.out_padded(),
+                    rows = shape.rows();
+  const std::size_t at = i * stride + s, last = std::min(first + kBlock, shape.out_lanes());
   std::array<T, kLanes> total{};
   const auto add_row = [&](std::size_t row, T factor, bool start) {
     const T* w = layer.weight + (i * rows + row) * out;
     for (std::size_t l = 0; l < kLanes; ++l) {
-      T sum = dl_dy[panel_index<T>(batch, first + l, s)] * w[first + l];
+      T sum = dl_dy[panel_index<T>(stride, first + l, s)] * w[first + l];
       for (std::size_t j = first + l + kLanes; j < last; j += kLanes)
-        sum = sum + dl_dy[panel_index<T>(batch, j, s)] * w[j];
+        sum = sum + dl_dy[panel_index<T>(stride, j, s)] * w[j];
       total[l] = start ? factor * sum : total[l] + factor * sum;
     }
   };
@@ -225,7 +227,7 @@ void input_gradient(const Layer<T>& layer, const LayerTape<T>& tape, const T* dl
   const Shape& shape = layer.shape;
   for (std::size_t s = samples.begin; s < samples.end; ++s) {
     for (std::size_t i = 0; i < shape.in_padded(); ++i) {
-      T& result = dl_dx[panel_index<T>(tape.batch, i, s)];
+      T& result = dl_dx[panel_index<T>(tape.pitch(), i, s)];
       result = T(0);
       for (std::size_t first = 0; i < shape.in && first < shape.out; first += kBlock) {
         const T sum = input_gradient_block(layer, tape, dl_dy, i, s, first);
@@ -238,7 +240,8 @@ void input_gradient(const Layer<T>& layer, const LayerTape<T>& tape, const T* dl
 template <class T>
 void weight_gradient(const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs, GradientMode mode,
                      T* dl_dw) {
-  const std::size_t q = basis_stride(shape.degree), batch = tape.batch, out = shape.out_padded(), rows = shape.rows();
+  const std::size_t q = basis_stride(shape.degree), batch = tape.batch, stride = tape.pitch(), out = shape.out_padded(),
+                    rows = shape.rows();
   for (std::size_t i = inputs.begin; i < inputs.end; ++i) {
     T* gradient = dl_dw + i * rows * out;
     if (mode == GradientMode::overwrite) std::fill_n(gradient, rows * out, T(0));
@@ -253,10 +256,10 @@ void weight_gradient(const Shape& shape, const LayerTape<T>& tape, const T* dl_d
           for (unsigned span = 0; span < shape.grid; ++span) {
             if (!base_row && (r < span || r > span + shape.degree)) continue;
             for (std::size_t s = first; s < last; ++s) {
-              const std::size_t at = i * batch + s;
+              const std::size_t at = i * stride + s;
               if (tape.span[at] != span) continue;
               const T factor = base_row ? tape.base_value[at] : tape.value[at * q + (r - span)];
-              acc = acc + factor * dl_dy[panel_index<T>(batch, j, s)];
+              acc = acc + factor * dl_dy[panel_index<T>(stride, j, s)];
               touched = true;
             }
           }
@@ -270,13 +273,13 @@ void weight_gradient(const Shape& shape, const LayerTape<T>& tape, const T* dl_d
 }
 
 template <class T>
-void bias_gradient(const Shape& shape, std::size_t batch, const T* dl_dy, GradientMode mode, T* dl_db) {
+void bias_gradient(const Shape& shape, Columns batch, const T* dl_dy, GradientMode mode, T* dl_db) {
   for (std::size_t j = 0; j < shape.out_padded(); ++j) {
     if (mode == GradientMode::overwrite) dl_db[j] = T(0);
-    for (std::size_t first = 0; first < batch; first += kChunk) {
+    for (std::size_t first = 0; first < batch.count; first += kChunk) {
       T acc = T(0);
-      for (std::size_t s = first; s < std::min(first + kChunk, batch); ++s)
-        acc = acc + dl_dy[panel_index<T>(batch, j, s)];
+      for (std::size_t s = first; s < std::min(first + kChunk, batch.count); ++s)
+        acc = acc + dl_dy[panel_index<T>(batch.stride, j, s)];
       dl_db[j] = mode == GradientMode::overwrite && first == 0 ? acc : dl_db[j] + acc;
     }
   }

@@ -4,9 +4,10 @@
 // last). InP, OutP: In, Out rounded up to kPanel = 16; OutL: Out rounded up to kLanes = 8.
 //
 // Layouts
-//   panel matrix (n, B): [nP/16][B][16]; element (i, s) at ((i / 16) * B + s) * 16 + i % 16. Lanes i >= n are zero.
+//   S: samples from one input or panel to the next in memory, at least B (LayerTape::stride).
+//   panel matrix (n, B): [nP/16][S][16]; element (i, s) at ((i / 16) * S + s) * 16 + i % 16. Lanes i >= n are zero.
 //   weight (In, R, OutP), bias (OutP): lanes j >= Out are zero and stay zero.
-//   basis values and slopes (In, B, basis_stride(p)): the p + 1 functions that are not zero at x, from row `span` on,
+//   basis values and slopes [In][S][basis_stride(p)]: the p + 1 functions that are not zero at x, from row `span` on,
 //   then zeros.
 // Sums run over the lanes j < OutL; results of lanes j >= OutL are zero.
 //
@@ -108,11 +109,24 @@ template <class T>
 struct LayerTape {
   std::size_t batch = 0;          // B
   T* x = nullptr;                 // panel matrix (In, B)
-  std::uint16_t* span = nullptr;  // (In, B), 0..G-1
-  T* value = nullptr;             // (In, B, q)
-  T* slope = nullptr;             // (In, B, q); null when no gradient of the input will be asked for
-  T* base_value = nullptr;        // (In, B); null without base
-  T* base_slope = nullptr;        // (In, B); null without base or slope
+  std::uint16_t* span = nullptr;  // [In][S], 0..G-1
+  T* value = nullptr;             // [In][S][q]
+  T* slope = nullptr;             // [In][S][q]; null when no gradient of the input will be asked for
+  T* base_value = nullptr;        // [In][S]; null without base
+  T* base_slope = nullptr;        // [In][S]; null without base or slope
+  std::size_t stride = 0;         // S, of the tape and of y, dl_dy, dl_dx; 0: B
+
+  std::size_t pitch() const { return stride != 0 ? stride : batch; }
+};
+
+// The S to choose for a batch. A power of two would send all inputs of a sample to the same few sets of a cache.
+inline constexpr std::size_t best_stride(std::size_t batch) { return (batch + 3) / 4 * 4 + 4; }
+
+// The samples of a panel matrix: how many, and S.
+struct Columns {
+  std::size_t count, stride;
+  Columns(std::size_t all) : count(all), stride(all) {}
+  Columns(std::size_t number, std::size_t apart) : count(number), stride(apart) {}
 };
 
 struct Range {
@@ -141,7 +155,7 @@ void weight_gradient(Variant variant, const Shape& shape, const LayerTape<T>& ta
 
 // dl_db (OutP).
 template <class T>
-void bias_gradient(Variant variant, const Shape& shape, std::size_t batch, const T* dl_dy, GradientMode mode, T* dl_db);
+void bias_gradient(Variant variant, const Shape& shape, Columns batch, const T* dl_dy, GradientMode mode, T* dl_db);
 
 // Basis and forward of one sample, without a tape. x (InP), y (OutP), both contiguous.
 template <class T>

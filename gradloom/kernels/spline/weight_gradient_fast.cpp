@@ -319,7 +319,8 @@ HWY_INLINE void chunk_gradient(const Shape& shape, const SortedChunk<T>* chunks,
 template <int kDegree, bool kBase, class T>
 void weight_gradient_degree(const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs,
                             GradientMode mode, T* dl_dw) {
-  const std::size_t q = basis_stride(shape.degree), batch = tape.batch, size = shape.rows() * shape.out_padded();
+  const std::size_t q = basis_stride(shape.degree), batch = tape.batch, stride = tape.pitch();
+  const std::size_t size = shape.rows() * shape.out_padded();
   if (mode == GradientMode::overwrite && batch == 0)
     std::fill(dl_dw + inputs.begin * size, dl_dw + inputs.end * size, T(0));
   SortedChunk<T> chunks[kInputsAtOnce];
@@ -330,14 +331,14 @@ void weight_gradient_degree(const Shape& shape, const LayerTape<T>& tape, const 
       const std::size_t count = std::min(kChunk, batch - first);
       const Write write = mode == GradientMode::overwrite && first == 0 ? Write::store : Write::add;
       for (std::size_t n = 0; n < at_once; ++n) {
-        const std::size_t at = (i + n) * batch + first;
+        const std::size_t at = (i + n) * stride + first;
         SortedChunk<T>& chunk = chunks[n];
         sort_by_span(tape.span + at, count, shape.grid, chunk.samples, chunk.start);
         chunk.value = tape.value + at * q;
         chunk.base = kBase ? tape.base_value + at : nullptr;
         if (write == Write::store) zero_untouched(shape, chunk, gradient + n * size);
       }
-      chunk_gradient<kDegree, kBase>(shape, chunks, at_once, dl_dy + first * kPanel, batch * kPanel, write, gradient);
+      chunk_gradient<kDegree, kBase>(shape, chunks, at_once, dl_dy + first * kPanel, stride * kPanel, write, gradient);
     }
   }
 }
@@ -372,18 +373,18 @@ void weight_gradient_any(const Shape& shape, const LayerTape<T>& tape, const T* 
 }
 
 template <class T>
-void bias_gradient_any(const Shape& shape, std::size_t batch, const T* dl_dy, GradientMode mode, T* dl_db) {
+void bias_gradient_any(const Shape& shape, Columns batch, const T* dl_dy, GradientMode mode, T* dl_db) {
   constexpr Tag<T> d;
   constexpr std::size_t lanes = hn::MaxLanes(d), per_panel = kPanel / lanes;
   using V = hn::Vec<Tag<T>>;
   for (std::size_t panel = 0; panel < shape.out_padded() / kPanel; ++panel) {
     for (std::size_t v = 0; v < per_panel; ++v) {
       T* to = dl_db + panel * kPanel + v * lanes;
-      const T* dy = dl_dy + panel * batch * kPanel + v * lanes;
+      const T* dy = dl_dy + panel * batch.stride * kPanel + v * lanes;
       if (mode == GradientMode::overwrite) hn::StoreU(hn::Zero(d), d, to);
-      for (std::size_t first = 0; first < batch; first += kChunk) {
+      for (std::size_t first = 0; first < batch.count; first += kChunk) {
         V acc = hn::Zero(d);
-        for (std::size_t s = first; s < std::min(first + kChunk, batch); ++s)
+        for (std::size_t s = first; s < std::min(first + kChunk, batch.count); ++s)
           acc = hn::Add(acc, hn::LoadU(d, dy + s * kPanel));
         const bool store = mode == GradientMode::overwrite && first == 0;
         hn::StoreU(store ? acc : hn::Add(hn::LoadU(d, to), acc), d, to);
@@ -400,11 +401,10 @@ void weight_gradient_double(const Shape& shape, const LayerTape<double>& tape, c
                             GradientMode mode, double* dl_dw) {
   weight_gradient_any(shape, tape, dl_dy, inputs, mode, dl_dw);
 }
-void bias_gradient_float(const Shape& shape, std::size_t batch, const float* dl_dy, GradientMode mode, float* dl_db) {
+void bias_gradient_float(const Shape& shape, Columns batch, const float* dl_dy, GradientMode mode, float* dl_db) {
   bias_gradient_any(shape, batch, dl_dy, mode, dl_db);
 }
-void bias_gradient_double(const Shape& shape, std::size_t batch, const double* dl_dy, GradientMode mode,
-                          double* dl_db) {
+void bias_gradient_double(const Shape& shape, Columns batch, const double* dl_dy, GradientMode mode, double* dl_db) {
   bias_gradient_any(shape, batch, dl_dy, mode, dl_db);
 }
 
@@ -427,10 +427,10 @@ void weight_gradient(const Shape& shape, const LayerTape<double>& tape, const do
                      GradientMode mode, double* dl_dw) {
   HWY_DYNAMIC_DISPATCH(weight_gradient_double)(shape, tape, dl_dy, inputs, mode, dl_dw);
 }
-void bias_gradient(const Shape& shape, std::size_t batch, const float* dl_dy, GradientMode mode, float* dl_db) {
+void bias_gradient(const Shape& shape, Columns batch, const float* dl_dy, GradientMode mode, float* dl_db) {
   HWY_DYNAMIC_DISPATCH(bias_gradient_float)(shape, batch, dl_dy, mode, dl_db);
 }
-void bias_gradient(const Shape& shape, std::size_t batch, const double* dl_dy, GradientMode mode, double* dl_db) {
+void bias_gradient(const Shape& shape, Columns batch, const double* dl_dy, GradientMode mode, double* dl_db) {
   HWY_DYNAMIC_DISPATCH(bias_gradient_double)(shape, batch, dl_dy, mode, dl_db);
 }
 }  // namespace fast

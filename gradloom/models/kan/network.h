@@ -50,7 +50,8 @@ class Tape {
     std::size_t forward, input, weights;
   };
   TapeLimits limits_;
-  std::size_t batch_ = 0;  // of the last forward pass; 0: none yet
+  std::size_t batch_ = 0;   // of the last forward pass; 0: none yet
+  std::size_t stride_ = 0;  // samples from one panel or input to the next (kernels/spline/spline.h)
   Workspace workspace_;
   std::vector<Offsets> layers_;
   std::size_t y_ = 0, dl_dx_ = 0;

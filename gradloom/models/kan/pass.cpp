@@ -17,7 +17,10 @@ using spline::kPanel;
 namespace {
 
 // Samples per task: enough to reuse weights in the cache, few enough to occupy the threads.
-std::size_t tile_size(std::size_t batch) { return batch <= 256 ? 32 : 64; }
+constexpr std::size_t kSmallTile = 32, kTile = 64;
+std::size_t tile_size(const Exec& ex, std::size_t batch) {
+  return ex.threads() > 1 && batch <= 256 ? kSmallTile : kTile;
+}
 
 // Inputs per task of the weight gradient: multiply-adds for several microseconds, in steps of kInputs.
 constexpr std::size_t kTaskWork = 200'000;
@@ -30,6 +33,33 @@ std::size_t inputs_per_task(const spline::Shape& s, std::size_t batch) {
 }
 
 std::size_t padded(std::size_t n) { return (n + kPanel - 1) / kPanel * kPanel; }
+
+// panel(i, s) = f(row(s)[i], i) for i < n, zero in the padding. `panels` is a panel matrix.
+template <class T, class Row, class F>
+void to_panels(spline::Range samples, std::size_t n, std::size_t stride, T* panels, Row&& row, F&& f) {
+  for (std::size_t first = 0; first < n; first += kPanel, panels += stride * kPanel)
+    for (std::size_t s = samples.begin; s < samples.end; ++s) {
+      const T* from = row(s) + first;
+      T* to = panels + s * kPanel;
+      if (first + kPanel <= n) {
+        for (std::size_t c = 0; c < kPanel; ++c) to[c] = f(from[c], first + c);
+      } else {
+        for (std::size_t c = 0; c < kPanel; ++c) to[c] = first + c < n ? f(from[c], first + c) : T(0);
+      }
+    }
+}
+
+// row(s)[i] = f(panel(i, s), i) for i < n.
+template <class T, class Row, class F>
+void from_panels(spline::Range samples, std::size_t n, std::size_t stride, const T* panels, Row&& row, F&& f) {
+  for (std::size_t first = 0; first < n; first += kPanel, panels += stride * kPanel)
+    for (std::size_t s = samples.begin; s < samples.end; ++s) {
+      const T* from = panels + s * kPanel;
+      T* to = row(s) + first;
+      const std::size_t count = std::min(kPanel, n - first);
+      for (std::size_t c = 0; c < count; ++c) to[c] = f(from[c], first + c);
+    }
+}
 
 }  // namespace
 
@@ -46,7 +76,7 @@ Tape<T> Network<T>::make_tape(const Exec& ex, const TapeLimits& limits) const {
   Tape tape;
   tape.limits_ = limits;
   Workspace& w = tape.workspace_;
-  const std::size_t batch = limits.batch;
+  const std::size_t batch = tape.stride_ = spline::best_stride(limits.batch);
   for (std::size_t l = 0; l < layers(); ++l) {
     const spline::Shape& s = shapes_[l];
     const std::size_t q = spline::basis_stride(s.degree);
@@ -70,7 +100,7 @@ Tape<T> Network<T>::make_tape(const Exec& ex, const TapeLimits& limits) const {
   tape.y_ = w.reserve<T>(padded(output_width()) * batch);
   tape.dl_dx_ = w.reserve<T>(limits.input_gradient ? padded(input_width()) * batch : 0);
   w.allocate();
-  tape.outside_.assign(layers() * ((batch + tile_size(1) - 1) / tile_size(1) + 1), 0);
+  tape.outside_.assign(layers() * ((limits.batch + kSmallTile - 1) / kSmallTile), 0);
   return tape;
 }
 
@@ -81,6 +111,7 @@ spline::LayerTape<T> Network<T>::layer_tape(std::size_t l, Tape& tape) const {
   Workspace& w = tape.workspace_;
   spline::LayerTape<T> t;
   t.batch = tape.batch_;
+  t.stride = tape.stride_;
   t.x = w.at<T>(at.x);
   t.span = w.at<std::uint16_t>(at.span);
   t.value = w.at<T>(at.value);
@@ -100,7 +131,7 @@ void Network<T>::forward(const Exec& ex, const Step&, const ModelArrays<T>& arra
     throw Exception(ErrorCode::invalid_input,
                     fmt::format("the batch has {} features, the network {} inputs", batch.x.extent(1), input_width()));
   tape.batch_ = batch.size;
-  const std::size_t size = batch.size, tile = tile_size(size);
+  const std::size_t size = batch.size, tile = tile_size(ex, size), stride = tape.stride_;
   tape.tiles_ = (size + tile - 1) / tile;
   const T* mean = arrays.buffers.data() + buffers_[affine_.input_mean].offset;
   const T* scale = arrays.buffers.data() + buffers_[affine_.input_scale].offset;
@@ -109,16 +140,9 @@ void Network<T>::forward(const Exec& ex, const Step&, const ModelArrays<T>& arra
 
   ex.parallel_for(tape.tiles_, [&](std::size_t index, unsigned worker) {
     const spline::Range samples{index * tile, std::min(size, (index + 1) * tile)};
-    T* panel_x = tape.workspace_.template at<T>(tape.layers_[0].x);
-    const std::size_t in = input_width(), in_padded = padded(in);
-    for (std::size_t s = samples.begin; s < samples.end; ++s) {
-      const T* row = batch.x.row(s);
-      for (std::size_t first = 0; first < in_padded; first += kPanel) {
-        T* lanes = panel_x + (first / kPanel * size + s) * kPanel;
-        for (std::size_t c = 0; c < kPanel; ++c)
-          lanes[c] = first + c < in ? (row[first + c] - mean[first + c]) * scale[first + c] : T(0);
-      }
-    }
+    to_panels(
+        samples, input_width(), stride, tape.workspace_.template at<T>(tape.layers_[0].x),
+        [&](std::size_t s) { return batch.x.row(s); }, [=](T v, std::size_t i) { return (v - mean[i]) * scale[i]; });
     for (std::size_t l = 0; l < layers(); ++l) {
       const ProfileScope scope(ex, tape.phases_[l].forward, worker);
       const spline::Layer<T> now = layer(l, arrays);
@@ -127,13 +151,9 @@ void Network<T>::forward(const Exec& ex, const Step&, const ModelArrays<T>& arra
       T* next = tape.workspace_.template at<T>(l + 1 < layers() ? tape.layers_[l + 1].x : tape.y_);
       spline::forward(ex.variant(), now, t, samples, next);
     }
-    const T* panel_y = tape.workspace_.template at<T>(tape.y_);
-    const std::size_t out = output_width();
-    for (std::size_t s = samples.begin; s < samples.end; ++s) {
-      T* row = y.row(s);
-      for (std::size_t j = 0; j < out; ++j)
-        row[j] = out_mean[j] + out_std[j] * panel_y[(j / kPanel * size + s) * kPanel + j % kPanel];
-    }
+    from_panels(
+        samples, output_width(), stride, tape.workspace_.template at<T>(tape.y_),
+        [&](std::size_t s) { return y.row(s); }, [=](T v, std::size_t j) { return out_mean[j] + out_std[j] * v; });
   });
 }
 
@@ -147,7 +167,7 @@ void Network<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>
                     fmt::format("backward of {} samples after a forward pass of {}", batch.size, tape.batch_));
   if (!dl_dx.empty() && !tape.limits_.input_gradient)
     throw Exception(ErrorCode::invalid_input, "dl_dx was asked for, but the tape was made without input gradients");
-  const std::size_t size = batch.size, tile = tile_size(size);
+  const std::size_t size = batch.size, tile = tile_size(ex, size), stride = tape.stride_;
   const T* scale = arrays.buffers.data() + buffers_[affine_.input_scale].offset;
   const T* out_std = arrays.buffers.data() + buffers_[affine_.output_std].offset;
   const auto gradient_of = [&](std::size_t l) { return tape.workspace_.template at<T>(tape.layers_[l].gradient); };
@@ -162,13 +182,9 @@ void Network<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>
 
   ex.parallel_for((size + tile - 1) / tile, [&](std::size_t index, unsigned worker) {
     const spline::Range samples{index * tile, std::min(size, (index + 1) * tile)};
-    T* top = gradient_of(layers() - 1);
-    const std::size_t out = output_width();
-    for (std::size_t s = samples.begin; s < samples.end; ++s) {
-      const T* row = dl_dy.row(s);
-      for (std::size_t j = 0; j < padded(out); ++j)
-        top[(j / kPanel * size + s) * kPanel + j % kPanel] = j < out ? row[j] * out_std[j] : T(0);
-    }
+    to_panels(
+        samples, output_width(), stride, gradient_of(layers() - 1), [&](std::size_t s) { return dl_dy.row(s); },
+        [=](T v, std::size_t j) { return v * out_std[j]; });
     for (std::size_t l = layers(); l-- > lowest;) {
       if (l == lowest && dl_dx.empty()) break;
       const ProfileScope scope(ex, tape.phases_[l].input, worker);
@@ -179,7 +195,7 @@ void Network<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>
     const T* panel = tape.workspace_.template at<T>(tape.dl_dx_);
     for (std::size_t s = samples.begin; s < samples.end; ++s)
       for (std::size_t i = 0; i < input_width(); ++i)
-        dl_dx(s, i) = panel[(i / kPanel * size + s) * kPanel + i % kPanel] * scale[i];
+        dl_dx(s, i) = panel[(i / kPanel * stride + s) * kPanel + i % kPanel] * scale[i];
   });
 
   // From here on nobody reads parameters: every input of every layer is a task of its own, the top layer first.
@@ -198,7 +214,8 @@ void Network<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>
     if (task + 1 == layer_tasks()) {
       if (!s.bias || step.is_frozen(slices_[l].bias)) return;
       const Slice& slice = parameters_[slices_[l].bias];
-      spline::bias_gradient(ex.variant(), s, size, gradient_of(l), step.gradient, gradient.data() + slice.offset);
+      spline::bias_gradient(ex.variant(), s, {size, stride}, gradient_of(l), step.gradient,
+                            gradient.data() + slice.offset);
       if (sink) sink->finished(slice.offset, slice.end(), worker);
       return;
     }
@@ -253,7 +270,7 @@ void Network<T>::forward_single(Variant variant, const ModelArrays<T>& arrays, s
 template <class T>
 T Network<T>::layer_input(const Tape& tape, std::size_t l, std::size_t s, std::size_t i) const {
   const T* panel = tape.workspace_.template at<T>(tape.layers_[l].x);
-  return panel[(i / kPanel * tape.batch_ + s) * kPanel + i % kPanel];
+  return panel[(i / kPanel * tape.stride_ + s) * kPanel + i % kPanel];
 }
 
 template <class T>
@@ -262,7 +279,8 @@ std::uint64_t Network<T>::branches(const Tape& tape) const {
   const auto mix = [&](std::uint64_t v) { hash = (hash ^ v) * 0x100000001b3u; };
   for (std::size_t l = 0; l < layers(); ++l) {
     const std::uint16_t* span = tape.workspace_.template at<std::uint16_t>(tape.layers_[l].span);
-    for (std::size_t k = 0; k < shapes_[l].in * tape.batch_; ++k) mix(span[k]);
+    for (std::size_t i = 0; i < shapes_[l].in; ++i, span += tape.stride_)
+      for (std::size_t s = 0; s < tape.batch_; ++s) mix(span[s]);
     mix(tape.outside(l));
   }
   return hash;
