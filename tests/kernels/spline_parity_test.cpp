@@ -39,7 +39,7 @@ std::size_t run(Problem<T>& p, Variant variant, std::size_t step, GradientMode m
   }
   for (std::size_t i = 0; i < s.in; i += input_step)
     weight_gradient(variant, s, p.tape, p.dl_dy.data(), {i, std::min(i + input_step, s.in)}, mode, p.dl_dw.data());
-  bias_gradient(variant, s, batch, p.dl_dy.data(), mode, p.dl_db.data());
+  bias_gradient(variant, s, {batch, p.tape.pitch()}, p.dl_dy.data(), mode, p.dl_db.data());
   return outside;
 }
 
@@ -113,6 +113,33 @@ TYPED_TEST(SplineParity, OneSampleGivesTheBitsOfABatch) {
         EXPECT_TRUE(same_bits("fast", expected, y));
       }
     }
+    if (this->HasFailure()) return;
+  }
+}
+
+// The first samples of a larger problem: its batch becomes the stride.
+TYPED_TEST(SplineParity, AStrideLargerThanTheBatchChangesNoBits) {
+  const FlushSubnormals flush;
+  std::uint64_t seed = 1;
+  for (Case c : parity_cases()) {
+    SCOPED_TRACE(c.name());
+    const std::size_t batch = c.batch, stride = c.batch + 1 + seed % 9;
+    c.batch = stride;
+    Problem<TypeParam> whole(c, ++seed, Points::everywhere), expected(c, seed, Points::everywhere),
+        actual(c, seed, Points::everywhere);
+    for (auto* p : {&whole, &expected, &actual}) dirty(*p);
+    run(whole, Variant::reference, 0, GradientMode::overwrite);
+    for (auto* p : {&expected, &actual}) {
+      p->what.batch = p->tape.batch = batch;
+      p->tape.stride = stride;
+    }
+    const std::size_t outside = run(expected, Variant::reference, 0, GradientMode::overwrite);
+    EXPECT_EQ(run(actual, Variant::fast, 0, GradientMode::overwrite), outside);
+    expect_same(expected, actual);
+    for (std::size_t panel = 0; panel < c.shape.out_padded() / kPanel; ++panel)
+      EXPECT_EQ(std::memcmp(&whole.y[panel * stride * kPanel], &expected.y[panel * stride * kPanel],
+                            batch * kPanel * sizeof(TypeParam)),
+                0);
     if (this->HasFailure()) return;
   }
 }
