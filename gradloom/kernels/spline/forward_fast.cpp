@@ -139,7 +139,8 @@ void forward_degree(const Layer<T>& layer, const LayerTape<T>& tape, Range sampl
   for (std::size_t v = 0; v < vectors;) {
     const std::size_t left = vectors - v, count = left >= 8 ? 8 : left >= 4 ? 4 : left;
     const std::size_t j = v * lanes;
-    const std::size_t block = std::clamp<std::size_t>(kCacheBudget / (rows * count * lanes * sizeof(T)), 1, 16);
+    // Two inputs at least, even if they do not fit: otherwise loading and storing the sums costs more than the rows.
+    const std::size_t block = std::clamp<std::size_t>(kCacheBudget / (rows * count * lanes * sizeof(T)), 2, 16);
     ForwardBlock<T> b;
     b.value_stride = stride * q;
     b.sample_stride = stride;

@@ -16,9 +16,12 @@ using spline::kPanel;
 
 namespace {
 
-// Samples per task: enough to reuse weights in the cache, few enough to occupy the threads.
-constexpr std::size_t kSmallTile = 32, kTile = 64;
-std::size_t tile_size(const Exec& ex, std::size_t batch) {
+// Samples per task: enough to reuse weights in the cache, few enough to occupy the threads. On a large grid a row of
+// weights serves few samples, so it takes more of them.
+constexpr std::size_t kSmallTile = 32, kTile = 64, kLargeTile = 256;
+constexpr unsigned kLargeGrid = 16;
+std::size_t tile_size(const Exec& ex, unsigned grid, std::size_t batch) {
+  if (grid > kLargeGrid) return std::clamp((batch / ex.threads() + 7) / 8 * 8, kSmallTile, kLargeTile);
   return ex.threads() > 1 && batch <= 256 ? kSmallTile : kTile;
 }
 
@@ -131,7 +134,7 @@ void Network<T>::forward(const Exec& ex, const Step&, const ModelArrays<T>& arra
     throw Exception(ErrorCode::invalid_input,
                     fmt::format("the batch has {} features, the network {} inputs", batch.x.extent(1), input_width()));
   tape.batch_ = batch.size;
-  const std::size_t size = batch.size, tile = tile_size(ex, size), stride = tape.stride_;
+  const std::size_t size = batch.size, tile = tile_size(ex, options_.grid, size), stride = tape.stride_;
   tape.tiles_ = (size + tile - 1) / tile;
   const T* mean = arrays.buffers.data() + buffers_[affine_.input_mean].offset;
   const T* scale = arrays.buffers.data() + buffers_[affine_.input_scale].offset;
@@ -167,7 +170,7 @@ void Network<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>
                     fmt::format("backward of {} samples after a forward pass of {}", batch.size, tape.batch_));
   if (!dl_dx.empty() && !tape.limits_.input_gradient)
     throw Exception(ErrorCode::invalid_input, "dl_dx was asked for, but the tape was made without input gradients");
-  const std::size_t size = batch.size, tile = tile_size(ex, size), stride = tape.stride_;
+  const std::size_t size = batch.size, tile = tile_size(ex, options_.grid, size), stride = tape.stride_;
   const T* scale = arrays.buffers.data() + buffers_[affine_.input_scale].offset;
   const T* out_std = arrays.buffers.data() + buffers_[affine_.output_std].offset;
   const auto gradient_of = [&](std::size_t l) { return tape.workspace_.template at<T>(tape.layers_[l].gradient); };
