@@ -79,16 +79,16 @@ TEST(Automaton, TileFunctionIsPure) {
   const std::size_t channels = 2, tile = kernels::gate::kTile;
   const RandomStream random(1, RandomUse::check);
   std::vector<float> patch(channels * 9 * tile), dl_dout(channels * tile), scratch(m.shape().scratch());
-  for (std::size_t i = 0; i < patch.size(); ++i) patch[i] = static_cast<float>(random.uniform(static_cast<std::uint32_t>(i)));
+  for (std::size_t i = 0; i < patch.size(); ++i)
+    patch[i] = static_cast<float>(random.uniform(static_cast<std::uint32_t>(i)));
   for (std::size_t i = 0; i < dl_dout.size(); ++i)
     dl_dout[i] = static_cast<float>(random.normal(static_cast<std::uint32_t>(10'000 + i)));
   const auto patch_before = patch, dl_dout_before = dl_dout;
   std::vector<float> first_patch, first_sums;
   for (int call = 0; call < 2; ++call) {
     std::vector<float> dl_dpatch(patch.size(), static_cast<float>(call)), sums(m.gates() * kernels::gate::kPartial);
-    std::fill(scratch.begin(), scratch.end(), static_cast<float>(3 * call));
-    logic::tile_gradient<float>(Variant::fast, m.shape(), gates, {patch.data(), dl_dout.data(), dl_dpatch.data(), sums.data()},
-                                scratch.data());
+    logic::tile_gradient<float>(Variant::fast, m.shape(), gates,
+                                {patch.data(), dl_dout.data(), dl_dpatch.data(), sums.data()}, scratch.data());
     if (call == 0) first_patch = dl_dpatch, first_sums = sums;
     EXPECT_TRUE(same_bits<float>(first_patch, dl_dpatch));
     EXPECT_TRUE(same_bits<float>(first_sums, sums));
@@ -118,8 +118,7 @@ TEST(Automaton, UpdateReadsCentresThenPerceptionByChannelOutputAndKernel) {
   for (std::size_t j = 0; j < last.gates; ++j)
     decide(f.parameters.span(), m.parameters()[last.parameter].offset + (last.gates + j) * 16, circuit::Op::not_a);
   const auto neighbour_of = [&](std::size_t j) {  // which position output j of a kernel sees
-    for (std::size_t l = m.perception().size(); l-- > 0;)
-      j = m.wires(m.perception()[l], f.buffers.span())[j].a;
+    for (std::size_t l = m.perception().size(); l-- > 0;) j = m.wires(m.perception()[l], f.buffers.span())[j].a;
     return j;
   };
   double* wires = f.buffers.data() + m.buffers()[m.update()[0].buffer].offset;
@@ -149,15 +148,15 @@ TEST(Automaton, OutputsAreTheFirstChannels) {
   f.model.forward(ex, {}, f.arrays(), f.rows(), tape, f.y_view());
   for (std::size_t s = 0; s < 2; ++s)
     for (std::size_t c = 0; c < 2; ++c)
-      for (std::size_t n = 0; n < 12; ++n)
-        EXPECT_EQ(f.y[s * f.stride + c * 12 + n], f.model.state(tape, s, 2, c, n));
+      for (std::size_t n = 0; n < 12; ++n) EXPECT_EQ(f.y[s * f.stride + c * 12 + n], f.model.state(tape, s, 2, c, n));
 }
 
 TEST(Automaton, WithoutBackwardTheTapeKeepsTwoGridsAndTheBitsStay) {
-  LogicFixture<Automaton<float>> with(Automaton<float>(small_automaton(9, 9, 5)), 2), without = LogicFixture<Automaton<float>>(
-                                                                                   Automaton<float>(small_automaton(9, 9, 5)), 2);
+  LogicFixture<Automaton<float>> with(Automaton<float>(small_automaton(9, 9, 5)), 2),
+      without = LogicFixture<Automaton<float>>(Automaton<float>(small_automaton(9, 9, 5)), 2);
   const Exec ex({.threads = 1});
-  auto tape = with.model.make_tape(ex, {.batch = 2}), small = without.model.make_tape(ex, {.batch = 2, .backward = false});
+  auto tape = with.model.make_tape(ex, {.batch = 2}),
+       small = without.model.make_tape(ex, {.batch = 2, .backward = false});
   with.model.forward(ex, {}, with.arrays(), with.rows(), tape, with.y_view());
   without.model.forward(ex, {}, without.arrays(), without.rows(), small, without.y_view());
   EXPECT_TRUE(same_bits(with.y, without.y));
@@ -387,7 +386,8 @@ TEST(Automaton, TrainingGivesTheSameWeightsWithAnyNumberOfThreadsAndByTheReferen
     RowParts<float> parts;
     parts.size = 12, parts.features = model.input_width(), parts.targets = model.output_width();
     const RandomStream random(4, RandomUse::data);
-    for (std::uint32_t i = 0; i < parts.size * parts.features; ++i) parts.x.push_back(random.uniform(i) < 0.5 ? 0.f : 1.f);
+    for (std::uint32_t i = 0; i < parts.size * parts.features; ++i)
+      parts.x.push_back(random.uniform(i) < 0.5 ? 0.f : 1.f);
     for (std::uint32_t i = 0; i < parts.size * parts.targets; ++i) parts.target.push_back(static_cast<float>(i % 2));
     const RowDataset<float> data(std::move(parts));
     const auto train = [&](ExecOptions where, std::vector<double>& losses) {
@@ -395,8 +395,8 @@ TEST(Automaton, TrainingGivesTheSameWeightsWithAnyNumberOfThreadsAndByTheReferen
       auto state = initial_state(model, 9);
       TrainOptions options;
       options.epochs = 5, options.batch = 4, options.seed = 1;
-      options.optimizer = {.kind = OptimizerKind::adamw, .lr = 0.05, .beta2 = 0.99, .weight_decay = 1e-2,
-                           .clip_value = 100};
+      options.optimizer = {
+          .kind = OptimizerKind::adamw, .lr = 0.05, .beta2 = 0.99, .weight_decay = 1e-2, .clip_value = 100};
       options.loss.reduction = Reduction::sum;
       Trainer<Automaton<float>, RowDataset<float>> trainer(ex, model, data, options, state);
       trainer.run({.after_epoch = [&](const EpochReport& r) {

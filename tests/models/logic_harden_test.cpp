@@ -1,8 +1,7 @@
 // A hard circuit computes what the soft model computes once its gates are decided.
-#include "gradloom/models/logic/harden.h"
-
 #include <gtest/gtest.h>
 
+#include "gradloom/models/logic/harden.h"
 #include "tests/models/logic_support.h"
 
 namespace gradloom {

@@ -1,9 +1,9 @@
-#include "gradloom/models/logic/wires.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <set>
+
+#include "gradloom/models/logic/wires.h"
 
 namespace gradloom::logic {
 namespace {

@@ -50,7 +50,7 @@ void find_patches(const GridShape& grid, const std::uint32_t* cells, std::size_t
   }
   for (std::size_t p = 0; p < kPatch; ++p) {
     bool adjacent = count == kTile;
-    for (std::size_t l = 1; l < kTile && adjacent; ++l) adjacent = index->at[p][l] == index->at[p][0] + l;
+    for (std::size_t l = 2; l + 1 < kTile && adjacent; ++l) adjacent = index->at[p][l] == index->at[p][1] + l - 1;
     index->adjacent[p] = adjacent;
   }
 }
@@ -62,10 +62,13 @@ void read_patches(const GridShape& grid, const PatchIndex& index, const T* state
     for (std::size_t p = 0; p < kPatch; ++p) {
       T* to = patch + (c * kPatch + p) * kTile;
       const std::size_t* at = index.at[p];
-      if (index.adjacent[p])
-        std::copy_n(channel + at[0], kTile, to);
-      else
+      if (index.adjacent[p]) {
+        to[0] = channel[at[0]];
+        std::copy_n(channel + at[1], kTile - 2, to + 1);
+        to[kTile - 1] = channel[at[kTile - 1]];
+      } else {
         for (std::size_t l = 0; l < kTile; ++l) to[l] = channel[at[l]];
+      }
     }
   }
 }

@@ -34,7 +34,9 @@ struct PatchIndex {
   std::size_t count = 0;  // lanes with a cell
   std::size_t at[kPatch][kTile];
   std::uint32_t sample[kTile], row[kTile], column[kTile];
-  bool adjacent[kPatch];  // at[p] counts up by one, so the lanes are one piece of memory
+  // at[p] counts up by one from lane 1 to lane 14, so these are one piece of memory; the first and the last lane may
+  // lie beyond a border.
+  bool adjacent[kPatch];
 };
 
 // Cell numbers: sample * cells + cell; count <= 16.

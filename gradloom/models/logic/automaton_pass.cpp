@@ -293,7 +293,8 @@ void Automaton<T>::backward_wave(const Exec& ex, const Step& step, const Wave& w
       if (!inputs) continue;
       std::size_t at[kTile];
       for (std::size_t l = 0; l < index.count; ++l) at[l] = patch_at(index.sample[l], index.row[l], index.column[l]);
-      const bool adjacent = index.adjacent[4] && at[kTile - 1] == at[0] + kTile - 1;
+      bool adjacent = index.count == kTile;
+      for (std::size_t l = 1; l < kTile && adjacent; ++l) adjacent = at[l] == at[0] + l;
       for (std::size_t plane = 0; plane < shape.channels * gate::kPatch; ++plane) {
         T* to = patches + plane * patch_plane;
         const T* row = memory.dl_dpatch + plane * kTile;

@@ -21,12 +21,12 @@ struct Rows {
   explicit Rows(const CellShape& s)
       : hidden(total(s.perception) - s.perception.back()),
         update(s.channels * hidden),
-        gradient(update + s.update_inputs() + total(s.update)),
         update_width(std::max(s.update_inputs(), widest(s.update))),
+        gradient(std::max(update + s.update_inputs() + total(s.update), hidden + 2 * update_width)),
         perception_width(widest(s.perception)) {}
   std::size_t end() const { return gradient + 2 * update_width + 2 * perception_width; }
 
-  std::size_t hidden, update, gradient, update_width, perception_width;
+  std::size_t hidden, update, update_width, gradient, perception_width;
 };
 
 // Runs perception on every channel; rows of hidden layers of channel c start at c * hidden_stride.
@@ -63,7 +63,7 @@ void tile_forward(Variant variant, const CellShape& s, std::span<const gate::Gat
   // Nobody reads hidden signals later, so channels and every second layer share their rows and stay in the cache.
   T* update = scratch + rows.hidden * kTile;
   perceive(variant, s, gates, patch, scratch, 0, update);
-  T* const turns[] = {scratch + rows.gradient * kTile, update};
+  T* const turns[] = {update + rows.update_width * kTile, update};
   const T* in = update;
   std::size_t first = total(s.perception);
   for (std::size_t l = 0; l < s.update.size(); ++l) {
@@ -93,8 +93,6 @@ void tile_gradient(Variant variant, const CellShape& s, std::span<const gate::Ga
   }
 
   T* const turns[] = {scratch + rows.gradient * kTile, scratch + (rows.gradient + rows.update_width) * kTile};
-  // Zero once: a layer leaves zeros where it found gradients.
-  std::fill_n(turns[0], 2 * (rows.update_width + rows.perception_width) * kTile, T(0));
   T* dl_dout = turns[s.update.size() % 2];
   std::copy_n(arrays.dl_dout, s.channels * kTile, dl_dout);
   for (std::size_t l = s.update.size(); l-- > 0;) {
@@ -112,6 +110,7 @@ void tile_gradient(Variant variant, const CellShape& s, std::span<const gate::Ga
     T* patch_rows = arrays.dl_dpatch + c * 9 * kTile;
     std::fill_n(patch_rows, 9 * kTile, T(0));
     std::copy_n(dl_dout + c * kTile, kTile, patch_rows + 4 * kTile);
+    std::fill_n(dl_dout + c * kTile, kTile, T(0));
     T* dl_dlayer = dl_dout + (s.channels + c * s.perception.back()) * kTile;
     std::size_t begin = perception_gates, signal = (c + 1) * rows.hidden;
     for (std::size_t l = s.perception.size(); l-- > 0;) {

@@ -18,7 +18,8 @@ struct CellShape {
 
   std::size_t update_inputs() const { return channels + channels * perception.back(); }
   std::size_t gates() const;
-  // Numbers of scratch that tile_forward and tile_gradient need.
+  // Numbers of scratch that tile_forward and tile_gradient need; zeros at first. A part of it holds zeros whenever
+  // neither of them runs.
   std::size_t scratch() const;
 };
 
