@@ -197,7 +197,7 @@ TEST(Automaton, CountsGatesAsPublished) {
   EXPECT_EQ(m.gate_evaluations(), 4608u);
 }
 
-TEST(Automaton, GradientIsRightOnAGridThatIsCutIntoBands) {
+TEST(Automaton, GradientIsRightInParallelOnAGridThatIsCutIntoBands) {
   AutomatonOptions o = small_automaton(11, 4000, 2);
   for (const double fire : {1.0, 0.6})
     for (const Boundary boundary : {Boundary::periodic, Boundary::zero}) {
@@ -233,7 +233,7 @@ TEST(Automaton, RestingCellsKeepTheirStateAndMasksAreFunctionsOfTheStep) {
   AutomatonOptions o = small_automaton(12, 12, 3);
   o.fire_probability = 0.6;
   LogicFixture<Automaton<double>> f(Automaton<double>(o), 2);
-  const Exec ex({.threads = 3});
+  const Exec ex({.threads = 1});
   auto tape = f.model.make_tape(ex, {.batch = 2});
   Step step;
   step.seed = 5, step.epoch = 2, step.index = 1;
