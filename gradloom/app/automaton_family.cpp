@@ -93,6 +93,11 @@ Result<AutomatonFamily<T>> AutomatonFamily<T>::load(const Config& recipe, const 
 }
 
 template <class T>
+const GridDataset<T>* AutomatonFamily<T>::validation() const {
+  return nullptr;
+}
+
+template <class T>
 logic::Automaton<T> AutomatonFamily<T>::model(std::size_t) const {
   return Model(automaton_options(recipe_, train_->task()));
 }

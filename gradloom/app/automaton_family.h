@@ -27,7 +27,7 @@ class AutomatonFamily {
   static Result<AutomatonFamily> load(const Config& recipe, const std::filesystem::path& data_root);
 
   const Data& train() const { return *train_; }
-  const Data* validation() const { return nullptr; }
+  const Data* validation() const;  // none: the hard circuit is judged on data of its own, see goal_reached()
   const Data* test() const { return &*test_; }
 
   Model model(std::size_t stage) const;
