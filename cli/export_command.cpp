@@ -51,6 +51,8 @@ int export_circuit(const Output& out, ExportFlags flags) {
   const auto result = app::export_circuit(o);
   if (!result && result.error().code == ErrorCode::not_found && flags.minimise == "yosys")
     throw Failure(result.error(), "--minimise own needs no other program");
+  if (!result && result.error().code == ErrorCode::unsupported)
+    throw Failure(result.error(), "--format dot is a drawing that can be verified");
   if (!result) throw Exception(result.error());
 
   nlohmann::json r = result->report;

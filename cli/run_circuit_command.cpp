@@ -24,7 +24,11 @@ int run_circuit(const Output& out, RunCircuitFlags flags) {
   if (!flags.boundary.empty())
     o.boundary = flags.boundary == "zero" ? circuit::Boundary::zero : circuit::Boundary::periodic;
   o.minimiser = flags.minimise == "off" ? app::Minimiser::off : app::Minimiser::own;
-  const nlohmann::json r = app::run_circuit(o).or_throw();
+  const auto result = app::run_circuit(o);
+  if (!result && result.error().code == ErrorCode::unsupported)
+    throw Failure(result.error(), "`gradloom export --observe 0` drops channels that channel 0 does not need");
+  if (!result) throw Exception(result.error());
+  const nlohmann::json& r = *result;
   const auto count = [&](const char* when) {
     std::vector<std::string> each;
     for (const auto& n : r["population"][when]) each.push_back(fmt::format("{}", n.get<std::uint64_t>()));
@@ -74,9 +78,7 @@ void add_run_circuit_command(CLI::App& program, Choice& choice) {
       ->check(CLI::IsMember({"own", "off"}).description(""));
   add_threads_option(*command, o.threads);
   add_output_options(*command, choice.flags);
-  command->footer(
-      "Example:\n  gradloom run-circuit circuit.json --random 0.3 --width 4096 --height 4096 --steps 100 --out "
-      "end.rle");
+  command->footer("Example:\n  gradloom run-circuit circuit.json --random 0.3 --width 900 --height 600 --steps 9");
   command->callback([flags, &choice] { choice.run = [flags](const Output& out) { return run_circuit(out, *flags); }; });
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 // Gates with a whole truth table each; above that the search for pairs takes minutes.
 constexpr std::size_t kMaxWholeGates = 600;
-constexpr std::uint32_t kWindowMoves = 40;
+constexpr std::uint32_t kWindowMoves = 8;
 
 // The same network on the inputs that it reads.
 struct Compact {
@@ -103,7 +103,7 @@ Minimised minimise(const Circuit& circuit, const MinimiseOptions& options) {
   }
   for (std::uint32_t round = 0; round < options.rounds; ++round) {
     const std::size_t before = net.gates();
-    const WindowLimits limits{round == 0 ? 6u : round == 1 ? 8u : 10u, round == 0 ? 30u : 60u};
+    const WindowLimits limits{std::min(6 + 2 * round, 10u), std::min(24 + 8 * round, 40u)};
     net =
         improve_windows(std::move(net), limits, {.moves = round == 0 ? 0 : kWindowMoves, .seed = options.seed + round});
     note(fmt::format("windows of {} inputs", limits.leaves), net);

@@ -14,8 +14,9 @@ namespace gradloom::circuit {
 namespace {
 
 constexpr std::size_t kTileHeight = 64;
-constexpr std::size_t kHalo = 4;                // words around a centre row; one is read, four keep the alignment
-constexpr std::size_t kCacheBytes = 26 * 1024;  // of the first-level cache that a strip may fill
+constexpr std::size_t kHalo = 4;  // words around a centre row; one is read, four keep the alignment
+// The rows of a strip that instructions write should stay in the first-level cache, all of them in the second.
+constexpr std::size_t kTemporaryBytes = 24 * 1024, kCacheBytes = 100 * 1024;
 constexpr std::size_t kMinStrip = 16, kMaxStrip = 128;
 
 std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
@@ -94,7 +95,9 @@ void Runner::lay_out() {
     if (i % 3 != 1) uses_sides_[i / 9] = 1;
   }
   for (std::uint32_t c = 0; c < channels_; ++c) rows += uses_channel_[c] ? (uses_sides_[c] ? 9 : 3) : 0;
-  strip_ = std::clamp(kCacheBytes / 8 / std::max<std::size_t>(rows, 1) / kMinStrip * kMinStrip, kMinStrip, kMaxStrip);
+  const auto fitting = [](std::size_t bytes, std::size_t n) { return bytes / 8 / std::max<std::size_t>(n, 1); };
+  strip_ = std::min(fitting(kTemporaryBytes, program_.temporaries), fitting(kCacheBytes, rows));
+  strip_ = std::clamp(strip_ / kMinStrip * kMinStrip, kMinStrip, kMaxStrip);
   strip_ = std::min(strip_, round_up(now_.words_per_row(), 4));
   tile_rows_ = (now_.height() + kTileHeight - 1) / kTileHeight;
   tile_columns_ = (now_.words_per_row() + strip_ - 1) / strip_;
