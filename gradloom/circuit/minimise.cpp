@@ -14,6 +14,15 @@ namespace {
 // Gates with a whole truth table each; above that the search for pairs takes minutes.
 constexpr std::size_t kMaxWholeGates = 600;
 constexpr std::uint32_t kWindowMoves = 8;
+// A move costs about gates^2 times words of a table; walks get fewer moves where that is more than for 40 gates of 9
+// inputs.
+constexpr std::uint64_t kFullWalkCost = 40 * 40 * 8;
+
+std::uint32_t affordable_moves(const Network& net, std::uint32_t moves) {
+  const std::uint64_t words = net.inputs() > 6 ? std::uint64_t{1} << (net.inputs() - 6) : 1;
+  const std::uint64_t cost = std::max<std::uint64_t>(net.gates() * net.gates() * words, kFullWalkCost);
+  return static_cast<std::uint32_t>(moves * kFullWalkCost / cost);
+}
 
 // The same network on the inputs that it reads.
 struct Compact {
@@ -93,12 +102,12 @@ Minimised minimise(const Circuit& circuit, const MinimiseOptions& options) {
     Network found = resubstitute(compact(net).net, {.moves = 0, .seed = options.seed});
     note("resubstituted", expanded(small, found, circuit.inputs));
     const Network start = found;
+    const std::uint32_t moves = affordable_moves(start, options.moves);
     for (std::uint32_t walk = 0; walk < options.walks; ++walk) {
-      Network other = resubstitute(start, {.moves = options.moves, .seed = options.seed + walk});
+      Network other = resubstitute(start, {.moves = moves, .seed = options.seed + walk});
       if (other.gates() < found.gates()) found = std::move(other);
     }
-    note(fmt::format("{} random walks of {} moves", options.walks, options.moves),
-         expanded(small, found, circuit.inputs));
+    note(fmt::format("{} random walks of {} moves", options.walks, moves), expanded(small, found, circuit.inputs));
     return result;
   }
   for (std::uint32_t round = 0; round < options.rounds; ++round) {

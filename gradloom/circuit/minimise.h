@@ -11,7 +11,7 @@
 namespace gradloom::circuit {
 
 struct MinimiseOptions {
-  std::uint32_t moves = 10000;  // of each random walk, for a circuit of few inputs; windows of larger ones get fewer
+  std::uint32_t moves = 10000;  // of each random walk, for a circuit of few inputs and gates; larger ones get fewer
   std::uint32_t walks = 3;      // from the same start; the smallest circuit wins
   std::uint32_t rounds = 3;     // over all windows of a circuit of many inputs, at most
   std::uint64_t seed = 0;
