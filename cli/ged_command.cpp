@@ -17,7 +17,7 @@ namespace {
 struct CommonFlags {
   std::string costs, preset = "uniform", format = "auto";
   bool directed = false;
-  double seconds = 0.0;         // 0: no limit
+  double seconds = 0.0;          // 0: no limit
   std::uint64_t expansions = 0;  // 0: no limit
   unsigned threads = 0;
 
@@ -44,7 +44,8 @@ void add_common_options(CLI::App& command, CommonFlags& flags) {
   command.add_option("--format", flags.format, "Of the files: auto, tve, tu, gin, gxl, edges, json, planetoid")
       ->type_name("FORM");
   command.add_flag("--directed", flags.directed, "Edges have a direction, where the file does not say");
-  command.add_option("--time", flags.seconds, "Seconds for each pair, then a bracket; the result depends on the machine")
+  command
+      .add_option("--time", flags.seconds, "Seconds for each pair, then a bracket; the result depends on the machine")
       ->type_name("S")
       ->check(CLI::Range(1e-6, 1e9).description(""));
   command.add_option("--expand", flags.expansions, "Search nodes for each pair, then a bracket; the same everywhere")
@@ -80,13 +81,13 @@ int run_pair(const Output& out, const GedFlags& flags) {
     return fmt::format("{} ({} nodes, {} edges)", r[key]["id"].get<std::string>(), r[key]["nodes"].get<std::uint64_t>(),
                        r[key]["edges"].get<std::uint64_t>());
   };
-  out.print(out.paint(Paint::bold,
-                      r["exact"].get<bool>()
-                          ? fmt::format("edit distance {}\n", r["upper"].get<double>())
-                          : fmt::format("edit distance from {} to {}; a limit was reached\n", r["lower"].get<double>(),
-                                        r["upper"].get<double>())));
+  out.print(out.paint(Paint::bold, r["exact"].get<bool>()
+                                       ? fmt::format("edit distance {}\n", r["upper"].get<double>())
+                                       : fmt::format("edit distance from {} to {}; a limit was reached\n",
+                                                     r["lower"].get<double>(), r["upper"].get<double>())));
   std::string mapping;
-  for (const auto& image : r["mapping"]) mapping += (mapping.empty() ? "" : " ") + (image.is_null() ? "-" : image.dump());
+  for (const auto& image : r["mapping"])
+    mapping += (mapping.empty() ? "" : " ") + (image.is_null() ? "-" : image.dump());
   out.print_rows({{"first", side("first")},
                   {"second", side("second")},
                   {"mapping", mapping},
@@ -95,7 +96,8 @@ int run_pair(const Output& out, const GedFlags& flags) {
   for (const auto& e : r["path"])
     if (e["cost"].get<double>() > 0.0)
       out.print(fmt::format("  {:<16}{:>8}{:<3} {:<8}cost {}\n", e["edit"].get<std::string>(), numbers(e["from"]),
-                            e["from"].empty() || e["to"].empty() ? "" : " ->", numbers(e["to"]), e["cost"].get<double>()));
+                            e["from"].empty() || e["to"].empty() ? "" : " ->", numbers(e["to"]),
+                            e["cost"].get<double>()));
   out.result(r);
   return kDone;
 }
@@ -137,8 +139,9 @@ int run_all_pairs(const Output& out, const GedFlags& flags) {
     o.ged.progress = [&](std::size_t done, std::size_t total) { line.update(done, total); };
     r = app::ged_all_pairs(o).or_throw();
   }
-  out.print(fmt::format("{}\n", out.paint(Paint::bold, fmt::format("{} pairs of {} graphs", r["pairs"].get<std::uint64_t>(),
-                                                                   r["graphs"].get<std::uint64_t>()))));
+  out.print(
+      fmt::format("{}\n", out.paint(Paint::bold, fmt::format("{} pairs of {} graphs", r["pairs"].get<std::uint64_t>(),
+                                                             r["graphs"].get<std::uint64_t>()))));
   std::vector<std::pair<std::string, std::string>> rows = {
       {"exact", fmt::format("{:.2f} %", 100 * r["exact_share"].get<double>())},
       {"mean", fmt::format("{:.4f}", r["mean"].get<double>())},
@@ -158,7 +161,8 @@ int run_ged(const Output& out, const GedFlags& flags) {
   if (flags.all_pairs && flags.graphs.size() != 1)
     throw Exception(ErrorCode::invalid_input, "--all-pairs takes one file with several graphs");
   if (!flags.all_pairs && flags.graphs.size() != 2)
-    throw Failure({ErrorCode::invalid_input, fmt::format("two graphs are needed, but {} given", flags.graphs.size() == 1 ? "one is" : "more are")},
+    throw Failure({ErrorCode::invalid_input, fmt::format("two graphs are needed, but {} given",
+                                                         flags.graphs.size() == 1 ? "one is" : "more are")},
                   "gradloom ged A B, or gradloom ged FILE --all-pairs");
   if (!flags.all_pairs && !flags.out.empty())
     throw Exception(ErrorCode::invalid_input, "--out belongs to --all-pairs; --json prints the result of one pair");
@@ -217,7 +221,9 @@ void add_bench_ged_command(CLI::App& bench, Choice& choice) {
   auto flags = std::make_shared<BenchGedFlags>();
   app::BenchGedOptions& o = flags->options;
   command->add_option("--file", o.file, "Graphs to compare; random ones otherwise")->type_name("FILE");
-  command->add_option("--graphs", o.graphs, "How many, at most")->type_name("N")->check(CLI::Range(2u, 100000u).description(""));
+  command->add_option("--graphs", o.graphs, "How many, at most")
+      ->type_name("N")
+      ->check(CLI::Range(2u, 100000u).description(""));
   command->add_option("--nodes", o.nodes, "Nodes of the largest random graph")
       ->type_name("N")
       ->check(CLI::Range(1u, 1000u).description(""));

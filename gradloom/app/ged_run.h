@@ -61,8 +61,8 @@ struct BenchGedOptions {
   double seconds = 1.0;
 };
 
-// JSON: pairs_per_s, exact_share, pairs, graphs, threads, expanded_per_pair, most_expanded, checked. Fails with numeric when
-// a mapping does not cost what was said, or the two exact searches disagree.
+// JSON: pairs_per_s, exact_share, pairs, graphs, threads, expanded_per_pair, most_expanded, checked. Fails with numeric
+// when a mapping does not cost what was said, or the two exact searches disagree.
 Result<nlohmann::json> bench_ged(const BenchGedOptions& options);
 
 }  // namespace gradloom::app

@@ -28,10 +28,10 @@ struct SparseRows {
   bool empty() const { return row_ptr.empty(); }
 };
 
-// N nodes, M edges as they were given, E arcs: an undirected edge is two arcs, a directed edge or a loop is one. Arcs are
-// ordered by (destination, source); the position of an arc in that order is its slot. What belongs to edges (labels,
-// weights, features) is stored once per edge, and `arc_edge` leads there from a slot. Numbers are double, as read; a batch
-// converts to the scalar of its model.
+// N nodes, M edges as they were given, E arcs: an undirected edge is two arcs, a directed edge or a loop is one. Arcs
+// are ordered by (destination, source); the position of an arc in that order is its slot. What belongs to edges
+// (labels, weights, features) is stored once per edge, and `arc_edge` leads there from a slot. Numbers are double, as
+// read; a batch converts to the scalar of its model.
 class Graph {
  public:
   std::uint32_t nodes() const { return nodes_; }

@@ -34,9 +34,10 @@ class EdgeListParser {
     if (table_.columns[0] == "column1" && table_.columns.size() == 3) label_ = 2;
     for (std::size_t c = 0; c < table_.columns.size(); ++c)
       if (c != from_ && c != to_ && graph_ != c && label_ != c && weight_ != c)
-        throw Exception(ErrorCode::invalid_input,
-                        fmt::format("{}: the column '{}' is none of from, to, label, weight, graph; remove or rename it",
-                                    table_.source, table_.columns[c]));
+        throw Exception(
+            ErrorCode::invalid_input,
+            fmt::format("{}: the column '{}' is none of from, to, label, weight, graph; remove or rename it",
+                        table_.source, table_.columns[c]));
   }
 
   GraphSet run() {
@@ -79,7 +80,8 @@ class EdgeListParser {
       double weight = 0.0;
       if (weight_) {
         if (!parse_number(table_.cell(rows[k], *weight_), weight))
-          fail(rows[k], fmt::format("the weight '{}' is not a number", TextLines::shown(table_.cell(rows[k], *weight_))));
+          fail(rows[k],
+               fmt::format("the weight '{}' is not a number", TextLines::shown(table_.cell(rows[k], *weight_))));
         values.weight = weight;
       }
       if (auto added = graph.add_edge(nodes.index[2 * k], nodes.index[2 * k + 1], values); !added)

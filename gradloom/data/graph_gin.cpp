@@ -22,14 +22,16 @@ class GinParser {
  private:
   void read_graph(std::uint32_t number, std::uint32_t graphs) {
     if (!lines_.next()) lines_.fail("the file ends before graph {} of {}", number + 1, graphs);
-    if (lines_.words().size() != 2) lines_.fail("a graph starts with 'NODES CLASS'; here are {} words", lines_.words().size());
+    if (lines_.words().size() != 2)
+      lines_.fail("a graph starts with 'NODES CLASS'; here are {} words", lines_.words().size());
     const std::uint32_t nodes = lines_.number(0, "number of nodes");
     graph_.set_class(set_.graph_classes.intern(lines_.words()[1]));
     listed_.clear();
     for (std::uint32_t i = 0; i < nodes; ++i) read_node(i, nodes);
     // Every edge is listed at both ends, and becomes one edge.
     for (const Listed& l : listed_) {
-      if (l.to >= nodes) fail_at(l, fmt::format("neighbour {} does not exist; there are {} nodes, numbered from 0", l.to, nodes));
+      if (l.to >= nodes)
+        fail_at(l, fmt::format("neighbour {} does not exist; there are {} nodes, numbered from 0", l.to, nodes));
       if (l.from <= l.to)
         if (auto added = graph_.add_edge(l.from, l.to); !added) fail_at(l, added.error().message);
     }
@@ -50,7 +52,8 @@ class GinParser {
     if (!lines_.next()) lines_.fail("the file ends before node {} of {}", node + 1, nodes);
     const auto& words = lines_.words();
     const std::uint32_t degree = lines_.number(1, "number of neighbours");
-    if (degree > words.size() - 2) lines_.fail("{} neighbours are announced, but {} words follow", degree, words.size() - 2);
+    if (degree > words.size() - 2)
+      lines_.fail("{} neighbours are announced, but {} words follow", degree, words.size() - 2);
     for (std::uint32_t k = 0; k < degree; ++k)
       listed_.push_back({node, lines_.number(2 + k, "neighbour"), lines_.line()});
     features_.clear();

@@ -21,8 +21,8 @@ class Xml {
   Xml(std::string_view text, std::string source) : text_(text), source_(std::move(source)) {
     const pugi::xml_parse_result parsed = document_.load_buffer(text.data(), text.size());
     if (!parsed)
-      throw Exception(ErrorCode::invalid_input, fmt::format("{}:{}: this is not XML: {}; check tags and quotes", source_,
-                                                            line_of(parsed.offset), parsed.description()));
+      throw Exception(ErrorCode::invalid_input, fmt::format("{}:{}: this is not XML: {}; check tags and quotes",
+                                                            source_, line_of(parsed.offset), parsed.description()));
   }
   const pugi::xml_document& document() const { return document_; }
   [[noreturn]] void fail(const pugi::xml_node& at, const std::string& message) const {
@@ -46,8 +46,8 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
-// Attributes of a node or edge: numbers with a fraction are features, everything else is the label ("a=1 b=2" when there
-// are several), both in the order of their names.
+// Attributes of a node or edge: numbers with a fraction are features, everything else is the label ("a=1 b=2" when
+// there are several), both in the order of their names.
 struct Attributes {
   std::optional<std::string> label;
   std::vector<double> features;
@@ -60,14 +60,17 @@ Attributes attributes_of(const Xml& xml, const pugi::xml_node& element) {
     const std::string name = attribute.attribute("name").as_string();
     const pugi::xml_node value = attribute.first_child();
     const std::string_view kind = value.name(), text = trimmed(value.child_value());
-    if (names.contains(name) || numbers.contains(name)) xml.fail(attribute, fmt::format("the attribute '{}' is there twice", TextLines::shown(name)));
+    if (names.contains(name) || numbers.contains(name))
+      xml.fail(attribute, fmt::format("the attribute '{}' is there twice", TextLines::shown(name)));
     if (kind == "float" || kind == "double") {
-      if (!parse_number(text, numbers[name])) xml.fail(attribute, fmt::format("'{}' is not a number", TextLines::shown(text)));
+      if (!parse_number(text, numbers[name]))
+        xml.fail(attribute, fmt::format("'{}' is not a number", TextLines::shown(text)));
     } else if (kind == "int" || kind == "string" || kind == "bool" || kind == "enum") {
       names[name] = text;
     } else {
-      xml.fail(attribute, fmt::format("the attribute '{}' holds '{}'; only int, float, double, string, bool and enum are read",
-                                      TextLines::shown(name), TextLines::shown(kind)));
+      xml.fail(attribute,
+               fmt::format("the attribute '{}' holds '{}'; only int, float, double, string, bool and enum are read",
+                           TextLines::shown(name), TextLines::shown(kind)));
     }
   }
   Attributes result;
@@ -84,7 +87,8 @@ void read_graph(const Xml& xml, const pugi::xml_node& element, GraphSetBuilder& 
   std::map<std::string, std::uint32_t> numbers;
   for (const pugi::xml_node& node : element.children("node")) {
     const std::string id = node.attribute("id").as_string();
-    if (!numbers.emplace(id, graph.nodes()).second) xml.fail(node, fmt::format("there is another node '{}'; ids must differ", TextLines::shown(id)));
+    if (!numbers.emplace(id, graph.nodes()).second)
+      xml.fail(node, fmt::format("there is another node '{}'; ids must differ", TextLines::shown(id)));
     const Attributes attributes = attributes_of(xml, node);
     NodeValues values;
     if (attributes.label) values.label = set.node_labels.intern(*attributes.label);
@@ -96,7 +100,8 @@ void read_graph(const Xml& xml, const pugi::xml_node& element, GraphSetBuilder& 
     for (int side = 0; side < 2; ++side) {
       const std::string id = edge.attribute(side == 0 ? "from" : "to").as_string();
       const auto it = numbers.find(id);
-      if (it == numbers.end()) xml.fail(edge, fmt::format("the edge ends at the node '{}', which does not exist", TextLines::shown(id)));
+      if (it == numbers.end())
+        xml.fail(edge, fmt::format("the edge ends at the node '{}', which does not exist", TextLines::shown(id)));
       ends[side] = it->second;
     }
     const Attributes attributes = attributes_of(xml, edge);
@@ -157,7 +162,8 @@ GraphSet read_cxl(std::string_view text, const GraphSource& source) {
   for (const pugi::xml_node& print : prints) {
     const fs::path name = print.attribute("file").as_string();
     if (name.empty() || name.is_absolute() || std::find(name.begin(), name.end(), "..") != name.end())
-      xml.fail(print, fmt::format("the file '{}' is not a name inside the folder of the collection", TextLines::shown(name.string())));
+      xml.fail(print, fmt::format("the file '{}' is not a name inside the folder of the collection",
+                                  TextLines::shown(name.string())));
     const fs::path file = source.path.parent_path() / name;
     std::string content;
     try {

@@ -34,7 +34,8 @@ class JsonParser {
       root = json(root["graphs"]);
     }
     if (root.is_object()) root = json::array({root});
-    if (!root.is_array() || root.empty()) fail("the file", "must hold a graph, a list of graphs, or {\"graphs\": [...]}");
+    if (!root.is_array() || root.empty())
+      fail("the file", "must hold a graph, a list of graphs, or {\"graphs\": [...]}");
     for (std::size_t g = 0; g < root.size(); ++g) read_graph(root[g], fmt::format("graphs[{}]", g), g);
     return set_.finish();
   }
@@ -46,7 +47,8 @@ class JsonParser {
   void check_keys(const json& object, const std::string& where, std::vector<std::string> known) const {
     for (const auto& [key, _] : object.items())
       if (std::find(known.begin(), known.end(), key) == known.end())
-        fail(where, fmt::format("has the key '{}', which means nothing here; the nearest is '{}'", key, nearest_name(key, known)));
+        fail(where, fmt::format("has the key '{}', which means nothing here; the nearest is '{}'", key,
+                                nearest_name(key, known)));
   }
   void read_directed(const json& object, const std::string& where) {
     if (!object.contains("directed")) return;
@@ -64,7 +66,8 @@ class JsonParser {
     return value.get<double>();
   }
   std::uint32_t index(const json& value, const std::string& where) const {
-    if (!value.is_number_unsigned() || value.get<std::uint64_t>() > 0x7fffffff) fail(where, "must be the number of a node");
+    if (!value.is_number_unsigned() || value.get<std::uint64_t>() > 0x7fffffff)
+      fail(where, "must be the number of a node");
     return value.get<std::uint32_t>();
   }
   std::vector<double> numbers(const json& list, const std::string& where) const {
@@ -105,8 +108,9 @@ class JsonParser {
         check_keys(nodes[i], at, {"label", "class", "features"});
         if (nodes[i].contains("label")) values.label = set_.node_labels.intern(name(nodes[i]["label"], at + ".label"));
         if (nodes[i].contains("class"))
-          values.node_class = nodes[i]["class"].is_null() ? kUnlabelled
-                                                          : set_.node_classes.intern(name(nodes[i]["class"], at + ".class"));
+          values.node_class = nodes[i]["class"].is_null()
+                                  ? kUnlabelled
+                                  : set_.node_classes.intern(name(nodes[i]["class"], at + ".class"));
         if (nodes[i].contains("features")) features = numbers(nodes[i]["features"], at + ".features");
         values.features = features;
       } else {

@@ -30,7 +30,8 @@ void read_nodes(const fs::path& path, const GraphSource& source, GraphSetBuilder
           !parse_number(words[k].substr(colon + 1), value))
         lines.fail("'{}' is not INDEX:VALUE", TextLines::shown(words[k]));
       if (!(index >= 0 && index < kMostColumns) || index != static_cast<double>(static_cast<std::uint32_t>(index)))
-        lines.fail("the index of '{}' is not a whole number from 0 to {}", TextLines::shown(words[k]), kMostColumns - 1);
+        lines.fail("the index of '{}' is not a whole number from 0 to {}", TextLines::shown(words[k]),
+                   kMostColumns - 1);
       const auto column = static_cast<std::uint32_t>(index);
       if (rows.column.size() > rows.row_ptr.back() && rows.column.back() >= column)
         lines.fail("the indices must ascend, but {} follows {}", column, rows.column.back());
@@ -50,7 +51,8 @@ void read_edges(const fs::path& path, const GraphSource& source, GraphBuilder& g
   TextLines lines(text, path.string(), ",");
   while (lines.next()) {
     if (lines.words().size() != 2) lines.fail("an edge is 'U V'; here are {} words", lines.words().size());
-    const auto added = graph.add_edge(lines.number(0, "first node of the edge"), lines.number(1, "second node of the edge"));
+    const auto added =
+        graph.add_edge(lines.number(0, "first node of the edge"), lines.number(1, "second node of the edge"));
     if (!added) lines.fail("{}", added.error().message);
   }
 }

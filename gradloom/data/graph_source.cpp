@@ -32,10 +32,11 @@ GraphFormat folder_format(const fs::path& path) {
   std::error_code ignored;
   if (fs::exists(path / "nodes.svm", ignored)) return GraphFormat::planetoid;
   if (!tu_prefix(path).empty()) return GraphFormat::tu;
-  throw Exception(ErrorCode::invalid_input,
-                  fmt::format("{}: the folder has neither NAME_A.txt (TU data) nor nodes.svm (Planetoid as text); name a "
-                              "file in it, or convert it to one of the forms of docs/graphs.md",
-                              path.string()));
+  throw Exception(
+      ErrorCode::invalid_input,
+      fmt::format("{}: the folder has neither NAME_A.txt (TU data) nor nodes.svm (Planetoid as text); name a "
+                  "file in it, or convert it to one of the forms of docs/graphs.md",
+                  path.string()));
 }
 
 // By the name of the file, else by how its text starts.
@@ -57,10 +58,11 @@ GraphFormat file_format(const fs::path& path, std::string_view text) {
       return GraphFormat::gin;
     break;
   }
-  throw Exception(ErrorCode::invalid_input,
-                  fmt::format("{}: the text looks like no form of graphs that can be told by itself; say which one it is "
-                              "(tve, tu, gin, gxl, edges, json, planetoid)",
-                              path.string()));
+  throw Exception(
+      ErrorCode::invalid_input,
+      fmt::format("{}: the text looks like no form of graphs that can be told by itself; say which one it is "
+                  "(tve, tu, gin, gxl, edges, json, planetoid)",
+                  path.string()));
 }
 
 GraphSet parse_text(GraphFormat format, std::string text, const GraphSource& source) {
@@ -92,8 +94,8 @@ Result<GraphFormat> parse_graph_format(std::string_view name) {
     if (name == f.name) return f.format;
     names.emplace_back(f.name);
   }
-  return Error{ErrorCode::invalid_input, fmt::format("there is no form of graphs called '{}'; the nearest is '{}'", name,
-                                                     nearest_name(name, names))};
+  return Error{ErrorCode::invalid_input, fmt::format("there is no form of graphs called '{}'; the nearest is '{}'",
+                                                     name, nearest_name(name, names))};
 }
 
 Result<GraphSet> load_graphs(const GraphSource& source) try {
@@ -106,7 +108,8 @@ Result<GraphSet> load_graphs(const GraphSource& source) try {
       (format == GraphFormat::automatic && source.path.filename().string().ends_with("_A.txt")))
     return read_tu(source);
   if (folder)
-    return Error{ErrorCode::invalid_input, fmt::format("{}: this is a folder; name a file in it", source.path.string())};
+    return Error{ErrorCode::invalid_input,
+                 fmt::format("{}: this is a folder; name a file in it", source.path.string())};
   std::string text = read_graph_text(source.path, source.max_bytes);
   if (format == GraphFormat::automatic) format = file_format(source.path, text);
   return parse_text(format, std::move(text), source);

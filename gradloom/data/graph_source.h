@@ -28,7 +28,7 @@ Result<GraphFormat> parse_graph_format(std::string_view name);
 struct GraphSource {
   std::filesystem::path path;  // text files may be gzipped
   GraphFormat format = GraphFormat::automatic;
-  Direction direction = Direction::undirected;   // where the format does not say: edge lists, tve
+  Direction direction = Direction::undirected;  // where the format does not say: edge lists, tve
   LoopPolicy loops = LoopPolicy::allow;
   std::size_t max_bytes = std::size_t{2} << 30;  // of each file, and of its content once inflated
 };

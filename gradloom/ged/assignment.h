@@ -8,10 +8,10 @@
 
 namespace gradloom::ged {
 
-// A partial mapping and the assignment problem of the rest. The cost of giving row i the column j is the node's edit, plus
-// the edges between i and the mapped rows (exactly), plus half of the edges between i and the other open rows (a bound by
-// counting them). The cheapest assignment plus `fixed` is a lower bound on every completion, since each edge between two
-// open nodes is counted half at each end.
+// A partial mapping and the assignment problem of the rest. The cost of giving row i the column j is the node's edit,
+// plus the edges between i and the mapped rows (exactly), plus half of the edges between i and the other open rows (a
+// bound by counting them). The cheapest assignment plus `fixed` is a lower bound on every completion, since each edge
+// between two open nodes is counted half at each end.
 //
 // Besides rows and columns of the problem there are dummy rows ("the column is inserted") and, unless problem.full(),
 // dummy columns ("the row is deleted"), so that the matrix is square. All dummy rows share one row of the matrix.
@@ -41,8 +41,8 @@ class Assigner {
 
   // Nothing mapped; the assignment is complete.
   void root(OpenNodes& node);
-  // `to` = `from` with `row` mapped to `column` (both open in `from`, the row no dummy). Stops early, with the assignment
-  // incomplete, when the bound reaches `enough`. False in that case.
+  // `to` = `from` with `row` mapped to `column` (both open in `from`, the row no dummy). Stops early, with the
+  // assignment incomplete, when the bound reaches `enough`. False in that case.
   bool child(const OpenNodes& from, std::uint32_t row, std::uint32_t column, Cost enough, OpenNodes& to);
 
   Cost entry(const OpenNodes& node, std::uint32_t row, std::uint32_t column) const {

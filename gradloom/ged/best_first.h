@@ -5,8 +5,8 @@
 
 namespace gradloom::ged {
 
-// Shares nothing with Search but the problem. Keeps every open partial mapping, at most 2^22 of them: beyond that, or at a
-// limit, the answer is a bracket. Problems without forbidden pairs only.
+// Shares nothing with Search but the problem. Keeps every open partial mapping, at most 2^22 of them: beyond that, or
+// at a limit, the answer is a bracket. Problems without forbidden pairs only.
 PairAnswer solve_best_first(const Problem& problem, const SearchLimits& limits);
 
 }  // namespace gradloom::ged

@@ -152,21 +152,34 @@ Result<Costs> parse_costs_json(std::string_view text, std::string_view source) t
   if (object.contains("node_indel")) c.node_delete = c.node_insert = number_of(object["node_indel"], "node_indel");
   if (object.contains("edge_indel")) c.edge_delete = c.edge_insert = number_of(object["edge_indel"], "edge_indel");
   for (const auto& [key, value] : object.items()) {
-    if (key == "node_sub") c.node_sub = number_of(value, key);
-    else if (key == "node_delete") c.node_delete = number_of(value, key);
-    else if (key == "node_insert") c.node_insert = number_of(value, key);
-    else if (key == "edge_sub") c.edge_sub = number_of(value, key);
-    else if (key == "edge_delete") c.edge_delete = number_of(value, key);
-    else if (key == "edge_insert") c.edge_insert = number_of(value, key);
-    else if (key == "node_pairs") c.node_pairs = pairs_of(value, key);
-    else if (key == "edge_pairs") c.edge_pairs = pairs_of(value, key);
-    else if (key == "node_deletes") c.node_deletes = singles_of(value, key);
-    else if (key == "node_inserts") c.node_inserts = singles_of(value, key);
-    else if (key == "edge_deletes") c.edge_deletes = singles_of(value, key);
-    else if (key == "edge_inserts") c.edge_inserts = singles_of(value, key);
+    if (key == "node_sub")
+      c.node_sub = number_of(value, key);
+    else if (key == "node_delete")
+      c.node_delete = number_of(value, key);
+    else if (key == "node_insert")
+      c.node_insert = number_of(value, key);
+    else if (key == "edge_sub")
+      c.edge_sub = number_of(value, key);
+    else if (key == "edge_delete")
+      c.edge_delete = number_of(value, key);
+    else if (key == "edge_insert")
+      c.edge_insert = number_of(value, key);
+    else if (key == "node_pairs")
+      c.node_pairs = pairs_of(value, key);
+    else if (key == "edge_pairs")
+      c.edge_pairs = pairs_of(value, key);
+    else if (key == "node_deletes")
+      c.node_deletes = singles_of(value, key);
+    else if (key == "node_inserts")
+      c.node_inserts = singles_of(value, key);
+    else if (key == "edge_deletes")
+      c.edge_deletes = singles_of(value, key);
+    else if (key == "edge_inserts")
+      c.edge_inserts = singles_of(value, key);
     else if (key == "labels" && (value == "compare" || value == "ignore"))
       c.labels = value == "compare" ? Labels::compare : Labels::ignore;
-    else if (key == "labels") refuse("{}: 'labels' must be \"compare\" or \"ignore\"", source);
+    else if (key == "labels")
+      refuse("{}: 'labels' must be \"compare\" or \"ignore\"", source);
     else if (key != "node_indel" && key != "edge_indel")
       refuse("{}: there is no cost '{}'; the nearest is '{}'", source, key, nearest_name(key, keys));
   }

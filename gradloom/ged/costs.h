@@ -26,13 +26,13 @@ struct LabelCost {
   double cost = 0.0;
 };
 
-// Substituting a label by itself is free unless a pair says otherwise. All costs are finite and >= 0. An edge between two
-// substituted nodes costs the cheaper of substituting it and of deleting and inserting it.
+// Substituting a label by itself is free unless a pair says otherwise. All costs are finite and >= 0. An edge between
+// two substituted nodes costs the cheaper of substituting it and of deleting and inserting it.
 struct Costs {
   double node_sub = 1.0, node_delete = 1.0, node_insert = 1.0;
   double edge_sub = 1.0, edge_delete = 1.0, edge_insert = 1.0;
   Labels labels = Labels::compare;
-  std::vector<PairCost> node_pairs, edge_pairs;                               // override the substitutions
+  std::vector<PairCost> node_pairs, edge_pairs;                                   // override the substitutions
   std::vector<LabelCost> node_deletes, node_inserts, edge_deletes, edge_inserts;  // override the others
 };
 
@@ -44,16 +44,16 @@ Result<Costs> parse_costs(std::string_view numbers);
 // The JSON form of docs/ged.md. Fails with invalid_input.
 Result<Costs> parse_costs_json(std::string_view text, std::string_view source);
 
-// Costs are counted in whole units, so that sums are exact and bounds can be compared. All tables hold even numbers: two
-// steps are one unit, so that half of an edge's cost, which belongs to each of its ends, is whole too.
+// Costs are counted in whole units, so that sums are exact and bounds can be compared. All tables hold even numbers:
+// two steps are one unit, so that half of an edge's cost, which belongs to each of its ends, is whole too.
 using Cost = std::int64_t;
 
 // The costs between the labels of one set of graphs, in steps. Costs with at most six decimals are exact; others are
 // rounded to a resolution of 2^-30 of the largest cost.
 class CostTable {
  public:
-  // Throws Exception{invalid_input} for costs that are negative, not finite, or spread over more than 12 digits, and for
-  // labels that no graph has. A label number kUnlabelled is a label of its own.
+  // Throws Exception{invalid_input} for costs that are negative, not finite, or spread over more than 12 digits, and
+  // for labels that no graph has. A label number kUnlabelled is a label of its own.
   CostTable(const Costs& costs, const LabelTable& node_labels, const LabelTable& edge_labels);
 
   Cost node_sub(std::uint32_t a, std::uint32_t b) const { return sub(node_, a, b); }

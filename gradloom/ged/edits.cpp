@@ -22,8 +22,9 @@ struct Step {
 
 void check(const Graph& first, const Graph& second, const Mapping& mapping) {
   if (mapping.size() != first.nodes())
-    throw Exception(ErrorCode::invalid_input, fmt::format("the mapping has {} entries, but the first graph has {} nodes",
-                                                          mapping.size(), first.nodes()));
+    throw Exception(
+        ErrorCode::invalid_input,
+        fmt::format("the mapping has {} entries, but the first graph has {} nodes", mapping.size(), first.nodes()));
   std::vector<bool> used(second.nodes());
   for (std::uint32_t to : mapping) {
     if (to == kErased) continue;
@@ -82,8 +83,8 @@ struct Cheapest {
   Cost sub, erase, insert;
   Cost operator()(std::size_t a, std::size_t b, std::size_t common) const {
     const std::size_t both = std::min(a, b);
-    return static_cast<Cost>(both - common) * std::min(sub, erase + insert) +
-           static_cast<Cost>(a - both) * erase + static_cast<Cost>(b - both) * insert;
+    return static_cast<Cost>(both - common) * std::min(sub, erase + insert) + static_cast<Cost>(a - both) * erase +
+           static_cast<Cost>(b - both) * insert;
   }
 };
 

@@ -16,7 +16,8 @@ using Clock = std::chrono::steady_clock;
 Clock::time_point deadline_after(double seconds) {
   // Longer than a century is never.
   if (!(seconds < 3e9)) return Clock::time_point::max();
-  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::max(seconds, 0.0)));
+  return Clock::now() +
+         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::max(seconds, 0.0)));
 }
 
 Labels labels_of(const CostTable& costs) { return costs.labels_matter() ? Labels::compare : Labels::ignore; }
@@ -30,7 +31,8 @@ constexpr std::size_t kPairsOfATask = 32;
 Distance edit_distance(const Exec& ex, const Graph& first, const Graph& second, const CostTable& costs,
                        const Options& options) {
   const auto start = Clock::now();
-  const SearchLimits limits{.expansions = options.limits.expansions, .deadline = deadline_after(options.limits.seconds)};
+  const SearchLimits limits{.expansions = options.limits.expansions,
+                            .deadline = deadline_after(options.limits.seconds)};
   const DenseGraph a(first, labels_of(costs)), b(second, labels_of(costs));
   PairSolver solver;
   const Problem& problem = solver.set(a, b, costs);
@@ -101,8 +103,7 @@ AllPairs all_pairs(const Exec& ex, const GraphSet& set, const CostTable& costs, 
     const std::size_t begin = task * kPairsOfATask, end = std::min(total, begin + kPairsOfATask);
     std::size_t finished = 0;
     for (std::size_t at = begin; at < end; ++at) {
-      hard[at] = !solve(at, solvers[worker], nullptr, kEasyExpansions) &&
-                 options.limits.expansions > kEasyExpansions;
+      hard[at] = !solve(at, solvers[worker], nullptr, kEasyExpansions) && options.limits.expansions > kEasyExpansions;
       finished += hard[at] == 0;
     }
     tell(finished);

@@ -1,4 +1,5 @@
-// The graph edit distance: what it costs at least to turn one graph into another, with the mapping and the edits that do it.
+// The graph edit distance: what it costs at least to turn one graph into another, with the mapping and the edits that
+// do it.
 #pragma once
 
 #include <cstdint>
@@ -47,16 +48,16 @@ enum class Edit {
 };
 const char* edit_name(Edit edit);
 
-// One edit; numbers are those of the graph that each node belongs to. `from` is empty for insertions, `to` for deletions;
-// each holds one node, or the two ends of an edge.
+// One edit; numbers are those of the graph that each node belongs to. `from` is empty for insertions, `to` for
+// deletions; each holds one node, or the two ends of an edge.
 struct EditOperation {
   Edit edit = Edit::node_substitute;
   std::vector<std::uint32_t> from, to;
   double cost = 0.0;
 };
 
-// lower <= distance <= upper; `exact` when they are equal and proven. `upper` is the cost of `mapping`. The search stops at
-// whichever limit comes first, and then never claims more than it knows.
+// lower <= distance <= upper; `exact` when they are equal and proven. `upper` is the cost of `mapping`. The search
+// stops at whichever limit comes first, and then never claims more than it knows.
 struct Distance {
   double lower = 0.0, upper = 0.0;
   bool exact = false;
@@ -66,22 +67,23 @@ struct Distance {
   double seconds = 0.0;
 };
 
-// Costs must have been made from the labels of both graphs. Without a time limit the result (all but `seconds`) does not
-// depend on the number of threads. Throws Exception{invalid_input, unsupported} as DenseGraph and Problem do.
+// Costs must have been made from the labels of both graphs. Without a time limit the result (all but `seconds`) does
+// not depend on the number of threads. Throws Exception{invalid_input, unsupported} as DenseGraph and Problem do.
 Distance edit_distance(const Exec& ex, const Graph& first, const Graph& second, const CostTable& costs,
                        const Options& options = {});
 
 // The cost of a mapping by definition, edit by edit. Throws Exception{invalid_input} when it is none.
 double mapping_cost(const Graph& first, const Graph& second, const CostTable& costs, const Mapping& mapping);
 
-// The edits of a mapping that cost something, and substitutions of nodes that do not: node deletions and substitutions in
-// order, node insertions, then edges. Their costs add up to mapping_cost().
+// The edits of a mapping that cost something, and substitutions of nodes that do not: node deletions and substitutions
+// in order, node insertions, then edges. Their costs add up to mapping_cost().
 std::vector<EditOperation> edit_path(const Graph& first, const Graph& second, const CostTable& costs,
                                      const Mapping& mapping);
 
 // Lower bounds on the distance, from the cheapest to the best.
-double label_bound(const Graph& first, const Graph& second, const CostTable& costs);       // counts of labels and degrees
-double assignment_bound(const Graph& first, const Graph& second, const CostTable& costs);  // nodes with half their edges
+double label_bound(const Graph& first, const Graph& second, const CostTable& costs);  // counts of labels and degrees
+double assignment_bound(const Graph& first, const Graph& second,
+                        const CostTable& costs);  // nodes with half their edges
 
 struct AllPairs {
   std::size_t graphs = 0;
@@ -97,8 +99,8 @@ struct AllPairsOptions {
   std::function<void(std::size_t done, std::size_t total)> progress;
 };
 
-// The distances (no mappings) between all graphs of a set, in parallel over pairs; pairs that turn out hard are then solved
-// one after another, in parallel inside.
+// The distances (no mappings) between all graphs of a set, in parallel over pairs; pairs that turn out hard are then
+// solved one after another, in parallel inside.
 AllPairs all_pairs(const Exec& ex, const GraphSet& set, const CostTable& costs, const AllPairsOptions& options = {});
 
 }  // namespace gradloom::ged

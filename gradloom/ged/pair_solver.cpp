@@ -9,7 +9,9 @@ namespace gradloom::ged {
 PairAnswer PairSolver::solve(const Exec* ex, const SearchLimits& limits) {
   PairAnswer answer;
   answer.image = greedy_mapping(problem_);
-  answer.upper = improve_by_swaps(problem_, answer.image);
+  // A pass is cubic: large graphs get few.
+  const unsigned rounds = problem_.rows() <= 64 ? 100 : problem_.rows() <= 512 ? 5 : 1;
+  answer.upper = improve_by_swaps(problem_, answer.image, rounds, limits.deadline);
   const SearchResult found = search_.run(ex, problem_, answer.upper, Goal::best, limits);
   answer.expanded = found.expanded;
   answer.lower = found.lower;
@@ -20,8 +22,8 @@ PairAnswer PairSolver::solve(const Exec* ex, const SearchLimits& limits) {
   return answer;
 }
 
-// Node after node of the first graph, the smallest image is sought that an optimal mapping can still have. The mapping at
-// hand answers many of these questions; a search answers the others.
+// Node after node of the first graph, the smallest image is sought that an optimal mapping can still have. The mapping
+// at hand answers many of these questions; a search answers the others.
 void PairSolver::make_smallest(const Exec* ex, const SearchLimits& limits, PairAnswer& answer) {
   Problem& p = problem_;
   const bool swapped = p.swapped();

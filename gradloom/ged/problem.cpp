@@ -19,9 +19,10 @@ std::uint32_t label_of(std::uint64_t code) { return static_cast<std::uint32_t>(c
 
 DenseGraph::DenseGraph(const Graph& graph, Labels labels) : nodes(graph.nodes()), direction(graph.direction()) {
   if (nodes > kLargestGraph)
-    throw Exception(ErrorCode::unsupported, fmt::format("the graph has {} nodes; edit distances are computed for graphs "
-                                                        "of at most {}",
-                                                        nodes, kLargestGraph));
+    throw Exception(ErrorCode::unsupported,
+                    fmt::format("the graph has {} nodes; edit distances are computed for graphs "
+                                "of at most {}",
+                                nodes, kLargestGraph));
   const bool labelled = labels == Labels::compare && !graph.node_labels().empty();
   label.assign(nodes, kUnlabelled);
   if (labelled) std::copy(graph.node_labels().begin(), graph.node_labels().end(), label.begin());
@@ -35,7 +36,8 @@ DenseGraph::DenseGraph(const Graph& graph, Labels labels) : nodes(graph.nodes())
     meaning[static_cast<std::size_t>(side)] = code;
     const auto [it, added] = known.emplace(meaning, static_cast<std::uint16_t>(relations.size()));
     if (added) relations.push_back(meaning);
-    if (relations.size() > 65535) throw Exception(ErrorCode::unsupported, "the graph has too many different edge labels");
+    if (relations.size() > 65535)
+      throw Exception(ErrorCode::unsupported, "the graph has too many different edge labels");
     at = it->second;
   };
   for (std::uint32_t e = 0; e < graph.edges(); ++e) {
@@ -93,8 +95,8 @@ void Problem::set_nodes(const CostTable& c) {
   for (std::uint32_t i = 0; i < n1_; ++i)
     for (std::uint32_t j = 0; j < n2_; ++j) {
       const std::uint32_t a = rows_->label[i], b = columns_->label[j];
-      const Cost cost = (swapped_ ? c.node_sub(b, a) : c.node_sub(a, b)) +
-                        loop_or_edge(c, rows_->loop[i], columns_->loop[j]);
+      const Cost cost =
+          (swapped_ ? c.node_sub(b, a) : c.node_sub(a, b)) + loop_or_edge(c, rows_->loop[i], columns_->loop[j]);
       node_[std::size_t{i} * n2_ + j] = cost;
       full_ = full_ && cost <= erase_[i] + insert_[j];
     }
@@ -147,7 +149,8 @@ void Problem::set_kinds(const CostTable& c) {
   half_insert_ = insert / 2;
   half_sub_ = std::min(sub, erase + insert) / 2;
   half_same_ = std::min(same / 2, half_sub_);
-  simple_ = !directed && codes1.size() <= 1 && codes2.size() <= 1 && (codes1.empty() || codes2.empty() || codes1 == codes2);
+  simple_ =
+      !directed && codes1.size() <= 1 && codes2.size() <= 1 && (codes1.empty() || codes2.empty() || codes1 == codes2);
 
   kinds_ = simple_ ? 0 : groups_ * static_cast<std::uint32_t>(shared.size());
   kind_group_.resize(kinds_);
@@ -161,8 +164,8 @@ void Problem::set_kinds(const CostTable& c) {
         kinds[r].at[kinds[r].size++] = static_cast<std::uint16_t>(side);
         const auto it = std::lower_bound(shared.begin(), shared.end(), code);
         if (simple_ || it == shared.end() || *it != code) continue;
-        kinds[r].at[kinds[r].size++] = static_cast<std::uint16_t>(groups_ + side * shared.size() +
-                                                                  static_cast<std::size_t>(it - shared.begin()));
+        kinds[r].at[kinds[r].size++] =
+            static_cast<std::uint16_t>(groups_ + side * shared.size() + static_cast<std::size_t>(it - shared.begin()));
       }
   };
   fill(*rows_, kinds1_);

@@ -11,15 +11,15 @@
 
 namespace gradloom::ged {
 
-inline constexpr std::uint32_t kErased = 0xffffffffu;    // image of a node that is deleted
-inline constexpr Cost kForbidden = Cost{1} << 46;        // above the cost of every mapping
-inline constexpr std::uint32_t kLargestGraph = 4096;     // nodes that a dense matrix is made for
+inline constexpr std::uint32_t kErased = 0xffffffffu;  // image of a node that is deleted
+inline constexpr Cost kForbidden = Cost{1} << 46;      // above the cost of every mapping
+inline constexpr std::uint32_t kLargestGraph = 4096;   // nodes that a dense matrix is made for
 
 // The image of each node: a node of the other graph, no two the same, or kErased.
 using Mapping = std::vector<std::uint32_t>;
 
-// A graph with its edges as a dense matrix of relations. Relation 0 is "no edge"; others are distinct pairs of (label of
-// the edge to the other node, label of the edge from it), each 0 for none or 1 + a label.
+// A graph with its edges as a dense matrix of relations. Relation 0 is "no edge"; others are distinct pairs of (label
+// of the edge to the other node, label of the edge from it), each 0 for none or 1 + a label.
 struct DenseGraph {
   DenseGraph() = default;
   // Throws Exception{unsupported} above kLargestGraph nodes or 65535 relations.
@@ -27,14 +27,14 @@ struct DenseGraph {
 
   std::uint32_t nodes = 0;
   Direction direction = Direction::undirected;
-  std::vector<std::uint32_t> label;      // (nodes), kUnlabelled where there is none
-  std::vector<std::uint64_t> loop;       // (nodes), 0 or 1 + the label of the loop
-  std::vector<std::uint16_t> relation;   // (nodes, nodes)
+  std::vector<std::uint32_t> label;                     // (nodes), kUnlabelled where there is none
+  std::vector<std::uint64_t> loop;                      // (nodes), 0 or 1 + the label of the loop
+  std::vector<std::uint16_t> relation;                  // (nodes, nodes)
   std::vector<std::array<std::uint64_t, 2>> relations;  // the meaning of each
 };
 
-// Rows are the nodes of the smaller graph (of the first when equal), columns those of the other one. Costs are in steps; a
-// cost that concerns half an edge is half of the edge's steps, hence whole.
+// Rows are the nodes of the smaller graph (of the first when equal), columns those of the other one. Costs are in
+// steps; a cost that concerns half an edge is half of the edge's steps, hence whole.
 class Problem {
  public:
   // Both graphs must outlive the problem. Throws Exception{invalid_input} when only one of them is directed, and
@@ -65,8 +65,8 @@ class Problem {
   // From a mapping of rows to one of the first graph.
   Mapping to_first(std::span<const std::uint32_t> image) const;
 
-  // A lower bound on what the edges between a node of each graph and the rest cost at that node's end (half of each), from
-  // how many edges of which kind there are. `count` has width() entries.
+  // A lower bound on what the edges between a node of each graph and the rest cost at that node's end (half of each),
+  // from how many edges of which kind there are. `count` has width() entries.
   std::uint32_t width() const { return groups_ + kinds_; }
   Cost half_edges(const std::uint16_t* count1, const std::uint16_t* count2) const {
     if (simple_) {
@@ -76,8 +76,12 @@ class Problem {
     return half_edges_general(count1, count2);
   }
   // Adds the edges of a relation to a node's counts, or takes them away.
-  void add_counts1(std::uint16_t* count, std::uint16_t relation, int sign) const { add(kinds1_, count, relation, sign); }
-  void add_counts2(std::uint16_t* count, std::uint16_t relation, int sign) const { add(kinds2_, count, relation, sign); }
+  void add_counts1(std::uint16_t* count, std::uint16_t relation, int sign) const {
+    add(kinds1_, count, relation, sign);
+  }
+  void add_counts2(std::uint16_t* count, std::uint16_t relation, int sign) const {
+    add(kinds2_, count, relation, sign);
+  }
 
   // Nodes that can be swapped without changing anything have the same twin number, the lowest of them.
   std::span<const std::uint32_t> column_twins() const { return twins_; }

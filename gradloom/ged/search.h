@@ -24,17 +24,17 @@ enum class Goal {
 };
 
 struct SearchResult {
-  Cost upper = kForbidden;       // of `image`; the bound given when nothing cheaper was found
-  Cost lower = 0;                // no mapping is cheaper than this
+  Cost upper = kForbidden;           // of `image`; the bound given when nothing cheaper was found
+  Cost lower = 0;                    // no mapping is cheaper than this
   std::vector<std::uint32_t> image;  // of the rows; empty when nothing cheaper was found
   std::uint64_t expanded = 0;
   bool complete = false;  // the whole tree was searched (or, for Goal::first, a mapping was found)
 };
 
-// Searches the mappings that cost less than `upper`. The tree is searched in rounds: the open subtrees, ordered by bound, are
-// dealt to a fixed number of tasks; a task knows the best cost of the rounds before and its own, and hands back what it did
-// not finish. Everything but the effect of the deadline is therefore the same for any number of threads. `ex` may be null:
-// one thread.
+// Searches the mappings that cost less than `upper`. The tree is searched in rounds: the open subtrees, ordered by
+// bound, are dealt to a fixed number of tasks; a task knows the best cost of the rounds before and its own, and hands
+// back what it did not finish. Everything but the effect of the deadline is therefore the same for any number of
+// threads. `ex` may be null: one thread.
 class Search {
  public:
   SearchResult run(const Exec* ex, const Problem& problem, Cost upper, Goal goal, const SearchLimits& limits);
@@ -56,30 +56,37 @@ class Search {
     std::vector<Child> children;  // the next one last
     std::uint16_t row = 0;
   };
-  // What one task works with.
-  struct Worker {
+  // Memory of a thread: the nodes on the way from the root to the node at hand.
+  struct Scratch {
     Assigner assigner;
     std::vector<Level> levels;
     std::vector<Step> path;
-    std::vector<std::uint32_t> image, candidate;
-    std::vector<Subtree> leftover;
+    std::vector<std::uint32_t> candidate;
     std::vector<std::uint16_t> columns_left;
+    std::vector<bool> seen;
+  };
+  // What one task is given and gives back.
+  struct Task {
+    Scratch* scratch = nullptr;
+    std::vector<std::uint32_t> image;
+    std::vector<Subtree> leftover;
     Cost upper = 0;
     std::uint64_t expanded = 0, budget = 0;
     bool improved = false;
   };
 
-  void task(Worker& w, std::vector<Subtree*> subtrees, Goal goal) const;
-  void descend(Worker& w, const Subtree& subtree, Goal goal) const;
-  bool open(Worker& w, std::size_t depth) const;
-  void try_completion(Worker& w, const OpenNodes& node) const;
-  void hand_back(Worker& w, std::size_t depth) const;
-  bool stopped(const Worker& w, Goal goal) const;
+  void run_task(Task& w, std::vector<Subtree*> subtrees, Goal goal) const;
+  void descend(Task& w, const Subtree& subtree, Goal goal) const;
+  bool open(Task& w, std::size_t depth) const;
+  void try_completion(Task& w, const OpenNodes& node) const;
+  void hand_back(Task& w, std::size_t depth) const;
+  bool stopped(const Task& w, Goal goal) const;
 
   const Problem* problem_ = nullptr;
   std::chrono::steady_clock::time_point deadline_;
   mutable std::atomic<bool> late_ = false;
-  std::vector<Worker> workers_;
+  std::vector<Scratch> scratch_;
+  std::vector<Task> tasks_;
 };
 
 }  // namespace gradloom::ged

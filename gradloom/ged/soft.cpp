@@ -18,9 +18,10 @@ class Soft {
   Soft(const SoftInputs<T>& in, const SoftOptions& o, SoftTape<T>& tape)
       : in_(in), o_(o), tape_(tape), r_(in.n1 + 1), c_(in.n2 + 1), size_(r_ * c_) {
     if (in.cost.size() != size_ || in.a.size() != in.kinds * in.n1 * in.n1 || in.b.size() != in.kinds * in.n2 * in.n2)
-      throw Exception(ErrorCode::invalid_input,
-                      fmt::format("soft distance of {} and {} nodes, {} kinds of edges: cost, a, b have {}, {}, {} entries",
-                                  in.n1, in.n2, in.kinds, in.cost.size(), in.a.size(), in.b.size()));
+      throw Exception(
+          ErrorCode::invalid_input,
+          fmt::format("soft distance of {} and {} nodes, {} kinds of edges: cost, a, b have {}, {}, {} entries", in.n1,
+                      in.n2, in.kinds, in.cost.size(), in.a.size(), in.b.size()));
     if (!(o.temperature > 0.0) || o.iterations == 0 || o.rounds == 0)
       throw Exception(ErrorCode::invalid_input,
                       fmt::format("soft distance: temperature {} must be > 0, iterations {} and rounds {} at least 1",
@@ -105,7 +106,8 @@ class Soft {
   T* price_of(unsigned round) { return tape_.price.data() + round * size_; }
   T* rows_of(unsigned round, unsigned t) { return tape_.rows.data() + (round * o_.iterations + t) * r_; }
   T* columns_of(unsigned round, unsigned t) { return tape_.columns.data() + (round * (o_.iterations + 1) + t) * c_; }
-  // The factor of a_k p b_k^T in the edge term: an edge that meets its like is neither deleted nor inserted nor relabelled.
+  // The factor of a_k p b_k^T in the edge term: an edge that meets its like is neither deleted nor inserted nor
+  // relabelled.
   T like() const { return -in_.edge_sub; }
   T any() const { return in_.edge_sub - in_.edge_delete - in_.edge_insert; }
 
@@ -121,13 +123,15 @@ class Soft {
     for (std::size_t i = 0; i < in_.n1; ++i)
       for (std::size_t l = 0; l < in_.n2; ++l) {
         T sum = T(0);
-        for (std::size_t k = 0; k < in_.n1; ++k) sum += (transposed ? a[k * in_.n1 + i] : a[i * in_.n1 + k]) * x[k * c_ + l];
+        for (std::size_t k = 0; k < in_.n1; ++k)
+          sum += (transposed ? a[k * in_.n1 + i] : a[i * in_.n1 + k]) * x[k * c_ + l];
         middle[i * in_.n2 + l] = sum;
       }
     for (std::size_t i = 0; i < in_.n1; ++i)
       for (std::size_t j = 0; j < in_.n2; ++j) {
         T sum = T(0);
-        for (std::size_t l = 0; l < in_.n2; ++l) sum += middle[i * in_.n2 + l] * (transposed ? b[l * in_.n2 + j] : b[j * in_.n2 + l]);
+        for (std::size_t l = 0; l < in_.n2; ++l)
+          sum += middle[i * in_.n2 + l] * (transposed ? b[l * in_.n2 + j] : b[j * in_.n2 + l]);
         out[i * c_ + j] += factor * sum;
       }
   }
@@ -155,7 +159,8 @@ class Soft {
   void add_product(const T* x, T* out, bool transposed, T factor = T(1)) const {
     add_one(all_a(), all_b(), x, factor * any(), transposed, out);
     for (std::size_t k = 0; k < in_.kinds; ++k)
-      add_one(in_.a.data() + k * in_.n1 * in_.n1, in_.b.data() + k * in_.n2 * in_.n2, x, factor * like(), transposed, out);
+      add_one(in_.a.data() + k * in_.n1 * in_.n1, in_.b.data() + k * in_.n2 * in_.n2, x, factor * like(), transposed,
+              out);
   }
 
   // out += the derivative of the edge term at x.
@@ -263,7 +268,8 @@ T soft_cost(const SoftInputs<T>& in, std::span<const T> p) {
   const FlushSubnormals flush;
   SoftTape<T> tape;
   if (p.size() != (in.n1 + 1) * (in.n2 + 1))
-    throw Exception(ErrorCode::invalid_input, fmt::format("the matching has {} entries, not {} x {}", p.size(), in.n1 + 1, in.n2 + 1));
+    throw Exception(ErrorCode::invalid_input,
+                    fmt::format("the matching has {} entries, not {} x {}", p.size(), in.n1 + 1, in.n2 + 1));
   return Soft<T>(in, {}, tape).cost(p.data());
 }
 
@@ -279,8 +285,10 @@ void soft_distance_backward(const SoftInputs<T>& in, const SoftOptions& options,
   const FlushSubnormals flush;
   Soft<T> soft(in, options, tape);
   const std::size_t size = in.cost.size();
-  if (dl_dcost.size() != size || (!dl_da.empty() && dl_da.size() != in.a.size()) || tape.p.size() != options.rounds * size)
-    throw Exception(ErrorCode::invalid_input, "soft distance, backward: the gradients or the tape do not fit the inputs");
+  if (dl_dcost.size() != size || (!dl_da.empty() && dl_da.size() != in.a.size()) ||
+      tape.p.size() != options.rounds * size)
+    throw Exception(ErrorCode::invalid_input,
+                    "soft distance, backward: the gradients or the tape do not fit the inputs");
   soft.backward(dl_dy, dl_dcost, dl_da);
 }
 
@@ -288,7 +296,8 @@ template <class T>
 void soft_node_costs(std::span<const T> label, std::span<const T> table, std::span<const T> insert, std::size_t n1,
                      std::span<T> cost) {
   const std::size_t n2 = insert.size(), labels = n1 == 0 ? 0 : label.size() / n1;
-  if (label.size() != n1 * labels || (n1 > 0 && table.size() != labels * (n2 + 1)) || cost.size() != (n1 + 1) * (n2 + 1))
+  if (label.size() != n1 * labels || (n1 > 0 && table.size() != labels * (n2 + 1)) ||
+      cost.size() != (n1 + 1) * (n2 + 1))
     throw Exception(ErrorCode::invalid_input, "soft node costs: sizes do not fit");
   const FlushSubnormals flush;
   for (std::size_t i = 0; i < n1; ++i)
@@ -316,12 +325,13 @@ void soft_node_costs_backward(std::span<const T> table, std::span<const T> dl_dc
     }
 }
 
-#define GRADLOOM_SOFT(T)                                                                                             \
-  template T soft_cost(const SoftInputs<T>&, std::span<const T>);                                                    \
-  template T soft_distance(const SoftInputs<T>&, const SoftOptions&, SoftTape<T>&);                                  \
-  template void soft_distance_backward(const SoftInputs<T>&, const SoftOptions&, SoftTape<T>&, T, std::span<T>,      \
-                                       std::span<T>);                                                                \
-  template void soft_node_costs(std::span<const T>, std::span<const T>, std::span<const T>, std::size_t, std::span<T>); \
+#define GRADLOOM_SOFT(T)                                                                                        \
+  template T soft_cost(const SoftInputs<T>&, std::span<const T>);                                               \
+  template T soft_distance(const SoftInputs<T>&, const SoftOptions&, SoftTape<T>&);                             \
+  template void soft_distance_backward(const SoftInputs<T>&, const SoftOptions&, SoftTape<T>&, T, std::span<T>, \
+                                       std::span<T>);                                                           \
+  template void soft_node_costs(std::span<const T>, std::span<const T>, std::span<const T>, std::size_t,        \
+                                std::span<T>);                                                                  \
   template void soft_node_costs_backward(std::span<const T>, std::span<const T>, std::size_t, std::size_t, std::span<T>)
 GRADLOOM_SOFT(float);
 GRADLOOM_SOFT(double);

@@ -1,6 +1,7 @@
 #include "gradloom/ged/upper.h"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -69,7 +70,9 @@ std::vector<std::uint32_t> assigned_mapping(const Problem& p) {
   return image;
 }
 
-Cost improve_by_swaps(const Problem& p, std::vector<std::uint32_t>& image, unsigned rounds) {
+Cost improve_by_swaps(const Problem& p, std::vector<std::uint32_t>& image, unsigned rounds,
+                      std::chrono::steady_clock::time_point deadline) {
+  const bool timed = deadline != std::chrono::steady_clock::time_point::max();
   Cost cost = p.cost(image);
   std::vector<bool> used(p.columns());
   for (std::uint32_t j : image)
@@ -78,6 +81,7 @@ Cost improve_by_swaps(const Problem& p, std::vector<std::uint32_t>& image, unsig
   for (unsigned round = 0; better && round < rounds; ++round) {
     better = false;
     for (std::uint32_t i = 0; i < p.rows(); ++i) {
+      if (timed && std::chrono::steady_clock::now() >= deadline) return cost;
       for (std::uint32_t k = i + 1; k < p.rows(); ++k) {
         const std::uint32_t a = image[i], b = image[k];
         const Cost old = share(p, image, i, a, k) + share(p, image, k, b, i) + between(p, i, k, a, b);

@@ -1,6 +1,7 @@
 // Good mappings, quickly: upper bounds on the edit distance.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <vector>
 
@@ -18,8 +19,9 @@ std::vector<std::uint32_t> greedy_mapping(const Problem& problem);
 std::vector<std::uint32_t> assigned_mapping(const Problem& problem);
 
 // Exchanges the images of two rows, or moves a row to a free column (or deletes it), as long as that helps; at most
-// `rounds` passes over all pairs. `image` is the start and the result; returns its cost.
-Cost improve_by_swaps(const Problem& problem, std::vector<std::uint32_t>& image, unsigned rounds = 100);
+// `rounds` passes over all pairs, none after the deadline. `image` is the start and the result; returns its cost.
+Cost improve_by_swaps(const Problem& problem, std::vector<std::uint32_t>& image, unsigned rounds = 100,
+                      std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max());
 
 // Keeps the `width` best partial mappings of each depth, by their lower bounds. Fails to nothing: always a mapping.
 std::vector<std::uint32_t> beam_mapping(const Problem& problem, unsigned width);

@@ -81,7 +81,8 @@ TEST(Assignment, StaysOptimalWhileNodesAreMapped) {
       EXPECT_GE(node.bound(), before) << "bounds never fall on the way down";
       before = node.bound();
       if (i == p.rows()) break;
-      ASSERT_TRUE(assigner.child(node, i, node.columns[node.columns.size() / 2], std::numeric_limits<Cost>::max(), next));
+      ASSERT_TRUE(
+          assigner.child(node, i, node.columns[node.columns.size() / 2], std::numeric_limits<Cost>::max(), next));
       std::swap(node, next);
     }
   }

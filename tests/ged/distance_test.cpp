@@ -37,7 +37,8 @@ std::vector<Case> cases() {
           {"bare", bare, uniform_costs()},
           {"directed", directed, uniform_costs()},
           {"decimal", plain, numbers("0.3,0.7,0.1,0.2")},
-          {"thirds", plain, [] {
+          {"thirds", plain,
+           [] {
              Costs c;
              c.node_sub = 1.0 / 3.0;
              c.edge_insert = 2.0 / 7.0;

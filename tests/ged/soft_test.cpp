@@ -34,7 +34,8 @@ struct Soft {
           for (std::size_t j = 0; j < n; ++j) {
             if (i == j) continue;
             T& x = m[(k * n + i) * n + j];
-            x = direction == Direction::undirected && j < i ? m[(k * n + j) * n + i] : static_cast<T>(random.uniform(at++));
+            x = direction == Direction::undirected && j < i ? m[(k * n + j) * n + i]
+                                                            : static_cast<T>(random.uniform(at++));
           }
       return m;
     };
@@ -62,7 +63,8 @@ double worst_error(const std::vector<double>& analytic, std::vector<double>& val
     values[k] = kept - h;
     const double down = evaluate();
     values[k] = kept;
-    worst = std::max(worst, std::abs((up - down) / (2 * h) - analytic[k]) / std::max(std::abs(analytic[k]), 1e-3 * largest));
+    worst = std::max(worst,
+                     std::abs((up - down) / (2 * h) - analytic[k]) / std::max(std::abs(analytic[k]), 1e-3 * largest));
   }
   return worst;
 }
@@ -132,9 +134,12 @@ Soft<double> hard_inputs(const GraphSet& set, const Graph& a, const Graph& b, co
   for (std::uint32_t i = 0; i <= a.nodes(); ++i)
     for (std::uint32_t j = 0; j <= b.nodes(); ++j) {
       double& c = soft.cost[i * columns + j];
-      if (i < a.nodes() && j < b.nodes()) c = costs.value(costs.node_sub(a.node_labels()[i], b.node_labels()[j]));
-      else if (i < a.nodes()) c = costs.value(costs.node_delete(a.node_labels()[i]));
-      else if (j < b.nodes()) c = costs.value(costs.node_insert(b.node_labels()[j]));
+      if (i < a.nodes() && j < b.nodes())
+        c = costs.value(costs.node_sub(a.node_labels()[i], b.node_labels()[j]));
+      else if (i < a.nodes())
+        c = costs.value(costs.node_delete(a.node_labels()[i]));
+      else if (j < b.nodes())
+        c = costs.value(costs.node_insert(b.node_labels()[j]));
     }
   const auto fill = [](const Graph& g, std::vector<double>& m) {
     std::fill(m.begin(), m.end(), 0.0);
@@ -200,7 +205,8 @@ TEST(SoftDistance, KeepsTheMarginalsAndApproachesTheDistance) {
   // Distinct labels leave one sensible matching, which a low temperature finds.
   GraphSetBuilder builder;
   GraphBuilder first(Direction::undirected), second(Direction::undirected);
-  for (const char* label : {"A", "B", "C", "D"}) first.add_node({.label = builder.node_labels.intern(label)}).or_throw();
+  for (const char* label : {"A", "B", "C", "D"})
+    first.add_node({.label = builder.node_labels.intern(label)}).or_throw();
   for (const char* label : {"D", "C", "B"}) second.add_node({.label = builder.node_labels.intern(label)}).or_throw();
   const std::uint32_t edge = builder.edge_labels.intern("1");
   builder.edge_labels.intern("2");
@@ -212,7 +218,8 @@ TEST(SoftDistance, KeepsTheMarginalsAndApproachesTheDistance) {
   const CostTable unit(uniform_costs(), pair.node_labels, pair.edge_labels);
   const Soft<double> soft = hard_inputs(pair, pair.graphs[0], pair.graphs[1], unit);
   SoftTape<double> tape;
-  // At low temperatures the sums of rows are off by a few parts in the number of iterations, and the distance with them.
+  // At low temperatures the sums of rows are off by a few parts in the number of iterations, and the distance with
+  // them.
   const double distance = edit_distance(ex, pair.graphs[0], pair.graphs[1], unit).upper;
   for (unsigned iterations : {200u, 1000u, 5000u})
     EXPECT_NEAR(soft_distance(soft.in, {.temperature = 0.02, .iterations = iterations, .rounds = 3}, tape), distance,
