@@ -120,6 +120,7 @@ void add_bench_command(CLI::App& program, Choice& choice) {
   CLI::App* bench = program.add_subcommand("bench", "Measure speed, after checking the result");
   bench->require_subcommand(1);
   add_bench_circuit_command(*bench, choice);
+  add_bench_logic_command(*bench, choice);
   add_bench_ged_command(*bench, choice);
   CLI::App* command = bench->add_subcommand("kan", "Spline networks: forward, training step, single samples");
   auto flags = std::make_shared<BenchFlags>();

@@ -22,6 +22,8 @@ int evaluate(const Output& out, const EvalFlags& flags) {
   std::vector<std::pair<std::string, std::string>> rows;
   for (const char* part : {"test", "validation", "train"})
     if (result.contains(part) && result[part].is_object()) rows.emplace_back(part, metrics_text(result[part]));
+  if (result.contains("study"))
+    for (auto& row : study_rows(result["study"])) rows.push_back(std::move(row));
   if (!flags.predictions.empty()) {
     rows.emplace_back("predictions", flags.predictions);
     result["predictions"] = flags.predictions;

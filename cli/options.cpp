@@ -49,6 +49,11 @@ Config load_recipe(const RecipeFlags& flags) {
   throw Failure(recipe.error(), hint);
 }
 
+std::filesystem::path default_data_root() {
+  const char* root = std::getenv("GRADLOOM_DATA");
+  return root && *root ? root : ".";
+}
+
 app::RunOptions run_options(const ExecFlags& flags) {
   if (flags.device != "cpu" && flags.device != "auto")
     throw Exception(ErrorCode::missing_device,
@@ -56,8 +61,7 @@ app::RunOptions run_options(const ExecFlags& flags) {
   app::RunOptions options;
   options.exec.threads = flags.threads;
   options.exec.variant = flags.exec == "reference" ? Variant::reference : Variant::fast;
-  const char* root = std::getenv("GRADLOOM_DATA");
-  options.data_root = root && *root ? root : ".";
+  options.data_root = default_data_root();
   return options;
 }
 

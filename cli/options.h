@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,7 +34,10 @@ void add_recipe_options(CLI::App& command, RecipeFlags& flags);  // RECIPE, --se
 // Throws Failure as load_recipe fails.
 Config load_recipe(const RecipeFlags& flags);
 
-// Reads GRADLOOM_DATA. Throws Exception{missing_device} for a device that this build does not have.
+// GRADLOOM_DATA, or the current folder.
+std::filesystem::path default_data_root();
+
+// Throws Exception{missing_device} for a device that this build does not have.
 app::RunOptions run_options(const ExecFlags& flags);
 
 }  // namespace gradloom::cli

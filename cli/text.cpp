@@ -72,4 +72,50 @@ std::string shell_word(const std::filesystem::path& path) {
   return quoted + "'";
 }
 
+std::vector<std::pair<std::string, std::string>> study_rows(const nlohmann::json& study) {
+  const auto percent = [](const nlohmann::json& share) {
+    const double p = 100 * share.get<double>();
+    return p < 100 && p > 99.9 ? fmt::format("{:.3f} %", p) : fmt::format("{:.4g} %", p);
+  };
+  std::vector<std::pair<std::string, std::string>> rows;
+  if (study.contains("neighbourhoods"))
+    rows.emplace_back("neighbourhoods", fmt::format("{} of 512 right", study["neighbourhoods"].get<int>()));
+  if (study.contains("sizes")) {
+    std::string text;
+    for (const auto& s : study["sizes"])
+      text += fmt::format("{}{}x{} {}", text.empty() ? "" : ", ", s["height"].get<int>(), s["width"].get<int>(),
+                          percent(s["accuracy"]));
+    rows.emplace_back("grids", text);
+  }
+  if (study.contains("asynchronous"))
+    rows.emplace_back("asynchronous", fmt::format("{} with cells that fire with probability {}",
+                                                  percent(study["asynchronous"]["accuracy"]),
+                                                  study["asynchronous"]["fire"].get<double>()));
+  if (study.contains("damage")) {
+    const auto& healed = study["damage"]["repaired"]["healed_after"];
+    rows.emplace_back("dead block",
+                      fmt::format("{} of the other cells right", percent(study["damage"]["dead"]["accuracy"])));
+    rows.emplace_back("after repair",
+                      fmt::format("{}{}", percent(study["damage"]["repaired"]["accuracy"]),
+                                  healed.is_null() ? "" : fmt::format(", healed after {} steps", healed.get<int>())));
+  }
+  if (study.contains("endurance")) {
+    const auto& e = study["endurance"];
+    rows.emplace_back("endurance", fmt::format("healed {} of {} damages in {} steps", e["healed"].get<int>(),
+                                               e["damages"].get<int>(), e["steps"].get<int>()));
+  }
+  if (study.contains("stability"))
+    rows.emplace_back("picture",
+                      fmt::format("{} after {} steps, {} after {}", percent(study["stability"]["accuracy"]),
+                                  study["stability"]["trained_steps"].get<std::size_t>(),
+                                  percent(study["stability"]["curve"].back()), study["stability"]["curve"].size()));
+  if (study.contains("circuit")) {
+    const auto& c = study["circuit"];
+    rows.emplace_back("circuit", fmt::format("{} of {} gates active, {} after simplification, depth {}",
+                                             c["active_gates"].get<std::size_t>(), c["gates"].get<std::size_t>(),
+                                             c["simplified_gates"].get<std::size_t>(), c["depth"].get<std::size_t>()));
+  }
+  return rows;
+}
+
 }  // namespace gradloom::cli

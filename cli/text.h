@@ -20,4 +20,7 @@ std::string epochs_text(std::uint64_t count);  // "1 epoch", "30 epochs"
 // A word as a shell takes it: quoted when it needs to be.
 std::string shell_word(const std::filesystem::path& path);
 
+// What eval says of a logic automaton beyond its metrics: a line for each finding.
+std::vector<std::pair<std::string, std::string>> study_rows(const nlohmann::json& study);
+
 }  // namespace gradloom::cli

@@ -35,6 +35,7 @@ Result<GridTask> grid_task(const Config& recipe, const std::filesystem::path& da
   task.width = size_of(recipe, "data.width");
   task.channels = size_of(recipe, "model.channels");
   task.square = size_of(recipe, "data.square");
+  task.damage = recipe.number("data.damage");
   if (task.kind == GridTaskKind::picture) {
     const std::string& root = recipe.string("data.root");
     auto picture = load_picture(recipe.string("data.image"), root.empty() ? data_root : std::filesystem::path(root));
@@ -60,6 +61,8 @@ logic::AutomatonOptions automaton_options(const Config& r, const GridTask& task)
   o.target_channels = target_channels(task);
   o.fire_probability = r.number("model.fire");
   o.gate_noise = r.number("model.gate_noise");
+  o.noise_ramp = static_cast<std::uint32_t>(r.integer("model.noise_ramp"));
+  o.masked = logic::MaskedCells::dead;
   o.evaluation = logic::EvaluationFiring::random;
   return o;
 }
@@ -211,6 +214,7 @@ CheckSubject<logic::Automaton<T>> AutomatonFamily<T>::check_subject(const Exec&,
   task.height = small.options().height;
   task.width = small.options().width;
   task.start = GridStart::random;
+  task.damage = 0;
   if (task.kind == GridTaskKind::picture) task.image.resize(o.target_channels * task.height * task.width);
   auto data = std::make_shared<const Data>(task, GridPart::train, static_cast<std::uint64_t>(recipe_.integer("seed")),
                                            std::min(samples, kCheckSamples));

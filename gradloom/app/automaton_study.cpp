@@ -96,7 +96,7 @@ json run_size(const Exec& ex, const AutomatonSubject& subject, const GridTask& t
 std::size_t steps_for(const AutomatonSubject& subject, std::size_t side, double fire) {
   const std::size_t trained = std::max(subject.task.height, subject.task.width);
   const std::size_t scaled = subject.steps * ((side + trained - 1) / trained);
-  return fire < subject.fire ? 2 * scaled : scaled;  // cells that rest now and then take longer
+  return fire < subject.fire ? 4 * scaled : scaled;  // cells that rest now and then take longer
 }
 
 json study_sizes(const Exec& ex, const AutomatonSubject& subject) {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <vector>
 
 #include "gradloom/base/result.h"
@@ -29,5 +31,20 @@ struct BenchKanOptions {
 // bytes_allocated_per_step, serial_fraction, parallel_tasks, tape_bytes, parameter_bytes. Fails with numeric when the
 // result differs from the scalar reference in any bit.
 Result<nlohmann::json> bench_kan(const BenchKanOptions& options);
+
+struct BenchLogicOptions {
+  std::string recipe = "checkerboard";
+  std::vector<std::string> overrides;  // "key=value"
+  std::filesystem::path data_root = ".";
+  unsigned threads = 1;
+  bool profile = false;
+  double seconds = 2.0;  // spent on the update, about
+};
+
+// One update (forward, backward, optimizer) of a logic automaton. JSON: update_ms, ns_per_gate_cell (time over the
+// gates of all cells that are computed in all steps), gflops, peak_gflops, sequential_update_ms (the scalar reference),
+// speedup, tape_bytes, scratch_bytes_per_thread, serial_fraction, parallel_tasks. Fails with numeric when the result
+// differs from the scalar reference in any bit.
+Result<nlohmann::json> bench_logic(const BenchLogicOptions& options);
 
 }  // namespace gradloom::app

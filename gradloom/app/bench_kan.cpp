@@ -1,11 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "gradloom/app/bench.h"
+#include "gradloom/app/bench_timing.h"
 #include "gradloom/base/random.h"
 #include "gradloom/data/rows.h"
 #include "gradloom/exec/profile.h"
@@ -17,36 +16,6 @@ namespace gradloom::app {
 namespace {
 
 using nlohmann::json;
-using Clock = std::chrono::steady_clock;
-
-double microseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
-}
-
-// What a set of repetitions took, in microseconds.
-struct Timing {
-  double fastest = 0.0, fifth_percentile = 0.0, median = 0.0, p99 = 0.0;
-};
-
-// Repeats f for about `seconds`. The machine is shared: what its neighbours cost shows in the median, not in the
-// fastest.
-template <class F>
-Timing repeat(double seconds, F&& f) {
-  std::vector<double> times;
-  times.reserve(1 << 20);
-  for (const auto begin = Clock::now();
-       times.size() < 8 || (microseconds_since(begin) < seconds * 1e6 && times.size() < (1u << 20));) {
-    const auto start = Clock::now();
-    f();
-    times.push_back(microseconds_since(start));
-  }
-  std::sort(times.begin(), times.end());
-  const auto at = [&](double share) {
-    return times[static_cast<std::size_t>(share * static_cast<double>(times.size() - 1))];
-  };
-  return {times.front(), at(0.05), at(0.5), at(0.99)};
-}
-
 // One network with data, and a trainer on it.
 template <class T>
 struct Setup {
@@ -97,11 +66,6 @@ struct Setup {
 };
 
 template <class T>
-bool same_bits(const Buffer<T>& a, const Buffer<T>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
-}
-
-template <class T>
 Result<json> bench(const BenchKanOptions& o) {
   Setup<T> fast(o, Variant::fast, o.threads);
   Setup<T> reference(o, Variant::reference, 1);
@@ -144,15 +108,7 @@ Result<json> bench(const BenchKanOptions& o) {
   }
   // How much of a step runs outside of parallel loops, measured on two threads at least.
   Setup<T> threaded(o, Variant::fast, std::max(2u, o.threads));
-  threaded.step();
-  threaded.ex.set_timing(true);
-  const ExecCounters before = threaded.ex.counters();
-  const auto start = Clock::now();
-  constexpr int kCounted = 20;
-  for (int i = 0; i < kCounted; ++i) threaded.step();
-  const double wall = microseconds_since(start);
-  const ExecCounters after = threaded.ex.counters();
-  const double inside = static_cast<double>(after.nanoseconds - before.nanoseconds) * 1e-3;
+  const SerialShare share = serial_share(threaded.ex, 20, [&] { threaded.step(); });
 
   double pairs = 0.0, first = 0.0;
   for (std::size_t l = 0; l + 1 < o.widths.size(); ++l) pairs += static_cast<double>(o.widths[l] * o.widths[l + 1]);
@@ -185,8 +141,8 @@ Result<json> bench(const BenchKanOptions& o) {
   r["sequential_train_step_us"] = sequential.fastest;
   r["speedup"] = sequential.fastest / train.fastest;
   r["bytes_allocated_per_step"] = allocated;
-  r["serial_fraction"] = std::clamp(1.0 - inside / wall, 0.0, 1.0);
-  r["parallel_tasks"] = (after.tasks - before.tasks) / kCounted;
+  r["serial_fraction"] = share.fraction;
+  r["parallel_tasks"] = share.tasks;
   r["tape_bytes"] = fast.trainer->tape_bytes();
   r["parameter_bytes"] = fast.state.parameters.size() * sizeof(T);
   if (o.profile) {

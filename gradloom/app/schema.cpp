@@ -155,6 +155,9 @@ void add_automaton_keys(Schema& s) {
   s.string("data.image", "lizard", "Picture: the name of a shipped one (lizard, letter), or a PNG file.");
   s.string("data.start", "random", "State before the first step: random bits, one cell of ones in the centre, zeros.")
       .one_of({"random", "centre", "zeros"});
+  s.number("data.damage", 0.0, "Share of the training samples in which a block of cells is dead and does not count.")
+      .at_least(0)
+      .at_most(1);
   s.integer("data.samples", 2, "Samples drawn anew for each epoch.").at_least(1);
   s.integer("data.test_samples", 8, "Samples for the final test, never trained on when starts are random.").at_least(1);
   s.integer("model.channels", 8, "Bits of a cell.").at_least(1).at_most(1024);
@@ -170,6 +173,9 @@ void add_automaton_keys(Schema& s) {
   s.integer("model.steps", 20, "Steps before the state is compared with the target.").at_least(1).at_most(100000);
   s.number("model.gate_noise", 0.0, "Gumbel noise on the logits in training: makes gates choose clearly; 0: none.")
       .at_least(0);
+  s.integer("model.noise_ramp", 0, "Epochs over which model.gate_noise grows from nothing.")
+      .at_least(0)
+      .at_most(1 << 24);
   s.number("model.fire", 1.0, "Probability that a cell is updated in a step; below 1: asynchronous.")
       .above(0)
       .at_most(1);

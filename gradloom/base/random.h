@@ -23,6 +23,7 @@ enum class RandomUse : std::uint8_t {
   check = 9,
   restart = 10,
   test = 11,
+  damage = 12,
   user = 200,
 };
 

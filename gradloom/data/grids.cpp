@@ -70,6 +70,8 @@ GridDataset<T>::GridDataset(GridTask task, GridPart part, std::uint64_t seed, st
   for (std::size_t row = 0; row < size_; ++row)
     make_sample(0, static_cast<std::uint32_t>(row), all_.x_.data() + row * features(),
                 all_.target_.data() + row * outputs());
+  for (std::size_t row = 0; has_mask() && row < size_; ++row)
+    make_mask(0, static_cast<std::uint32_t>(row), all_.mask_.data() + row * outputs());
 }
 
 template <class T>
@@ -78,6 +80,7 @@ GridStorage<T> GridDataset<T>::make_storage(std::size_t max_size) const {
   storage.max_size_ = max_size;
   storage.x_.resize(max_size * features());
   storage.target_.resize(max_size * outputs());
+  if (has_mask()) storage.mask_.resize(max_size * outputs());
   return storage;
 }
 
@@ -107,11 +110,26 @@ void GridDataset<T>::make_sample(std::uint64_t epoch, std::uint32_t row, T* x, T
 }
 
 template <class T>
+void GridDataset<T>::make_mask(std::uint64_t epoch, std::uint32_t row, T* mask) const {
+  std::fill_n(mask, outputs(), T(1));
+  const RandomStream random(seed_, RandomUse::damage, static_cast<std::uint32_t>(epoch), row);
+  if (random.uniform(0) >= task_.damage) return;
+  const std::size_t h = std::max<std::size_t>(1, task_.height / 4), w = std::max<std::size_t>(1, task_.width / 4);
+  const std::size_t top = random.below(1, static_cast<std::uint32_t>(task_.height - h + 1));
+  const std::size_t left = random.below(2, static_cast<std::uint32_t>(task_.width - w + 1));
+  for (std::size_t i = 0; i < outputs(); ++i) {
+    const std::size_t y = i % cells() / task_.width, x = i % task_.width;
+    if (y - top < h && x - left < w) mask[i] = T(0);
+  }
+}
+
+template <class T>
 RowBatch<T> GridDataset<T>::batch_of(const Storage& storage, std::size_t count) const {
   RowBatch<T> batch;
   batch.size = count;
   batch.x = View<const T, 2>(storage.x_.data(), {count, features()});
   batch.target = View<const T, 2>(storage.target_.data(), {count, outputs()});
+  if (has_mask()) batch.mask = View<const T, 2>(storage.mask_.data(), {count, outputs()});
   return batch;
 }
 
@@ -125,8 +143,10 @@ RowBatch<T> GridDataset<T>::draw(std::uint64_t epoch, std::span<const std::uint3
   if (rows.size() > storage.max_size_)
     throw Exception(ErrorCode::invalid_input,
                     fmt::format("a batch of {} samples does not fit a storage of {}", rows.size(), storage.max_size_));
-  for (std::size_t i = 0; i < rows.size(); ++i)
+  for (std::size_t i = 0; i < rows.size(); ++i) {
     make_sample(epoch, rows[i], storage.x_.data() + i * features(), storage.target_.data() + i * outputs());
+    if (has_mask()) make_mask(epoch, rows[i], storage.mask_.data() + i * outputs());
+  }
   return batch_of(storage, rows.size());
 }
 

@@ -28,6 +28,7 @@ struct GridTask {
   std::size_t channels = 8;             // C
   std::size_t square = 2;
   GridStart start = GridStart::random;
+  double damage = 0.0;  // share of training samples with a dead block, a quarter of each side: its cells have mask 0
   std::vector<std::uint8_t> image;  // (Ct, H, W) bits, for `picture`
 };
 
@@ -48,7 +49,7 @@ class GridStorage {
  private:
   friend class GridDataset<T>;
   std::size_t max_size_ = 0;
-  std::vector<T> x_, target_;
+  std::vector<T> x_, target_, mask_;
 };
 
 // A sample is a start x (C, H, W) and a target (Ct, H, W), both 0 or 1, flattened. A function of (seed, part, epoch,
@@ -77,6 +78,8 @@ class GridDataset {
 
  private:
   void make_sample(std::uint64_t epoch, std::uint32_t row, T* x, T* target) const;
+  void make_mask(std::uint64_t epoch, std::uint32_t row, T* mask) const;
+  bool has_mask() const { return task_.damage > 0 && part_ == GridPart::train; }
   RowBatch<T> batch_of(const Storage& storage, std::size_t count) const;
 
   GridTask task_;

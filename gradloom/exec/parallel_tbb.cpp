@@ -2,16 +2,25 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
+#include <cstddef>
+
 #include "gradloom/exec/pool.h"
 
 namespace gradloom {
 namespace {
 
+// Most threads of one process. Arenas alone do not raise oneTBB's limit above the number of cores, and of several
+// limits the smallest counts: one for each pool would let a pool with one thread hold back all others.
+constexpr std::size_t kMostThreads = 1024;
+
+void raise_limit() {
+  static const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, kMostThreads);
+}
+
 class TbbPool final : public Exec::Pool {
  public:
-  explicit TbbPool(unsigned threads)
-      // The arena alone does not raise oneTBB's limit above the number of cores.
-      : control_(tbb::global_control::max_allowed_parallelism, threads), arena_(static_cast<int>(threads)) {
+  explicit TbbPool(unsigned threads) : arena_(static_cast<int>(threads)) {
+    raise_limit();
     arena_.initialize();
   }
 
@@ -23,7 +32,6 @@ class TbbPool final : public Exec::Pool {
   }
 
  private:
-  tbb::global_control control_;
   tbb::task_arena arena_;
 };
 

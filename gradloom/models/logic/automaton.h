@@ -19,6 +19,12 @@ using circuit::Boundary;
 // Which cells fire in Mode::evaluate when fire_probability is below 1.
 enum class EvaluationFiring { all, random };
 
+// What a cell is whose first target channel has a mask of 0 in the batch.
+enum class MaskedCells {
+  ordinary,  // like any other; only the loss leaves it out
+  dead,      // its state is 0 from the start to the end
+};
+
 struct AutomatonOptions {
   std::size_t channels = 1;                         // C
   std::size_t kernels = 16;                         // K
@@ -31,9 +37,11 @@ struct AutomatonOptions {
   std::size_t target_channels = 1;      // Ct: the first channels are the output
   double fire_probability = 1.0;        // of a cell in a step; 1: synchronous
   EvaluationFiring evaluation = EvaluationFiring::all;
+  MaskedCells masked = MaskedCells::ordinary;
   // In Mode::train each logit gets this times Gumbel noise of the step's own, the same in forward and backward: gates
   // whose choice is a close call fail now and then, so that training makes up its mind.
   double gate_noise = 0.0;
+  std::uint32_t noise_ramp = 0;  // epochs over which the noise grows from nothing
 };
 
 // Throws Exception{invalid_input} that names the option when it cannot be built.
@@ -59,11 +67,12 @@ class AutomatonTape {
  private:
   friend class Automaton<T>;
   struct Offsets {
-    std::size_t grids, gates, logits, scratch, gradients, patches, sums, firing, block_cells, block_tiles;
+    std::size_t grids, gates, logits, dead, scratch, gradients, patches, sums, firing, block_cells, block_tiles;
   };
   TapeLimits limits_;
   unsigned workers_ = 1;
-  std::size_t batch_ = 0;  // of the last forward pass; 0: none yet
+  std::size_t batch_ = 0;   // of the last forward pass; 0: none yet
+  bool some_dead_ = false;  // in that batch
   std::size_t grid_bytes_ = 0, scratch_bytes_ = 0, patch_bytes_ = 0;
   std::size_t group_ = 1, band_ = 1, slots_ = 1, shards_ = 1;
   Workspace workspace_;
@@ -164,6 +173,9 @@ class Automaton {
   void gather(const Exec& ex, const Wave& wave, std::size_t first_row, std::size_t rows, Tape& tape) const;
   // What the gates are made of in this step: the parameters, or a noisy copy of them in the tape.
   ModelArrays<T> seen(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, Tape& tape) const;
+  // Every cell is computed in every step.
+  bool whole(const Step& step, const Tape& tape) const { return synchronous(step) && !tape.some_dead_; }
+  void start(const Exec& ex, const Batch& batch, Tape& tape) const;
   bool noisy(const Step& step) const { return options_.gate_noise > 0 && step.mode == Mode::train; }
   void finish(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, Tape& tape, Array<T> gradient,
               GradientSink* sink) const;

@@ -89,7 +89,8 @@ AutomatonTape<T> Automaton<T>::make_tape(const Exec& ex, const TapeLimits& limit
   const std::size_t scratch = divide_up(TileMemory<T>::size(shape_) * sizeof(T), kMemoryAlignment) * kMemoryAlignment;
   tape.scratch_bytes_ = scratch;
   tape.at_.scratch = w.reserve<std::byte>(scratch * tape.workers_);
-  if (options_.fire_probability < 1.0) {
+  if (options_.masked == MaskedCells::dead) tape.at_.dead = w.reserve<std::uint8_t>(batch * cells());
+  if (options_.fire_probability < 1.0 || options_.masked == MaskedCells::dead) {
     tape.at_.firing = w.reserve<std::uint32_t>(batch * cells());
     const std::size_t blocks = divide_up(batch * cells(), kBlock);
     tape.at_.block_cells = w.reserve<std::uint32_t>(blocks);
@@ -116,9 +117,9 @@ AutomatonTape<T> Automaton<T>::make_tape(const Exec& ex, const TapeLimits& limit
   }
   w.allocate();
   if (Profile* profile = ex.profile()) {
-    tape.phases_ = {profile->phase("automaton coefficients"), profile->phase("automaton forward"),
-                    profile->phase("automaton backward tiles"), profile->phase("automaton backward gather"),
-                    profile->phase("automaton logit gradient")};
+    tape.phases_ = {profile->phase("forward coefficients"), profile->phase("forward steps"),
+                    profile->phase("backward tiles"), profile->phase("backward gather"),
+                    profile->phase("backward logits")};
   }
   return tape;
 }
@@ -140,6 +141,7 @@ void Automaton<T>::find_firing(const Exec& ex, const Step& step, const Wave& wav
   auto* firing = tape.workspace_.template at<std::uint32_t>(tape.at_.firing);
   auto* counts = tape.workspace_.template at<std::uint32_t>(tape.at_.block_cells);
   auto* first_tile = tape.workspace_.template at<std::uint32_t>(tape.at_.block_tiles);
+  const std::uint8_t* dead = tape.some_dead_ ? tape.workspace_.template at<std::uint8_t>(tape.at_.dead) : nullptr;
   const std::size_t blocks = divide_up(wave.end - wave.begin, kBlock);
   ex.parallel_for(blocks, [&](std::size_t block, unsigned) {
     const std::size_t begin = wave.begin + block * kBlock, end = std::min(wave.end, begin + kBlock);
@@ -147,7 +149,7 @@ void Automaton<T>::find_firing(const Exec& ex, const Step& step, const Wave& wav
     std::uint32_t count = 0;
     for (std::size_t cell = begin; cell < end; ++cell) {
       const auto number = static_cast<std::uint32_t>(cell);
-      if (fires(step, cell / cells(), wave.t, cell % cells()))
+      if (!(dead && dead[cell]) && fires(step, cell / cells(), wave.t, cell % cells()))
         list[count++] = number;
       else
         rests(number);
@@ -161,7 +163,7 @@ void Automaton<T>::find_firing(const Exec& ex, const Step& step, const Wave& wav
 
 template <class T>
 std::size_t Automaton<T>::tiles(const Step& step, const Wave& wave, const Tape& tape) const {
-  if (synchronous(step)) return divide_up(wave.end - wave.begin, kTile);
+  if (whole(step, tape)) return divide_up(wave.end - wave.begin, kTile);
   const std::size_t blocks = divide_up(wave.end - wave.begin, kBlock);
   return tape.workspace_.template at<std::uint32_t>(tape.at_.block_tiles)[blocks];
 }
@@ -169,7 +171,7 @@ std::size_t Automaton<T>::tiles(const Step& step, const Wave& wave, const Tape& 
 template <class T>
 std::size_t Automaton<T>::cells_of(const Step& step, const Wave& wave, std::size_t tile, const Tape& tape,
                                    std::uint32_t* to) const {
-  if (synchronous(step)) {
+  if (whole(step, tape)) {
     const std::size_t first = wave.begin + tile * kTile, count = std::min(kTile, wave.end - first);
     for (std::size_t l = 0; l < count; ++l) to[l] = static_cast<std::uint32_t>(first + l);
     return count;
@@ -191,7 +193,7 @@ void Automaton<T>::forward_step(const Exec& ex, const Step& step, std::size_t t,
   const T* from = grid(tape, t);
   T* to = grid(tape, t + 1);
   const Wave wave{t, 0, tape.batch_ * cells()};
-  if (!synchronous(step))
+  if (!whole(step, tape))
     find_firing(ex, step, wave, tape, [&](std::uint32_t cell) {
       const std::size_t at = cell / cells() * shape.sample() + cell % cells();
       for (std::size_t c = 0; c < shape.channels; ++c) to[at + c * plane_] = from[at + c * plane_];
@@ -220,7 +222,8 @@ ModelArrays<T> Automaton<T>::seen(const Exec& ex, const Step& step, const ModelA
   const std::size_t size = parameters_.flat_size();
   T* to = tape.workspace_.template at<T>(tape.at_.logits);
   const RandomStream random(step.seed, RandomUse::noise, step.epoch, step.index);
-  const T scale = static_cast<T>(options_.gate_noise);
+  const double grown = options_.noise_ramp == 0 ? 1.0 : std::min(1.0, (step.epoch + 1.0) / options_.noise_ramp);
+  const T scale = static_cast<T>(options_.gate_noise * grown);
   ex.parallel_for(divide_up(size, kChunk), [&](std::size_t chunk, unsigned) {
     for (std::size_t i = chunk * kChunk; i < std::min(size, (chunk + 1) * kChunk); ++i) {
       // Never 0 or 1, in either precision.
@@ -229,6 +232,23 @@ ModelArrays<T> Automaton<T>::seen(const Exec& ex, const Step& step, const ModelA
     }
   });
   return {Array<const T>(std::span<const T>(to, size)), arrays.buffers};
+}
+
+template <class T>
+void Automaton<T>::start(const Exec& ex, const Batch& batch, Tape& tape) const {
+  const std::size_t channels = options_.channels;
+  tape.some_dead_ = options_.masked == MaskedCells::dead && !batch.mask.empty();
+  std::uint8_t* dead = tape.some_dead_ ? tape.workspace_.template at<std::uint8_t>(tape.at_.dead) : nullptr;
+  ex.parallel_for(batch.size, [&](std::size_t s, unsigned) {
+    T* to = grid(tape, 0) + s * channels * plane_;
+    for (std::size_t c = 0; c < channels; ++c) std::copy_n(batch.x.row(s) + c * cells(), cells(), to + c * plane_);
+    if (!dead) return;
+    for (std::size_t cell = 0; cell < cells(); ++cell) {
+      dead[s * cells() + cell] = batch.mask(s, cell) == T(0);
+      if (dead[s * cells() + cell])
+        for (std::size_t c = 0; c < channels; ++c) to[c * plane_ + cell] = T(0);
+    }
+  });
 }
 
 template <class T>
@@ -241,10 +261,7 @@ void Automaton<T>::forward(const Exec& ex, const Step& step, const ModelArrays<T
     const ProfileScope scope(ex, tape.phases_.coefficients);
     prepare(ex, seen(ex, step, arrays, tape), {tape.workspace_.template at<gate::Gate<T>>(tape.at_.gates), gates_});
   }
-  ex.parallel_for(batch.size, [&](std::size_t s, unsigned) {
-    for (std::size_t c = 0; c < channels; ++c)
-      std::copy_n(batch.x.row(s) + c * cells(), cells(), grid(tape, 0) + (s * channels + c) * plane_);
-  });
+  start(ex, batch, tape);
   for (std::size_t t = 0; t < options_.steps; ++t) forward_step(ex, step, t, tape);
   ex.parallel_for(batch.size, [&](std::size_t s, unsigned) {
     for (std::size_t c = 0; c < options_.target_channels; ++c)
@@ -264,7 +281,7 @@ void Automaton<T>::backward_wave(const Exec& ex, const Step& step, const Wave& w
     return (sample - first_sample) * shape.channels * gate::kPatch * patch_plane +
            planes.slot(row, options_.height) * options_.width + column;
   };
-  if (!synchronous(step))
+  if (!whole(step, tape))
     find_firing(ex, step, wave, tape, [&](std::uint32_t number) {
       if (!inputs) return;
       // It keeps its state: the gradient goes to the cell itself, as if by the centre of its patch.
@@ -384,6 +401,10 @@ void Automaton<T>::backward(const Exec& ex, const Step& step, const ModelArrays<
     ex.parallel_for(batch.size, [&](std::size_t s, unsigned) {
       for (std::size_t c = 0; c < channels; ++c)
         std::copy_n(gradient_grid(tape, 0) + (s * channels + c) * plane_, cells(), dl_dx.row(s) + c * cells());
+      if (!tape.some_dead_) return;
+      const std::uint8_t* dead = tape.workspace_.template at<std::uint8_t>(tape.at_.dead) + s * cells();
+      for (std::size_t i = 0; i < channels * cells(); ++i)
+        if (dead[i % cells()]) dl_dx(s, i) = T(0);
     });
   ModelArrays<T> logits = arrays;
   if (noisy(step))
