@@ -5,7 +5,7 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
 
-recipes=(kan-hello kan-special)
+recipes=(kan-hello kan-special game-of-life checkerboard)
 
 scripts/install_deps.sh
 echo "Building (build/release) ..."

@@ -37,6 +37,7 @@ logic::GateClassifier<T> GatesFamily<T>::model(std::size_t) const {
   o.inputs = train_->features();
   o.layers.assign(recipe_.integers("model.gates").begin(), recipe_.integers("model.gates").end());
   o.classes = train_->outputs();
+  o.layers.back() = (o.layers.back() + o.classes - 1) / o.classes * o.classes;
   o.tau = recipe_.number("model.temperature");
   o.wires = recipe_.string("model.wires") == "unique" ? logic::WireKind::unique : logic::WireKind::random;
   return Model(o);

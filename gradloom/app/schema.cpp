@@ -7,7 +7,7 @@ namespace {
 void add_row_data_keys(Schema& s) {
   s.string("data.root", "", "Folder that data.path is looked up in; empty: the current folder, then $GRADLOOM_DATA.");
   s.string("data.path", std::nullopt, "CSV (.gz too), .npy or .npz file. Unset: data.formula.");
-  s.string("data.test_path", std::nullopt, "File with the test samples, in the columns of data.path.");
+  s.string("data.test_path", std::nullopt, "File with the test samples, in the columns of data.path; empty: none.");
   s.string("data.formula", std::nullopt, "Target as a formula in x1, x2, ...; several targets are separated by ';'.");
   s.numbers("data.ranges", {-1.0, 1.0}, "Ranges of the variables: low, high for all, or low1, high1, low2, high2, ...")
       .count(2);
@@ -211,7 +211,8 @@ Schema gates_schema() {
   s.integer("data.thresholds", 4, "Bits of a numeric column with more than two values: one for each quantile.")
       .at_least(1)
       .at_most(255);
-  s.integers("model.gates", {256, 256, 256}, "Gates of each layer; the last is divided among the classes.")
+  s.integers("model.gates", {256, 256, 256},
+             "Gates of each layer; the last is divided among the classes, rounded up to a multiple.")
       .count(1)
       .at_least(1);
   s.string("model.wires", "random", "How the gates of a layer choose their two inputs.").one_of({"unique", "random"});

@@ -64,6 +64,9 @@ RowSource row_source(const Config& r, const std::filesystem::path& data_root) {
   return s;
 }
 
+// An empty name takes back what a shipped recipe sets.
+bool has_test_file(const Config& r) { return r.has("data.test_path") && !r.string("data.test_path").empty(); }
+
 bool has_labels(const Config& r) {
   return r.schema().find("task") < r.schema().keys().size() && r.string("task") == "classification";
 }
@@ -89,7 +92,7 @@ Result<RowSplits> load_splits(const Config& r, const std::filesystem::path& data
     return Error{
         ErrorCode::invalid_input,
         "the recipe names no data: set data.path to a CSV, .npy or .npz file (--set data.path=FILE), or data.formula"};
-  if (r.has("data.test_path") && (!r.has("data.path") || r.integer("data.folds") > 0))
+  if (has_test_file(r) && (!r.has("data.path") || r.integer("data.folds") > 0))
     return Error{ErrorCode::invalid_input,
                  "data.test_path goes with data.path, and without data.folds: it is where all test samples come from"};
   const RowSource source = row_source(r, data_root);
@@ -118,7 +121,7 @@ Result<RowSplits> load_splits(const Config& r, const std::filesystem::path& data
     }
   } else {
     const double validation = r.number("data.validation");
-    const double test = formula || r.has("data.test_path") ? 0.0 : r.number("data.test");
+    const double test = formula || has_test_file(r) ? 0.0 : r.number("data.test");
     if (validation + test >= 1.0)
       return Error{ErrorCode::invalid_input,
                    fmt::format("data.validation = {} and data.test = {} leave nothing to train on", validation, test)};
@@ -136,7 +139,7 @@ Result<RowSplits> load_splits(const Config& r, const std::filesystem::path& data
     if (!test) return test.error();
     parts.test = std::move(*test);
   }
-  if (r.has("data.test_path")) {
+  if (has_test_file(r)) {
     RowSource other = source;
     other.path = data_path(r, "data.test_path", data_root);
     auto test = load_rows(other);

@@ -66,6 +66,76 @@ TEST(AutomatonGradients, AreRightWhenOnlySomeCellsFire) {
   }
 }
 
+TEST(AutomatonGradients, AreRightWithNoiseOnTheLogits) {
+  AutomatonOptions o = small_automaton(3, 4, 3);
+  o.gate_noise = 0.5;
+  LogicFixture<Automaton<double>> f(Automaton<double>(o), 2);
+  const Exec ex({.threads = 1});
+  const auto report =
+      check_gradient(ex, f.model, f.rows(), f.parameters.span(), f.buffers.span(), {.noise = 0.0, .max_elements = 400});
+  EXPECT_TRUE(report.passed) << report.reason;
+  EXPECT_GT(report.checked, 100u);
+  // Noise is for training alone, is new in every step, and grows where a ramp says so.
+  const auto value = [&](AutomatonOptions options, Step step) {
+    LogicFixture<Automaton<double>> g(Automaton<double>(options), 2);
+    g.forward_backward(ex, step);
+    return g.y[0];
+  };
+  AutomatonOptions quiet = o, slow = o;
+  quiet.gate_noise = 0.0;
+  slow.noise_ramp = 1000;
+  EXPECT_EQ(value(o, {.mode = Mode::evaluate}), value(quiet, {}));
+  EXPECT_NE(value(o, {}), value(quiet, {}));
+  EXPECT_NE(value(o, {.epoch = 1}), value(o, {.epoch = 2}));
+  EXPECT_LT(std::abs(value(slow, {}) - value(quiet, {})), std::abs(value(o, {}) - value(quiet, {})));
+}
+
+TEST(AutomatonGradients, AreRightAroundDeadCells) {
+  for (const double fire : {1.0, 0.6})
+    for (const Boundary boundary : {Boundary::periodic, Boundary::zero}) {
+      AutomatonOptions o = small_automaton(4, 5, 4);
+      o.fire_probability = fire;
+      o.boundary = boundary;
+      o.masked = logic::MaskedCells::dead;
+      LogicFixture<Automaton<double>> f(Automaton<double>(o), 2);
+      std::vector<double> mask(2 * f.model.output_width(), 1.0);
+      for (const std::size_t dead : {6u, 7u, 11u, 12u}) mask[dead] = 0.0;
+      RowBatch<double> rows = f.rows();
+      rows.mask = View<const double, 2>(mask.data(), {2, f.model.output_width()});
+      const Exec ex({.threads = 1});
+      const auto report =
+          check_gradient(ex, f.model, rows, f.parameters.span(), f.buffers.span(), {.noise = 0.0, .max_elements = 400});
+      EXPECT_TRUE(report.passed) << report.reason;
+      EXPECT_GT(report.checked, 100u);
+      auto tape = f.model.make_tape(ex, {.batch = 2});
+      f.model.forward(ex, {}, f.arrays(), rows, tape, f.y_view());
+      for (std::size_t t = 0; t <= 4; ++t)
+        for (std::size_t c = 0; c < 2; ++c) EXPECT_EQ(f.model.state(tape, 0, t, c, 7), 0.0);
+    }
+}
+
+TEST(AutomatonGradients, HaveTheSameBitsOnThreadsAndInTheReferenceWithNoiseAndDeadCells) {
+  AutomatonOptions o = small_automaton(9, 11, 3);
+  o.gate_noise = 0.3;
+  o.masked = logic::MaskedCells::dead;
+  std::vector<float> expected;
+  for (const ExecOptions& options : {ExecOptions{.threads = 1}, ExecOptions{.threads = 3},
+                                     ExecOptions{.threads = 1, .variant = Variant::reference}}) {
+    LogicFixture<Automaton<float>> f(Automaton<float>(o), 3);
+    std::vector<float> mask(3 * f.model.output_width(), 1.0f);
+    for (std::size_t i = 20; i < 40; ++i) mask[i] = 0.0f;
+    RowBatch<float> rows = f.rows();
+    rows.mask = View<const float, 2>(mask.data(), {3, f.model.output_width()});
+    const Exec ex(options);
+    auto tape = f.model.make_tape(ex, {.batch = 3});
+    f.model.forward(ex, {}, f.arrays(), rows, tape, f.y_view());
+    f.model.backward(ex, {}, f.arrays(), rows, tape, f.dl_dy_view(), f.gradient.array(), {}, nullptr);
+    const std::vector<float> bits(f.gradient.data(), f.gradient.data() + f.gradient.size());
+    if (expected.empty()) expected = bits;
+    EXPECT_EQ(bits, expected) << options.threads;
+  }
+}
+
 TEST(AutomatonGradients, AreRightWithOneLayerOfEachKind) {
   AutomatonOptions o = small_automaton(3, 3, 2);
   o.kernels = 1;

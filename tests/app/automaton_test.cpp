@@ -1,0 +1,95 @@
+// What is said about a hard automaton, and the pictures it may grow.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "gradloom/app/automaton_study.h"
+#include "gradloom/app/pictures.h"
+#include "gradloom/base/error.h"
+#include "gradloom/data/image.h"
+#include "gradloom/io/file.h"
+#include "tests/support/scratch.h"
+
+namespace gradloom::app {
+namespace {
+
+using circuit::Grid;
+using circuit::Op;
+using testing::HasSubstr;
+
+GridTask board(std::size_t height, std::size_t width) {
+  return {.kind = GridTaskKind::checkerboard, .height = height, .width = width, .channels = 1, .square = 2, .image = {}};
+}
+
+Grid painted(const GridTask& task, std::size_t dy, std::size_t dx) {
+  Grid grid(1, task.height, task.width);
+  for (std::size_t y = 0; y < task.height; ++y)
+    for (std::size_t x = 0; x < task.width; ++x)
+      grid.set(0, y, x, (((y + dy) / task.square + (x + dx) / task.square) & 1u) != 0);
+  return grid;
+}
+
+TEST(PhaseAccuracy, TellsTheSameTheSwappedAndTheShiftedBoard) {
+  const GridTask task = board(8, 8);
+  const auto target = grid_target(task, std::vector<std::uint8_t>(64));
+  const PhaseAccuracy same = phase_accuracy(task, target, painted(task, 0, 0));
+  EXPECT_EQ(same.same, 1.0);
+  EXPECT_EQ(same.swapped, 0.0);
+  const PhaseAccuracy swapped = phase_accuracy(task, target, painted(task, 2, 0));
+  EXPECT_EQ(swapped.swapped, 1.0);
+  EXPECT_EQ(swapped.best(), 1.0);
+  const PhaseAccuracy shifted = phase_accuracy(task, target, painted(task, 1, 0));
+  EXPECT_EQ(shifted.same, 0.5);
+  EXPECT_EQ(shifted.shifted, 1.0);
+}
+
+TEST(AutomatonStudy, ARuleThatKeepsItsStateIsNotTheGameOfLife) {
+  AutomatonSubject keeps;
+  keeps.rule = {1, circuit::Boundary::periodic, {9, {{Op::a, 4, 4}}, {9}}};
+  keeps.task = {.kind = GridTaskKind::life, .height = 3, .width = 3, .channels = 1, .image = {}};
+  keeps.steps = 1;
+  const Exec ex({.threads = 1});
+  const nlohmann::json study = study_automaton(ex, keeps);
+  // Right where nothing changes: dead cells without three neighbours, living ones with two or three.
+  EXPECT_EQ(study["neighbourhoods"], 256 - 56 + 28 + 56);
+  for (const auto& size : study["sizes"]) EXPECT_LT(size["accuracy"], 1.0);
+}
+
+TEST(AutomatonStudy, ABoardThatIsPaintedByNobodyDoesNotHeal) {
+  AutomatonSubject keeps;
+  keeps.rule = {1, circuit::Boundary::zero, {9, {{Op::a, 4, 4}}, {9}}};
+  keeps.task = board(8, 8);
+  const Exec ex({.threads = 1});
+  const nlohmann::json study = study_automaton(ex, keeps);
+  EXPECT_TRUE(study["damage"]["repaired"]["healed_after"].is_null());
+  EXPECT_EQ(study["endurance"]["healed"], 0);
+  Report report;
+  describe_automaton(ex, keeps, study, report);
+  EXPECT_THAT(report_html(report), HasSubstr("data:image/png;base64,"));
+}
+
+TEST(Pictures, ShippedOnesHaveTheSizeOfTheirRecipe) {
+  const Picture lizard = load_picture("lizard", ".").or_throw(), letter = load_picture("letter", ".").or_throw();
+  EXPECT_EQ(lizard.bits.size(), 20u * 20u);
+  EXPECT_EQ(letter.bits.size(), 3u * 16u * 16u);
+}
+
+TEST(Pictures, GreyIsCutAtHalfAndColoursBecomeThreePlanes) {
+  const test::Scratch folder;
+  Image grey(2, 1, {200, 200, 200}), colour(1, 1, {255, 0, 130});
+  grey.set(1, 0, {90, 90, 90});
+  ASSERT_TRUE(write_file_atomic(folder / "grey.png", encode_png(grey)));
+  ASSERT_TRUE(write_file_atomic(folder / "colour.png", encode_png(colour)));
+  EXPECT_EQ(load_picture("grey.png", folder.path()).or_throw().bits, (std::vector<std::uint8_t>{0, 1}));
+  EXPECT_EQ(load_picture("colour.png", folder.path()).or_throw().bits, (std::vector<std::uint8_t>{1, 0, 1}));
+}
+
+TEST(Pictures, WrongNamesAreToldTheNearest) {
+  const auto missing = load_picture("lizzard", ".");
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message, HasSubstr("lizard"));
+  EXPECT_EQ(load_picture("none.png", ".").error().code, ErrorCode::not_found);
+}
+
+}  // namespace
+}  // namespace gradloom::app

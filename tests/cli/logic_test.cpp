@@ -1,0 +1,93 @@
+// Logic automata and gate classifiers from the command line.
+#include "gradloom/data/image.h"
+#include "gradloom/io/file.h"
+#include "tests/cli/program.h"
+
+namespace gradloom::test {
+namespace {
+
+using testing::HasSubstr;
+
+const Words kSmallLife = {"--set", "model.update=[16,8,4,2,1]", "--set", "model.kernels=4", "--set", "epochs=20"};
+
+class Logic : public ProgramTest {};
+
+TEST_F(Logic, TrainingLeavesACircuitThatIsExportedWithAProof) {
+  const auto r = json_of(Words{"train", "game-of-life-small", "--out", "run"} + kSmallLife);
+  for (const char* key : {"accuracy", "hard_accuracy", "hard_loss", "loss"})
+    EXPECT_TRUE(r["test"][key].is_number()) << key;
+  EXPECT_TRUE(r["success"].is_boolean());
+  EXPECT_TRUE(r["circuit"]["active_gates"].is_number());
+  EXPECT_TRUE(std::filesystem::exists(scratch_ / "run/report.html"));
+  const auto e = json_of({"export", "run", "--format", "c", "--out", "rule.c", "--minimise", "own", "--verify"});
+  EXPECT_TRUE(std::filesystem::exists(scratch_ / "rule.c"));
+  const auto study = json_of({"eval", "run"})["study"];
+  EXPECT_TRUE(study["neighbourhoods"].is_number());
+  EXPECT_THAT(run({"eval", "run"}).out, HasSubstr("of 512 right"));
+}
+
+TEST_F(Logic, ARunThatReachesItsGoalEndsEarlyAndIsASuccess) {
+  // With the target that every cell has already, the first look is the last.
+  Image white(3, 2, {255, 255, 255});
+  ASSERT_TRUE(write_file_atomic(scratch_ / "white.png", encode_png(white)));
+  const auto r = json_of({"train", "picture", "--out", "run", "--set", "data.image=white.png", "--set",
+                          "data.start=zeros", "--set", "model.channels=4", "--set", "model.update=[8,4]", "--set",
+                          "epochs=500", "--set", "train.goal_every=5"});
+  EXPECT_EQ(r["success"], true);
+  EXPECT_EQ(r["epochs"], 5);
+  EXPECT_EQ(r["test"]["hard_loss"], 0.0);
+}
+
+TEST_F(Logic, SeedsThatMissTheirGoalLowerTheRateButDoNotFail) {
+  const auto r = json_of(Words{"train", "game-of-life-small", "--seeds", "2", "--out", "all"} + kSmallLife);
+  EXPECT_EQ(r["failed"], 0);
+  EXPECT_EQ(r["success_rate"], 0.0);
+  EXPECT_LE(r["worst"]["hard_accuracy"], r["median"]["hard_accuracy"]);
+}
+
+TEST_F(Logic, ThreadsAndTheReferenceGiveTheSameWeights) {
+  const Words words = Words{"train", "checkerboard-small", "--set", "epochs=5", "--set", "data.height=9", "--set",
+                            "data.width=8", "--set", "model.steps=4", "--set", "data.damage=0.5"};
+  json_of(words + Words{"--out", "one", "--threads", "1"});
+  json_of(words + Words{"--out", "three", "--threads", "3"});
+  json_of(words + Words{"--out", "plain", "--exec", "reference"});
+  EXPECT_EQ(checkpoint("one"), checkpoint("three"));
+  EXPECT_EQ(checkpoint("one"), checkpoint("plain"));
+  EXPECT_EQ(log("one"), log("three"));
+}
+
+TEST_F(Logic, CheckProvesAutomatonAndClassifier) {
+  const auto r = json_of({"check", "checkerboard-small"});
+  EXPECT_EQ(r["passed"], true);
+  EXPECT_EQ(r["threads_equal"], true);
+  EXPECT_EQ(r["targets_equal"], true);
+  EXPECT_GT(r["checked"], 100);
+}
+
+TEST_F(Logic, BenchChecksAndMeasures) {
+  const auto r = json_of({"bench", "logic", "--recipe", "checkerboard-small", "--threads", "1", "--seconds", "0.05",
+                          "--set", "data.height=4", "--set", "data.width=4", "--set", "model.steps=2"});
+  for (const char* key : {"update_ms", "ns_per_gate_cell", "gflops", "peak_gflops", "sequential_update_ms",
+                          "tape_bytes", "scratch_bytes_per_thread", "serial_fraction", "parallel_tasks"})
+    EXPECT_GT(r[key], -1e-9) << key;
+  EXPECT_LE(r["scratch_bytes_per_thread"], 4 << 20);
+}
+
+TEST_F(Logic, MistakesAreNamed) {
+  const std::string invalid = "invalid_input";
+  expect_error({"train", "checkerboard", "--set", "model.update=[100,8]"}, 2, invalid, {"unique"});
+  expect_error({"train", "checkerboard", "--set", "model.channels=4"}, 2, invalid, {"update"});
+  write("text.png", "this is no picture");
+  expect_error({"train", "picture", "--set", "data.image=text.png"}, 2, invalid, {"not a PNG", "text.png"});
+  ASSERT_TRUE(write_file_atomic(scratch_ / "wide.png", encode_png(Image(65, 3, {0, 0, 0}))));
+  expect_error({"train", "picture", "--set", "data.image=wide.png"}, 2, invalid, {"65 x 3"});
+  ASSERT_TRUE(write_file_atomic(scratch_ / "red.png", encode_png(Image(3, 3, {255, 0, 0}))));
+  expect_error({"train", "picture", "--set", "data.image=red.png", "--set", "model.channels=2", "--set",
+                "model.update=[8,4,2]"},
+               2, invalid, {"3 channels"});
+  expect_error({"train", "game-of-life", "--set", "model.kernel=3"}, 2, invalid, {"model.kernels"});
+  expect_error({"bench", "logic", "--recipe", "kan-hello"}, 2, invalid, {"automaton"});
+}
+
+}  // namespace
+}  // namespace gradloom::test
