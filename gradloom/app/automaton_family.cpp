@@ -206,10 +206,12 @@ Result<void> AutomatonFamily<T>::finish(const Exec& ex, const Model& model, cons
 
 template <class T>
 CheckSubject<logic::Automaton<T>> AutomatonFamily<T>::check_subject(const Exec&, std::size_t samples) const {
-  const Model whole = model(0);
-  const logic::AutomatonOptions& o = whole.options();
-  const Model small =
-      whole.with_grid(std::min(kCheckHeight, o.height), std::min(kCheckWidth, o.width), std::min(kCheckSteps, o.steps));
+  logic::AutomatonOptions o = automaton_options(recipe_, train_->task());
+  o.height = std::min(kCheckHeight, o.height);
+  o.width = std::min(kCheckWidth, o.width);
+  o.steps = std::min(kCheckSteps, o.steps);
+  o.gate_noise = 0.0;  // moves the logits before anything is computed; dual numbers know nothing of it
+  const Model small(o);
   GridTask task = train_->task();
   task.height = small.options().height;
   task.width = small.options().width;
