@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gradloom/base/random.h"
+#include "gradloom/data/batch.h"
 #include "gradloom/models/model.h"
 
 namespace gradloom {
@@ -94,19 +95,21 @@ requires Model<M, double> GradientCheckReport check_gradient(const Exec& ex, con
     batch.x.extent(1);
   };
   bool inputs = false;
-  std::size_t features = 0;
+  std::size_t features = 0, input_rows = 0;
   if constexpr (kHasInput) {
-    inputs = options.inputs;
     features = batch.x.extent(1);
+    inputs = options.inputs && features > 0;
+    // Rows of x are samples, unless the batch is of another kind (the nodes of graphs).
+    input_rows = std::is_same_v<typename M::Batch, RowBatch<double>> ? batch.size : batch.x.extent(0);
   }
   const std::size_t out = model.output_width(), stride = (out + 15) / 16 * 16;
-  Buffer<double> y(batch.size * stride), dl_dy(batch.size * stride), x(batch.size * features),
-      dl_dx(batch.size * features);
+  Buffer<double> y(batch.size * stride), dl_dy(batch.size * stride), x(input_rows * features),
+      dl_dx(input_rows * features);
   typename M::Batch probe = batch;
   if constexpr (kHasInput) {
-    for (std::size_t s = 0; s < batch.size; ++s)
+    for (std::size_t s = 0; s < input_rows; ++s)
       for (std::size_t i = 0; i < features; ++i) x[s * features + i] = batch.x(s, i);
-    probe.x = View<const double, 2>(x.data(), {batch.size, features});
+    if (features > 0) probe.x = View<const double, 2>(x.data(), {input_rows, features});
   }
   const RandomStream random_direction(options.seed, RandomUse::check, 1);
   for (std::size_t s = 0; s < batch.size; ++s)
@@ -136,7 +139,7 @@ requires Model<M, double> GradientCheckReport check_gradient(const Exec& ex, con
   const std::uint64_t branches = evaluate().branches;
   const double rounding = 16 * std::numeric_limits<double>::epsilon() * magnitude;
   model.backward(ex, step, arrays, probe, tape, View<const double, 2>(dl_dy.data(), {batch.size, out}, {stride, 1}),
-                 gradient.array(), inputs ? View<double, 2>(dl_dx.data(), {batch.size, features}) : View<double, 2>(),
+                 gradient.array(), inputs ? View<double, 2>(dl_dx.data(), {input_rows, features}) : View<double, 2>(),
                  nullptr);
 
   const auto largest = [](std::span<const double> v) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "gradloom/data/batch.h"
 #include "gradloom/models/model.h"
 
 namespace gradloom {
@@ -22,13 +23,16 @@ class Predictor {
  public:
   using T = typename M::Scalar;
   static constexpr std::size_t kBatch = 1024;
+  // Rows can be cut anywhere; batches of another kind (graphs) are predicted as a whole.
+  static constexpr bool kRows = std::is_same_v<typename M::Batch, RowBatch<T>>;
 
   Predictor(const Exec& ex, const M& model, const D& data)
       : ex_(ex),
         model_(model),
         data_(data),
-        tape_(model.make_tape(ex,
-                              {.batch = std::max<std::size_t>(1, std::min(kBatch, data.size())), .backward = false})) {
+        tape_(model.make_tape(
+            ex, {.batch = std::max<std::size_t>(1, kRows ? std::min(kBatch, data.size()) : data.size()),
+                 .backward = false})) {
     result_.rows = data.size();
     result_.width = model.output_width();
     result_.stride = (result_.width + 15) / 16 * 16;
@@ -39,6 +43,10 @@ class Predictor {
     const typename M::Batch all = data_.all();
     Step step;
     step.mode = Mode::evaluate;
+    if constexpr (!kRows) {
+      model_.forward(ex_, step, arrays, all, tape_, result_.view());
+      return result_;
+    }
     for (std::size_t first = 0; first < all.size; first += kBatch) {
       const std::size_t count = std::min(kBatch, all.size - first);
       typename M::Batch part;

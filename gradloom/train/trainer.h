@@ -35,6 +35,7 @@ struct TrainOptions {
   ScheduleOptions schedule;
   LossOptions loss;
   std::vector<std::string> freeze;  // names of parameter slices, or prefixes that end in '*'
+  std::vector<std::string> decay;   // those that optimizer.weight_decay is for; empty: all
   std::uint64_t patience = 0;       // epochs without progress before the stage ends (turns state.best on); 0: never
   FusedUpdate fused = FusedUpdate::automatic;
 };
@@ -122,6 +123,8 @@ class Trainer {
   void lbfgs_step();
   double forward_and_backward(const typename M::Batch& batch, const Step& step, const LossOptions& loss,
                               std::span<const T> parameters, std::span<T> gradient, GradientSink* sink);
+  void begin_update(double lr, double scale);
+  void update_elements(std::size_t begin, std::size_t end);
   void apply_update(double lr);
   EpochReport finish_epoch(const TrainHooks& hooks);
   double learning_rate() const;
@@ -145,6 +148,8 @@ class Trainer {
   std::vector<double> partials_;
   std::vector<T> reduce_scratch_;
   std::unique_ptr<ElementOptimizer<T>> elements_;
+  std::unique_ptr<ElementOptimizer<T>> without_decay_;  // null: every slice decays alike
+  std::vector<std::uint8_t> decays_;                    // one flag per slice
   std::unique_ptr<Lbfgs<T>> lbfgs_;
   struct {
     std::size_t data = 0, forward = 0, loss = 0, backward = 0, optimizer = 0;

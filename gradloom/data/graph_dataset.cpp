@@ -1,0 +1,325 @@
+#include "gradloom/data/graph_dataset.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "gradloom/base/error.h"
+
+namespace gradloom {
+namespace {
+
+[[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
+
+std::size_t padded(std::size_t width) { return (width + 15) / 16 * 16; }
+
+NodeFeatures resolve(NodeFeatures asked, const Graph& first) {
+  if (asked != NodeFeatures::automatic) return asked;
+  if (first.node_feature_width() > 0 || !first.sparse_features().empty()) return NodeFeatures::given;
+  return first.node_labels().empty() ? NodeFeatures::degrees : NodeFeatures::labels;
+}
+
+std::size_t feature_width(NodeFeatures kind, const GraphSet& set, std::span<const std::uint32_t> which,
+                          const GraphFeatureOptions& o) {
+  const Graph& first = set.graphs[which.front()];
+  switch (kind) {
+    case NodeFeatures::labels:
+      if (first.node_labels().empty()) fail("the nodes have no labels to make features of");
+      return set.node_labels.size();
+    case NodeFeatures::degrees:
+      return o.max_degree + 1;
+    case NodeFeatures::identity: {
+      std::size_t most = 0;
+      for (const std::uint32_t g : which) most = std::max<std::size_t>(most, set.graphs[g].nodes());
+      return most;
+    }
+    case NodeFeatures::constant:
+      return 1;
+    default:
+      if (!first.sparse_features().empty()) return first.sparse_features().columns;
+      if (first.node_feature_width() == 0) fail("the nodes have no features");
+      return first.node_feature_width();
+  }
+}
+
+// One row of dense features.
+template <class T>
+void write_row(NodeFeatures kind, const Graph& g, std::uint32_t v, std::size_t width, T* to) {
+  const auto set_one = [&](std::size_t c) { to[c] = T(1); };
+  switch (kind) {
+    case NodeFeatures::labels:
+      return set_one(g.node_labels()[v]);
+    case NodeFeatures::degrees:
+      return set_one(std::min<std::size_t>(g.in_ptr()[v + 1] - g.in_ptr()[v], width - 1));
+    case NodeFeatures::identity:
+      return set_one(v);
+    case NodeFeatures::constant:
+      return set_one(0);
+    default:
+      break;
+  }
+  if (const SparseRows& s = g.sparse_features(); !s.empty())
+    for (std::uint32_t e = s.row_ptr[v]; e < s.row_ptr[v + 1]; ++e) to[s.column[e]] = static_cast<T>(s.value[e]);
+  else
+    for (std::size_t c = 0; c < width; ++c) to[c] = static_cast<T>(g.node_features()[v * width + c]);
+}
+
+template <class T>
+void normalise(std::span<T> row) {
+  double sum = 0.0;
+  for (const T v : row) sum += static_cast<double>(v);
+  if (sum == 0.0) return;
+  for (T& v : row) v = static_cast<T>(static_cast<double>(v) / sum);
+}
+
+template <class T>
+void append_sparse(GraphArrays<T>& a, const SparseRows& s, const GraphFeatureOptions& o) {
+  for (std::size_t r = 0; r + 1 < s.row_ptr.size(); ++r) {
+    const std::size_t first = a.feature_value.size();
+    for (std::uint32_t e = s.row_ptr[r]; e < s.row_ptr[r + 1]; ++e) {
+      a.feature_column.push_back(s.column[e]);
+      a.feature_value.push_back(static_cast<T>(s.value[e]));
+    }
+    if (o.normalise_rows) normalise(std::span<T>(a.feature_value).subspan(first));
+    a.feature_ptr.push_back(static_cast<std::uint32_t>(a.feature_value.size()));
+  }
+}
+
+// A counting sort by column keeps rows ascending.
+template <class T>
+void transpose_features(GraphArrays<T>& a) {
+  a.feature_out_ptr.assign(a.features + 1, 0);
+  for (const std::uint32_t c : a.feature_column) ++a.feature_out_ptr[c + 1];
+  std::partial_sum(a.feature_out_ptr.begin(), a.feature_out_ptr.end(), a.feature_out_ptr.begin());
+  std::vector<std::uint32_t> next(a.feature_out_ptr.begin(), a.feature_out_ptr.end() - 1);
+  a.feature_row.resize(a.feature_column.size());
+  a.feature_slot.resize(a.feature_column.size());
+  for (std::uint32_t v = 0; v < a.nodes; ++v)
+    for (std::uint32_t e = a.feature_ptr[v]; e < a.feature_ptr[v + 1]; ++e) {
+      const std::uint32_t at = next[a.feature_column[e]]++;
+      a.feature_row[at] = v;
+      a.feature_slot[at] = e;
+    }
+}
+
+template <class T>
+void append_edges(GraphArrays<T>& a, const Graph& g, const GraphFeatureOptions& o) {
+  const std::size_t given = g.edge_feature_width();
+  for (const std::uint32_t edge : g.arc_edge()) {
+    if (!g.edge_weights().empty()) a.edge_weight.push_back(static_cast<T>(g.edge_weights()[edge]));
+    if (a.edge_features == 0) continue;
+    a.edge_x.resize(a.edge_x.size() + a.edge_stride);
+    T* to = a.edge_x.data() + a.edge_x.size() - a.edge_stride;
+    for (std::size_t k = 0; k < given; ++k) to[k] = static_cast<T>(g.edge_features()[edge * given + k]);
+    if (o.edge_labels && !g.edge_labels().empty()) to[given + g.edge_labels()[edge]] = T(1);
+  }
+}
+
+template <class T>
+void append_answers(GraphArrays<T>& a, const GraphSet& set, std::uint32_t which) {
+  const Graph& g = set.graphs[which];
+  if (a.task == GraphTask::node) {
+    if (g.node_classes().empty()) fail("the nodes have no classes to learn");
+    // Nodes without a known class never count; any class will do for them.
+    for (const std::uint32_t c : g.node_classes()) a.label.push_back(c == kUnlabelled ? 0 : c);
+  } else if (g.graph_class()) {
+    a.label.push_back(*g.graph_class());
+  } else if (g.graph_target()) {
+    a.target.push_back(static_cast<T>(*g.graph_target()));
+  } else {
+    fail(fmt::format("graph {} has neither a class nor a target", which));
+  }
+}
+
+}  // namespace
+
+template <class T>
+GraphArrays<T> make_graph_arrays(const GraphSet& set, std::span<const std::uint32_t> which, GraphTask task,
+                                 const GraphFeatureOptions& o) {
+  if (which.empty()) fail("there are no graphs");
+  const Graph& first = set.graphs[which.front()];
+  const NodeFeatures kind = resolve(o.nodes, first);
+  GraphArrays<T> a;
+  a.task = task;
+  a.features = feature_width(kind, set, which, o);
+  a.stride = padded(a.features);
+  a.edge_features =
+      first.edge_feature_width() + (o.edge_labels && !first.edge_labels().empty() ? set.edge_labels.size() : 0);
+  a.edge_stride = padded(a.edge_features);
+  const bool sparse = kind == NodeFeatures::given && !first.sparse_features().empty() && task == GraphTask::node;
+  a.ptr = a.out_ptr = a.graph_ptr = {0};
+  if (sparse) a.feature_ptr = {0};
+  for (const std::uint32_t w : which) {
+    const Graph& g = set.graphs[w];
+    if (a.nodes + g.nodes() > 0xfffffff0u || a.source.size() + g.arcs() > 0xfffffff0u)
+      fail("more than 2^32 nodes or arcs in one data set");
+    const auto node = static_cast<std::uint32_t>(a.nodes), arc = static_cast<std::uint32_t>(a.source.size());
+    for (std::uint32_t v = 0; v < g.nodes(); ++v) {
+      a.ptr.push_back(arc + g.in_ptr()[v + 1]);
+      a.out_ptr.push_back(arc + g.out_ptr()[v + 1]);
+      const auto degree = static_cast<double>(g.in_ptr()[v + 1] - g.in_ptr()[v]);
+      a.root.push_back(static_cast<T>(1.0 / std::sqrt(degree + 1.0)));
+      a.with_self.push_back(static_cast<T>(1.0 / (degree + 1.0)));
+      a.without.push_back(degree > 0 ? static_cast<T>(1.0 / degree) : T(0));
+    }
+    for (std::uint32_t e = 0; e < g.arcs(); ++e) {
+      a.source.push_back(node + g.in_source()[e]);
+      a.out_target.push_back(node + g.out_target()[e]);
+      a.slot.push_back(arc + g.tpos()[e]);
+    }
+    if (sparse) {
+      if (g.sparse_features().empty() || g.sparse_features().columns != a.features)
+        fail("some graphs have other features than others");
+      append_sparse(a, g.sparse_features(), o);
+    } else {
+      a.x.resize((a.nodes + g.nodes()) * a.stride);
+      for (std::uint32_t v = 0; v < g.nodes(); ++v) {
+        T* row = a.x.data() + (a.nodes + v) * a.stride;
+        write_row(kind, g, v, a.features, row);
+        if (o.normalise_rows && kind == NodeFeatures::given) normalise(std::span<T>(row, a.features));
+      }
+    }
+    append_edges(a, g, o);
+    append_answers(a, set, w);
+    a.nodes += g.nodes();
+    a.graph_ptr.push_back(static_cast<std::uint32_t>(a.nodes));
+    ++a.graphs;
+  }
+  if (sparse) transpose_features(a);
+  if (!a.label.empty() && !a.target.empty()) fail("some graphs have classes and others have targets");
+  if (!a.edge_weight.empty() && a.edge_weight.size() != a.source.size()) fail("only some graphs have edge weights");
+  a.class_names = task == GraphTask::node ? set.node_classes.names() : set.graph_classes.names();
+  a.outputs = a.target.empty() ? a.class_names.size() : 1;
+  return a;
+}
+
+template <class T>
+GraphDataset<T>::GraphDataset(std::shared_ptr<const GraphArrays<T>> arrays, std::vector<T> weight)
+    : arrays_(std::move(arrays)), weight_(std::move(weight)) {
+  if (!weight_.empty() && weight_.size() != arrays_->rows())
+    fail(fmt::format("{} weights were given for {} rows", weight_.size(), arrays_->rows()));
+  const GraphArrays<T>& a = *arrays_;
+  std::vector<std::size_t> nodes, arcs;
+  for (std::size_t g = 0; g < a.graphs; ++g) {
+    nodes.push_back(a.graph_ptr[g + 1] - a.graph_ptr[g]);
+    arcs.push_back(a.ptr[a.graph_ptr[g + 1]] - a.ptr[a.graph_ptr[g]]);
+  }
+  for (auto [sizes, sums] : {std::pair(&nodes, &most_nodes_), std::pair(&arcs, &most_arcs_)}) {
+    std::sort(sizes->rbegin(), sizes->rend());
+    sums->assign(1, 0);
+    for (const std::size_t s : *sizes) sums->push_back(sums->back() + s);
+  }
+}
+
+namespace {
+
+// Views on arrays of which the first `graphs` graphs are filled.
+template <class T>
+GraphBatch<T> batch_of(const GraphArrays<T>& a, std::size_t graphs, std::span<const T> weight) {
+  GraphBatch<T> b;
+  const std::size_t nodes = a.graph_ptr[graphs], arcs = a.ptr[nodes];
+  const auto first = [](const auto& v, std::size_t n) {
+    return std::span(v.data(), std::min(n, v.size()));
+  };
+  b.size = a.task == GraphTask::node ? nodes : graphs;
+  b.nodes = nodes, b.graphs = graphs;
+  b.arcs = {first(a.ptr, nodes + 1), first(a.source, arcs), first(a.out_ptr, nodes + 1), first(a.out_target, arcs),
+            first(a.slot, arcs)};
+  b.graph_ptr = first(a.graph_ptr, graphs + 1);
+  b.root = first(a.root, nodes), b.with_self = first(a.with_self, nodes), b.without = first(a.without, nodes);
+  b.edge_weight = first(a.edge_weight, arcs);
+  if (a.edge_features > 0)
+    b.edge_x = View<const T, 2>(a.edge_x.data(), {arcs, a.edge_features}, {a.edge_stride, 1});
+  if (a.sparse()) {
+    b.features = {a.feature_ptr, a.feature_column, a.feature_out_ptr, a.feature_row, a.feature_slot};
+    b.feature_value = a.feature_value;
+    b.feature_columns = a.features;
+  } else {
+    b.x = View<const T, 2>(a.x.data(), {nodes, a.features}, {a.stride, 1});
+  }
+  if (!a.target.empty())
+    b.target = View<const T, 2>(a.target.data(), {b.size, 1});
+  else
+    b.label = first(a.label, b.size);
+  b.weight = weight;
+  return b;
+}
+
+}  // namespace
+
+template <class T>
+GraphBatch<T> GraphDataset<T>::all() const {
+  return batch_of<T>(*arrays_, arrays_->graphs, weight_);
+}
+
+template <class T>
+GraphBatchStorage<T>::GraphBatchStorage(const GraphDataset<T>& dataset, std::size_t max_size) : max_size_(max_size) {
+  const GraphArrays<T>& from = dataset.arrays();
+  if (from.task == GraphTask::node) return;
+  const std::size_t nodes = dataset.largest_nodes(max_size), arcs = dataset.largest_arcs(max_size);
+  GraphArrays<T>& a = arrays_;
+  a.task = from.task, a.features = from.features, a.stride = from.stride;
+  a.edge_features = from.edge_features, a.edge_stride = from.edge_stride;
+  a.ptr.resize(nodes + 1), a.out_ptr.resize(nodes + 1);
+  a.source.resize(arcs), a.out_target.resize(arcs), a.slot.resize(arcs);
+  a.graph_ptr.resize(max_size + 1);
+  a.x.resize(nodes * from.stride);
+  a.root.resize(nodes), a.with_self.resize(nodes), a.without.resize(nodes);
+  if (!from.edge_weight.empty()) a.edge_weight.resize(arcs);
+  a.edge_x.resize(arcs * from.edge_stride);
+  if (!from.label.empty()) a.label.resize(max_size);
+  if (!from.target.empty()) a.target.resize(max_size);
+}
+
+template <class T>
+GraphBatch<T> GraphDataset<T>::gather(std::span<const std::uint32_t> graphs, GraphBatchStorage<T>& storage) const {
+  const GraphArrays<T>& from = *arrays_;
+  if (from.task == GraphTask::node) fail("a node task has one batch, the whole graph; set train.batch = 0");
+  if (graphs.size() > storage.max_size_)
+    fail(fmt::format("{} graphs do not fit into storage for {}", graphs.size(), storage.max_size_));
+  GraphArrays<T>& to = storage.arrays_;
+  std::uint32_t node = 0, arc = 0;
+  for (std::size_t k = 0; k < graphs.size(); ++k) {
+    const std::uint32_t g = graphs[k];
+    if (g >= from.graphs) fail(fmt::format("graph {} of {} does not exist", g, from.graphs));
+    const std::uint32_t first = from.graph_ptr[g], last = from.graph_ptr[g + 1], count = last - first;
+    const std::uint32_t first_arc = from.ptr[first], arcs = from.ptr[last] - first_arc;
+    // Differences wrap around where the graph moves to the front; the sums are right.
+    const std::uint32_t move = node - first, move_arc = arc - first_arc;
+    to.graph_ptr[k + 1] = node + count;
+    for (std::uint32_t v = 0; v < count; ++v) {
+      to.ptr[node + v + 1] = from.ptr[first + v + 1] + move_arc;
+      to.out_ptr[node + v + 1] = from.out_ptr[first + v + 1] + move_arc;
+    }
+    for (std::uint32_t e = 0; e < arcs; ++e) {
+      to.source[arc + e] = from.source[first_arc + e] + move;
+      to.out_target[arc + e] = from.out_target[first_arc + e] + move;
+      to.slot[arc + e] = from.slot[first_arc + e] + move_arc;
+    }
+    const auto copy = [](const auto& a, std::size_t at, std::size_t n, auto& b, std::size_t where) {
+      if (!b.empty()) std::copy_n(a.data() + at, n, b.data() + where);
+    };
+    copy(from.x, first * from.stride, count * from.stride, to.x, node * from.stride);
+    copy(from.root, first, count, to.root, node);
+    copy(from.with_self, first, count, to.with_self, node);
+    copy(from.without, first, count, to.without, node);
+    copy(from.edge_weight, first_arc, arcs, to.edge_weight, arc);
+    copy(from.edge_x, first_arc * from.edge_stride, arcs * from.edge_stride, to.edge_x, arc * from.edge_stride);
+    copy(from.label, g, 1, to.label, k);
+    copy(from.target, g, 1, to.target, k);
+    node += count, arc += arcs;
+  }
+  return batch_of<T>(to, graphs.size(), {});
+}
+
+#define GRADLOOM_INSTANTIATE(T)                                                                              \
+  template GraphArrays<T> make_graph_arrays<T>(const GraphSet&, std::span<const std::uint32_t>, GraphTask,   \
+                                               const GraphFeatureOptions&);                                  \
+  template class GraphBatchStorage<T>;                                                                       \
+  template class GraphDataset<T>;
+GRADLOOM_INSTANTIATE(float)
+GRADLOOM_INSTANTIATE(double)
+#undef GRADLOOM_INSTANTIATE
+
+}  // namespace gradloom

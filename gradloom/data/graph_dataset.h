@@ -1,0 +1,102 @@
+// GraphDataset: graphs in memory as one block-diagonal graph, and its batches.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gradloom/data/graph.h"
+#include "gradloom/data/graph_batch.h"
+
+namespace gradloom {
+
+enum class GraphTask {
+  node,   // a class of every node; all graphs are one batch
+  graph,  // a class or target of every graph
+};
+
+// What becomes the features of nodes and edges.
+enum class NodeFeatures {
+  automatic,  // given, else labels, else degrees
+  given,      // as the file has them, sparse or dense
+  labels,     // a 0/1 column for each label
+  degrees,    // a 0/1 column for each number of neighbours, the last for all larger ones
+  identity,   // a 0/1 column for each node of the largest graph
+  constant,   // one column of ones
+};
+
+struct GraphFeatureOptions {
+  NodeFeatures nodes = NodeFeatures::automatic;
+  std::size_t max_degree = 64;     // degrees: columns - 1
+  bool normalise_rows = false;     // given features: divided by their row's sum, where that is not 0
+  bool edge_labels = false;        // edge labels become edge features
+};
+
+// The arrays of all graphs, shared by the parts of one data set.
+template <class T>
+struct GraphArrays {
+  GraphTask task = GraphTask::graph;
+  std::size_t nodes = 0, graphs = 0, features = 0, stride = 0, outputs = 0, edge_features = 0, edge_stride = 0;
+  std::vector<std::uint32_t> ptr, source, out_ptr, out_target, slot, graph_ptr;
+  std::vector<T> x, root, with_self, without, edge_weight, edge_x;
+  std::vector<std::uint32_t> feature_ptr, feature_column, feature_out_ptr, feature_row, feature_slot;
+  std::vector<T> feature_value;
+  std::vector<std::uint32_t> label;  // of rows; classification
+  std::vector<T> target;             // (rows, 1); regression
+  std::vector<std::string> class_names;
+
+  std::size_t rows() const { return task == GraphTask::node ? nodes : graphs; }
+  bool sparse() const { return !feature_ptr.empty(); }
+};
+
+// Graphs `which` of a set, in this order. Sparse features stay sparse for node tasks and become dense otherwise. Throws
+// when graphs disagree about what they carry, when labels or classes are missing, or when indices leave 32 bits.
+template <class T>
+GraphArrays<T> make_graph_arrays(const GraphSet& set, std::span<const std::uint32_t> which, GraphTask task,
+                                 const GraphFeatureOptions& options);
+
+// Memory for batches of up to `max_size` graphs, whichever they are.
+template <class T>
+class GraphDataset;
+template <class T>
+class GraphBatchStorage {
+ public:
+  GraphBatchStorage(const GraphDataset<T>& dataset, std::size_t max_size);
+
+ private:
+  friend class GraphDataset<T>;
+  std::size_t max_size_;
+  GraphArrays<T> arrays_;
+};
+
+// Immutable; instantiated for float and double. Node tasks: size() is the number of nodes, the batch is always all of
+// them, and `weight` (nodes) says which ones count.
+template <class T>
+class GraphDataset {
+ public:
+  using Storage = GraphBatchStorage<T>;
+
+  GraphDataset(std::shared_ptr<const GraphArrays<T>> arrays, std::vector<T> weight);
+
+  std::size_t size() const { return arrays_->rows(); }
+  const GraphArrays<T>& arrays() const { return *arrays_; }
+  // The most nodes and arcs that a batch of this many graphs can have.
+  std::size_t largest_nodes(std::size_t graphs) const { return at(most_nodes_, graphs); }
+  std::size_t largest_arcs(std::size_t graphs) const { return at(most_arcs_, graphs); }
+
+  Storage make_storage(std::size_t max_size) const { return Storage(*this, max_size); }
+  GraphBatch<T> all() const;
+  // Copies graphs into `storage`; never allocates. Throws for node tasks, and as RowDataset::gather does.
+  GraphBatch<T> gather(std::span<const std::uint32_t> graphs, Storage& storage) const;
+
+ private:
+  static std::size_t at(const std::vector<std::size_t>& sums, std::size_t count) {
+    return sums[std::min(count, sums.size() - 1)];
+  }
+
+  std::shared_ptr<const GraphArrays<T>> arrays_;
+  std::vector<T> weight_;
+  std::vector<std::size_t> most_nodes_, most_arcs_;  // of the largest 0, 1, 2, ... graphs
+};
+
+}  // namespace gradloom

@@ -1,0 +1,80 @@
+// The dense product; lanes are columns of y, and a few rows share each load of w.
+// clang-format off
+#include "gradloom/kernels/simd_config.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "gradloom/kernels/dense/dense_fast.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+#include "gradloom/kernels/simd-inl.h"
+// clang-format on
+
+#include "gradloom/kernels/dense/fast.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gradloom::kernels::dense {
+namespace HWY_NAMESPACE {
+
+using namespace gradloom::kernels::HWY_NAMESPACE;
+
+// `rows` rows of y, two vectors wide.
+template <std::size_t rows, class T>
+HWY_INLINE void block(const Product<T>& p, std::size_t row, std::size_t f) {
+  constexpr Tag<T> d;
+  constexpr std::size_t lanes = hn::MaxLanes(d);
+  using V = hn::Vec<Tag<T>>;
+  T* y = p.y + row * p.y_stride + f;
+  const std::size_t y_stride = p.y_stride, w_stride = p.w_stride, x_row = p.x_row, x_inner = p.x_inner;
+  V low[rows], high[rows];
+  unroll<rows>([&](auto r) GRADLOOM_UNROLLED {
+    low[r] = hn::Zero(d), high[r] = hn::Zero(d);
+    if (p.start == Start::bias) low[r] = hn::LoadU(d, p.bias + f), high[r] = hn::LoadU(d, p.bias + f + lanes);
+    if (p.start == Start::y) low[r] = hn::LoadU(d, y + r * y_stride), high[r] = hn::LoadU(d, y + r * y_stride + lanes);
+  });
+  const T* x = p.x + row * x_row;
+  const T* w = p.w + f;
+  for (std::size_t k = p.inner; k > 0; --k, x += x_inner, w += w_stride) {
+    const V w0 = hn::LoadU(d, w), w1 = hn::LoadU(d, w + lanes);
+    unroll<rows>([&](auto r) GRADLOOM_UNROLLED {
+      const V v = hn::Set(d, x[r * x_row]);
+      low[r] = hn::Add(low[r], hn::Mul(v, w0));
+      high[r] = hn::Add(high[r], hn::Mul(v, w1));
+    });
+  }
+  unroll<rows>([&](auto r) GRADLOOM_UNROLLED {
+    hn::StoreU(low[r], d, y + r * y_stride);
+    hn::StoreU(high[r], d, y + r * y_stride + lanes);
+  });
+}
+
+template <class T>
+void multiply_any(const Product<T>& p) {
+  constexpr std::size_t step = 2 * hn::MaxLanes(Tag<T>());
+  for (std::size_t row = 0; row < p.rows;) {
+    const std::size_t left = p.rows - row, taken = left >= 6 ? 6 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+    for (std::size_t f = 0; f < p.width; f += step) {
+      if (taken == 6) block<6>(p, row, f);
+      if (taken == 4) block<4>(p, row, f);
+      if (taken == 2) block<2>(p, row, f);
+      if (taken == 1) block<1>(p, row, f);
+    }
+    row += taken;
+  }
+}
+
+void multiply_float(const Product<float>& p) { multiply_any(p); }
+void multiply_double(const Product<double>& p) { multiply_any(p); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace gradloom::kernels::dense
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gradloom::kernels::dense {
+HWY_EXPORT(multiply_float);
+HWY_EXPORT(multiply_double);
+namespace fast {
+void multiply(const Product<float>& p) { HWY_DYNAMIC_DISPATCH(multiply_float)(p); }
+void multiply(const Product<double>& p) { HWY_DYNAMIC_DISPATCH(multiply_double)(p); }
+}  // namespace fast
+}  // namespace gradloom::kernels::dense
+#endif

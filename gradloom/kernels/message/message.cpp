@@ -1,0 +1,105 @@
+#include "gradloom/kernels/message/message.h"
+
+#include <algorithm>
+
+#include "gradloom/kernels/message/fast.h"
+#include "gradloom/kernels/message/reference.h"
+
+namespace gradloom::kernels::message {
+
+template <class T>
+void gather_rows(Variant variant, const Gather<T>& g, std::size_t begin, std::size_t end) {
+  if (variant == Variant::fast) return fast::gather_rows(g, begin, end);
+  reference::gather_rows(g, begin, end);
+}
+
+template <class T>
+void gather_segment(Variant variant, const Gather<T>& g, std::size_t row, std::size_t segment, T* sum) {
+  if (variant == Variant::fast) return fast::gather_segment(g, row, segment, sum);
+  reference::gather_segment(g, row, segment, sum);
+}
+
+template <class T>
+void finish_hub(const Gather<T>& g, std::size_t row, const T* sums) {
+  const std::size_t segments = hub_segments(g.ptr, row);
+  T* y = g.y + row * g.y_stride;
+  for (std::size_t f = 0; f < g.width; ++f) {
+    T sum = sums[f];
+    for (std::size_t s = 1; s < segments; ++s) sum = sum + sums[s * g.width + f];
+    y[f] = g.row_scale ? g.row_scale[row] * sum : sum;
+  }
+}
+
+template <class T>
+void value_gradient(const Gather<T>& g, const T* dl_dy, std::size_t dl_dy_stride, std::size_t begin, std::size_t end,
+                    Onto onto, T* dl_dv) {
+  for (std::size_t i = begin; i < end; ++i)
+    for (std::size_t e = g.ptr[i]; e < g.ptr[i + 1]; ++e) {
+      const std::size_t j = g.source ? g.source[e] : e;
+      const T r = g.row_scale ? g.row_scale[i] : T(1), s = g.source_scale ? g.source_scale[j] : T(1);
+      const T v = (r * s) * dot8(dl_dy + i * dl_dy_stride, g.x + j * g.x_stride, g.width);
+      T& to = dl_dv[g.slot ? g.slot[e] : e];
+      to = onto == Onto::add ? to + v : v;
+    }
+}
+
+// Plain code for both variants: comparisons and additions of single numbers have the same bits everywhere.
+template <class T>
+void max_rows(const Maximum<T>& m, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) {
+    T* __restrict y = m.y + i * m.stride;
+    std::uint32_t* __restrict winner = m.winner + i * m.stride;
+    std::fill_n(y, m.width, T(0));
+    std::fill_n(winner, m.width, kNobody);
+    for (std::uint32_t e = m.ptr[i]; e < m.ptr[i + 1]; ++e) {
+      const T* __restrict x = m.x + m.source[e] * m.x_stride;
+      for (std::size_t f = 0; f < m.width; ++f) {
+        const bool wins = winner[f] == kNobody || x[f] > y[f];
+        y[f] = wins ? x[f] : y[f];
+        winner[f] = wins ? e : winner[f];
+      }
+    }
+  }
+}
+
+template <class T>
+void max_gradient_rows(const MaximumGradient<T>& m, std::size_t begin, std::size_t end) {
+  for (std::size_t j = begin; j < end; ++j) {
+    T* __restrict dl_dx = m.dl_dx + j * m.dl_dx_stride;
+    for (std::size_t p = m.out_ptr[j]; p < m.out_ptr[j + 1]; ++p) {
+      const std::size_t row = m.target[p] * m.stride;
+      const std::uint32_t* __restrict winner = m.winner + row;
+      const T* __restrict dl_dy = m.dl_dy + row;
+      const std::uint32_t slot = m.slot[p];
+      for (std::size_t f = 0; f < m.width; ++f) dl_dx[f] = dl_dx[f] + (winner[f] == slot ? dl_dy[f] : T(0));
+    }
+  }
+}
+
+std::size_t row_bound(const std::uint32_t* ptr, std::size_t n, std::size_t tasks, std::size_t t) {
+  if (t == 0) return 0;
+  if (t >= tasks) return n;
+  const std::size_t work = (ptr[n] + n) * t / tasks;
+  std::size_t low = 0, high = n;
+  while (low < high) {
+    const std::size_t middle = (low + high) / 2;
+    if (ptr[middle] + middle < work)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+#define GRADLOOM_INSTANTIATE(T)                                                                                    \
+  template void gather_rows<T>(Variant, const Gather<T>&, std::size_t, std::size_t);                               \
+  template void gather_segment<T>(Variant, const Gather<T>&, std::size_t, std::size_t, T*);                        \
+  template void finish_hub<T>(const Gather<T>&, std::size_t, const T*);                                            \
+  template void value_gradient<T>(const Gather<T>&, const T*, std::size_t, std::size_t, std::size_t, Onto, T*);    \
+  template void max_rows<T>(const Maximum<T>&, std::size_t, std::size_t);                                          \
+  template void max_gradient_rows<T>(const MaximumGradient<T>&, std::size_t, std::size_t);
+GRADLOOM_INSTANTIATE(float)
+GRADLOOM_INSTANTIATE(double)
+#undef GRADLOOM_INSTANTIATE
+
+}  // namespace gradloom::kernels::message

@@ -1,0 +1,212 @@
+// GraphNetwork: layers of messages over graphs, for classes of nodes or of whole graphs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gradloom/data/graph_dataset.h"
+#include "gradloom/kernels/dense/dense.h"
+#include "gradloom/kernels/message/attention.h"
+#include "gradloom/kernels/message/message.h"
+#include "gradloom/kernels/rowwise/rowwise.h"
+#include "gradloom/models/model.h"
+
+namespace gradloom::graph {
+
+using kernels::rowwise::Activation;
+
+// h_i is the row of node i, d its number of arcs in, w the weight of an arc (1 without weights), f its features.
+// Features of edges add (sum_j w f_ij) W_e, scaled like the messages, except for gat, where they are part of the score.
+enum class LayerKind {
+  mean,       // W (h_i + sum_j w h_j) / (d + 1)
+  gcn,        // W sum_j w h_j / sqrt((d_i + 1)(d_j + 1)), j over the neighbours and i itself
+  sage_mean,  // W_self h_i + W (sum_j w h_j) / d
+  sage_max,   // W_self h_i + W max_j h_j; neither edge weights nor features
+  gin,        // W_2 act(norm(W_1 ((1 + epsilon) h_i + sum_j w h_j)))
+  gat,        // GATv2: attention; no edge weights
+};
+enum class Norm { none, layer, batch };
+enum class Jumping {
+  none,
+  concat,  // the head sees every layer
+  max,     // the head sees the largest of all layers, number by number; layers have one width
+};
+enum class Readout { sum, mean, max };
+
+// How large batches get: element b is for the largest b graphs; more than there are count as all.
+struct GraphLimits {
+  std::vector<std::size_t> nodes{0}, arcs{0};
+  std::size_t entries = 0;  // of sparse features
+  // Large enough for any batch of this data set too.
+  template <class T>
+  void include(const GraphDataset<T>& data);
+};
+
+struct NetworkOptions {
+  GraphTask task = GraphTask::node;
+  LayerKind kind = LayerKind::gcn;
+  std::size_t inputs = 1, outputs = 1, edge_features = 0;
+  bool sparse = false;              // the features of nodes
+  std::vector<std::size_t> hidden;  // widths; a node network without jumping has one more layer, to the outputs
+  std::size_t heads = 1;            // gat; hidden widths are multiples of it
+  Activation activation = Activation::relu;
+  Norm norm = Norm::none;
+  Jumping jumping = Jumping::none;
+  Readout readout = Readout::sum;
+  double dropout = 0.0;       // before every layer
+  double head_dropout = 0.0;  // before the head
+  bool residual = false;      // around every layer whose widths agree
+  GraphLimits limits;
+};
+
+// Throws Exception{invalid_input} that names the option when it cannot be built.
+void validate(const NetworkOptions& options);
+
+inline constexpr std::size_t kNone = ~std::size_t{0};
+
+// The network as a list of operations on tensors; every layer is made of these.
+enum class OpKind {
+  dropout,
+  dense,        // out (=, or += by `start`) in W + bias
+  sparse,       // the same with the sparse features of the batch, which dropout may thin out first
+  gather,       // message.h
+  edge_gather,  // the features of the arcs into a node, summed
+  maximum,
+  attention,
+  norm,
+  activate,  // act(in + bias) + residual
+  jump_max,
+  readout,
+};
+enum class NodeScale { one, root, with_self, without };
+
+struct Op {
+  OpKind kind = OpKind::dense;
+  std::size_t in = kNone, other = kNone, out = kNone;  // tensors; other: residual, or `right` of attention
+  std::vector<std::size_t> ins;                        // jump_max
+  std::size_t weight = kNone, bias = kNone, edge_weight = kNone, epsilon = kNone;  // parameter slices
+  std::size_t mean = kNone, variance = kNone;                                      // buffer slices
+  kernels::dense::Start start = kernels::dense::Start::zero;
+  NodeScale row = NodeScale::one, source = NodeScale::one;
+  double self = 0.0, probability = 0.0;
+  std::size_t heads = 1;
+  Activation activation = Activation::none;
+  Norm norm = Norm::none;
+  Readout readout = Readout::sum;
+  std::string name;  // for profiles
+};
+
+struct Tensor {
+  bool graphs = false;  // rows are graphs, not nodes
+  std::size_t width = 0, stride = 0;
+};
+
+template <class T>
+class GraphNetwork;
+
+// Memory of a forward and backward pass, linear in nodes times widths and in arcs times heads.
+template <class T>
+class GraphTape {
+ public:
+  std::size_t bytes() const { return workspace_.bytes(); }
+  // dl/d(edge weight) (E) and dl/d(edge feature) (E, Fe, rows of `stride`) of the last backward pass that was asked for
+  // dl_dx with a tape made for that; empty when the batch has none.
+  std::span<const T> edge_weight_gradient() const { return edge_weight_gradient_; }
+  View<const T, 2> edge_feature_gradient() const { return edge_feature_gradient_; }
+
+ private:
+  friend class GraphNetwork<T>;
+  struct HubList {
+    std::size_t rows = 0, starts = 0;  // in the workspace: hubs, and the first segment of each
+    std::size_t count = 0, segments = 0;
+  };
+  struct OpMemory {
+    std::size_t a = 0, b = 0, c = 0, d = 0;  // what the operation keeps; see reserve_op()
+    std::size_t forward_phase = 0, backward_phase = 0;
+  };
+  TapeLimits limits_;
+  std::size_t nodes_ = 0, graphs_ = 0, arcs_ = 0, entries_ = 0;
+  std::size_t batch_nodes_ = 0, batch_rows_ = kNone, batch_graphs_ = 0;
+  bool trained_ = false;  // the last forward pass was in training mode
+  Workspace workspace_;
+  std::vector<std::size_t> value_, gradient_;
+  std::vector<OpMemory> op_;
+  std::vector<std::uint8_t> needed_, graded_;
+  std::size_t blocks_ = 0, transposed_ = 0, segments_ = 0, scratch_ = 0, edge_weight_ = 0, edge_x_ = 0;
+  HubList in_, out_, feature_in_, feature_out_;
+  const T* x_ = nullptr;
+  GraphBatch<T> seen_;  // of the last forward pass, for branches()
+  std::vector<kernels::message::Attention<T>> attention_;
+  std::span<const T> edge_weight_gradient_;
+  View<const T, 2> edge_feature_gradient_;
+};
+
+// A const description; owns no weights. Parameters: layer.l.weight (In, Out) and so on, head.weight, head.bias. Buffers:
+// statistics of batch norm, which update_buffers() moves after a training step. Order of sums: as the kernels say; over
+// the rows of a batch in dense::row_blocks. Results depend neither on threads nor on which graphs share a batch, except
+// through batch norm.
+template <class T>
+class GraphNetwork {
+ public:
+  using Scalar = T;
+  using Batch = GraphBatch<T>;
+  using Tape = GraphTape<T>;
+
+  explicit GraphNetwork(NetworkOptions options);
+
+  const NetworkOptions& options() const { return options_; }
+  const Slices& parameters() const { return parameters_; }
+  const Slices& buffers() const { return buffers_; }
+  std::size_t output_width() const { return options_.outputs; }
+  const std::vector<Op>& ops() const { return ops_; }
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+  std::size_t last() const { return last_; }  // the tensor that is y
+
+  // Weights: uniform within sqrt(6 / (In + Out)); biases and epsilon 0; gains 1.
+  void initialise(std::uint64_t seed, std::span<T> parameters, std::span<T> buffers) const;
+  Tape make_tape(const Exec& ex, const TapeLimits& limits) const;
+  void forward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
+               View<T, 2> y) const;
+  // dl_dx (N, In) whatever the task; not for sparse features.
+  void backward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
+                View<const T, 2> dl_dy, Array<T> gradient, View<T, 2> dl_dx, GradientSink* sink) const;
+  // After a training step: running = 0.9 running + 0.1 of the batch, for the statistics of batch norm.
+  void update_buffers(const Tape& tape, std::span<T> buffers) const;
+  std::uint64_t branches(const Tape& tape) const;
+
+  // Which numbers an operation with dropout keeps in this step.
+  static kernels::rowwise::Dropout dropout(const Step& step, double probability, std::size_t op);
+
+ private:
+  struct Pass;
+  std::size_t tensor(std::size_t width, bool graphs = false);
+  std::size_t parameter(std::string name, std::vector<std::size_t> shape);
+  Op& add(Op op);
+  std::size_t add_dense(const std::string& name, std::size_t in, std::size_t width, std::size_t out = kNone);
+  std::size_t add_messages(std::size_t l, std::size_t in, std::size_t width);
+  std::size_t add_norm(const std::string& name, std::size_t in);
+  std::size_t add_activation(const std::string& name, std::size_t in, bool bias, Activation act, std::size_t residual);
+  void add_head(const std::vector<std::size_t>& layers);
+  void reserve_op(Tape& tape, std::size_t op) const;
+  void find_hubs(std::span<const std::uint32_t> ptr, Tape& tape, typename Tape::HubList& list) const;
+  void run_gather(const Exec& ex, Tape& tape, const kernels::message::Gather<T>& g, std::size_t rows,
+                  const typename Tape::HubList& hubs) const;
+  kernels::message::Gather<T> gather_of(const Op& op, const Batch& batch, const ModelArrays<T>& arrays) const;
+  kernels::message::Attention<T> attention_of(const Op& op, std::size_t n, const Batch& batch,
+                                              const ModelArrays<T>& arrays, Tape& tape) const;
+  const T* value(const Tape& tape, std::size_t t) const;
+  T* gradient_of(Tape& tape, std::size_t t) const;
+  std::size_t rows_of(const Batch& batch, std::size_t t) const;
+  const T* weights(const ModelArrays<T>& arrays, std::size_t slice) const;
+  void forward_op(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
+                  std::size_t n) const;
+  void backward_op(const Pass& pass, std::size_t n) const;
+
+  NetworkOptions options_;
+  Slices parameters_{sizeof(T)}, buffers_{sizeof(T)};
+  std::vector<Tensor> tensors_;
+  std::vector<Op> ops_;
+  std::size_t last_ = 0;
+};
+
+}  // namespace gradloom::graph

@@ -1,0 +1,155 @@
+// The dense product and the gathers over neighbours: the bits of their definition on every instruction set.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "gradloom/base/float_mode.h"
+#include "gradloom/base/random.h"
+#include "gradloom/exec/array.h"
+#include "gradloom/kernels/dense/dense.h"
+#include "gradloom/kernels/message/message.h"
+#include "gradloom/kernels/rowwise/rowwise.h"
+#include "gradloom/kernels/simd_targets.h"
+
+namespace gradloom::kernels {
+namespace {
+
+template <class T>
+Buffer<T> random_numbers(std::size_t size, std::uint32_t sample) {
+  Buffer<T> b(size);
+  const RandomStream random(3, RandomUse::test, 0, sample);
+  for (std::size_t i = 0; i < size; ++i) b[i] = static_cast<T>(random.normal(static_cast<std::uint32_t>(i)));
+  return b;
+}
+
+template <class T>
+bool same_bits(const Buffer<T>& a, const Buffer<T>& b) {
+  return a.size() == b.size() && (a.size() == 0 || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+template <class T>
+class GraphKernels : public ::testing::Test {};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(GraphKernels, Scalars);
+
+TYPED_TEST(GraphKernels, DenseProductGivesTheBitsOfTheDefinitionOnEveryTarget) {
+  using T = TypeParam;
+  const FlushSubnormals flush;
+  struct Size {
+    std::size_t rows, inner, width;
+  };
+  for (const Size& s : {Size{0, 3, 16}, Size{1, 0, 16}, Size{1, 1, 16}, Size{5, 7, 16}, Size{6, 16, 32}, Size{13, 33, 48},
+                        Size{64, 64, 64}})
+    for (const dense::Start start : {dense::Start::zero, dense::Start::bias, dense::Start::y})
+      for (const bool transposed : {false, true}) {
+        const auto x = random_numbers<T>(s.rows * s.inner, 1), w = random_numbers<T>(s.inner * s.width, 2),
+                   bias = random_numbers<T>(s.width, 3);
+        const auto run = [&](Variant variant) {
+          auto y = random_numbers<T>(s.rows * s.width, 4);
+          dense::Product<T> p{.rows = s.rows, .inner = s.inner, .width = s.width, .x = x.data()};
+          p.x_row = transposed ? 1 : s.inner, p.x_inner = transposed ? s.rows : 1;
+          p.w = w.data(), p.w_stride = s.width, p.bias = bias.data(), p.y = y.data(), p.y_stride = s.width;
+          p.start = start;
+          dense::multiply<T>(variant, p);
+          return y;
+        };
+        const auto expected = run(Variant::reference);
+        for (const std::string& target : simd_targets()) {
+          const ForceSimdTarget force(target);
+          EXPECT_TRUE(same_bits(expected, run(Variant::fast))) << target << " " << s.rows << "x" << s.inner;
+        }
+      }
+}
+
+// Rows 0: none, 1: one arc, ..., a hub of more than two segments, a row of exactly one segment.
+struct Pattern {
+  std::vector<std::uint32_t> ptr{0}, source, slot;
+  explicit Pattern(std::uint32_t columns) {
+    std::uint32_t at = 0;
+    const RandomStream random(5, RandomUse::test);
+    for (const std::size_t arcs : {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{9}, 2 * message::kSegment + 3,
+                                   message::kSegment, std::size_t{0}}) {
+      for (std::size_t e = 0; e < arcs; ++e) source.push_back(random.below(at++, columns));
+      ptr.push_back(static_cast<std::uint32_t>(source.size()));
+    }
+    slot.resize(source.size());
+    random_permutation(RandomStream(6, RandomUse::test), slot);
+  }
+  std::size_t rows() const { return ptr.size() - 1; }
+};
+
+TYPED_TEST(GraphKernels, GathersGiveTheBitsOfTheDefinitionOnEveryTarget) {
+  using T = TypeParam;
+  const FlushSubnormals flush;
+  const Pattern pattern(11);
+  for (const std::size_t width : {16u, 32u, 48u, 64u, 112u})
+    for (unsigned kind = 0; kind < 16; ++kind) {
+      const auto x = random_numbers<T>(11 * width, 1), value = random_numbers<T>(pattern.source.size(), 2),
+                 scale = random_numbers<T>(11, 3);
+      const auto run = [&](Variant variant) {
+        Buffer<T> y(pattern.rows() * width), segments(4 * width);
+        message::Gather<T> g{.ptr = pattern.ptr.data(), .source = pattern.source.data()};
+        if (kind & 1) g.value = value.data();
+        if (kind & 2) g.slot = pattern.slot.data();
+        if (kind & 4) g.source_scale = scale.data(), g.row_scale = scale.data() + 1;
+        if (kind & 8) g.self = T(1.5);
+        g.x = x.data(), g.x_stride = width, g.y = y.data(), g.y_stride = width, g.width = width;
+        message::gather_rows<T>(variant, g, 0, pattern.rows());
+        for (std::size_t i = 0; i < pattern.rows(); ++i) {
+          const std::size_t count = message::hub_segments(pattern.ptr.data(), i);
+          for (std::size_t s = 0; s < count; ++s)
+            message::gather_segment<T>(variant, g, i, s, segments.data() + s * width);
+          if (count > 0) message::finish_hub<T>(g, i, segments.data());
+        }
+        return y;
+      };
+      const auto expected = run(Variant::reference);
+      for (const std::string& target : simd_targets()) {
+        const ForceSimdTarget force(target);
+        EXPECT_TRUE(same_bits(expected, run(Variant::fast))) << target << " width " << width << " kind " << kind;
+      }
+    }
+}
+
+TEST(RowBounds, CoverEveryRowOnceForAnyNumberOfTasks) {
+  const Pattern pattern(11);
+  for (const std::size_t tasks : {1u, 2u, 3u, 7u, 100u}) {
+    std::size_t last = 0;
+    for (std::size_t t = 0; t < tasks; ++t) {
+      EXPECT_EQ(message::row_bound(pattern.ptr.data(), pattern.rows(), tasks, t), last);
+      last = message::row_bound(pattern.ptr.data(), pattern.rows(), tasks, t + 1);
+    }
+    EXPECT_EQ(last, pattern.rows());
+  }
+}
+
+TEST(Maximum, TakesTheFirstOfEqualNeighboursAndZeroWithoutAny) {
+  const std::vector<std::uint32_t> ptr{0, 0, 3}, source{0, 1, 1};
+  Buffer<double> x(32), y(32);
+  for (std::size_t f = 0; f < 16; ++f) x[f] = -1.0, x[16 + f] = f == 3 ? -1.0 : -0.5;
+  std::vector<std::uint32_t> winner(32);
+  message::Maximum<double> m{ptr.data(), source.data(), x.data(), 16, 16, 16, y.data(), winner.data()};
+  message::max_rows<double>(m, 0, 2);
+  EXPECT_EQ(y[0], 0.0);
+  EXPECT_EQ(winner[0], message::kNobody);
+  EXPECT_EQ(y[16], -0.5);
+  EXPECT_EQ(winner[16], 1u);
+  EXPECT_EQ(winner[16 + 3], 0u);
+}
+
+TEST(Dropout, KeepsTheAskedShareAndDependsOnThePositionAlone) {
+  const rowwise::Dropout dropout(0.3, 7, 2, 1);
+  std::vector<std::uint8_t> whole(80000), part(80000);
+  dropout.keep(0, whole.size(), whole.data());
+  dropout.keep(40000, 79999, part.data());
+  double kept = 0;
+  for (const std::uint8_t k : whole) kept += k;
+  EXPECT_NEAR(kept / 80000.0, 0.7, 5 * std::sqrt(0.21 / 80000.0));
+  for (std::size_t n = 40000; n < 79999; ++n) ASSERT_EQ(whole[n], part[n]);
+  EXPECT_NEAR(dropout.scale(), 1 / 0.7, 1e-4);
+}
+
+}  // namespace
+}  // namespace gradloom::kernels
