@@ -219,9 +219,7 @@ template <class T>
 GraphBatch<T> batch_of(const GraphArrays<T>& a, std::size_t graphs, std::span<const T> weight) {
   GraphBatch<T> b;
   const std::size_t nodes = a.graph_ptr[graphs], arcs = a.ptr[nodes];
-  const auto first = [](const auto& v, std::size_t n) {
-    return std::span(v.data(), std::min(n, v.size()));
-  };
+  const auto first = [](const auto& v, std::size_t n) { return std::span(v.data(), std::min(n, v.size())); };
   b.size = a.task == GraphTask::node ? nodes : graphs;
   b.nodes = nodes, b.graphs = graphs;
   b.arcs = {first(a.ptr, nodes + 1), first(a.source, arcs), first(a.out_ptr, nodes + 1), first(a.out_target, arcs),
@@ -229,8 +227,7 @@ GraphBatch<T> batch_of(const GraphArrays<T>& a, std::size_t graphs, std::span<co
   b.graph_ptr = first(a.graph_ptr, graphs + 1);
   b.root = first(a.root, nodes), b.with_self = first(a.with_self, nodes), b.without = first(a.without, nodes);
   b.edge_weight = first(a.edge_weight, arcs);
-  if (a.edge_features > 0)
-    b.edge_x = View<const T, 2>(a.edge_x.data(), {arcs, a.edge_features}, {a.edge_stride, 1});
+  if (a.edge_features > 0) b.edge_x = View<const T, 2>(a.edge_x.data(), {arcs, a.edge_features}, {a.edge_stride, 1});
   if (a.sparse()) {
     b.features = {a.feature_ptr, a.feature_column, a.feature_out_ptr, a.feature_row, a.feature_slot};
     b.feature_value = a.feature_value;
@@ -313,10 +310,10 @@ GraphBatch<T> GraphDataset<T>::gather(std::span<const std::uint32_t> graphs, Gra
   return batch_of<T>(to, graphs.size(), {});
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                                              \
-  template GraphArrays<T> make_graph_arrays<T>(const GraphSet&, std::span<const std::uint32_t>, GraphTask,   \
-                                               const GraphFeatureOptions&);                                  \
-  template class GraphBatchStorage<T>;                                                                       \
+#define GRADLOOM_INSTANTIATE(T)                                                                            \
+  template GraphArrays<T> make_graph_arrays<T>(const GraphSet&, std::span<const std::uint32_t>, GraphTask, \
+                                               const GraphFeatureOptions&);                                \
+  template class GraphBatchStorage<T>;                                                                     \
   template class GraphDataset<T>;
 GRADLOOM_INSTANTIATE(float)
 GRADLOOM_INSTANTIATE(double)

@@ -27,9 +27,9 @@ enum class NodeFeatures {
 
 struct GraphFeatureOptions {
   NodeFeatures nodes = NodeFeatures::automatic;
-  std::size_t max_degree = 64;     // degrees: columns - 1
-  bool normalise_rows = false;     // given features: divided by their row's sum, where that is not 0
-  bool edge_labels = false;        // edge labels become edge features
+  std::size_t max_degree = 64;  // degrees: columns - 1
+  bool normalise_rows = false;  // given features: divided by their row's sum, where that is not 0
+  bool edge_labels = false;     // edge labels become edge features
 };
 
 // The arrays of all graphs, shared by the parts of one data set.

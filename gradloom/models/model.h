@@ -80,8 +80,7 @@ concept HasBranches = requires(const M& m, const typename M::Tape& tape) {
 // A model with buffers that follow the training batches (the statistics of batch norm): the trainer calls this after
 // each step, with the tape of its forward pass.
 template <class M>
-concept HasRunningBuffers = requires(const M& m, const typename M::Tape& tape,
-                                     std::span<typename M::Scalar> buffers) {
+concept HasRunningBuffers = requires(const M& m, const typename M::Tape& tape, std::span<typename M::Scalar> buffers) {
   m.update_buffers(tape, buffers);
 };
 

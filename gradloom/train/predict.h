@@ -30,9 +30,9 @@ class Predictor {
       : ex_(ex),
         model_(model),
         data_(data),
-        tape_(model.make_tape(
-            ex, {.batch = std::max<std::size_t>(1, kRows ? std::min(kBatch, data.size()) : data.size()),
-                 .backward = false})) {
+        tape_(
+            model.make_tape(ex, {.batch = std::max<std::size_t>(1, kRows ? std::min(kBatch, data.size()) : data.size()),
+                                 .backward = false})) {
     result_.rows = data.size();
     result_.width = model.output_width();
     result_.stride = (result_.width + 15) / 16 * 16;

@@ -40,8 +40,8 @@ TYPED_TEST(GraphKernels, DenseProductGivesTheBitsOfTheDefinitionOnEveryTarget) {
   struct Size {
     std::size_t rows, inner, width;
   };
-  for (const Size& s : {Size{0, 3, 16}, Size{1, 0, 16}, Size{1, 1, 16}, Size{5, 7, 16}, Size{6, 16, 32}, Size{13, 33, 48},
-                        Size{64, 64, 64}})
+  for (const Size& s : {Size{0, 3, 16}, Size{1, 0, 16}, Size{1, 1, 16}, Size{5, 7, 16}, Size{6, 16, 32},
+                        Size{13, 33, 48}, Size{64, 64, 64}})
     for (const dense::Start start : {dense::Start::zero, dense::Start::bias, dense::Start::y})
       for (const bool transposed : {false, true}) {
         const auto x = random_numbers<T>(s.rows * s.inner, 1), w = random_numbers<T>(s.inner * s.width, 2),
@@ -69,8 +69,8 @@ struct Pattern {
   explicit Pattern(std::uint32_t columns) {
     std::uint32_t at = 0;
     const RandomStream random(5, RandomUse::test);
-    for (const std::size_t arcs : {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{9}, 2 * message::kSegment + 3,
-                                   message::kSegment, std::size_t{0}}) {
+    for (const std::size_t arcs : {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{9},
+                                   2 * message::kSegment + 3, message::kSegment, std::size_t{0}}) {
       for (std::size_t e = 0; e < arcs; ++e) source.push_back(random.below(at++, columns));
       ptr.push_back(static_cast<std::uint32_t>(source.size()));
     }

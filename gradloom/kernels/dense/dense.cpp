@@ -42,10 +42,10 @@ void add_blocks(T* partials, std::size_t blocks, std::size_t size, std::size_t b
     for (std::size_t i = begin; i < end; ++i) to[i] = to[i] + partials[i];
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                                     \
-  template void multiply<T>(Variant, const Product<T>&);                                            \
-  template void transpose<T>(const T*, std::size_t, std::size_t, std::size_t, T*);                  \
-  template void column_sums<T>(const T*, std::size_t, std::size_t, std::size_t, T*);                \
+#define GRADLOOM_INSTANTIATE(T)                                                      \
+  template void multiply<T>(Variant, const Product<T>&);                             \
+  template void transpose<T>(const T*, std::size_t, std::size_t, std::size_t, T*);   \
+  template void column_sums<T>(const T*, std::size_t, std::size_t, std::size_t, T*); \
   template void add_blocks<T>(T*, std::size_t, std::size_t, std::size_t, std::size_t, GradientMode, T*);
 GRADLOOM_INSTANTIATE(float)
 GRADLOOM_INSTANTIATE(double)

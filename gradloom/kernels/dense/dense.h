@@ -1,8 +1,9 @@
-// Dense products on small matrices: y = x w + bias, and the two gradients, which are the same product of other operands.
+// Dense products on small matrices: y = x w + bias, and the two gradients, which are the same product of other
+// operands.
 //
-// Letters: R rows; K inner; F width, a multiple of 16 (columns beyond the logical width are padding; they hold zeros in w
-// and bias, and so in y). Order of sums: y(r, f) starts from zero, from bias(f), or from what y held; then
-// x(r, k) w(k, f) is added for k = 0 .. K-1. Products are formed first, nothing is contracted.
+// Letters: R rows; K inner; F width, a multiple of 16 (columns beyond the logical width are padding; they hold zeros in
+// w and bias, and so in y). Order of sums: y(r, f) starts from zero, from bias(f), or from what y held; then x(r, k)
+// w(k, f) is added for k = 0 .. K-1. Products are formed first, nothing is contracted.
 //
 //   forward   y      = x w           inner: inputs;         x (N, In), w (In, Out)
 //   dl_dx            = dl_dy w^T     inner: outputs;        w is transposed before (transpose())
@@ -49,9 +50,7 @@ void transpose(const T* from, std::size_t rows, std::size_t columns, std::size_t
 inline constexpr std::size_t block_rows(std::size_t n) {
   return std::max<std::size_t>(128, ((n + 63) / 64 + 7) / 8 * 8);
 }
-inline constexpr std::size_t row_blocks(std::size_t n) {
-  return n == 0 ? 1 : (n + block_rows(n) - 1) / block_rows(n);
-}
+inline constexpr std::size_t row_blocks(std::size_t n) { return n == 0 ? 1 : (n + block_rows(n) - 1) / block_rows(n); }
 
 // sums(f) = sum of x(r, f) over r in order, from zero.
 template <class T>

@@ -146,8 +146,8 @@ std::uint64_t attention_branches(const Attention<T>& p, std::size_t rows) {
   return hash;
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                                                       \
-  template void attend<T>(const Attention<T>&, std::size_t, std::size_t);                                             \
+#define GRADLOOM_INSTANTIATE(T)                                                                                        \
+  template void attend<T>(const Attention<T>&, std::size_t, std::size_t);                                              \
   template void attend_gradient<T>(const Attention<T>&, const AttentionGradient<T>&, std::size_t, std::size_t);        \
   template void attend_source_gradient<T>(const Attention<T>&, const AttentionGradient<T>&, std::size_t, std::size_t); \
   template std::uint64_t attention_branches<T>(const Attention<T>&, std::size_t);

@@ -42,7 +42,7 @@ struct AttentionGradient {
   const T* dl_dy = nullptr;
   T *ds = nullptr, *self_ds = nullptr;  // (E, H), (N, H): written by attend_gradient, read by attend_source_gradient
   T *dl_dleft = nullptr, *dl_dright = nullptr;
-  T* dl_da = nullptr;           // (H C) of this block
+  T* dl_da = nullptr;            // (H C) of this block
   T* dl_dedge_weight = nullptr;  // (Fe, H C) of this block
   T* dl_dedge = nullptr;         // (E, Fe) rows of edge_stride, +=; null: not asked for
 };

@@ -49,8 +49,8 @@ HWY_INLINE void sum_part(const Gather<T>& g, std::size_t row, std::size_t first,
       unroll<parts>([&](auto k) GRADLOOM_UNROLLED { sum[k] = hn::Add(sum[k], hn::LoadU(d, from + k * lanes)); });
     } else {
       const V w = hn::Set(d, g.factor(e));
-      unroll<parts>(
-          [&](auto k) GRADLOOM_UNROLLED { sum[k] = hn::Add(sum[k], hn::Mul(w, hn::LoadU(d, from + k * lanes))); });
+      unroll<parts>([&](auto k)
+                        GRADLOOM_UNROLLED { sum[k] = hn::Add(sum[k], hn::Mul(w, hn::LoadU(d, from + k * lanes))); });
     }
   }
   if (scale) {
@@ -98,10 +98,10 @@ void segment_any(const Gather<T>& g, std::size_t row, std::size_t segment, T* su
     sum_row<Weights::none>(g, row, first, last, segment == 0, none, sum);
 }
 
-#define GRADLOOM_DEFINE(T)                                                                         \
+#define GRADLOOM_DEFINE(T)                                                                             \
   void rows_##T(const Gather<T>& g, std::size_t begin, std::size_t end) { gather_any(g, begin, end); } \
-  void segment_##T(const Gather<T>& g, std::size_t row, std::size_t segment, T* sum) {             \
-    segment_any(g, row, segment, sum);                                                             \
+  void segment_##T(const Gather<T>& g, std::size_t row, std::size_t segment, T* sum) {                 \
+    segment_any(g, row, segment, sum);                                                                 \
   }
 GRADLOOM_DEFINE(float)
 GRADLOOM_DEFINE(double)

@@ -91,12 +91,12 @@ std::size_t row_bound(const std::uint32_t* ptr, std::size_t n, std::size_t tasks
   return low;
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                                                    \
-  template void gather_rows<T>(Variant, const Gather<T>&, std::size_t, std::size_t);                               \
-  template void gather_segment<T>(Variant, const Gather<T>&, std::size_t, std::size_t, T*);                        \
-  template void finish_hub<T>(const Gather<T>&, std::size_t, const T*);                                            \
-  template void value_gradient<T>(const Gather<T>&, const T*, std::size_t, std::size_t, std::size_t, Onto, T*);    \
-  template void max_rows<T>(const Maximum<T>&, std::size_t, std::size_t);                                          \
+#define GRADLOOM_INSTANTIATE(T)                                                                                 \
+  template void gather_rows<T>(Variant, const Gather<T>&, std::size_t, std::size_t);                            \
+  template void gather_segment<T>(Variant, const Gather<T>&, std::size_t, std::size_t, T*);                     \
+  template void finish_hub<T>(const Gather<T>&, std::size_t, const T*);                                         \
+  template void value_gradient<T>(const Gather<T>&, const T*, std::size_t, std::size_t, std::size_t, Onto, T*); \
+  template void max_rows<T>(const Maximum<T>&, std::size_t, std::size_t);                                       \
   template void max_gradient_rows<T>(const MaximumGradient<T>&, std::size_t, std::size_t);
 GRADLOOM_INSTANTIATE(float)
 GRADLOOM_INSTANTIATE(double)

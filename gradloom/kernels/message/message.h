@@ -2,13 +2,13 @@
 //
 // Letters: N rows; E arcs; F width, a multiple of 16. Row i has arcs ptr[i] .. ptr[i+1]-1. The sum of a row is
 //   y_i = r_i ( self s_i x_i + sum over arcs e of (v_e s_j) x_j ),  j = source[e],
-// where r, s, v default to 1 and a missing self term is 0. Backward is the same sum over the transposed matrix with r and
-// s exchanged, and v read through `slot`; a product of sparse features and weights is one too (x = weights), and so is
-// its dl_dw. Each row has one owner and no row is written while it is read.
+// where r, s, v default to 1 and a missing self term is 0. Backward is the same sum over the transposed matrix with r
+// and s exchanged, and v read through `slot`; a product of sparse features and weights is one too (x = weights), and so
+// is its dl_dw. Each row has one owner and no row is written while it is read.
 //
-// Order of sums: (self s_i) x_i first, if self is not 0; then the arcs in order, each product formed first. The arcs of a
-// row with more than kSegment of them are cut into segments of kSegment: the first begins with the self term, the others
-// with zero, and the segments are added in order. r_i comes last.
+// Order of sums: (self s_i) x_i first, if self is not 0; then the arcs in order, each product formed first. The arcs of
+// a row with more than kSegment of them are cut into segments of kSegment: the first begins with the self term, the
+// others with zero, and the segments are added in order. r_i comes last.
 #pragma once
 
 #include <cstddef>

@@ -132,8 +132,7 @@ void batch_norm_gradient(const Rows& r, const BatchNorm<T>& n, const T* __restri
       if (!mean_dy)
         dl_dx[at] = factor * dl_dy[at];
       else
-        dl_dx[at] =
-            factor * (dl_dy[at] - mean_dy[c] - ((n.x[at] - n.mean[c]) * n.inverse[c]) * mean_dy_xhat[c]);
+        dl_dx[at] = factor * (dl_dy[at] - mean_dy[c] - ((n.x[at] - n.mean[c]) * n.inverse[c]) * mean_dy_xhat[c]);
     }
 }
 
@@ -159,16 +158,16 @@ void apply_dropout(const T* __restrict x, const std::uint8_t* __restrict keep, T
   for (std::size_t n = begin; n < end; ++n) y[n] = keep[n] ? scale * x[n] : T(0);
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                                               \
-  template void activate<T>(const Rows&, Activation, const T*, const T*, const T*, T*);                       \
-  template void activate_gradient<T>(const Rows&, Activation, const T*, const T*, const T*, T*);              \
-  template void add<T>(const Rows&, const T*, T*);                                                            \
-  template void layer_norm<T>(const Rows&, const LayerNorm<T>&);                                              \
-  template void layer_norm_gradient<T>(const Rows&, const LayerNorm<T>&, const T*, T*, T*, T*);               \
-  template void squared_deviation<T>(const Rows&, const T*, const T*, T*);                                    \
-  template void batch_norm<T>(const Rows&, const BatchNorm<T>&, T*);                                          \
-  template void batch_norm_sums<T>(const Rows&, const BatchNorm<T>&, const T*, T*, T*);                       \
-  template void batch_norm_gradient<T>(const Rows&, const BatchNorm<T>&, const T*, const T*, const T*, T*);   \
+#define GRADLOOM_INSTANTIATE(T)                                                                             \
+  template void activate<T>(const Rows&, Activation, const T*, const T*, const T*, T*);                     \
+  template void activate_gradient<T>(const Rows&, Activation, const T*, const T*, const T*, T*);            \
+  template void add<T>(const Rows&, const T*, T*);                                                          \
+  template void layer_norm<T>(const Rows&, const LayerNorm<T>&);                                            \
+  template void layer_norm_gradient<T>(const Rows&, const LayerNorm<T>&, const T*, T*, T*, T*);             \
+  template void squared_deviation<T>(const Rows&, const T*, const T*, T*);                                  \
+  template void batch_norm<T>(const Rows&, const BatchNorm<T>&, T*);                                        \
+  template void batch_norm_sums<T>(const Rows&, const BatchNorm<T>&, const T*, T*, T*);                     \
+  template void batch_norm_gradient<T>(const Rows&, const BatchNorm<T>&, const T*, const T*, const T*, T*); \
   template void apply_dropout<T>(const T*, const std::uint8_t*, T, std::size_t, std::size_t, T*);
 GRADLOOM_INSTANTIATE(float)
 GRADLOOM_INSTANTIATE(double)

@@ -1,14 +1,13 @@
 // Operations on the rows of a matrix, one number after the other: activation, normalisation, dropout.
 //
-// Letters: rows [begin, end) of matrices with W columns and rows of `stride` numbers; columns beyond W are padding, which
-// is zero and stays zero. Sums over columns run in order; sums over rows give one array per block of rows, which
+// Letters: rows [begin, end) of matrices with W columns and rows of `stride` numbers; columns beyond W are padding,
+// which is zero and stays zero. Sums over columns run in order; sums over rows give one array per block of rows, which
 // dense::add_blocks adds. Plain code for every variant: single numbers in a fixed order have the same bits everywhere.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-
-#include <array>
 
 #include "gradloom/base/random.h"
 

@@ -39,8 +39,7 @@ struct GraphNetwork<T>::Pass {
   void finish(std::size_t s, const T* from) const {
     const std::size_t size = network.parameters_[s].stored_size();
     T* to = slice(s);
-    for (std::size_t i = 0; i < size; ++i)
-      to[i] = step.gradient == GradientMode::overwrite ? from[i] : to[i] + from[i];
+    for (std::size_t i = 0; i < size; ++i) to[i] = step.gradient == GradientMode::overwrite ? from[i] : to[i] + from[i];
     report(s);
   }
   void report(std::size_t s) const {
@@ -128,8 +127,8 @@ void GraphNetwork<T>::Pass::sparse_op(const Op& op, std::size_t n) const {
   const Tensor& out = network.tensors_[op.out];
   message::Gather<T> g{.ptr = batch.features.out_ptr.data(), .source = batch.features.out_index.data()};
   g.slot = batch.features.out_slot.data();
-  g.value = tape.trained_ && op.probability > 0 ? tape.workspace_.template at<T>(tape.op_[n].b)
-                                                : batch.feature_value.data();
+  g.value =
+      tape.trained_ && op.probability > 0 ? tape.workspace_.template at<T>(tape.op_[n].b) : batch.feature_value.data();
   g.x = network.gradient_of(tape, op.out), g.x_stride = out.stride, g.width = out.stride, g.y_stride = out.stride;
   // Every column of the features owns a row of the gradient.
   g.y = step.gradient == GradientMode::overwrite ? slice(op.weight) : blocks();
@@ -185,7 +184,8 @@ void GraphNetwork<T>::Pass::edge_gather_op(const Op& op) const {
   T* to_weight = tape.workspace_.template at<T>(tape.edge_weight_);
   const std::size_t tasks = task_count(batch.arc_count() * stride);
   ex.parallel_for(tasks, [&](std::size_t t, unsigned) {
-    const std::size_t begin = message::row_bound(g.ptr, rows, tasks, t), end = message::row_bound(g.ptr, rows, tasks, t + 1);
+    const std::size_t begin = message::row_bound(g.ptr, rows, tasks, t),
+                      end = message::row_bound(g.ptr, rows, tasks, t + 1);
     if (g.value) message::value_gradient<T>(g, dl_dy, stride, begin, end, message::Onto::add, to_weight);
     for (std::size_t i = begin; i < end; ++i)
       for (std::size_t e = g.ptr[i]; e < g.ptr[i + 1]; ++e) {
@@ -309,8 +309,8 @@ void GraphNetwork<T>::backward_op(const Pass& pass, std::size_t n) const {
     }
     case OpKind::readout:
       if (!tape.needed_[op.in]) return;
-      backward_readout(ex, op.readout, pass.batch, dl_dy, stride,
-                       tape.workspace_.template at<std::uint32_t>(memory.a), pass.target(op.in));
+      backward_readout(ex, op.readout, pass.batch, dl_dy, stride, tape.workspace_.template at<std::uint32_t>(memory.a),
+                       pass.target(op.in));
       return pass.written(op.in);
   }
 }
@@ -366,9 +366,9 @@ void GraphNetwork<T>::backward(const Exec& ex, const Step& step, const ModelArra
     for (std::size_t c = 0; c < options_.inputs; ++c) dl_dx(i, c) = x[i * tensors_[0].stride + c];
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                                                   \
-  template T* GraphNetwork<T>::gradient_of(Tape&, std::size_t) const;                                             \
-  template void GraphNetwork<T>::backward(const Exec&, const Step&, const ModelArrays<T>&, const Batch&, Tape&,   \
+#define GRADLOOM_INSTANTIATE(T)                                                                                 \
+  template T* GraphNetwork<T>::gradient_of(Tape&, std::size_t) const;                                           \
+  template void GraphNetwork<T>::backward(const Exec&, const Step&, const ModelArrays<T>&, const Batch&, Tape&, \
                                           View<const T, 2>, Array<T>, View<T, 2>, GradientSink*) const;
 GRADLOOM_INSTANTIATE(float)
 GRADLOOM_INSTANTIATE(double)

@@ -54,13 +54,11 @@ void GraphNetwork<T>::run_gather(const Exec& ex, Tape& tape, const message::Gath
     const std::uint32_t* starts = tape.workspace_.template at<std::uint32_t>(hubs.starts);
     T* sums = tape.workspace_.template at<T>(tape.segments_);
     ex.parallel_for(hubs.segments, [&](std::size_t s, unsigned) {
-      const std::size_t k =
-          static_cast<std::size_t>(std::upper_bound(starts, starts + hubs.count, s) - starts) - 1;
+      const std::size_t k = static_cast<std::size_t>(std::upper_bound(starts, starts + hubs.count, s) - starts) - 1;
       message::gather_segment<T>(ex.variant(), g, hub[k], s - starts[k], sums + s * g.width);
     });
-    ex.parallel_for(hubs.count, [&](std::size_t k, unsigned) {
-      message::finish_hub<T>(g, hub[k], sums + starts[k] * g.width);
-    });
+    ex.parallel_for(hubs.count,
+                    [&](std::size_t k, unsigned) { message::finish_hub<T>(g, hub[k], sums + starts[k] * g.width); });
   }
   const std::size_t tasks = task_count((g.ptr[rows] + rows) * g.width);
   ex.parallel_for(tasks, [&](std::size_t t, unsigned) {
@@ -179,11 +177,18 @@ void GraphNetwork<T>::forward_op(const Exec& ex, const Step& step, const ModelAr
       return run_gather(ex, tape, g, rows, tape.in_);
     }
     case OpKind::maximum: {
-      message::Maximum<T> m{batch.arcs.ptr.data(), batch.arcs.index.data(), value(tape, op.in), stride, stride, stride,
-                            y, tape.workspace_.template at<std::uint32_t>(memory.a)};
+      message::Maximum<T> m{batch.arcs.ptr.data(),
+                            batch.arcs.index.data(),
+                            value(tape, op.in),
+                            stride,
+                            stride,
+                            stride,
+                            y,
+                            tape.workspace_.template at<std::uint32_t>(memory.a)};
       const std::size_t tasks = task_count((batch.arc_count() + rows) * stride);
       ex.parallel_for(tasks, [&](std::size_t t, unsigned) {
-        message::max_rows<T>(m, message::row_bound(m.ptr, rows, tasks, t), message::row_bound(m.ptr, rows, tasks, t + 1));
+        message::max_rows<T>(m, message::row_bound(m.ptr, rows, tasks, t),
+                             message::row_bound(m.ptr, rows, tasks, t + 1));
       });
       return;
     }
@@ -291,18 +296,18 @@ std::uint64_t GraphNetwork<T>::branches(const Tape& tape) const {
   return hash;
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                                                    \
-  template kernels::rowwise::Dropout GraphNetwork<T>::dropout(const Step&, double, std::size_t);                   \
-  template const T* GraphNetwork<T>::value(const Tape&, std::size_t) const;                                        \
-  template std::size_t GraphNetwork<T>::rows_of(const Batch&, std::size_t) const;                                  \
-  template const T* GraphNetwork<T>::weights(const ModelArrays<T>&, std::size_t) const;                            \
-  template void GraphNetwork<T>::run_gather(const Exec&, Tape&, const message::Gather<T>&, std::size_t,            \
-                                            const typename Tape::HubList&) const;                                  \
-  template message::Gather<T> GraphNetwork<T>::gather_of(const Op&, const Batch&, const ModelArrays<T>&) const;    \
-  template message::Attention<T> GraphNetwork<T>::attention_of(const Op&, std::size_t, const Batch&,               \
-                                                               const ModelArrays<T>&, Tape&) const;                \
-  template void GraphNetwork<T>::forward(const Exec&, const Step&, const ModelArrays<T>&, const Batch&, Tape&,     \
-                                         View<T, 2>) const;                                                        \
+#define GRADLOOM_INSTANTIATE(T)                                                                                 \
+  template kernels::rowwise::Dropout GraphNetwork<T>::dropout(const Step&, double, std::size_t);                \
+  template const T* GraphNetwork<T>::value(const Tape&, std::size_t) const;                                     \
+  template std::size_t GraphNetwork<T>::rows_of(const Batch&, std::size_t) const;                               \
+  template const T* GraphNetwork<T>::weights(const ModelArrays<T>&, std::size_t) const;                         \
+  template void GraphNetwork<T>::run_gather(const Exec&, Tape&, const message::Gather<T>&, std::size_t,         \
+                                            const typename Tape::HubList&) const;                               \
+  template message::Gather<T> GraphNetwork<T>::gather_of(const Op&, const Batch&, const ModelArrays<T>&) const; \
+  template message::Attention<T> GraphNetwork<T>::attention_of(const Op&, std::size_t, const Batch&,            \
+                                                               const ModelArrays<T>&, Tape&) const;             \
+  template void GraphNetwork<T>::forward(const Exec&, const Step&, const ModelArrays<T>&, const Batch&, Tape&,  \
+                                         View<T, 2>) const;                                                     \
   template std::uint64_t GraphNetwork<T>::branches(const Tape&) const;
 GRADLOOM_INSTANTIATE(float)
 GRADLOOM_INSTANTIATE(double)

@@ -41,8 +41,7 @@ void validate(const NetworkOptions& o) {
     if (w == 0) fail("a hidden layer has width 0");
     if (o.kind == LayerKind::gat && (o.heads == 0 || w % o.heads != 0))
       fail(fmt::format("a hidden layer of width {} cannot be dealt evenly to {} heads", w, o.heads));
-    if (o.jumping == Jumping::max && w != o.hidden.front())
-      fail("jumping by maximum needs hidden layers of one width");
+    if (o.jumping == Jumping::max && w != o.hidden.front()) fail("jumping by maximum needs hidden layers of one width");
   }
   for (const double p : {o.dropout, o.head_dropout})
     if (!(p >= 0 && p < 1)) fail(fmt::format("dropout is {}; it must be at least 0 and below 1", p));
@@ -148,8 +147,7 @@ std::size_t GraphNetwork<T>::add_messages(std::size_t l, std::size_t in, std::si
     return add(gather).out;
   };
   // Sums and products commute; the narrower side is gathered.
-  const bool product_first =
-      o.kind != LayerKind::sage_max && ((in == 0 && o.sparse) || tensors_[in].width > width);
+  const bool product_first = o.kind != LayerKind::sage_max && ((in == 0 && o.sparse) || tensors_[in].width > width);
   std::size_t z = product_first ? gathered(add_dense(weight, in, width)) : add_dense(weight, gathered(in), width);
   if (o.kind == LayerKind::sage_mean || o.kind == LayerKind::sage_max) add_dense(name + ".self_weight", in, width, z);
   if (o.edge_features > 0) {
@@ -310,7 +308,8 @@ GraphTape<T> GraphNetwork<T>::make_tape(const Exec& ex, const TapeLimits& limits
     const bool input = t.value_.empty();
     // Dense inputs may come with other strides; sparse ones have no rows at all.
     t.value_.push_back(w.reserve<T>(input && options_.sparse ? 0 : rows * tensor.stride));
-    t.gradient_.push_back(limits.backward && (!input || limits.input_gradient) ? w.reserve<T>(rows * tensor.stride) : 0);
+    t.gradient_.push_back(limits.backward && (!input || limits.input_gradient) ? w.reserve<T>(rows * tensor.stride)
+                                                                               : 0);
     widest = std::max(widest, tensor.stride);
   }
   t.op_.resize(ops_.size());
@@ -331,7 +330,8 @@ GraphTape<T> GraphNetwork<T>::make_tape(const Exec& ex, const TapeLimits& limits
     const std::size_t blocks = std::min<std::size_t>(64, (std::max(t.nodes_, t.graphs_) + 127) / 128 + 1);
     t.blocks_ = w.reserve<T>(blocks * std::max(largest, 2 * widest));
   }
-  if (limits.backward || options_.sparse) t.scratch_ = w.reserve<T>(std::max({std::size_t{2}, t.nodes_, t.graphs_}) * widest);
+  if (limits.backward || options_.sparse)
+    t.scratch_ = w.reserve<T>(std::max({std::size_t{2}, t.nodes_, t.graphs_}) * widest);
   if (limits.backward) {
     t.transposed_ = w.reserve<T>(transposed);
     if (limits.input_gradient) {

@@ -141,10 +141,10 @@ class GraphTape {
   View<const T, 2> edge_feature_gradient_;
 };
 
-// A const description; owns no weights. Parameters: layer.l.weight (In, Out) and so on, head.weight, head.bias. Buffers:
-// statistics of batch norm, which update_buffers() moves after a training step. Order of sums: as the kernels say; over
-// the rows of a batch in dense::row_blocks. Results depend neither on threads nor on which graphs share a batch, except
-// through batch norm.
+// A const description; owns no weights. Parameters: layer.l.weight (In, Out) and so on, head.weight, head.bias.
+// Buffers: statistics of batch norm, which update_buffers() moves after a training step. Order of sums: as the kernels
+// say; over the rows of a batch in dense::row_blocks. Results depend neither on threads nor on which graphs share a
+// batch, except through batch norm.
 template <class T>
 class GraphNetwork {
  public:

@@ -10,8 +10,12 @@ namespace {
 template <class T>
 rowwise::LayerNorm<T> layer_of(const GraphNetwork<T>& network, const NormPass<T>& p, const T* x, T* mean, T* inverse) {
   const T* flat = p.arrays.parameters.data();
-  return {x,       flat + network.parameters()[p.op.weight].offset, flat + network.parameters()[p.op.bias].offset,
-          nullptr, mean,                                            inverse};
+  return {x,
+          flat + network.parameters()[p.op.weight].offset,
+          flat + network.parameters()[p.op.bias].offset,
+          nullptr,
+          mean,
+          inverse};
 }
 
 template <class T>
@@ -53,8 +57,8 @@ void forward_norm(const Exec& ex, const GraphNetwork<T>& network, const NormPass
     const T* flat = p.arrays.buffers.data();
     for (std::size_t c = 0; c < p.stride; ++c) {
       mean[c] = flat[network.buffers()[p.op.mean].offset + c];
-      inverse[c] = T(1) / std::sqrt(flat[network.buffers()[p.op.variance].offset + c] +
-                                    static_cast<T>(rowwise::kNormEpsilon));
+      inverse[c] =
+          T(1) / std::sqrt(flat[network.buffers()[p.op.variance].offset + c] + static_cast<T>(rowwise::kNormEpsilon));
     }
   }
   const auto n = batch_of<T>(network, p, x, mean, inverse);
@@ -86,8 +90,7 @@ void backward_norm(const Exec& ex, const GraphNetwork<T>& network, const NormPas
   // Block 0 is used up: it holds the means from here on.
   T *mean_product = blocks, *mean_dy = blocks + p.stride;
   const T count = static_cast<T>(std::max<std::size_t>(1, p.rows));
-  for (std::size_t c = 0; c < p.stride; ++c)
-    mean_product[c] = sums[c] / count, mean_dy[c] = sums[p.stride + c] / count;
+  for (std::size_t c = 0; c < p.stride; ++c) mean_product[c] = sums[c] / count, mean_dy[c] = sums[p.stride + c] / count;
   for_rows(ex, p.rows, 4 * p.stride, [&](std::size_t begin, std::size_t end) {
     rowwise::batch_norm_gradient<T>({begin, end, p.width, p.stride}, n, dl_dy, fixed ? nullptr : mean_dy, mean_product,
                                     dl_dx);
@@ -139,8 +142,8 @@ void backward_readout(const Exec& ex, Readout kind, const GraphBatch<T>& batch, 
 }
 
 #define GRADLOOM_INSTANTIATE(T)                                                                                       \
-  template void forward_norm<T>(const Exec&, const GraphNetwork<T>&, const NormPass<T>&, const T*, T*, T*, T*, T*);    \
-  template void backward_norm<T>(const Exec&, const GraphNetwork<T>&, const NormPass<T>&, const T*, T*, T*, T*, T*,    \
+  template void forward_norm<T>(const Exec&, const GraphNetwork<T>&, const NormPass<T>&, const T*, T*, T*, T*, T*);   \
+  template void backward_norm<T>(const Exec&, const GraphNetwork<T>&, const NormPass<T>&, const T*, T*, T*, T*, T*,   \
                                  const T*, T*);                                                                       \
   template void forward_readout<T>(const Exec&, Readout, const GraphBatch<T>&, const T*, std::size_t, std::uint32_t*, \
                                    T*);                                                                               \

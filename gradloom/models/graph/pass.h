@@ -19,7 +19,8 @@ template <class F>
 void for_rows(const Exec& ex, std::size_t rows, std::size_t work_per_row, F&& body) {
   const std::size_t tasks = task_count(rows * work_per_row), units = (rows + 11) / 12;
   ex.parallel_for(tasks, [&](std::size_t t, unsigned) {
-    const std::size_t begin = std::min(rows, units * t / tasks * 12), end = std::min(rows, units * (t + 1) / tasks * 12);
+    const std::size_t begin = std::min(rows, units * t / tasks * 12),
+                      end = std::min(rows, units * (t + 1) / tasks * 12);
     if (begin < end) body(begin, end);
   });
 }
@@ -36,9 +37,8 @@ void for_ranges(const Exec& ex, std::size_t size, F&& body) {
 template <class F>
 void for_blocks(const Exec& ex, std::size_t rows, F&& body) {
   const std::size_t count = dense::row_blocks(rows), size = dense::block_rows(rows);
-  ex.parallel_for(count, [&](std::size_t b, unsigned) {
-    body(b, std::min(rows, b * size), std::min(rows, (b + 1) * size));
-  });
+  ex.parallel_for(count,
+                  [&](std::size_t b, unsigned) { body(b, std::min(rows, b * size), std::min(rows, (b + 1) * size)); });
 }
 
 template <class T>
