@@ -5,9 +5,11 @@
 
 #include "gradloom/app/automaton_family.h"
 #include "gradloom/app/gates_family.h"
+#include "gradloom/app/graph_family.h"
 #include "gradloom/app/kan_family.h"
 #include "gradloom/app/run.h"
 #include "gradloom/kernels/simd_targets.h"
+#include "gradloom/models/graph/dual.h"
 #include "gradloom/models/kan/dual.h"
 #include "gradloom/models/logic/dual.h"
 #include "gradloom/train/gradient_check.h"
@@ -36,10 +38,15 @@ double exact_derivative(const logic::GateClassifier<double>& m, const ModelArray
   return logic::dual_derivative(m, arrays, batch, dl_dy, i);
 }
 
+double exact_derivative(const graph::GraphNetwork<double>& m, const ModelArrays<double>& arrays,
+                        const GraphBatch<double>& batch, View<const double, 2> dl_dy, std::size_t i) {
+  return graph::dual_derivative(m, {}, arrays, batch, dl_dy, {graph::DualDirection::What::parameter, i});
+}
+
 // The gradient by dual numbers, for elements drawn evenly from all.
 template <class M>
 double largest_dual_error(const Exec& ex, const M& network, const TrainState<double>& state,
-                          const RowBatch<double>& batch) {
+                          const typename M::Batch& batch) {
   const std::size_t out = network.output_width(), stride = (out + 15) / 16 * 16;
   Buffer<double> y(batch.size * stride), dl_dy(batch.size * stride), gradient(state.parameters.size()),
       p(state.parameters.size());
@@ -195,6 +202,8 @@ Result<json> check(const Config& recipe, const RunOptions& options, const CheckO
     return check_family<AutomatonFamily<double>, AutomatonFamily<float>>(recipe, options, what);
   if (recipe.string("family") == "gates")
     return check_family<GatesFamily<double>, GatesFamily<float>>(recipe, options, what);
+  if (recipe.string("family") == "graph")
+    return check_family<GraphFamily<double>, GraphFamily<float>>(recipe, options, what);
   return check_family<KanFamily<double>, KanFamily<float>>(recipe, options, what);
 } catch (const Exception& e) {
   return e.error();

@@ -17,7 +17,7 @@ template <class M>
 struct CheckSubject {
   M model;
   TrainState<typename M::Scalar> state;
-  RowBatch<typename M::Scalar> batch;
+  typename M::Batch batch;
   std::shared_ptr<const void> owner;
 };
 

@@ -84,6 +84,8 @@ void add_training_keys(Schema& s, const TrainingDefaults& defaults) {
   s.number("optimizer.beta2", defaults.beta2, "Adam: decay of the mean square.").at_least(0).below(1);
   s.number("optimizer.epsilon", 1e-8, "Adam: added to the denominator.").above(0);
   s.number("optimizer.weight_decay", defaults.weight_decay, "Pull towards zero; decoupled for adamw.").at_least(0);
+  s.strings("optimizer.decay", std::vector<std::string>{},
+            "Parameters that weight decay is for, by name or prefix*; none named: all.");
   s.number("optimizer.clip_value", defaults.clip_value, "Clip every gradient element to +- this; 0: off.").at_least(0);
   s.number("optimizer.clip_norm", 0.0, "Scale the gradient down to this norm; 0: off.").at_least(0);
   s.integer("optimizer.history", 10, "L-BFGS: remembered steps.").at_least(1).at_most(1000);
@@ -222,14 +224,55 @@ Schema gates_schema() {
   return s;
 }
 
+Schema graph_schema() {
+  Schema s;
+  add_head(s, "graph", 200, "Passes over the data in each stage.");
+  s.string("task", "nodes", "What is learned: something about each node of one graph, or about each of many graphs.")
+      .one_of({"nodes", "graphs"});
+  s.string("data.root", "", "Folder that data.path is looked up in; empty: the current folder, then $GRADLOOM_DATA.");
+  s.string("data.path", std::nullopt,
+           "File or folder with graphs; docs/graphs.md shows the formats. Unset: data.graph.");
+  s.string("data.graph", "", "A graph that ships with the program.").one_of({"", "karate"});
+  s.string("data.format", "auto", "Format of data.path.")
+      .one_of({"auto", "tve", "tu", "gin", "gxl", "edges", "json", "planetoid"});
+  s.string("data.features", "auto", "Features of nodes; auto: those given, else labels, else numbers of neighbours.")
+      .one_of({"auto", "given", "labels", "degrees", "identity", "constant"});
+  s.boolean("data.normalise_rows", false, "Divide given features by the sum of their node.");
+  s.boolean("data.edge_labels", false, "Labels of edges become features of edges.");
+  s.integers("data.train_nodes", std::vector<std::int64_t>{},
+             "Nodes: those whose class is told; all others are tested. None: the split of the file.")
+      .at_least(0);
+  s.number("data.validation", 0.1, "Fraction held out to watch training.").at_least(0).below(1);
+  s.number("data.test", 0.2, "Fraction held out for the final test.").at_least(0).below(1);
+  s.integer("data.folds", 0, "Graphs: number of folds of a cross-validation; 0: off.").at_least(0);
+  s.integer("data.fold", -1, "Graphs: the fold to test on; -1: the seed modulo data.folds.").at_least(-1);
+  s.integer("data.seed", std::nullopt, "Seed of the split; unset: the run's seed.").at_least(0);
+  s.boolean("data.curve", false, "Note the accuracy on validation and test data after every epoch.");
+  s.string("model.layer", "gcn", "Kind of the layers.").one_of({"mean", "gcn", "sage-mean", "sage-max", "gin", "gat"});
+  s.integers("model.hidden", {16}, "Widths of the layers; for nodes one more, to the classes, follows.").at_least(1);
+  s.integer("model.heads", 1, "gat: heads of attention.").at_least(1);
+  s.string("model.activation", "relu", "Activation.").one_of({"relu", "silu"});
+  s.string("model.norm", "none", "Normalisation in every hidden layer.").one_of({"none", "layer", "batch"});
+  s.string("model.jumping", "none", "Which layers the last one sees.").one_of({"none", "concat", "max"});
+  s.string("model.readout", "sum", "Graphs: how nodes become one row.").one_of({"sum", "mean", "max"});
+  s.number("model.dropout", 0.0, "Share of the inputs of each layer that training leaves out.").at_least(0).below(1);
+  s.number("model.head_dropout", 0.0, "The same before the last product, where there is one.").at_least(0).below(1);
+  s.boolean("model.residual", false, "Add the input of a layer to its output where widths agree.");
+  add_training_keys(s, {.loss = "cross-entropy", .batch = 0});
+  add_stages(s, stage_schema());
+  return s;
+}
+
 }  // namespace
 
-std::vector<std::string> recipe_families() { return {"kan", "automaton", "gates"}; }
+std::vector<std::string> recipe_families() { return {"kan", "automaton", "gates", "graph"}; }
 
 const Schema& recipe_schema(std::string_view family) {
-  static const Schema kan = kan_schema(), automaton = automaton_schema(), gates = gates_schema();
+  static const Schema kan = kan_schema(), automaton = automaton_schema(), gates = gates_schema(),
+                      graph = graph_schema();
   if (family == "automaton") return automaton;
   if (family == "gates") return gates;
+  if (family == "graph") return graph;
   return kan;
 }
 

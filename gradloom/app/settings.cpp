@@ -205,6 +205,7 @@ TrainOptions train_options(const Config& r, std::size_t stage) {
   o.shuffle = r.boolean("train.shuffle");
   o.patience = static_cast<std::uint64_t>(r.integer("train.patience"));
   o.freeze = r.strings("train.freeze");
+  o.decay = r.strings("optimizer.decay");
   o.fused = r.boolean("train.fused") ? FusedUpdate::automatic : FusedUpdate::off;
 
   const std::string& loss = r.string("loss.kind");

@@ -102,7 +102,8 @@ struct GraphFixture {
     for (const Slice& slice : network.parameters())
       for_each_logical(slice, [&](std::size_t i) { parameters[i] += static_cast<T>(0.5 * random.normal(at++)); });
     for (std::size_t i = 0; i < rows; ++i)
-      for (std::size_t j = 0; j < network.output_width(); ++j) dl_dy[i * stride + j] = static_cast<T>(random.normal(at++));
+      for (std::size_t j = 0; j < network.output_width(); ++j)
+        dl_dy[i * stride + j] = static_cast<T>(random.normal(at++));
   }
 
   ModelArrays<T> arrays() const { return {parameters.array(), buffers.array()}; }

@@ -1,0 +1,344 @@
+#include "gradloom/app/graph_family.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "gradloom/app/karate.h"
+#include "gradloom/app/restart_seed.h"
+#include "gradloom/data/graph_source.h"
+#include "gradloom/train/metrics.h"
+#include "gradloom/train/predict.h"
+
+namespace gradloom::app {
+
+using nlohmann::json;
+
+namespace {
+
+[[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
+
+std::uint64_t data_seed(const Config& r) {
+  return static_cast<std::uint64_t>(r.has("data.seed") ? r.integer("data.seed") : r.integer("seed"));
+}
+
+Result<GraphSet> load_set(const Config& r, const std::filesystem::path& data_root) {
+  if (!r.has("data.path")) {
+    if (r.string("data.graph") == "karate") return karate_club();
+    return Error{ErrorCode::invalid_input,
+                 "the recipe names no graphs: set data.path to a file or folder (--set data.path=FILE)"};
+  }
+  GraphSource source;
+  const std::filesystem::path path = r.string("data.path");
+  std::error_code unreadable;
+  source.path = !r.string("data.root").empty() ? std::filesystem::path(r.string("data.root")) / path
+                : std::filesystem::exists(path, unreadable) ? path
+                                                            : data_root / path;
+  auto format = parse_graph_format(r.string("data.format"));
+  if (!format) return format.error();
+  source.format = *format;
+  return load_graphs(source);
+}
+
+GraphFeatureOptions feature_options(const Config& r) {
+  GraphFeatureOptions o;
+  const std::string& kind = r.string("data.features");
+  o.nodes = kind == "given"      ? NodeFeatures::given
+            : kind == "labels"   ? NodeFeatures::labels
+            : kind == "degrees"  ? NodeFeatures::degrees
+            : kind == "identity" ? NodeFeatures::identity
+            : kind == "constant" ? NodeFeatures::constant
+                                 : NodeFeatures::automatic;
+  o.normalise_rows = r.boolean("data.normalise_rows");
+  o.edge_labels = r.boolean("data.edge_labels");
+  return o;
+}
+
+GraphTask task_of(const Config& r) { return r.string("task") == "nodes" ? GraphTask::node : GraphTask::graph; }
+
+const std::vector<std::uint32_t>* find_split(const GraphSet& set, std::initializer_list<const char*> names) {
+  for (const NodeSplit& s : set.node_splits)
+    if (s.graph == 0 && std::find(names.begin(), names.end(), s.name) != names.end()) return &s.nodes;
+  return nullptr;
+}
+
+// The first nodes of a graph and the edges among them.
+GraphSet first_nodes(const GraphSet& set, std::uint32_t count) {
+  const Graph& g = set.graphs.front();
+  count = std::min(count, g.nodes());
+  GraphSetBuilder result;
+  result.node_labels = set.node_labels, result.edge_labels = set.edge_labels, result.node_classes = set.node_classes;
+  GraphBuilder b(g.direction());
+  for (std::uint32_t v = 0; v < count; ++v) {
+    NodeValues values;
+    if (!g.node_labels().empty()) values.label = g.node_labels()[v];
+    if (!g.node_classes().empty()) values.node_class = g.node_classes()[v];
+    values.features = g.node_features().subspan(v * g.node_feature_width(), g.node_feature_width());
+    b.add_node(values).or_throw();
+  }
+  for (std::uint32_t e = 0; e < g.edges(); ++e) {
+    if (g.edge_from()[e] >= count || g.edge_to()[e] >= count) continue;
+    EdgeValues values;
+    if (!g.edge_labels().empty()) values.label = g.edge_labels()[e];
+    if (!g.edge_weights().empty()) values.weight = g.edge_weights()[e];
+    values.features = g.edge_features().subspan(e * g.edge_feature_width(), g.edge_feature_width());
+    b.add_edge(g.edge_from()[e], g.edge_to()[e], values).or_throw();
+  }
+  if (const SparseRows& s = g.sparse_features(); !s.empty()) {
+    SparseRows part;
+    part.columns = s.columns;
+    part.row_ptr.assign(s.row_ptr.begin(), s.row_ptr.begin() + count + 1);
+    part.column.assign(s.column.begin(), s.column.begin() + part.row_ptr.back());
+    part.value.assign(s.value.begin(), s.value.begin() + part.row_ptr.back());
+    b.set_sparse_features(std::move(part)).or_throw();
+  }
+  result.add(b, "part");
+  return result.finish();
+}
+
+}  // namespace
+
+template <class T>
+Result<GraphFamily<T>> GraphFamily<T>::load(const Config& recipe, const std::filesystem::path& data_root) try {
+  auto set = load_set(recipe, data_root);
+  if (!set) return set.error();
+  if (set->size() == 0) return Error{ErrorCode::invalid_input, "there are no graphs in the data"};
+  if (recipe.string("model.norm") == "batch" && recipe.boolean("train.keep_best"))
+    return Error{ErrorCode::invalid_input,
+                 "model.norm = \"batch\" needs train.keep_best = false: its statistics belong to the last parameters"};
+  GraphFamily family(recipe, std::make_shared<const GraphSet>(std::move(*set)));
+  if (task_of(recipe) == GraphTask::node)
+    family.split_nodes();
+  else
+    family.split_graphs();
+  return family;
+} catch (const Exception& e) {
+  return e.error();
+}
+
+template <class T>
+void GraphFamily<T>::split_nodes() {
+  if (recipe_.integer("train.batch") != 0) fail("a node task has one batch, the whole graph; set train.batch = 0");
+  if (set_->size() != 1) fail(fmt::format("a node task needs one graph; the data has {}", set_->size()));
+  const std::uint32_t which[] = {0};
+  auto arrays =
+      std::make_shared<GraphArrays<T>>(make_graph_arrays<T>(*set_, which, GraphTask::node, feature_options(recipe_)));
+  const std::uint32_t nodes = set_->graphs[0].nodes();
+  std::vector<std::uint32_t> known;
+  for (std::uint32_t v = 0; v < nodes; ++v)
+    if (set_->graphs[0].node_classes()[v] != kUnlabelled) known.push_back(v);
+  Split split;
+  const auto* given = find_split(*set_, {"train"});
+  if (!recipe_.integers("data.train_nodes").empty()) {
+    for (const std::int64_t v : recipe_.integers("data.train_nodes")) {
+      if (v >= nodes) fail(fmt::format("data.train_nodes names node {}; there are {}", v, nodes));
+      split.train.push_back(static_cast<std::uint32_t>(v));
+    }
+    for (const std::uint32_t v : known)
+      if (std::find(split.train.begin(), split.train.end(), v) == split.train.end()) split.test.push_back(v);
+  } else if (given) {
+    split.train = *given;
+    if (const auto* v = find_split(*set_, {"val", "validation", "valid"})) split.validation = *v;
+    if (const auto* v = find_split(*set_, {"test"})) split.test = *v;
+  } else {
+    const double validation = recipe_.number("data.validation"), test = recipe_.number("data.test");
+    split = make_split(known.size(), SplitFractions{1.0 - validation - test, validation, test}, data_seed(recipe_));
+    for (auto* part : {&split.train, &split.validation, &split.test})
+      for (std::uint32_t& i : *part) i = known[i];
+  }
+  if (split.train.empty()) fail("no node is left to train on");
+  const auto part = [&](const std::vector<std::uint32_t>& which_nodes) {
+    std::vector<T> weight(nodes, T(0));
+    for (const std::uint32_t v : which_nodes) weight[v] = T(1);
+    return Data(arrays, std::move(weight));
+  };
+  train_.emplace(part(split.train));
+  if (!split.validation.empty()) validation_.emplace(part(split.validation));
+  if (!split.test.empty()) test_.emplace(part(split.test));
+}
+
+template <class T>
+void GraphFamily<T>::split_graphs() {
+  const std::size_t n = set_->size();
+  std::vector<std::uint32_t> labels;
+  for (const Graph& g : set_->graphs)
+    if (g.graph_class()) labels.push_back(*g.graph_class());
+  if (labels.size() != n) labels.clear();
+  const double validation = recipe_.number("data.validation");
+  const auto folds = static_cast<std::size_t>(recipe_.integer("data.folds"));
+  Split split;
+  if (folds > 0) {
+    const std::int64_t asked = recipe_.integer("data.fold");
+    const std::size_t fold =
+        asked >= 0 ? static_cast<std::size_t>(asked) : static_cast<std::size_t>(recipe_.integer("seed")) % folds;
+    if (folds < 2 || fold >= folds || folds > n)
+      fail(fmt::format("data.fold = {} of data.folds = {} does not exist for {} graphs", fold, folds, n));
+    split = make_fold(n, folds, fold, data_seed(recipe_), labels);
+    if (validation > 0) {
+      std::vector<std::uint32_t> inner_labels;
+      for (const std::uint32_t i : split.train)
+        if (!labels.empty()) inner_labels.push_back(labels[i]);
+      const Split inner = make_split(split.train.size(), SplitFractions{1.0 - validation, validation, 0.0},
+                                     data_seed(recipe_), inner_labels);
+      std::vector<std::uint32_t> train;
+      for (const std::uint32_t i : inner.train) train.push_back(split.train[i]);
+      for (const std::uint32_t i : inner.validation) split.validation.push_back(split.train[i]);
+      split.train = std::move(train);
+    }
+  } else {
+    const double test = recipe_.number("data.test");
+    split = make_split(n, SplitFractions{1.0 - validation - test, validation, test}, data_seed(recipe_), labels);
+  }
+  if (split.train.empty()) fail(fmt::format("{} graphs leave nothing to train on after the split", n));
+  const auto part = [&](const std::vector<std::uint32_t>& which) {
+    return Data(std::make_shared<GraphArrays<T>>(
+                    make_graph_arrays<T>(*set_, which, GraphTask::graph, feature_options(recipe_))),
+                {});
+  };
+  train_.emplace(part(split.train));
+  if (!split.validation.empty()) validation_.emplace(part(split.validation));
+  if (!split.test.empty()) test_.emplace(part(split.test));
+}
+
+template <class T>
+graph::NetworkOptions GraphFamily<T>::options(const GraphArrays<T>& a) const {
+  const Config& r = recipe_;
+  graph::NetworkOptions o;
+  o.task = task_of(r);
+  const std::string &kind = r.string("model.layer"), &norm = r.string("model.norm"), &jump = r.string("model.jumping"),
+                    &readout = r.string("model.readout");
+  using graph::LayerKind;
+  o.kind = kind == "mean"        ? LayerKind::mean
+           : kind == "sage-mean" ? LayerKind::sage_mean
+           : kind == "sage-max"  ? LayerKind::sage_max
+           : kind == "gin"       ? LayerKind::gin
+           : kind == "gat"       ? LayerKind::gat
+                                 : LayerKind::gcn;
+  o.norm = norm == "layer" ? graph::Norm::layer : norm == "batch" ? graph::Norm::batch : graph::Norm::none;
+  o.jumping = jump == "concat" ? graph::Jumping::concat : jump == "max" ? graph::Jumping::max : graph::Jumping::none;
+  o.readout = readout == "mean"  ? graph::Readout::mean
+              : readout == "max" ? graph::Readout::max
+                                 : graph::Readout::sum;
+  o.activation = r.string("model.activation") == "silu" ? graph::Activation::silu : graph::Activation::relu;
+  o.inputs = a.features, o.edge_features = a.edge_features, o.sparse = a.sparse();
+  o.outputs = recipe_.string("loss.kind") == "binary-cross-entropy" && a.target.empty() ? 1 : a.outputs;
+  for (const std::int64_t w : r.integers("model.hidden")) o.hidden.push_back(static_cast<std::size_t>(w));
+  o.heads = static_cast<std::size_t>(r.integer("model.heads"));
+  o.dropout = r.number("model.dropout"), o.head_dropout = r.number("model.head_dropout");
+  o.residual = r.boolean("model.residual");
+  return o;
+}
+
+template <class T>
+graph::GraphNetwork<T> GraphFamily<T>::model(std::size_t) const {
+  graph::NetworkOptions o = options(train_->arrays());
+  for (const auto* part : {&train_, &validation_, &test_})
+    if (*part) o.limits.include(**part);
+  return Model(std::move(o));
+}
+
+template <class T>
+std::string GraphFamily<T>::stage_note(std::size_t stage) const {
+  return stage_count(recipe_) > 1 ? fmt::format("stage {}", stage + 1) : "";
+}
+
+template <class T>
+TrainState<T> GraphFamily<T>::start(const Exec&, std::size_t restart) const {
+  return initial_state(model(0), restart_seed(recipe_, restart));
+}
+
+template <class T>
+double GraphFamily<T>::accuracy(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                                const Data& data) const {
+  Predictor<Model, Data> predictor(ex, model, data);
+  const auto found = row_metrics<T>(data.all(), predictor.run(arrays).view());
+  return found.contains("accuracy") ? found.at("accuracy") : 0.0;
+}
+
+template <class T>
+bool GraphFamily<T>::goal_reached(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                                  std::uint64_t) const {
+  if (!recipe_.boolean("data.curve")) return false;
+  if (validation_) curve_->validation.push_back(accuracy(ex, model, arrays, *validation_));
+  if (test_) curve_->test.push_back(accuracy(ex, model, arrays, *test_));
+  return false;
+}
+
+template <class T>
+std::map<std::string, double> GraphFamily<T>::metrics(const Exec&, const Model&, const ModelArrays<T>&,
+                                                      const Data& data, View<const T, 2> y) const {
+  return row_metrics<T>(data.all(), y);
+}
+
+template <class T>
+Result<void> GraphFamily<T>::finish(const Exec&, const Model&, const ModelArrays<T>&, const RunFolder&,
+                                    json& summary) const {
+  if (!recipe_.boolean("data.curve")) return {};
+  summary["curve"] = {{"validation", curve_->validation}, {"test", curve_->test}};
+  if (curve_->validation.empty() || curve_->test.empty()) return {};
+  const auto best = std::max_element(curve_->validation.begin(), curve_->validation.end());
+  const auto at = static_cast<std::size_t>(best - curve_->validation.begin());
+  summary["chosen"] = {{"epoch", at + 1}, {"validation", *best}, {"test", curve_->test[at]}};
+  return {};
+}
+
+template <class T>
+CheckSubject<graph::GraphNetwork<T>> GraphFamily<T>::check_subject(const Exec&, std::size_t samples) const {
+  const GraphTask task = task_of(recipe_);
+  GraphSet part;
+  std::vector<std::uint32_t> which{0};
+  if (task == GraphTask::node) {
+    part = first_nodes(*set_, static_cast<std::uint32_t>(std::min<std::size_t>(8 * samples, 1u << 20)));
+  } else {
+    which.resize(std::min(samples, set_->size()));
+    std::iota(which.begin(), which.end(), 0u);
+  }
+  auto data = std::make_shared<Data>(
+      std::make_shared<GraphArrays<T>>(make_graph_arrays<T>(task == GraphTask::node ? part : *set_, which, task,
+                                                            feature_options(recipe_))),
+      std::vector<T>());
+  graph::NetworkOptions o = options(data->arrays());
+  o.limits.include(*data);
+  Model network(std::move(o));
+  TrainState<T> state = initial_state(network, restart_seed(recipe_, 0));
+  const GraphBatch<T> batch = data->all();
+  return {std::move(network), std::move(state), batch, std::move(data)};
+}
+
+template <class T>
+void GraphFamily<T>::describe(const Exec&, const Model& network, const ModelArrays<T>&, const json& summary,
+                              Report& report) const {
+  const GraphArrays<T>& a = train_->arrays();
+  Table table{"The graphs", "", {"", "number"}, {}, std::nullopt};
+  table.rows.push_back({"graphs", set_->size()});
+  std::size_t nodes = 0, edges = 0;
+  for (const Graph& g : set_->graphs) nodes += g.nodes(), edges += g.edges();
+  table.rows.push_back({"nodes", nodes});
+  table.rows.push_back({"edges", edges});
+  table.rows.push_back({"features of a node", a.features});
+  if (a.edge_features > 0) table.rows.push_back({"features of an edge", a.edge_features});
+  report.sections.push_back(std::move(table));
+  if (summary.contains("curve")) {
+    Chart chart{"Accuracy", "After each epoch, on data that is not trained on.", "epoch", "accuracy", Scale::linear, {}, {}};
+    for (const auto& [name, values] : {std::pair("validation", &curve_->validation), std::pair("test", &curve_->test)}) {
+      Series series{name, std::string_view(name) == "test" ? Role::test : Role::validation, {}};
+      for (std::size_t e = 0; e < values->size(); ++e) series.points.push_back({static_cast<double>(e + 1), (*values)[e]});
+      if (!series.points.empty()) chart.series.push_back(std::move(series));
+    }
+    report.sections.push_back(std::move(chart));
+  }
+  Table parameters{"Parameters", "", {"slice", "values"}, {}, std::nullopt};
+  for (const Slice& slice : network.parameters()) parameters.rows.push_back({slice.name, slice.logical_size()});
+  report.sections.push_back(std::move(parameters));
+}
+
+template <class T>
+std::vector<std::string> GraphFamily<T>::warnings(const Exec&, const Model&, const ModelArrays<T>&) const {
+  return {};
+}
+
+template class GraphFamily<float>;
+template class GraphFamily<double>;
+
+}  // namespace gradloom::app

@@ -1,0 +1,71 @@
+// Graph networks as the application sees them: nodes of one graph, or whole graphs in folds.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "gradloom/app/family.h"
+#include "gradloom/app/report.h"
+#include "gradloom/app/settings.h"
+#include "gradloom/io/run_folder.h"
+#include "gradloom/models/graph/network.h"
+
+namespace gradloom::app {
+
+template <class T>
+class GraphFamily {
+ public:
+  using Scalar = T;
+  using Model = graph::GraphNetwork<T>;
+  using Data = GraphDataset<T>;
+
+  // Loads and splits the data of a recipe.
+  static Result<GraphFamily> load(const Config& recipe, const std::filesystem::path& data_root);
+
+  const Data& train() const { return *train_; }
+  const Data* validation() const { return validation_ ? &*validation_ : nullptr; }
+  const Data* test() const { return test_ ? &*test_ : nullptr; }
+
+  Model model(std::size_t stage) const;
+  std::string stage_note(std::size_t stage) const;
+  TrainState<T> start(const Exec& ex, std::size_t restart) const;
+  void enter_stage(const Exec&, std::size_t, TrainState<T>&) const {}
+  bool before_epoch(const Exec&, std::size_t, std::uint64_t, TrainState<T>&) const { return false; }
+  // Never ends a run. With data.curve it notes the accuracy of this epoch on the parts that are not trained on.
+  bool goal_reached(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, std::uint64_t epoch) const;
+  Result<void> restore(const Model&, TrainState<T>&) const { return {}; }
+
+  std::map<std::string, double> metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                                        const Data& data, View<const T, 2> y) const;
+  // Adds `curve` (accuracy after each epoch of this process) and `chosen` (the epoch that did best on validation data,
+  // and its accuracy on the test part) to the summary, with data.curve.
+  Result<void> finish(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, const RunFolder& folder,
+                      nlohmann::json& summary) const;
+  Result<nlohmann::json> study(const Exec&, const Model&, const ModelArrays<T>&) const { return nlohmann::json(); }
+  CheckSubject<Model> check_subject(const Exec& ex, std::size_t samples) const;
+
+  void describe(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, const nlohmann::json& summary,
+                Report& report) const;
+  std::vector<std::string> warnings(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const;
+
+ private:
+  // What evaluations after each epoch gather; copies of a family share it.
+  struct Curve {
+    std::vector<double> validation, test;
+  };
+
+  GraphFamily(Config recipe, std::shared_ptr<const GraphSet> set) : recipe_(std::move(recipe)), set_(std::move(set)) {}
+  void split_nodes();
+  void split_graphs();
+  graph::NetworkOptions options(const GraphArrays<T>& arrays) const;
+  double accuracy(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, const Data& data) const;
+
+  Config recipe_;
+  std::shared_ptr<const GraphSet> set_;
+  std::optional<Data> train_, validation_, test_;
+  std::shared_ptr<Curve> curve_ = std::make_shared<Curve>();
+};
+
+}  // namespace gradloom::app
