@@ -151,7 +151,8 @@ AutomatonSubject AutomatonFamily<T>::subject(const Model& model, const ModelArra
   s.rule = logic::harden(model, arrays);
   s.rule.circuit = circuit::simplify(s.rule.circuit);
   s.task = train_->task();
-  s.steps = model.options().steps;
+  const std::size_t judged = size_of(recipe_, "data.test_steps");
+  s.steps = judged == 0 ? model.options().steps : judged;
   s.fire = model.options().fire_probability;
   s.seed = static_cast<std::uint64_t>(recipe_.integer("seed"));
   return s;

@@ -16,7 +16,7 @@ namespace gradloom::app {
 struct AutomatonSubject {
   circuit::CellRule rule;
   GridTask task;
-  std::size_t steps = 20;  // of training
+  std::size_t steps = 20;  // after which it is judged
   double fire = 1.0;       // of training; 1: synchronous
   std::uint64_t seed = 0;
 };

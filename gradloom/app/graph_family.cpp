@@ -32,7 +32,7 @@ Result<GraphSet> load_set(const Config& r, const std::filesystem::path& data_roo
   GraphSource source;
   const std::filesystem::path path = r.string("data.path");
   std::error_code unreadable;
-  source.path = !r.string("data.root").empty() ? std::filesystem::path(r.string("data.root")) / path
+  source.path = !r.string("data.root").empty()              ? std::filesystem::path(r.string("data.root")) / path
                 : std::filesystem::exists(path, unreadable) ? path
                                                             : data_root / path;
   auto format = parse_graph_format(r.string("data.format"));
@@ -217,9 +217,7 @@ graph::NetworkOptions GraphFamily<T>::options(const GraphArrays<T>& a) const {
                                  : LayerKind::gcn;
   o.norm = norm == "layer" ? graph::Norm::layer : norm == "batch" ? graph::Norm::batch : graph::Norm::none;
   o.jumping = jump == "concat" ? graph::Jumping::concat : jump == "max" ? graph::Jumping::max : graph::Jumping::none;
-  o.readout = readout == "mean"  ? graph::Readout::mean
-              : readout == "max" ? graph::Readout::max
-                                 : graph::Readout::sum;
+  o.readout = readout == "mean" ? graph::Readout::mean : readout == "max" ? graph::Readout::max : graph::Readout::sum;
   o.activation = r.string("model.activation") == "silu" ? graph::Activation::silu : graph::Activation::relu;
   o.inputs = a.features, o.edge_features = a.edge_features, o.sparse = a.sparse();
   o.outputs = recipe_.string("loss.kind") == "binary-cross-entropy" && a.target.empty() ? 1 : a.outputs;
@@ -294,10 +292,10 @@ CheckSubject<graph::GraphNetwork<T>> GraphFamily<T>::check_subject(const Exec&, 
     which.resize(std::min(samples, set_->size()));
     std::iota(which.begin(), which.end(), 0u);
   }
-  auto data = std::make_shared<Data>(
-      std::make_shared<GraphArrays<T>>(make_graph_arrays<T>(task == GraphTask::node ? part : *set_, which, task,
-                                                            feature_options(recipe_))),
-      std::vector<T>());
+  auto data =
+      std::make_shared<Data>(std::make_shared<GraphArrays<T>>(make_graph_arrays<T>(
+                                 task == GraphTask::node ? part : *set_, which, task, feature_options(recipe_))),
+                             std::vector<T>());
   graph::NetworkOptions o = options(data->arrays());
   o.limits.include(*data);
   Model network(std::move(o));
@@ -320,10 +318,13 @@ void GraphFamily<T>::describe(const Exec&, const Model& network, const ModelArra
   if (a.edge_features > 0) table.rows.push_back({"features of an edge", a.edge_features});
   report.sections.push_back(std::move(table));
   if (summary.contains("curve")) {
-    Chart chart{"Accuracy", "After each epoch, on data that is not trained on.", "epoch", "accuracy", Scale::linear, {}, {}};
-    for (const auto& [name, values] : {std::pair("validation", &curve_->validation), std::pair("test", &curve_->test)}) {
+    Chart chart{"Accuracy", "After each epoch, on data that is not trained on.", "epoch", "accuracy", Scale::linear, {},
+                {}};
+    for (const auto& [name, values] :
+         {std::pair("validation", &curve_->validation), std::pair("test", &curve_->test)}) {
       Series series{name, std::string_view(name) == "test" ? Role::test : Role::validation, {}};
-      for (std::size_t e = 0; e < values->size(); ++e) series.points.push_back({static_cast<double>(e + 1), (*values)[e]});
+      for (std::size_t e = 0; e < values->size(); ++e)
+        series.points.push_back({static_cast<double>(e + 1), (*values)[e]});
       if (!series.points.empty()) chart.series.push_back(std::move(series));
     }
     report.sections.push_back(std::move(chart));

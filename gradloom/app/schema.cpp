@@ -162,6 +162,9 @@ void add_automaton_keys(Schema& s) {
       .at_most(1);
   s.integer("data.samples", 2, "Samples drawn anew for each epoch.").at_least(1);
   s.integer("data.test_samples", 8, "Samples for the final test, never trained on when starts are random.").at_least(1);
+  s.integer("data.test_steps", 0, "Steps of the hard circuit before it is judged; 0: as many as model.steps.")
+      .at_least(0)
+      .at_most(100000);
   s.integer("model.channels", 8, "Bits of a cell.").at_least(1).at_most(1024);
   s.integer("model.kernels", 16, "Perception kernels; each runs on every channel.").at_least(1).at_most(1024);
   s.integers("model.perception", {8, 4, 2}, "Gates of the perception layers; the first reads the 3 x 3 patch.")

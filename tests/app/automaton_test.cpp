@@ -18,7 +18,8 @@ using circuit::Op;
 using testing::HasSubstr;
 
 GridTask board(std::size_t height, std::size_t width) {
-  return {.kind = GridTaskKind::checkerboard, .height = height, .width = width, .channels = 1, .square = 2, .image = {}};
+  return {
+      .kind = GridTaskKind::checkerboard, .height = height, .width = width, .channels = 1, .square = 2, .image = {}};
 }
 
 Grid painted(const GridTask& task, std::size_t dy, std::size_t dx) {

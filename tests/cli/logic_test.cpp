@@ -46,8 +46,8 @@ TEST_F(Logic, SeedsThatMissTheirGoalLowerTheRateButDoNotFail) {
 }
 
 TEST_F(Logic, ThreadsAndTheReferenceGiveTheSameWeights) {
-  const Words words = Words{"train", "checkerboard-small", "--set", "epochs=5", "--set", "data.height=9", "--set",
-                            "data.width=8", "--set", "model.steps=4", "--set", "data.damage=0.5"};
+  const Words words = Words{"train", "checkerboard-small", "--set", "epochs=5",      "--set", "data.height=9",
+                            "--set", "data.width=8",       "--set", "model.steps=4", "--set", "data.damage=0.5"};
   json_of(words + Words{"--out", "one", "--threads", "1"});
   json_of(words + Words{"--out", "three", "--threads", "3"});
   json_of(words + Words{"--out", "plain", "--exec", "reference"});
@@ -82,9 +82,9 @@ TEST_F(Logic, MistakesAreNamed) {
   ASSERT_TRUE(write_file_atomic(scratch_ / "wide.png", encode_png(Image(65, 3, {0, 0, 0}))));
   expect_error({"train", "picture", "--set", "data.image=wide.png"}, 2, invalid, {"65 x 3"});
   ASSERT_TRUE(write_file_atomic(scratch_ / "red.png", encode_png(Image(3, 3, {255, 0, 0}))));
-  expect_error({"train", "picture", "--set", "data.image=red.png", "--set", "model.channels=2", "--set",
-                "model.update=[8,4,2]"},
-               2, invalid, {"3 channels"});
+  expect_error(
+      {"train", "picture", "--set", "data.image=red.png", "--set", "model.channels=2", "--set", "model.update=[8,4,2]"},
+      2, invalid, {"3 channels"});
   expect_error({"train", "game-of-life", "--set", "model.kernel=3"}, 2, invalid, {"model.kernels"});
   expect_error({"bench", "logic", "--recipe", "kan-hello"}, 2, invalid, {"automaton"});
 }
