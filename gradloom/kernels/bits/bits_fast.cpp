@@ -1,7 +1,7 @@
 // clang-format off
 #include "gradloom/kernels/simd_config.h"
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "gradloom/kernels/bits/bits.cpp"
+#define HWY_TARGET_INCLUDE "gradloom/kernels/bits/bits_fast.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 #include "gradloom/kernels/simd-inl.h"
