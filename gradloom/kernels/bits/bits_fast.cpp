@@ -8,7 +8,6 @@
 // clang-format on
 
 #include "gradloom/kernels/bits/bits.h"
-
 #include "gradloom/kernels/bits/reference.h"
 
 HWY_BEFORE_NAMESPACE();
