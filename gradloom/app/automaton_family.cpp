@@ -116,15 +116,6 @@ TrainState<T> AutomatonFamily<T>::start(const Exec&, std::size_t restart) const 
 }
 
 template <class T>
-bool AutomatonFamily<T>::before_epoch(const Exec&, std::size_t, std::uint64_t epoch, TrainState<T>& state) const {
-  const auto every = static_cast<std::uint64_t>(recipe_.integer("train.sharpen_every"));
-  if (every == 0 || epoch == 0 || epoch % every != 0) return false;
-  const T factor = static_cast<T>(recipe_.number("train.sharpen"));
-  for (T& z : state.parameters.span()) z *= factor;
-  return true;
-}
-
-template <class T>
 bool AutomatonFamily<T>::goal_reached(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
                                       std::uint64_t epoch) const {
   const auto every = static_cast<std::uint64_t>(recipe_.integer("train.goal_every"));

@@ -34,8 +34,7 @@ class AutomatonFamily {
   std::string stage_note(std::size_t stage) const;
   TrainState<T> start(const Exec& ex, std::size_t restart) const;
   void enter_stage(const Exec&, std::size_t, TrainState<T>&) const {}
-  // Multiplies the logits where the recipe asks to sharpen them.
-  bool before_epoch(const Exec& ex, std::size_t stage, std::uint64_t epoch, TrainState<T>& state) const;
+  bool before_epoch(const Exec&, std::size_t, std::uint64_t, TrainState<T>&) const { return false; }
   // Every train.goal_every epochs: does the hard circuit do what is asked, on starts that are neither trained nor
   // tested on, and (a checkerboard) does it stay?
   bool goal_reached(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, std::uint64_t epoch) const;

@@ -201,9 +201,6 @@ Schema automaton_schema() {
   s.integer("train.goal_every", 0,
             "Epochs between two looks at the hard circuit; training ends when it does all that is asked; 0: never.")
       .at_least(0);
-  s.number("train.sharpen", 1.0, "Factor of all logits, every so often: above 1, soft gates come nearer to hard ones.")
-      .above(0);
-  s.integer("train.sharpen_every", 0, "Epochs between two times that logits are sharpened; 0: never.").at_least(0);
   add_stages(s, stage_schema());
   return s;
 }
