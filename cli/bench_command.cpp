@@ -122,6 +122,7 @@ void add_bench_command(CLI::App& program, Choice& choice) {
   add_bench_circuit_command(*bench, choice);
   add_bench_logic_command(*bench, choice);
   add_bench_ged_command(*bench, choice);
+  add_bench_graph_command(*bench, choice);
   CLI::App* command = bench->add_subcommand("kan", "Spline networks: forward, training step, single samples");
   auto flags = std::make_shared<BenchFlags>();
   app::BenchKanOptions& o = flags->options;

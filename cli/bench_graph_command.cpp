@@ -1,0 +1,71 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "cli/allocation_counter.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/phases.h"
+#include "gradloom/app/bench.h"
+
+namespace gradloom::cli {
+namespace {
+
+int run_bench(const Output& out, app::BenchGraphOptions o) {
+  if (o.threads == 0) o.threads = std::max(1u, std::thread::hardware_concurrency());
+  o.allocated_bytes = allocated_bytes;
+  const nlohmann::json r = app::bench_graph(o).or_throw();
+  const auto cell = [&](const char* key) { return fmt::format("{:.4g}", r[key].get<double>()); };
+  out.print(fmt::format("{}  {} graphs of {} nodes ({}), degree {}, {} features, {} threads\n",
+                        out.paint(Paint::bold, fmt::format("{} layers of {}", o.depth, o.layers)), o.graphs, o.nodes,
+                        o.kind, o.degree, o.features, o.threads));
+  out.print_rows({{"forward, ms", cell("forward_ms")},
+                  {"train step (Adam), ms", cell("train_step_ms")},
+                  {"  on one thread", cell("one_thread_train_step_ms")},
+                  {"  scalar reference", cell("sequential_train_step_ms")},
+                  {"GFLOP/s", cell("gflops")},
+                  {"GB/s of the gathers", cell("gbytes_per_s")},
+                  {"bytes per edge", cell("bytes_per_edge")},
+                  {"memory, two threads over one", cell("bandwidth_ratio")},
+                  {"serial fraction", cell("serial_fraction")},
+                  {"parallel tasks per step", cell("parallel_tasks")}});
+  if (r.contains("phases")) print_phases(out, r["phases"]);
+  out.result(r);
+  return kDone;
+}
+
+}  // namespace
+
+void add_bench_graph_command(CLI::App& bench, Choice& choice) {
+  CLI::App* command = bench.add_subcommand("graph", "Graph networks: forward and training step on random graphs");
+  auto o = std::make_shared<app::BenchGraphOptions>();
+  const auto number = [&](const char* name, std::size_t& to, const char* text, unsigned most) {
+    command->add_option(name, to, text)->type_name("N")->check(CLI::Range(1u, most).description(""));
+  };
+  number("--nodes", o->nodes, "Nodes of each graph", 1u << 26);
+  command->add_option("--degree", o->degree, "Neighbours of a node, on average")
+      ->type_name("D")
+      ->check(CLI::Range(0.0, 10000.0).description(""));
+  number("--features", o->features, "Features of nodes and width of layers", 4096);
+  number("--depth", o->depth, "Layers", 64);
+  number("--graphs", o->graphs, "Graphs of a batch", 1u << 20);
+  command->add_option("--layers", o->layers, "Kind of the layers")
+      ->type_name("KIND")
+      ->check(CLI::IsMember({"mean", "gcn", "sage-mean", "sage-max", "gin", "gat"}).description(""));
+  command->add_option("--kind", o->kind, "Kind of the graphs")
+      ->type_name("uniform|powerlaw|star")
+      ->check(CLI::IsMember({"uniform", "powerlaw", "star"}).description(""));
+  add_threads_option(*command, o->threads);
+  command->add_option("--seconds", o->seconds, "Time for each figure, about")
+      ->type_name("S")
+      ->check(CLI::Range(0.001, 3600.0).description(""));
+  command->add_flag("--profile", o->profile, "Measure the time of each phase");
+  add_output_options(*command, choice.flags);
+  command->footer("Example:\n  gradloom bench graph --nodes 1000 --graphs 32 --layers gin --threads 2");
+  command->callback([o, &choice] { choice.run = [o](const Output& out) { return run_bench(out, *o); }; });
+}
+
+}  // namespace gradloom::cli
