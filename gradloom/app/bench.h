@@ -48,12 +48,12 @@ struct BenchLogicOptions {
 Result<nlohmann::json> bench_logic(const BenchLogicOptions& options);
 
 struct BenchGraphOptions {
-  std::size_t nodes = 10000;   // of each graph
-  double degree = 8;           // neighbours of a node, on average
-  std::size_t features = 64;   // and width of all layers
-  std::size_t depth = 2;       // layers
-  std::size_t graphs = 1;      // 1: classes of nodes; more: classes of graphs, in one batch
-  std::string layers = "gcn";  // mean, gcn, sage-mean, sage-max, gin, gat
+  std::size_t nodes = 10000;     // of each graph
+  double degree = 8;             // neighbours of a node, on average
+  std::size_t features = 64;     // and width of all layers
+  std::size_t depth = 2;         // layers
+  std::size_t graphs = 1;        // 1: classes of nodes; more: classes of graphs, in one batch
+  std::string layers = "gcn";    // mean, gcn, sage-mean, sage-max, gin, gat
   std::string kind = "uniform";  // uniform, powerlaw, star
   unsigned threads = 1;
   bool profile = false;
@@ -62,10 +62,10 @@ struct BenchGraphOptions {
 };
 
 // JSON: nodes, arcs, forward_ms, train_step_ms (Adam), one_thread_train_step_ms, speedup_threads,
-// sequential_train_step_ms (the scalar reference), speedup, gflops, gbytes_per_s (of the gathers, counted as rows read and
-// written), bytes_per_edge (how much all memory grows with an edge, two arcs), tape_bytes, bandwidth_ratio (reading memory
-// with two threads over one), serial_fraction, parallel_tasks, bytes_allocated_per_step. Fails with numeric when the
-// result differs from the scalar reference in any bit.
+// sequential_train_step_ms (the scalar reference), speedup, gflops, gbytes_per_s (of the gathers, counted as rows read
+// and written), bytes_per_edge (how much all memory grows with an edge, two arcs), tape_bytes, bandwidth_ratio (reading
+// memory with two threads over one), serial_fraction, parallel_tasks, bytes_allocated_per_step. Fails with numeric when
+// the result differs from the scalar reference in any bit.
 Result<nlohmann::json> bench_graph(const BenchGraphOptions& options);
 
 }  // namespace gradloom::app

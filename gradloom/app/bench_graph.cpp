@@ -228,8 +228,9 @@ json measure(const BenchGraphOptions& o, const GraphDataset<T>& data) {
     }
     if (!same_bits(fast.state.parameters, reference.state.parameters) ||
         !same_bits(fast.state.gradient, reference.state.gradient))
-      throw Exception(ErrorCode::numeric,
-                      "the fast kernels and the scalar reference differ: this build is broken, its speed means nothing");
+      throw Exception(
+          ErrorCode::numeric,
+          "the fast kernels and the scalar reference differ: this build is broken, its speed means nothing");
     sequential = std::min(sequential, fastest(std::min(o.seconds, 0.3), 1, [&] { reference.step(); }));
   }
   const double step_ms = fastest(o.seconds, 3, [&] { fast.step(); });
