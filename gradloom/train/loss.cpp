@@ -109,6 +109,10 @@ double evaluate_loss(const Exec& ex, const LossOptions& o, const RowBatch<T>& ba
       T* gradient = dl_dy.empty() ? nullptr : dl_dy.row(s);
       if (rows) {
         const T w = batch.weight.empty() ? T(1) : batch.weight[s];
+        if (w == T(0)) {  // most nodes of a graph of which few are labelled
+          if (gradient) std::fill_n(gradient, out, T(0));
+          continue;
+        }
         sum += static_cast<double>(w * cross_entropy_row(row, out, batch.label[s], w * factor, gradient));
         continue;
       }
