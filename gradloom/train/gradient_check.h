@@ -18,6 +18,7 @@ namespace gradloom {
 struct GradientCheckOptions {
   std::uint64_t seed = 0;
   double noise = 1.0;            // deviation of the noise that is added to the parameters before checking
+  double input_noise = 0.0;      // the same for inputs: a maximum over equal inputs has no derivative
   double tolerance = 1e-6;       // largest error, relative to the largest element of the gradient
   double step = 1e-5;            // of the central differences
   std::size_t max_elements = 0;  // check at most this many parameters, drawn evenly from all; 0: every one
@@ -109,6 +110,11 @@ requires Model<M, double> GradientCheckReport check_gradient(const Exec& ex, con
   if constexpr (kHasInput) {
     for (std::size_t s = 0; s < input_rows; ++s)
       for (std::size_t i = 0; i < features; ++i) x[s * features + i] = batch.x(s, i);
+    if (options.input_noise > 0) {
+      const RandomStream jitter(options.seed, RandomUse::check, 4);
+      for (std::size_t i = 0; i < x.size(); ++i)
+        x[i] += options.input_noise * jitter.normal(static_cast<std::uint32_t>(i));
+    }
     if (features > 0) probe.x = View<const double, 2>(x.data(), {input_rows, features});
   }
   const RandomStream random_direction(options.seed, RandomUse::check, 1);

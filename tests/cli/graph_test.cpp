@@ -63,7 +63,8 @@ TEST_F(Graphs, WrongRecipesAreRefusedBeforeTheyRun) {
 
 TEST_F(Graphs, CoraReachesThePublishedAccuracy) {
   const char* root = std::getenv("GRADLOOM_DATA");
-  if (!root || !std::filesystem::exists(std::filesystem::path(root) / "cora")) GTEST_SKIP() << "no cora in GRADLOOM_DATA";
+  if (!root || !std::filesystem::exists(std::filesystem::path(root) / "cora"))
+    GTEST_SKIP() << "no cora in GRADLOOM_DATA";
   const auto all =
       json_of({"train", "cora", "--seeds", "5", "--set", std::string("data.root=") + root, "--out", "runs"});
   double sum = 0.0;
