@@ -12,7 +12,6 @@ namespace {
 
 int list(const Output& out) {
   nlohmann::json recipes = nlohmann::json::array();
-  std::vector<std::pair<std::string, std::string>> rows;
   for (const app::ShippedRecipe& recipe : app::shipped_recipes()) {
     recipes.push_back({{"name", recipe.name}, {"summary", recipe.summary}});
     out.print(fmt::format("{}\n  {}\n", out.paint(Paint::bold, recipe.name), recipe.summary));

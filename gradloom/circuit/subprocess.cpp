@@ -47,7 +47,7 @@ struct SpawnSettings {
 }  // namespace
 
 TemporaryFolder::TemporaryFolder() {
-  std::string name = "/tmp/gradloom-XXXXXX";
+  std::string name = (std::filesystem::temp_directory_path() / "gradloom-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) throw Exception(system_error("make a folder like", name, errno));
   path_ = name;
 }

@@ -34,8 +34,6 @@ class Assigner {
   // The problem must outlive the assigner and is not changed meanwhile.
   void set(const Problem& problem);
 
-  std::uint32_t row_count() const { return row_count_; }        // dummies included
-  std::uint32_t column_count() const { return column_count_; }  // dummies included
   bool is_dummy_row(std::uint32_t row) const { return row >= n1_; }
   bool is_dummy_column(std::uint32_t column) const { return column >= n2_; }
 

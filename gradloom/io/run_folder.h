@@ -17,8 +17,7 @@ enum class FolderAccess {
 class RunFolder {
  public:
   // Makes the folder (and those above it) and locks it for writing. Fails with invalid_input when it exists and is not
-  // empty
-  // (`.lock` alone is empty), busy when another writer has it, io. A folder that was refused is left as it was.
+  // empty (`.lock` alone is empty), busy when another writer has it, io. A folder that was refused is left as it was.
   static Result<RunFolder> create(const std::filesystem::path& path);
 
   // Opens the folder of an earlier run. Fails with not_found when there is no recipe.toml, busy, io.
@@ -29,7 +28,6 @@ class RunFolder {
   std::filesystem::path log() const { return path_ / "log.jsonl"; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoint"; }  // exists after create()
   std::filesystem::path last_checkpoint() const { return checkpoints() / "last.safetensors"; }
-  std::filesystem::path best_checkpoint() const { return checkpoints() / "best.safetensors"; }
   std::filesystem::path report() const { return path_ / "report.html"; }
 
  private:

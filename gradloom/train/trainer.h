@@ -112,7 +112,6 @@ class Trainer {
   // accumulated step.
   void reset_optimizer();
 
-  std::size_t batches_per_epoch() const { return batches_; }
   std::size_t tape_bytes() const { return tape_.bytes(); }
   const typename M::Tape& tape() const { return tape_; }
 

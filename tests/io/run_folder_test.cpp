@@ -18,7 +18,6 @@ TEST(RunFolder, IsMadeWithTheFoldersAboveIt) {
   EXPECT_TRUE(write_file_atomic(folder.last_checkpoint(), "x").ok());
   EXPECT_EQ(folder.recipe(), scratch / "a/b/c/recipe.toml");
   EXPECT_EQ(folder.log(), scratch / "a/b/c/log.jsonl");
-  EXPECT_EQ(folder.best_checkpoint(), scratch / "a/b/c/checkpoint/best.safetensors");
   EXPECT_EQ(folder.report(), scratch / "a/b/c/report.html");
 }
 
