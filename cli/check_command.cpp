@@ -77,7 +77,7 @@ void add_check_command(CLI::App& program, Choice& choice) {
       ->check(CLI::Range(1u, 1000000u).description(""));
   command->add_option("--max-elements", flags->what.max_elements, "Most elements of each gradient to check")
       ->type_name("N")
-      ->check(CLI::Validator(CLI::PositiveNumber).description(""));
+      ->check(whole_number(1, std::uint64_t{1} << 62));
   add_exec_options(*command, flags->exec);
   add_output_options(*command, choice.flags);
   command->footer(

@@ -31,7 +31,6 @@ const char* default_hint(ErrorCode code) {
   switch (code) {
     case ErrorCode::missing_device:
       return "`gradloom devices` lists what there is";
-    case ErrorCode::unsupported:
     case ErrorCode::device_lost:
       return "--device cpu always works";
     default:

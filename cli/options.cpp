@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdlib>
 
 #include "gradloom/app/recipe.h"
@@ -15,6 +16,17 @@ void add_output_options(CLI::App& command, OutputFlags& flags) {
 
 void add_quiet_option(CLI::App& command, OutputFlags& flags) {
   command.add_flag("-q,--quiet", flags.quiet, "Say nothing but errors and the result");
+}
+
+CLI::Validator whole_number(std::uint64_t low, std::uint64_t high) {
+  return CLI::Validator(
+      [low, high](const std::string& text) -> std::string {
+        std::uint64_t value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        if (error == std::errc() && end == text.data() + text.size() && value >= low && value <= high) return "";
+        return fmt::format("{} is no whole number from {} to {}", text, low, high);
+      },
+      "");
 }
 
 void add_threads_option(CLI::App& command, unsigned& threads) {

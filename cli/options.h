@@ -22,6 +22,9 @@ struct ExecFlags {
   std::string device = "auto";
 };
 
+// Whole numbers from `low` to `high` and nothing else: the parser would wrap or saturate others without a word.
+CLI::Validator whole_number(std::uint64_t low, std::uint64_t high);
+
 void add_threads_option(CLI::App& command, unsigned& threads);
 void add_exec_options(CLI::App& command, ExecFlags& flags);  // --threads, --exec, --device
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <limits>
 #include <memory>
 
 #include "cli/commands.h"
@@ -60,8 +61,12 @@ void add_run_circuit_command(CLI::App& program, Choice& choice) {
       ->type_name("DENSITY")
       ->check(CLI::Range(0.0, 1.0).description(""))
       ->excludes(pattern);
-  command->add_option("--width", o.width, "Columns; default: the pattern's")->type_name("W");
-  command->add_option("--height", o.height, "Rows; default: the pattern's")->type_name("H");
+  command->add_option("--width", o.width, "Columns; default: the pattern's")
+      ->type_name("W")
+      ->check(whole_number(1, std::uint64_t{1} << 32));
+  command->add_option("--height", o.height, "Rows; default: the pattern's")
+      ->type_name("H")
+      ->check(whole_number(1, std::uint64_t{1} << 32));
   command->add_option("--steps", o.steps, "How many")
       ->type_name("N")
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 32).description(""));
@@ -72,7 +77,9 @@ void add_run_circuit_command(CLI::App& program, Choice& choice) {
   command->add_option("--fire", o.fire, "Cells update with this probability in each step")
       ->type_name("P")
       ->check(CLI::Range(0.0, 1.0).description(""));
-  command->add_option("--seed", o.seed, "Of random cells and firing")->type_name("S");
+  command->add_option("--seed", o.seed, "Of random cells and firing")
+      ->type_name("S")
+      ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()));
   command->add_option("--minimise", flags->minimise, "own, or off: run the circuit as it is")
       ->type_name("HOW")
       ->check(CLI::IsMember({"own", "off"}).description(""));

@@ -14,6 +14,7 @@ std::atomic<int> stop_signal{0};
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 std::array<struct sigaction, kSignals.size()> previous;
+struct sigaction previous_pipe;
 
 void on_signal(int number) {
   stop_signal.store(number, std::memory_order_relaxed);
@@ -29,6 +30,9 @@ StopSignals::StopSignals() {
   action.sa_handler = on_signal;
   action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);
   sigemptyset(&action.sa_mask);
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &ignore, &previous_pipe);
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     sigaction(kSignals[i], nullptr, &previous[i]);
     if (previous[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
@@ -36,6 +40,7 @@ StopSignals::StopSignals() {
 }
 
 StopSignals::~StopSignals() {
+  sigaction(SIGPIPE, &previous_pipe, nullptr);
   for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &previous[i], nullptr);
 }
 

@@ -32,6 +32,8 @@ bool is_free(const fs::path& path) {
 }
 
 // runs/NAME-SEED, or runs/NAME-SEED-2 and so on when that is taken.
+constexpr std::int64_t kLargestSeed = std::numeric_limits<std::int64_t>::max();
+
 fs::path default_folder(const std::string& recipe, std::int64_t seed) {
   const fs::path file(recipe);
   const std::string name = file.extension() == ".toml" ? file.stem().string() : file.filename().string();
@@ -118,6 +120,9 @@ int train(const Output& out, TrainFlags flags) {
   const Config recipe = load_recipe(flags.recipe);
   const std::int64_t seed = recipe.integer("seed");
   const fs::path folder = flags.out.empty() ? default_folder(flags.recipe.recipe, seed) : fs::path(flags.out);
+  if (flags.seeds && seed > kLargestSeed - *flags.seeds)
+    throw Exception(ErrorCode::invalid_input, fmt::format("--seeds {} from seed {} on go beyond the largest seed, {}",
+                                                          *flags.seeds, seed, kLargestSeed));
   if (flags.seeds) return train_seeds(out, flags, seed, folder, options);
   const WatchedRun run = train_once(out, recipe, folder, options);
   print_run(out, folder, run);
@@ -150,7 +155,7 @@ void add_train_command(CLI::App& program, Choice& choice) {
   command->add_option("--out", flags->out, "Folder of the run, new or empty")->type_name("DIR");
   command->add_option("--seed", flags->seed, "The same as --set seed=S")
       ->type_name("S")
-      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""));
+      ->check(whole_number(0, kLargestSeed));
   command->add_option("--seeds", flags->seeds, "Train seeds S .. S+N-1, each in DIR/seed-S")
       ->type_name("N")
       ->check(CLI::Range(1u, 100000u).description(""));

@@ -9,11 +9,37 @@
 
 namespace gradloom::circuit::netlist {
 
+namespace {
+
+// Words of C (and C++, whose compilers may read the file) and Verilog.
+constexpr std::string_view kReserved[] = {
+    "alignas",     "alignof",   "always",    "and",      "asm",        "assign",    "auto",     "begin",
+    "bool",        "break",     "buf",       "case",     "casex",      "casez",     "catch",    "char",
+    "class",       "const",     "constexpr", "continue", "deassign",   "default",   "defparam", "delete",
+    "disable",     "do",        "double",    "edge",     "else",       "end",       "endcase",  "endfunction",
+    "endgenerate", "endmodule", "endtask",   "enum",     "event",      "explicit",  "export",   "extern",
+    "false",       "float",     "for",       "force",    "forever",    "fork",      "friend",   "function",
+    "generate",    "genvar",    "goto",      "if",       "ifnone",     "initial",   "inline",   "inout",
+    "input",       "int",       "integer",   "join",     "localparam", "long",      "main",     "module",
+    "mutable",     "namespace", "nand",      "negedge",  "new",        "nmos",      "noexcept", "nor",
+    "not",         "nullptr",   "operator",  "or",       "output",     "parameter", "pmos",     "posedge",
+    "primitive",   "private",   "protected", "public",   "real",       "realtime",  "reg",      "register",
+    "release",     "repeat",    "restrict",  "return",   "scalared",   "short",     "signed",   "sizeof",
+    "specify",     "specparam", "static",    "struct",   "supply0",    "supply1",   "switch",   "table",
+    "task",        "template",  "this",      "throw",    "time",       "tran",      "tri",      "true",
+    "try",         "typedef",   "typename",  "union",    "unsigned",   "using",     "vectored", "virtual",
+    "void",        "volatile",  "wait",      "wand",     "while",      "wire",      "wor",      "xnor",
+    "xor"};
+
+}  // namespace
+
 void check_name(std::string_view name) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   const bool good = !name.empty() && name.size() <= 100 && letter(name[0]) &&
                     std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
   if (!good) throw Exception(ErrorCode::invalid_input, fmt::format("'{}' is no name for a function or module", name));
+  if (std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved))
+    throw Exception(ErrorCode::invalid_input, fmt::format("'{}' is a word of C or Verilog; choose another name", name));
 }
 
 const char* op_name(Op op) {

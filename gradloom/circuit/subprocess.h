@@ -10,7 +10,8 @@
 
 namespace gradloom::circuit {
 
-// A fresh folder among the temporary files of the system that only we can read; removed with everything in it at the end.
+// A fresh folder among the temporary files of the system that only we can read; removed with everything in it at the
+// end.
 class TemporaryFolder {
  public:
   TemporaryFolder();  // throws Exception(io)

@@ -30,6 +30,8 @@ class CsvParser {
     text_ = *table_.text;
     if (text_.starts_with("\xff\xfe") || text_.starts_with("\xfe\xff")) fail("the text is UTF-16; save it as UTF-8");
     if (text_.starts_with("\xef\xbb\xbf")) text_.remove_prefix(3);
+    if (const std::size_t cr = text_.find('\r'); cr < text_.size() - 1 && text_.find('\n') == std::string_view::npos)
+      fail("its lines end with a carriage return alone; save it with line feeds (LF or CRLF)");
     for (std::size_t i = 0; i < options_.skip_rows && !text_.empty(); ++i) skip_line();
     choose_separator();
     while (!text_.empty()) read_row();

@@ -56,6 +56,9 @@ GridDataset<T>::GridDataset(GridTask task, GridPart part, std::uint64_t seed, st
   if (cells() == 0 || task_.channels == 0) fail("a grid needs at least one cell and one channel");
   if (size_ == 0) fail("a data set of grids needs at least one sample");
   if (task_.square == 0) fail("the squares of a checkerboard need at least one cell");
+  if (task_.kind == GridTaskKind::checkerboard && task_.square > std::max(task_.height, task_.width))
+    fail(fmt::format("squares of {} cells do not fit a grid of {} x {}; set data.square", task_.square, task_.height,
+                     task_.width));
   // Positions of a random stream are 32 bits wide.
   if (features() > (std::size_t{1} << 31))
     fail(fmt::format("a grid of {} x {} cells with {} channels is too large to draw; the limit is 2^31 bits",

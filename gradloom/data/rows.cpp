@@ -32,6 +32,18 @@ View<const T, 2> matrix(const std::vector<T>& values, std::size_t rows, std::siz
   return columns == 0 ? View<const T, 2>() : View<const T, 2>(values.data(), {rows, columns});
 }
 
+// A value that double can hold and T cannot.
+template <class T>
+void check_range(const std::vector<double>& values, std::size_t columns, const std::vector<std::string>& names,
+                 const char* what) {
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (std::abs(values[i]) > static_cast<double>(std::numeric_limits<T>::max()))
+      throw Exception(ErrorCode::invalid_input,
+                      fmt::format("row {} (from 0), {} '{}': {} is too large for float32; set precision = \"float64\" "
+                                  "or scale the column",
+                                  i / columns, what, i % columns < names.size() ? names[i % columns] : "", values[i]));
+}
+
 template <class T>
 std::vector<T> cast(const std::vector<double>& values) {
   return {values.begin(), values.end()};
@@ -142,6 +154,8 @@ RowDataset<T> RowDataset<T>::subset(std::span<const std::uint32_t> rows) const {
 template <class T>
 RowDataset<T> convert(const RowDataset<double>& rows) {
   const RowParts<double>& p = rows.parts();
+  check_range<T>(p.x, p.features, p.feature_names, "input");
+  check_range<T>(p.target, p.targets, p.target_names, "target");
   return RowDataset<T>(RowParts<T>{p.size, p.features, p.targets, cast<T>(p.x), cast<T>(p.target), p.label,
                                    cast<T>(p.weight), p.feature_names, p.target_names, p.class_names});
 }

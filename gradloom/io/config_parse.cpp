@@ -184,7 +184,7 @@ class ConfigParser {
       case ValueType::numbers:
         return read_list<double>(key, node, &ConfigParser::read_number);
       default:
-        return read_list<std::string>(key, node, &ConfigParser::read_string);
+        return read_list<std::string>(key, node, &ConfigParser::read_word);
     }
   }
 
@@ -221,6 +221,15 @@ class ConfigParser {
     if (!value) fail_type(key, node);
     check_choice(key, *value);
     return *value;
+  }
+
+  // An element of a list of strings. Columns are named by numbers too.
+  std::string read_word(const SchemaKey& key, const toml::node& node) {
+    if (const auto number = node.value_exact<std::int64_t>()) {
+      check_choice(key, fmt::format("{}", *number));
+      return fmt::format("{}", *number);
+    }
+    return read_string(key, node);
   }
 
   [[noreturn]] void fail_type(const SchemaKey& key, const toml::node& node) const {

@@ -28,6 +28,25 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
+// The file that a path means: links are followed, since renaming over one would leave its target as it was. Links of
+// the system to open descriptors (/dev/stdout) cannot be replaced as files are.
+Result<std::filesystem::path> link_target(std::filesystem::path path) {
+  const std::filesystem::path asked = path;
+  constexpr int kMostLinks = 40;  // as the kernel
+  std::error_code error;
+  for (int i = 0; std::filesystem::is_symlink(path, error); ++i) {
+    const std::string folder = std::filesystem::absolute(path, error).parent_path().string();
+    if (folder.starts_with("/dev") || folder.starts_with("/proc"))
+      return Error{ErrorCode::io,
+                   fmt::format("cannot write '{}': it is not a regular file; name a file", asked.string())};
+    if (i == kMostLinks) return system_error("write", asked, ELOOP);
+    const std::filesystem::path next = std::filesystem::read_symlink(path, error);
+    if (error) return system_error("write", asked, error.value());
+    path = next.is_absolute() ? next : folder_of(path) / next;
+  }
+  return path;
+}
+
 class DescriptorSink final : public FileSink {
  public:
   DescriptorSink(int fd, const std::filesystem::path& path) : fd_(fd), path_(path) { buffer_.reserve(kBufferBytes); }
@@ -96,7 +115,7 @@ Error system_error(std::string_view what, const std::filesystem::path& path, int
 }
 
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes) {
-  const FileDescriptor file = open_file(path, O_RDONLY);
+  const FileDescriptor file = open_file(path, O_RDONLY | O_NONBLOCK);  // else opening a pipe waits for a writer
   if (!file.valid()) return system_error("read", path, errno);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return system_error("read", path, errno);
@@ -134,7 +153,10 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t max
   return content;
 }
 
-Result<void> write_file_atomic(const std::filesystem::path& path, FunctionRef<Result<void>(FileSink&)> writer) {
+Result<void> write_file_atomic(const std::filesystem::path& wanted, FunctionRef<Result<void>(FileSink&)> writer) {
+  const auto target = link_target(wanted);
+  if (!target) return target.error();
+  const std::filesystem::path& path = *target;
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
     return Error{ErrorCode::io, fmt::format("cannot write '{}': it exists and is not a regular file", path.string())};

@@ -16,6 +16,14 @@ namespace {
 
 constexpr const char* kLockName = ".lock";
 
+// What a run leaves that ended before its recipe was saved: an empty folder of checkpoints, a temporary of the recipe.
+bool is_leftover(const fs::directory_entry& entry) {
+  std::error_code error;
+  const std::string name = entry.path().filename().string();
+  if (name == "checkpoint") return entry.is_directory(error) && fs::is_empty(entry.path(), error);
+  return name.starts_with(".recipe.toml.") && name.ends_with(".tmp");
+}
+
 // Fails unless the folder is missing or empty.
 Result<void> check_empty(const fs::path& path) {
   std::error_code error;
@@ -25,13 +33,17 @@ Result<void> check_empty(const fs::path& path) {
   if (status.type() != fs::file_type::directory)
     return Error{ErrorCode::invalid_input,
                  fmt::format("'{}' exists and is not a folder; choose another name for the run", path.string())};
-  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error))
-    if (it->path().filename() != kLockName)
-      return Error{
-          ErrorCode::invalid_input,
-          fmt::format("the folder '{0}' is not empty (it holds '{1}'); choose another name, or continue the run "
-                      "in it with 'gradloom resume {0}'",
-                      path.string(), it->path().filename().string())};
+  const bool is_run = fs::exists(path / "recipe.toml", error);
+  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (name == kLockName || is_leftover(*it)) continue;
+    return Error{
+        ErrorCode::invalid_input,
+        is_run ? fmt::format("the folder '{0}' is not empty (it holds '{1}'); choose another name, or "
+                             "continue the run in it with 'gradloom resume {0}'",
+                             path.string(), name)
+               : fmt::format("the folder '{}' is not empty (it holds '{}'); choose another name", path.string(), name)};
+  }
   if (error) return system_error("list the folder", path, error.value());
   return {};
 }

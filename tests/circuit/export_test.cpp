@@ -8,6 +8,7 @@
 
 #include "gradloom/base/error.h"
 #include "gradloom/circuit/minimise.h"
+#include "gradloom/circuit/netlist.h"
 #include "gradloom/circuit/subprocess.h"
 #include "tests/circuit/support.h"
 #include "tests/support/mutate.h"
@@ -122,6 +123,12 @@ TEST(Export, DrawingsNameEveryGate) {
   for (std::size_t at = 0; (at = svg.find("class=\"gate\"", at)) != svg.npos; ++at) ++gates;
   EXPECT_EQ(gates, rule.circuit.gates.size());
   EXPECT_THAT(circuit::to_svg(Circuit{2, {}, {}}, "empty"), HasSubstr("</svg>"));
+}
+
+TEST(Export, WordsOfTheLanguageAreNoNames) {
+  for (const char* name : {"int", "module", "main", "", "9a", "a-b"})
+    EXPECT_THROW(circuit::netlist::check_name(name), Exception) << name;
+  EXPECT_NO_THROW(circuit::netlist::check_name("life"));
 }
 
 TEST(Subprocess, EndsWhatTakesTooLongAndNamesWhatIsMissing) {

@@ -30,6 +30,21 @@ TEST_F(Errors, MissingAndMalformedArguments) {
   expect_error({"bench", "kan", "--degree", "9"}, 2, "invalid_input", {"--degree", "9"});
 }
 
+TEST_F(Errors, NumbersThatDoNotFitAreRefusedRatherThanBent) {
+  expect_error({"train", "kan-hello", "--seed", "18446744073709551615"}, 2, "invalid_input",
+               {"--seed", "whole number"});
+  expect_error({"train", "kan-hello", "--seed", "-1"}, 2, "invalid_input", {"--seed", "whole number"});
+  expect_error({"train", "kan-hello", "--seed", "9223372036854775807", "--seeds", "3"}, 2, "invalid_input",
+               {"largest seed"});
+  expect_error({"run-circuit", "c.json", "--width", "-5"}, 2, "invalid_input", {"--width", "whole number"});
+  expect_error({"check", "kan-hello", "--max-elements", "0"}, 2, "invalid_input", {"--max-elements", "whole number"});
+}
+
+TEST_F(Errors, SquaresMustFitTheGrid) {
+  expect_error({"train", "checkerboard-small", "--set", "data.square=500"}, 2, "invalid_input",
+               {"squares of 500", "data.square"});
+}
+
 TEST_F(Errors, ErrorsForPeopleAreOneLineAndAHint) {
   const Ended ended = run({"train", "kan-hello", "--set", "epochs=soon"});
   EXPECT_EQ(ended.code, 2);
@@ -73,6 +88,23 @@ TEST_F(Errors, TablesNameRowAndColumn) {
   expect_error(train + Words{"data.path=table.csv", "--set", "data.target=prize"}, 2, "invalid_input",
                {"prize", "price"});
   EXPECT_FALSE(std::filesystem::exists(scratch_ / "run"));
+}
+
+TEST_F(Errors, TablesThatOnlyLookRight) {
+  write("big.csv", "a,b\n1,2\n1e39,3\n");
+  expect_error({"train", "kan-tabular", "--set", "data.path=big.csv", "--set", "train.batch=0"}, 2, "invalid_input",
+               {"row 1", "'a'", "1e+39", "float64"});
+  write("mac.csv", "a,b\r1,2\r3,4\r");
+  expect_error({"train", "kan-tabular", "--set", "data.path=mac.csv"}, 2, "invalid_input",
+               {"mac.csv", "carriage return"});
+}
+
+TEST_F(Errors, ColumnsMayBeNumbers) {
+  write("t.csv", "1,2,3\n2,3,4\n5,6,7\n8,9,1\n4,4,2\n");
+  const Words words = {"train", "kan-tabular",         "--set", "data.path=t.csv", "--set", "train.batch=0",
+                       "--set", "data.validation=0.0", "--set", "data.test=0.2",   "--set", "epochs=1",
+                       "--set", "data.target=0",       "--set", "data.drop=[-1]"};
+  json_of(words + Words{"--out", "run"});
 }
 
 TEST_F(Errors, OutputFolders) {

@@ -57,11 +57,29 @@ TEST_F(Logic, ThreadsAndTheReferenceGiveTheSameWeights) {
 }
 
 TEST_F(Logic, CheckProvesAutomatonAndClassifier) {
-  const auto r = json_of({"check", "checkerboard-small"});
-  EXPECT_EQ(r["passed"], true);
-  EXPECT_EQ(r["threads_equal"], true);
-  EXPECT_EQ(r["targets_equal"], true);
-  EXPECT_GT(r["checked"], 100);
+  std::string table;
+  for (int i = 0; i < 40; ++i)
+    table += std::to_string(i % 3) + "," + std::to_string(i % 5) + "," + std::to_string(i % 2) + "\n";
+  write("table.csv", table);
+  for (const Words& words : {Words{"check", "checkerboard-small"},
+                             Words{"check", "logic-classify", "--set", "data.path=table.csv", "--set", "data.header=no",
+                                   "--set", "data.test_path=", "--set", "data.target=-1", "--set", "data.drop=[]",
+                                   "--set", "data.categorical=['0','1']"}}) {
+    const auto r = json_of(words);
+    EXPECT_EQ(r["passed"], true) << r;
+    EXPECT_EQ(r["threads_equal"], true);
+    EXPECT_EQ(r["targets_equal"], true);
+    EXPECT_EQ(r["reference_equal"], true);
+    EXPECT_GT(r["checked"], 100);
+  }
+}
+
+TEST_F(Logic, TheCheckerboardTrainsAndTellsTheTimeOfItsPhases) {
+  const auto r = json_of({"train", "checkerboard", "--set", "epochs=50", "--profile", "--out", "run"});
+  EXPECT_EQ(r["epochs"], 50);
+  EXPECT_LT(r["loss"].get<double>(), 2 * 256.0);  // every cell wrong
+  for (const char* phase : {"forward", "backward", "optimizer"})
+    EXPECT_GT(r["phases"].value(phase, 0.0), 0.0) << r["phases"];
 }
 
 TEST_F(Logic, BenchChecksAndMeasures) {

@@ -120,6 +120,16 @@ TEST_F(Resume, AfterTheDiskWasFull) {
   expect_same_end("cut");
 }
 
+TEST_F(Resume, ARunWhoseReaderWentAwayGoesOn) {
+  // The shell's pipe closes after the first line of progress, as a pager does.
+  Launch l =
+      launch({"-c", std::string(GRADLOOM_PROGRAM) +
+                        " train kan-hello --set epochs=200 --set data.samples=2000 --out gone 2>&1 | head -c 1"});
+  l.program = "/bin/sh";
+  Process(l).wait();
+  EXPECT_TRUE(std::filesystem::exists(scratch_ / "gone/report.html"));
+}
+
 TEST_F(Resume, ASecondInterruptEndsTheProgramAtOnce) {
   // One step that takes long: the first signal cannot be answered before it ends.
   const Words slow = {"train",  "kan-hello",

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -100,6 +101,28 @@ TEST(AtomicFile, LeavesFoldersAndDevicesAlone) {
     EXPECT_THAT(result.error().message, HasSubstr("regular file"));
   }
   EXPECT_EQ(scratch.entries(), 0u);
+}
+
+TEST(AtomicFile, WritesThroughLinks) {
+  const test::Scratch scratch;
+  ASSERT_TRUE(write_file_atomic(scratch / "target", "old"));
+  std::filesystem::create_symlink("target", scratch / "link");
+  std::filesystem::create_symlink("nothing", scratch / "dangling");
+  ASSERT_TRUE(write_file_atomic(scratch / "link", "new"));
+  ASSERT_TRUE(write_file_atomic(scratch / "dangling", "made"));
+  EXPECT_TRUE(std::filesystem::is_symlink(scratch / "link"));
+  EXPECT_EQ(read_file(scratch / "target", 100).value(), "new");
+  EXPECT_EQ(read_file(scratch / "nothing", 100).value(), "made");
+  std::filesystem::create_symlink("b", scratch / "a");
+  std::filesystem::create_symlink("a", scratch / "b");
+  EXPECT_FALSE(write_file_atomic(scratch / "a", "circle"));
+  EXPECT_FALSE(write_file_atomic("/proc/self/fd/1", "text"));
+}
+
+TEST(ReadFile, DoesNotWaitForPipes) {
+  const test::Scratch scratch;
+  ASSERT_EQ(::mkfifo((scratch / "pipe").c_str(), 0600), 0);
+  EXPECT_FALSE(read_file(scratch / "pipe", 100));
 }
 
 TEST(ReadFile, RefusesWhatIsTooLongMissingOrNoFile) {

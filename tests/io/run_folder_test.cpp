@@ -29,14 +29,28 @@ TEST(RunFolder, AcceptsAnEmptyFolderAndOneWithOnlyALock) {
   EXPECT_TRUE(RunFolder::create(scratch.path()).ok());
 }
 
+TEST(RunFolder, AcceptsWhatARunLeavesThatEndedBeforeItsRecipeWasSaved) {
+  const test::Scratch scratch;
+  std::filesystem::create_directories(scratch / "run/checkpoint");
+  ASSERT_TRUE(write_file_atomic(scratch / "run/.recipe.toml.7.0.tmp", "half"));
+  EXPECT_TRUE(RunFolder::create(scratch / "run"));
+  ASSERT_TRUE(write_file_atomic(scratch / "run/checkpoint/last.safetensors", "something"));
+  const auto refused = RunFolder::create(scratch / "run");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message.find("resume"), std::string::npos) << "resume would refuse it too";
+}
+
 TEST(RunFolder, RefusesAFolderThatHoldsSomethingAndLeavesItAlone) {
   const test::Scratch scratch;
   ASSERT_TRUE(write_file_atomic(scratch / "thesis.tex", "x").ok());
   const auto refused = RunFolder::create(scratch.path());
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(refused.error().message, HasSubstr("thesis.tex"));
-  EXPECT_THAT(refused.error().message, HasSubstr("gradloom resume " + scratch.path().string()));
+  EXPECT_EQ(refused.error().message.find("resume"), std::string::npos) << "there is no run in it";
   EXPECT_EQ(scratch.entries(), 1u);
+  ASSERT_TRUE(write_file_atomic(scratch / "recipe.toml", "x").ok());
+  EXPECT_THAT(RunFolder::create(scratch.path()).error().message,
+              HasSubstr("gradloom resume " + scratch.path().string()));
   EXPECT_THAT(RunFolder::create(scratch / "thesis.tex").error().message, HasSubstr("not a folder"));
   EXPECT_FALSE(RunFolder::create(scratch / "thesis.tex" / "run").ok());
 }
