@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "gradloom/base/error.h"
 #include "gradloom/train/trainer.h"
 
@@ -24,6 +26,12 @@ std::vector<std::uint8_t> frozen_slices(const Slices& slices, const std::vector<
                     fmt::format("freeze names '{}', but the model's parameters are {}", name, fmt::join(all, ", ")));
   }
   return frozen;
+}
+
+bool is_accumulating(const TrainOptions& o, std::size_t samples, const TrainPosition& position) {
+  const std::size_t batch = o.batch == 0 ? samples : o.batch;
+  const std::size_t piece = o.parallel_examples == 0 ? batch : std::min(batch, o.parallel_examples);
+  return position.batch % (o.accumulate * ((batch + piece - 1) / piece)) != 0;
 }
 
 }  // namespace gradloom

@@ -93,11 +93,13 @@ double evaluate_loss(const Exec& ex, const LossOptions& o, const RowBatch<T>& ba
   if (batch.size == 0) return 0.0;
   const std::size_t out = y.extent(1), chunks = (batch.size + kChunk - 1) / kChunk;
   const bool rows = o.kind == LossKind::cross_entropy;
-  double total_weight = static_cast<double>(batch.size) * static_cast<double>(rows ? 1 : out);
+  const std::size_t samples = o.samples == 0 ? batch.size : o.samples;
+  double total_weight = static_cast<double>(samples) * static_cast<double>(rows ? 1 : out);
   if (!batch.weight.empty() || !batch.mask.empty()) {
     total_weight = 0.0;
     for (std::size_t s = 0; s < batch.size; ++s)
       for (std::size_t j = 0; j < (rows ? 1 : out); ++j) total_weight += static_cast<double>(term_weight(batch, s, j));
+    if (samples != batch.size) total_weight *= static_cast<double>(samples) / static_cast<double>(batch.size);
   }
   const double normaliser = o.reduction == Reduction::sum ? 1.0 : total_weight > 0 ? 1.0 / total_weight : 0.0;
   const T factor = static_cast<T>(o.scale * normaliser);

@@ -25,7 +25,9 @@ struct LossOptions {
   LossKind kind = LossKind::mse;
   Reduction reduction = Reduction::mean;
   double huber_delta = 1.0;
-  double scale = 1.0;  // multiplies value and gradient (gradient accumulation)
+  double scale = 1.0;  // multiplies value and gradient
+  // mean: over this many samples, of which the batch is a part (gradient accumulation); 0: over those of the batch
+  std::size_t samples = 0;
 };
 
 // A term is one (sample, output), or one sample for cross_entropy. It is weighted by batch.weight[sample] and

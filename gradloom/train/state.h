@@ -18,7 +18,7 @@ struct TrainPosition {
   std::uint64_t stage = 0;
   std::uint64_t epoch = 0;
   std::uint64_t run_epoch = 0;
-  std::uint64_t batch = 0;          // micro-batches done in this epoch
+  std::uint64_t batch = 0;          // batches, or pieces of batches, done in this epoch
   std::uint64_t step = 0;           // optimizer steps done in this stage
   std::uint64_t optimizer_age = 0;  // those of them since the optimizer's memory was last forgotten
   double epoch_loss = 0.0;          // sum over the batches of this epoch of loss * samples

@@ -29,7 +29,10 @@ struct TrainOptions {
   std::uint64_t seed = 0;
   std::uint64_t epochs = 100;
   std::size_t batch = 64;      // samples; 0: all at once
-  std::size_t accumulate = 1;  // micro-batches per optimizer step
+  std::size_t accumulate = 1;  // batches per optimizer step; the loss is the mean over the samples of all of them
+  // Samples that are computed at once: larger batches are cut, and their gradients accumulate. 0: whole batches. The
+  // results stay the same bits for models that say so (graph networks without batch norm).
+  std::size_t parallel_examples = 0;
   bool shuffle = true;
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
@@ -50,6 +53,9 @@ struct EpochReport {
 };
 
 enum class Continue { yes, stop };
+
+// Whether a step is half done at this position: micro-batches of a step have been added up, and more are to come.
+bool is_accumulating(const TrainOptions& options, std::size_t samples, const TrainPosition& position);
 
 // Hooks may be empty. Both run between steps, when the state is consistent and may be saved.
 struct TrainHooks {
@@ -136,7 +142,8 @@ class Trainer {
   const D& data_;
   TrainOptions options_;
   TrainState<T>& state_;
-  std::size_t batch_, batches_, steps_per_epoch_;
+  std::size_t batch_, piece_;  // samples of a batch, and those computed at once
+  std::size_t pieces_per_batch_, batches_, pieces_, steps_per_epoch_;
   std::vector<std::uint8_t> frozen_;
   std::vector<std::pair<std::size_t, std::size_t>> update_ranges_;
   typename M::Tape tape_;
