@@ -22,6 +22,7 @@ struct GraphBatch : RowBatch<T> {
   std::size_t nodes = 0, graphs = 0;
   SparsePattern arcs;                           // rows: destinations; index: sources
   std::span<const std::uint32_t> graph_ptr;     // (G + 1): the nodes of graph g
+  std::span<const std::uint32_t> sample;        // (G): which graph of the data set it is; empty: 0, 1, ...
   std::span<const T> root, with_self, without;  // (N): 1 / sqrt(d + 1), 1 / (d + 1), 1 / d (0 for d = 0); d: arcs in
   std::span<const T> edge_weight;               // (E), by slot; empty: all 1
   View<const T, 2> edge_x;                      // (E, Fe), by slot, rows padded to 16; empty: none
@@ -31,6 +32,7 @@ struct GraphBatch : RowBatch<T> {
 
   std::size_t arc_count() const { return arcs.index.size(); }
   bool sparse() const { return !features.ptr.empty(); }
+  std::uint32_t sample_of(std::size_t g) const { return sample.empty() ? static_cast<std::uint32_t>(g) : sample[g]; }
 };
 
 // A batch of graphs is not cut: it is as small as it was made.

@@ -261,6 +261,7 @@ GraphBatchStorage<T>::GraphBatchStorage(const GraphDataset<T>& dataset, std::siz
   a.ptr.resize(nodes + 1), a.out_ptr.resize(nodes + 1);
   a.source.resize(arcs), a.out_target.resize(arcs), a.slot.resize(arcs);
   a.graph_ptr.resize(max_size + 1);
+  sample_.resize(max_size);
   a.x.resize(nodes * from.stride);
   a.root.resize(nodes), a.with_self.resize(nodes), a.without.resize(nodes);
   if (!from.edge_weight.empty()) a.edge_weight.resize(arcs);
@@ -305,9 +306,12 @@ GraphBatch<T> GraphDataset<T>::gather(std::span<const std::uint32_t> graphs, Gra
     copy(from.edge_x, first_arc * from.edge_stride, arcs * from.edge_stride, to.edge_x, arc * from.edge_stride);
     copy(from.label, g, 1, to.label, k);
     copy(from.target, g, 1, to.target, k);
+    storage.sample_[k] = g;
     node += count, arc += arcs;
   }
-  return batch_of<T>(to, graphs.size(), {});
+  GraphBatch<T> batch = batch_of<T>(to, graphs.size(), {});
+  batch.sample = std::span<const std::uint32_t>(storage.sample_).first(graphs.size());
+  return batch;
 }
 
 #define GRADLOOM_INSTANTIATE(T)                                                                            \

@@ -66,6 +66,7 @@ class GraphBatchStorage {
  private:
   friend class GraphDataset<T>;
   std::size_t max_size_;
+  std::vector<std::uint32_t> sample_;
   GraphArrays<T> arrays_;
 };
 

@@ -42,7 +42,7 @@ TYPED_TEST(GraphKernels, DenseProductGivesTheBitsOfTheDefinitionOnEveryTarget) {
   };
   for (const Size& s : {Size{0, 3, 16}, Size{1, 0, 16}, Size{1, 1, 16}, Size{5, 7, 16}, Size{6, 16, 32},
                         Size{13, 33, 48}, Size{64, 64, 64}})
-    for (const dense::Start start : {dense::Start::zero, dense::Start::bias, dense::Start::y})
+    for (const dense::Start start : {dense::Start::zero, dense::Start::bias, dense::Start::y, dense::Start::apart})
       for (const bool transposed : {false, true}) {
         const auto x = random_numbers<T>(s.rows * s.inner, 1), w = random_numbers<T>(s.inner * s.width, 2),
                    bias = random_numbers<T>(s.width, 3);

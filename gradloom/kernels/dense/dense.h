@@ -3,14 +3,15 @@
 //
 // Letters: R rows; K inner; F width, a multiple of 16 (columns beyond the logical width are padding; they hold zeros in
 // w and bias, and so in y). Order of sums: y(r, f) starts from zero, from bias(f), or from what y held; then x(r, k)
-// w(k, f) is added for k = 0 .. K-1. Products are formed first, nothing is contracted.
+// w(k, f) is added for k = 0 .. K-1. With Start::apart the sum from zero is added to what y held at the end. Products
+// are formed first, nothing is contracted.
 //
 //   forward   y      = x w           inner: inputs;         x (N, In), w (In, Out)
 //   dl_dx            = dl_dy w^T     inner: outputs;        w is transposed before (transpose())
 //   dl_dw            = x^T dl_dy     inner: rows of a block; x is read with x_row = 1, x_inner = its row stride
 //
-// Sums over all rows of a batch (dl_dw, dl_db, statistics) are cut into row_blocks(N): each block starts from zero, and
-// the blocks are added pairwise, 0+1, 2+3, ..., then these, until one is left.
+// Sums over many rows (dl_dw, dl_db, statistics) are cut into row_blocks(N): each block starts from zero, and the
+// blocks are added pairwise, 0+1, 2+3, ..., then these, until one is left.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +25,7 @@ namespace gradloom::kernels::dense {
 inline constexpr std::size_t kPad = 16;  // widths are padded to multiples of this
 inline constexpr std::size_t padded(std::size_t width) { return (width + kPad - 1) / kPad * kPad; }
 
-enum class Start { zero, bias, y };  // what a sum begins with
+enum class Start { zero, bias, y, apart };  // what a sum begins with
 
 // Nothing overlaps y. x(r, k) is x[r * x_row + k * x_inner].
 template <class T>
@@ -46,11 +47,14 @@ void multiply(Variant variant, const Product<T>& p);
 template <class T>
 void transpose(const T* from, std::size_t rows, std::size_t columns, std::size_t stride, T* to);
 
-// How rows are cut for sums over all of them: blocks of at least 128 rows, at most 64 blocks. Functions of n alone.
-inline constexpr std::size_t block_rows(std::size_t n) {
-  return std::max<std::size_t>(128, ((n + 63) / 64 + 7) / 8 * 8);
+// How rows are cut for sums over all of them: blocks of at least `least` rows, at most 64 blocks. Functions of n alone.
+inline constexpr std::size_t kBlock = 128;
+inline constexpr std::size_t block_rows(std::size_t n, std::size_t least = kBlock) {
+  return std::max<std::size_t>(least, ((n + 63) / 64 + 7) / 8 * 8);
 }
-inline constexpr std::size_t row_blocks(std::size_t n) { return n == 0 ? 1 : (n + block_rows(n) - 1) / block_rows(n); }
+inline constexpr std::size_t row_blocks(std::size_t n, std::size_t least = kBlock) {
+  return n == 0 ? 1 : (n + block_rows(n, least) - 1) / block_rows(n, least);
+}
 
 // sums(f) = sum of x(r, f) over r in order, from zero.
 template <class T>

@@ -40,6 +40,11 @@ HWY_INLINE void block(const Product<T>& p, std::size_t row, std::size_t f) {
       high[r] = hn::Add(high[r], hn::Mul(v, w1));
     });
   }
+  if (p.start == Start::apart)
+    unroll<rows>([&](auto r) GRADLOOM_UNROLLED {
+      low[r] = hn::Add(hn::LoadU(d, y + r * y_stride), low[r]);
+      high[r] = hn::Add(hn::LoadU(d, y + r * y_stride + lanes), high[r]);
+    });
   unroll<rows>([&](auto r) GRADLOOM_UNROLLED {
     hn::StoreU(low[r], d, y + r * y_stride);
     hn::StoreU(high[r], d, y + r * y_stride + lanes);

@@ -12,7 +12,7 @@ void multiply(const Product<T>& p) {
       T& y = p.y[r * p.y_stride + f];
       T sum = p.start == Start::y ? y : p.start == Start::bias ? p.bias[f] : T(0);
       for (std::size_t k = 0; k < p.inner; ++k) sum = sum + p.x[r * p.x_row + k * p.x_inner] * p.w[k * p.w_stride + f];
-      y = sum;
+      y = p.start == Start::apart ? y + sum : sum;
     }
 }
 

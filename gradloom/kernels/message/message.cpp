@@ -79,11 +79,11 @@ void max_gradient_rows(const MaximumGradient<T>& m, std::size_t begin, std::size
 std::size_t row_bound(const std::uint32_t* ptr, std::size_t n, std::size_t tasks, std::size_t t) {
   if (t == 0) return 0;
   if (t >= tasks) return n;
-  const std::size_t work = (ptr[n] + n) * t / tasks;
+  const std::size_t work = (ptr[n] - ptr[0] + n) * t / tasks;
   std::size_t low = 0, high = n;
   while (low < high) {
     const std::size_t middle = (low + high) / 2;
-    if (ptr[middle] + middle < work)
+    if (ptr[middle] - ptr[0] + middle < work)
       low = middle + 1;
     else
       high = middle;

@@ -105,8 +105,8 @@ struct MaximumGradient {
 template <class T>
 void max_gradient_rows(const MaximumGradient<T>& m, std::size_t begin, std::size_t end);
 
-// Rows [0, n) cut into `tasks` parts of about equal arcs + rows; part t is [bound(t), bound(t + 1)). Any cut gives the
-// same bits.
+// Rows [0, n) from ptr[0] on cut into `tasks` parts of about equal arcs + rows; part t is [bound(t), bound(t + 1)). Any
+// cut gives the same bits.
 std::size_t row_bound(const std::uint32_t* ptr, std::size_t n, std::size_t tasks, std::size_t t);
 
 }  // namespace gradloom::kernels::message

@@ -60,8 +60,20 @@ struct Evaluation {
   }
   std::vector<std::uint8_t> kept(double probability, std::size_t op, std::size_t size) const {
     std::vector<std::uint8_t> keep(size);
-    GraphNetwork<double>::dropout(step, probability, op).keep(0, size, keep.data());
+    const Tensor& out = network.tensors()[network.ops()[op].out];
+    if (network.options().task == GraphTask::node) {
+      GraphNetwork<double>::dropout(step, probability, op, step.index).keep(0, size, keep.data());
+      return keep;
+    }
+    for (std::size_t g = 0; g < batch.graphs; ++g) {
+      const std::size_t begin = out.graphs ? g : batch.graph_ptr[g], end = out.graphs ? g + 1 : batch.graph_ptr[g + 1];
+      GraphNetwork<double>::dropout(step, probability, op, batch.sample_of(g))
+          .keep(0, (end - begin) * out.stride, keep.data() + begin * out.stride);
+    }
     return keep;
+  }
+  double dropout_scale(double probability) const {
+    return GraphNetwork<double>::dropout(step, probability, 0, 0).scale();
   }
 
   void run(std::size_t n);
@@ -133,7 +145,7 @@ void Evaluation::run(std::size_t n) {
     case OpKind::dropout: {
       const Matrix& x = tensors[op.in];
       const auto keep = kept(op.probability, n, rows * out.stride);
-      const Number scale(GraphNetwork<double>::dropout(step, op.probability, n).scale());
+      const Number scale(dropout_scale(op.probability));
       return each([&](std::size_t i, std::size_t c) {
         y[i][c] = !dropping ? x[i][c] : keep[i * out.stride + c] ? scale * x[i][c] : Number(0.0);
       });
@@ -147,7 +159,7 @@ void Evaluation::run(std::size_t n) {
     }
     case OpKind::sparse: {
       const auto keep = kept(op.probability, n, batch.feature_value.size());
-      const double scale = GraphNetwork<double>::dropout(step, op.probability, n).scale();
+      const double scale = dropout_scale(op.probability);
       return each([&](std::size_t i, std::size_t c) {
         for (std::size_t e = batch.features.ptr[i]; e < batch.features.ptr[i + 1]; ++e)
           if (!dropping || keep[e])

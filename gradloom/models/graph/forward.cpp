@@ -13,8 +13,9 @@ namespace gradloom::graph {
 using dense::Start;
 
 template <class T>
-kernels::rowwise::Dropout GraphNetwork<T>::dropout(const Step& step, double probability, std::size_t op) {
-  return {probability, step.seed, step.epoch, static_cast<std::uint32_t>(step.index * 256 + op)};
+kernels::rowwise::Dropout GraphNetwork<T>::dropout(const Step& step, double probability, std::size_t op,
+                                                   std::uint32_t sample) {
+  return {probability, step.seed, step.epoch, static_cast<std::uint32_t>(sample * 256 + op)};
 }
 
 template <class T>
@@ -47,24 +48,48 @@ void GraphNetwork<T>::find_hubs(std::span<const std::uint32_t> ptr, Tape& tape, 
 }
 
 template <class T>
-void GraphNetwork<T>::run_gather(const Exec& ex, Tape& tape, const message::Gather<T>& g, std::size_t rows,
-                                 const typename Tape::HubList& hubs) const {
-  if (hubs.count > 0) {
-    const std::uint32_t* hub = tape.workspace_.template at<std::uint32_t>(hubs.rows);
+void GraphNetwork<T>::run_gather(const Exec& ex, Tape& tape, const message::Gather<T>& g, std::size_t first,
+                                 std::size_t last, const typename Tape::HubList& hubs) const {
+  const std::uint32_t* hub = tape.workspace_.template at<std::uint32_t>(hubs.rows);
+  const auto before = [&](std::size_t row) {
+    return static_cast<std::size_t>(std::lower_bound(hub, hub + hubs.count, row) - hub);
+  };
+  if (const std::size_t from = before(first), to = before(last); from < to) {
     const std::uint32_t* starts = tape.workspace_.template at<std::uint32_t>(hubs.starts);
     T* sums = tape.workspace_.template at<T>(tape.segments_);
-    ex.parallel_for(hubs.segments, [&](std::size_t s, unsigned) {
+    ex.parallel_for(starts[to] - starts[from], [&](std::size_t t, unsigned) {
+      const std::size_t s = starts[from] + t;
       const std::size_t k = static_cast<std::size_t>(std::upper_bound(starts, starts + hubs.count, s) - starts) - 1;
       message::gather_segment<T>(ex.variant(), g, hub[k], s - starts[k], sums + s * g.width);
     });
-    ex.parallel_for(hubs.count,
-                    [&](std::size_t k, unsigned) { message::finish_hub<T>(g, hub[k], sums + starts[k] * g.width); });
+    ex.parallel_for(to - from, [&](std::size_t t, unsigned) {
+      message::finish_hub<T>(g, hub[from + t], sums + starts[from + t] * g.width);
+    });
   }
-  const std::size_t tasks = task_count((g.ptr[rows] + rows) * g.width);
-  ex.parallel_for(tasks, [&](std::size_t t, unsigned) {
-    message::gather_rows<T>(ex.variant(), g, message::row_bound(g.ptr, rows, tasks, t),
-                            message::row_bound(g.ptr, rows, tasks, t + 1));
-  });
+  for_arcs(ex, g.ptr, first, last, g.width,
+           [&](std::size_t begin, std::size_t end) { message::gather_rows<T>(ex.variant(), g, begin, end); });
+}
+
+// Every graph draws for itself, so it does not matter which others are in its batch.
+template <class T>
+void GraphNetwork<T>::run_dropout(const Exec& ex, const Call& call, const Part& part, std::size_t n) const {
+  const Op& op = ops_[n];
+  const Tensor& out = tensors_[op.out];
+  const Batch& batch = call.batch;
+  const T* x = value(call.tape, op.in);
+  T* y = call.tape.workspace_.template at<T>(call.tape.value_[op.out]);
+  std::uint8_t* keep = call.tape.workspace_.template at<std::uint8_t>(call.tape.op_[n].a);
+  const auto drop_rows = [&](std::uint32_t sample, std::size_t begin, std::size_t end) {
+    const auto drop = dropout(call.step, op.probability, n, sample);
+    const std::size_t at = begin * out.stride;
+    for_ranges(ex, (end - begin) * out.stride, [&](std::size_t from, std::size_t to) {
+      drop.keep(from, to, keep + at);
+      rowwise::apply_dropout<T>(x + at, keep + at, static_cast<T>(drop.scale()), from, to, y + at);
+    });
+  };
+  if (options_.task == GraphTask::node) return drop_rows(call.step.index, 0, batch.nodes);
+  for (std::size_t g = part.first_graph; g < part.last_graph; ++g)
+    drop_rows(batch.sample_of(g), out.graphs ? g : batch.graph_ptr[g], out.graphs ? g + 1 : batch.graph_ptr[g + 1]);
 }
 
 template <class T>
@@ -105,27 +130,22 @@ message::Attention<T> GraphNetwork<T>::attention_of(const Op& op, std::size_t n,
 }
 
 template <class T>
-void GraphNetwork<T>::forward_op(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch,
-                                 Tape& tape, std::size_t n) const {
+void GraphNetwork<T>::forward_op(const Exec& ex, const Call& call, const Part& part, std::size_t n) const {
+  const Step& step = call.step;
+  const ModelArrays<T>& arrays = call.arrays;
+  const Batch& batch = call.batch;
+  Tape& tape = call.tape;
   const Op& op = ops_[n];
   const auto& memory = tape.op_[n];
   const Tensor& out = tensors_[op.out];
-  const std::size_t rows = rows_of(batch, op.out), stride = out.stride;
+  const std::size_t first = part.begin(out), last = part.end(out), stride = out.stride;
   T* y = tape.workspace_.template at<T>(tape.value_[op.out]);
   const bool training = step.mode == Mode::train;
   switch (op.kind) {
     case OpKind::dropout: {
       const T* x = value(tape, op.in);
-      if (!training) {
-        std::copy_n(x, rows * stride, y);
-        return;
-      }
-      const auto drop = dropout(step, op.probability, n);
-      std::uint8_t* keep = tape.workspace_.template at<std::uint8_t>(memory.a);
-      for_ranges(ex, rows * stride, [&](std::size_t begin, std::size_t end) {
-        drop.keep(begin, end, keep);
-        rowwise::apply_dropout<T>(x, keep, static_cast<T>(drop.scale()), begin, end, y);
-      });
+      if (training) return run_dropout(ex, call, part, n);
+      std::copy(x + first * stride, x + last * stride, y + first * stride);
       return;
     }
     case OpKind::dense: {
@@ -133,10 +153,10 @@ void GraphNetwork<T>::forward_op(const Exec& ex, const Step& step, const ModelAr
       dense::Product<T> p{.inner = in.width, .width = stride, .x = value(tape, op.in), .x_row = in.stride};
       p.w = weights(arrays, op.weight), p.w_stride = stride, p.bias = weights(arrays, op.bias);
       p.y_stride = stride, p.start = op.start;
-      for_rows(ex, rows, in.width * stride, [&](std::size_t begin, std::size_t end) {
-        auto part = p;
-        part.rows = end - begin, part.x += begin * in.stride, part.y = y + begin * stride;
-        dense::multiply<T>(ex.variant(), part);
+      for_rows(ex, first, last, in.width * stride, [&](std::size_t begin, std::size_t end) {
+        auto some = p;
+        some.rows = end - begin, some.x += begin * in.stride, some.y = y + begin * stride;
+        dense::multiply<T>(ex.variant(), some);
       });
       return;
     }
@@ -144,7 +164,7 @@ void GraphNetwork<T>::forward_op(const Exec& ex, const Step& step, const ModelAr
       message::Gather<T> g{.ptr = batch.features.ptr.data(), .source = batch.features.index.data()};
       g.value = batch.feature_value.data();
       if (training && op.probability > 0) {
-        const auto drop = dropout(step, op.probability, n);
+        const auto drop = dropout(step, op.probability, n, step.index);
         std::uint8_t* keep = tape.workspace_.template at<std::uint8_t>(memory.a);
         T* values = tape.workspace_.template at<T>(memory.b);
         for_ranges(ex, batch.feature_value.size(), [&](std::size_t begin, std::size_t end) {
@@ -157,9 +177,9 @@ void GraphNetwork<T>::forward_op(const Exec& ex, const Step& step, const ModelAr
       // A second product of the same features is added to the first one.
       T* scratch = tape.workspace_.template at<T>(tape.scratch_);
       g.y = op.start == Start::y ? scratch : y;
-      run_gather(ex, tape, g, rows, tape.feature_in_);
+      run_gather(ex, tape, g, first, last, tape.feature_in_);
       if (op.start == Start::y)
-        for_rows(ex, rows, stride, [&](std::size_t begin, std::size_t end) {
+        for_rows(ex, first, last, stride, [&](std::size_t begin, std::size_t end) {
           rowwise::add<T>({begin, end, out.width, stride}, scratch, y);
         });
       return;
@@ -167,14 +187,14 @@ void GraphNetwork<T>::forward_op(const Exec& ex, const Step& step, const ModelAr
     case OpKind::gather: {
       auto g = gather_of(op, batch, arrays);
       g.x = value(tape, op.in), g.x_stride = stride, g.y = y, g.y_stride = stride, g.width = stride;
-      return run_gather(ex, tape, g, rows, tape.in_);
+      return run_gather(ex, tape, g, first, last, tape.in_);
     }
     case OpKind::edge_gather: {
       message::Gather<T> g = gather_of(op, batch, arrays);
       g.source = nullptr, g.source_scale = nullptr, g.self = 0;
       g.x = batch.edge_x.data(), g.x_stride = batch.edge_x.stride(0);
       g.y = y, g.y_stride = stride, g.width = stride;
-      return run_gather(ex, tape, g, rows, tape.in_);
+      return run_gather(ex, tape, g, first, last, tape.in_);
     }
     case OpKind::maximum: {
       message::Maximum<T> m{batch.arcs.ptr.data(),
@@ -185,37 +205,32 @@ void GraphNetwork<T>::forward_op(const Exec& ex, const Step& step, const ModelAr
                             stride,
                             y,
                             tape.workspace_.template at<std::uint32_t>(memory.a)};
-      const std::size_t tasks = task_count((batch.arc_count() + rows) * stride);
-      ex.parallel_for(tasks, [&](std::size_t t, unsigned) {
-        message::max_rows<T>(m, message::row_bound(m.ptr, rows, tasks, t),
-                             message::row_bound(m.ptr, rows, tasks, t + 1));
-      });
+      for_arcs(ex, m.ptr, first, last, stride,
+               [&](std::size_t begin, std::size_t end) { message::max_rows<T>(m, begin, end); });
       return;
     }
     case OpKind::attention: {
       const auto p = attention_of(op, n, batch, arrays, tape);
-      tape.attention_[n] = p;
-      const std::size_t tasks = task_count((batch.arc_count() + rows) * stride * 4);
-      ex.parallel_for(tasks, [&](std::size_t t, unsigned) {
-        message::attend<T>(p, message::row_bound(p.ptr, rows, tasks, t), message::row_bound(p.ptr, rows, tasks, t + 1));
-      });
+      for_arcs(ex, p.ptr, first, last, stride * 4,
+               [&](std::size_t begin, std::size_t end) { message::attend<T>(p, begin, end); });
       return;
     }
     case OpKind::norm:
-      return forward_norm(ex, *this, {step, arrays, op, rows, out.width, stride}, value(tape, op.in),
+      return forward_norm(ex, *this, {step, arrays, op, first, last, out.width, stride}, value(tape, op.in),
                           tape.workspace_.template at<T>(memory.a), tape.workspace_.template at<T>(memory.b),
                           tape.workspace_.template at<T>(tape.blocks_), y);
     case OpKind::activate: {
       const T* x = value(tape, op.in);
       const T *bias = weights(arrays, op.bias), *residual = op.other == kNone ? nullptr : value(tape, op.other);
-      for_rows(ex, rows, stride, [&](std::size_t begin, std::size_t end) {
+      for_rows(ex, first, last, stride, [&](std::size_t begin, std::size_t end) {
         rowwise::activate<T>({begin, end, out.width, stride}, op.activation, x, bias, residual, y);
       });
       return;
     }
     case OpKind::jump_max: {
       std::uint32_t* winner = tape.workspace_.template at<std::uint32_t>(memory.a);
-      for_ranges(ex, rows * stride, [&](std::size_t begin, std::size_t end) {
+      for_rows(ex, first, last, stride, [&](std::size_t first_row, std::size_t last_row) {
+        const std::size_t begin = first_row * stride, end = last_row * stride;
         for (std::size_t k = 0; k < op.ins.size(); ++k) {
           const T* x = value(tape, op.ins[k]);
           for (std::size_t i = begin; i < end; ++i) {
@@ -228,7 +243,7 @@ void GraphNetwork<T>::forward_op(const Exec& ex, const Step& step, const ModelAr
       return;
     }
     case OpKind::readout:
-      return forward_readout(ex, op.readout, batch, value(tape, op.in), stride,
+      return forward_readout(ex, op.readout, batch, part, value(tape, op.in), stride,
                              tape.workspace_.template at<std::uint32_t>(memory.a), y);
   }
 }
@@ -263,13 +278,19 @@ void GraphNetwork<T>::forward(const Exec& ex, const Step& step, const ModelArray
         x[i * tensors_[0].stride + c] = c < options_.inputs ? batch.x(i, c) : T(0);
     tape.x_ = x;
   }
-  for (std::size_t n = 0; n < ops_.size(); ++n) {
-    const ProfileScope scope(ex, tape.op_[n].forward_phase);
-    forward_op(ex, step, arrays, batch, tape, n);
-  }
+  plan(batch, tape);
+  const Call call{step, arrays, batch, tape};
+  for (std::size_t n = 0; n < ops_.size(); ++n)
+    if (ops_[n].kind == OpKind::attention) tape.attention_[n] = attention_of(ops_[n], n, batch, arrays, tape);
+  run_ops(ex, batch, tape, Order::forwards, [&](const Exec& who, const Part& part, std::size_t n, unsigned worker) {
+    const ProfileScope scope(ex, tape.op_[n].forward_phase, worker);
+    forward_op(who, call, part, n);
+  });
   const T* from = value(tape, last_);
-  for (std::size_t i = 0; i < batch.size; ++i)
-    std::copy_n(from + i * tensors_[last_].stride, options_.outputs, y.row(i));
+  for_rows(ex, 0, batch.size, options_.outputs, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
+      std::copy_n(from + i * tensors_[last_].stride, options_.outputs, y.row(i));
+  });
 }
 
 template <class T>
@@ -296,18 +317,18 @@ std::uint64_t GraphNetwork<T>::branches(const Tape& tape) const {
   return hash;
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                                                 \
-  template kernels::rowwise::Dropout GraphNetwork<T>::dropout(const Step&, double, std::size_t);                \
-  template const T* GraphNetwork<T>::value(const Tape&, std::size_t) const;                                     \
-  template std::size_t GraphNetwork<T>::rows_of(const Batch&, std::size_t) const;                               \
-  template const T* GraphNetwork<T>::weights(const ModelArrays<T>&, std::size_t) const;                         \
-  template void GraphNetwork<T>::run_gather(const Exec&, Tape&, const message::Gather<T>&, std::size_t,         \
-                                            const typename Tape::HubList&) const;                               \
-  template message::Gather<T> GraphNetwork<T>::gather_of(const Op&, const Batch&, const ModelArrays<T>&) const; \
-  template message::Attention<T> GraphNetwork<T>::attention_of(const Op&, std::size_t, const Batch&,            \
-                                                               const ModelArrays<T>&, Tape&) const;             \
-  template void GraphNetwork<T>::forward(const Exec&, const Step&, const ModelArrays<T>&, const Batch&, Tape&,  \
-                                         View<T, 2>) const;                                                     \
+#define GRADLOOM_INSTANTIATE(T)                                                                                      \
+  template kernels::rowwise::Dropout GraphNetwork<T>::dropout(const Step&, double, std::size_t, std::uint32_t);      \
+  template const T* GraphNetwork<T>::value(const Tape&, std::size_t) const;                                          \
+  template std::size_t GraphNetwork<T>::rows_of(const Batch&, std::size_t) const;                                    \
+  template const T* GraphNetwork<T>::weights(const ModelArrays<T>&, std::size_t) const;                              \
+  template void GraphNetwork<T>::run_gather(const Exec&, Tape&, const message::Gather<T>&, std::size_t, std::size_t, \
+                                            const typename Tape::HubList&) const;                                    \
+  template message::Gather<T> GraphNetwork<T>::gather_of(const Op&, const Batch&, const ModelArrays<T>&) const;      \
+  template message::Attention<T> GraphNetwork<T>::attention_of(const Op&, std::size_t, const Batch&,                 \
+                                                               const ModelArrays<T>&, Tape&) const;                  \
+  template void GraphNetwork<T>::forward(const Exec&, const Step&, const ModelArrays<T>&, const Batch&, Tape&,       \
+                                         View<T, 2>) const;                                                          \
   template std::uint64_t GraphNetwork<T>::branches(const Tape&) const;
 GRADLOOM_INSTANTIATE(float)
 GRADLOOM_INSTANTIATE(double)

@@ -6,17 +6,17 @@
 
 #include "gradloom/base/error.h"
 #include "gradloom/exec/profile.h"
+#include "gradloom/models/graph/pass.h"
 
 namespace gradloom::graph {
-
-namespace dense = kernels::dense;
-namespace message = kernels::message;
 
 namespace {
 
 [[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
 
 std::size_t clamped(const std::vector<std::size_t>& v, std::size_t i) { return v[std::min(i, v.size() - 1)]; }
+
+std::size_t most_blocks(std::size_t rows) { return std::min<std::size_t>(64, rows / dense::kBlock + 1); }
 
 }  // namespace
 
@@ -237,6 +237,7 @@ GraphNetwork<T>::GraphNetwork(NetworkOptions options) : options_(std::move(optio
   }
   last_ = h;
   if (!headless) add_head(layers);
+  list_sums();
 }
 
 template <class T>
@@ -267,7 +268,7 @@ void GraphNetwork<T>::initialise(std::uint64_t seed, std::span<T> parameters, st
 }
 
 // What each operation keeps: dropout a = keep; sparse a = keep, b = values; maximum, readout and jump a = winner;
-// norm a = mean, b = inverse, c, d = sums; attention a = alpha, b = alpha of the node itself, c, d = their gradients.
+// norm a = mean, b = inverse; attention a = alpha, b = alpha of the node itself, c, d = their gradients.
 template <class T>
 void GraphNetwork<T>::reserve_op(Tape& tape, std::size_t n) const {
   const Op& op = ops_[n];
@@ -283,12 +284,21 @@ void GraphNetwork<T>::reserve_op(Tape& tape, std::size_t n) const {
   if (op.kind == OpKind::norm) {
     const std::size_t count = op.norm == Norm::layer ? rows : out.stride;
     m.a = w.reserve<T>(count), m.b = w.reserve<T>(count);
-    m.c = w.reserve<T>(out.stride), m.d = w.reserve<T>(out.stride);
   }
   if (op.kind == OpKind::attention) {
     m.a = w.reserve<T>(tape.arcs_ * op.heads), m.b = w.reserve<T>(rows * op.heads);
     if (tape.limits_.backward) m.c = w.reserve<T>(tape.arcs_ * op.heads), m.d = w.reserve<T>(rows * op.heads);
   }
+  if (!tape.limits_.backward) return;
+  if (op.kind == OpKind::dense) m.transposed = w.reserve<T>(out.width * dense::padded(tensors_[op.in].width));
+  std::size_t summed = op.kind == OpKind::norm && op.norm == Norm::layer ? 2 * out.stride
+                       : op.kind == OpKind::attention                    ? out.stride * (1 + options_.edge_features)
+                       : op.epsilon != kNone                             ? 1
+                       : op.bias != kNone                                ? out.stride
+                                                                         : 0;
+  if (out.graphs || is_barrier(n)) summed = 0;
+  m.sums = w.reserve<T>(summed * (options_.task == GraphTask::node ? most_blocks(tape.nodes_)
+                                                                   : tape.graphs_ + tape.nodes_ / kGraphBlock));
 }
 
 template <class T>
@@ -302,7 +312,7 @@ GraphTape<T> GraphNetwork<T>::make_tape(const Exec& ex, const TapeLimits& limits
   t.nodes_ = clamped(l.nodes, graphs), t.arcs_ = clamped(l.arcs, graphs), t.entries_ = l.entries;
   t.graphs_ = graphs;
   Workspace& w = t.workspace_;
-  std::size_t widest = 0, largest = 0, transposed = 0;
+  std::size_t widest = 0, largest = 0;
   for (const Tensor& tensor : tensors_) {
     const std::size_t rows = tensor.graphs ? t.graphs_ : t.nodes_;
     const bool input = t.value_.empty();
@@ -317,23 +327,19 @@ GraphTape<T> GraphNetwork<T>::make_tape(const Exec& ex, const TapeLimits& limits
     reserve_op(t, n);
     const Op& op = ops_[n];
     if (op.weight != kNone) largest = std::max(largest, parameters_[op.weight].stored_size());
-    if (op.edge_weight != kNone)
-      largest = std::max(largest, parameters_[op.weight].stored_size() + parameters_[op.edge_weight].stored_size());
-    if (op.kind == OpKind::dense)
-      transposed = std::max(transposed, tensors_[op.out].width * dense::padded(tensors_[op.in].width));
     if (Profile* profile = ex.profile()) {
       t.op_[n].forward_phase = profile->phase("forward " + op.name);
       t.op_[n].backward_phase = profile->phase("backward " + op.name);
     }
   }
   if (limits.backward || options_.norm == Norm::batch) {
-    const std::size_t blocks = std::min<std::size_t>(64, (std::max(t.nodes_, t.graphs_) + 127) / 128 + 1);
-    t.blocks_ = w.reserve<T>(blocks * std::max(largest, 2 * widest));
+    t.blocks_ = w.reserve<T>(most_blocks(t.nodes_) * std::max(largest, 2 * widest));
+    const std::size_t large = node || clamped(l.nodes, 1) <= kGraphBlock ? 0 : t.nodes_ / kGraphBlock;
+    t.large_ = w.reserve<T>(limits.backward ? large * largest : 0);
   }
   if (limits.backward || options_.sparse)
     t.scratch_ = w.reserve<T>(std::max({std::size_t{2}, t.nodes_, t.graphs_}) * widest);
   if (limits.backward) {
-    t.transposed_ = w.reserve<T>(transposed);
     if (limits.input_gradient) {
       t.edge_weight_ = w.reserve<T>(t.arcs_);
       t.edge_x_ = w.reserve<T>(options_.edge_features > 0 ? t.arcs_ * dense::padded(options_.edge_features) : 0);
@@ -346,8 +352,10 @@ GraphTape<T> GraphNetwork<T>::make_tape(const Exec& ex, const TapeLimits& limits
     list->starts = w.reserve<std::uint32_t>(most / message::kSegment + 2);
   }
   t.needed_.resize(tensors_.size());
-  t.graded_.resize(tensors_.size());
+  t.graded_.resize((ops_.size() + 1) * tensors_.size());
   t.attention_.resize(ops_.size());
+  t.wide_ = w.reserve<std::uint32_t>(2 * graphs + 2), t.packs_ = w.reserve<std::uint32_t>(2 * graphs + 2);
+  t.first_block_ = w.reserve<std::uint32_t>(graphs + 1);
   w.allocate();
   return t;
 }

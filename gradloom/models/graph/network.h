@@ -100,6 +100,7 @@ struct Tensor {
   bool graphs = false;  // rows are graphs, not nodes
   std::size_t width = 0, stride = 0;
 };
+struct Part;
 
 template <class T>
 class GraphNetwork;
@@ -122,6 +123,7 @@ class GraphTape {
   };
   struct OpMemory {
     std::size_t a = 0, b = 0, c = 0, d = 0;  // what the operation keeps; see reserve_op()
+    std::size_t sums = 0, transposed = 0;    // sums of its small parameters, one per block of rows; its weights
     std::size_t forward_phase = 0, backward_phase = 0;
   };
   TapeLimits limits_;
@@ -131,8 +133,13 @@ class GraphTape {
   Workspace workspace_;
   std::vector<std::size_t> value_, gradient_;
   std::vector<OpMemory> op_;
-  std::vector<std::uint8_t> needed_, graded_;
-  std::size_t blocks_ = 0, transposed_ = 0, segments_ = 0, scratch_ = 0, edge_weight_ = 0, edge_x_ = 0;
+  std::vector<std::uint8_t> needed_;
+  std::vector<std::uint8_t> graded_;  // (operations, tensors): has a gradient when the operation's turn comes
+  // Pairs of first and last graph: parts that all workers compute together, then parts for one worker each. And the
+  // number of the first block of rows of each graph.
+  std::size_t wide_ = 0, packs_ = 0, first_block_ = 0;
+  std::size_t wide_count_ = 0, pack_count_ = 0, large_count_ = 0;
+  std::size_t blocks_ = 0, large_ = 0, segments_ = 0, scratch_ = 0, edge_weight_ = 0, edge_x_ = 0;
   HubList in_, out_, feature_in_, feature_out_;
   const T* x_ = nullptr;
   GraphBatch<T> seen_;  // of the last forward pass, for branches()
@@ -143,8 +150,10 @@ class GraphTape {
 
 // A const description; owns no weights. Parameters: layer.l.weight (In, Out) and so on, head.weight, head.bias.
 // Buffers: statistics of batch norm, which update_buffers() moves after a training step. Order of sums: as the kernels
-// say; over the rows of a batch in dense::row_blocks. Results depend neither on threads nor on which graphs share a
-// batch, except through batch norm.
+// say; over the rows of a node task in dense::row_blocks; in graph tasks over the rows of each graph (in blocks when it
+// is large), then graph after graph onto what the gradient holds. So results do not depend on threads, and without
+// batch norm a gradient does not depend on how its graphs are dealt to batches that accumulate. Many small graphs run
+// side by side, each by one worker; large ones are cut within every operation.
 template <class T>
 class GraphNetwork {
  public:
@@ -174,11 +183,21 @@ class GraphNetwork {
   void update_buffers(const Tape& tape, std::span<T> buffers) const;
   std::uint64_t branches(const Tape& tape) const;
 
-  // Which numbers an operation with dropout keeps in this step.
-  static kernels::rowwise::Dropout dropout(const Step& step, double probability, std::size_t op);
+  // Which numbers an operation with dropout keeps in this step: of graph `sample` of the data set, or, in node tasks,
+  // of batch `sample` of the epoch.
+  static kernels::rowwise::Dropout dropout(const Step& step, double probability, std::size_t op, std::uint32_t sample);
 
  private:
   struct Pass;
+  struct Call {
+    const Step& step;
+    const ModelArrays<T>& arrays;
+    const Batch& batch;
+    Tape& tape;
+  };
+  struct SumTask {
+    std::size_t op, begin, end;  // rows of a weight; none: all small parameters of the operation
+  };
   std::size_t tensor(std::size_t width, bool graphs = false);
   std::size_t parameter(std::string name, std::vector<std::size_t> shape);
   Op& add(Op op);
@@ -188,9 +207,18 @@ class GraphNetwork {
   std::size_t add_activation(const std::string& name, std::size_t in, bool bias, Activation act, std::size_t residual);
   void add_head(const std::vector<std::size_t>& layers);
   void reserve_op(Tape& tape, std::size_t op) const;
+  void list_sums();
+  void plan(const Batch& batch, Tape& tape) const;
+  Part part_of(const Batch& batch, const Tape& tape, std::size_t list, std::size_t k) const;
+  bool is_barrier(std::size_t op) const { return ops_[op].kind == OpKind::norm && ops_[op].norm == Norm::batch; }
+  // Calls run(ex, part, operation, worker) for every operation on all parts.
+  enum class Order { forwards, backwards };
+  template <class F>
+  void run_ops(const Exec& ex, const Batch& batch, const Tape& tape, Order order, F&& run) const;
   void find_hubs(std::span<const std::uint32_t> ptr, Tape& tape, typename Tape::HubList& list) const;
-  void run_gather(const Exec& ex, Tape& tape, const kernels::message::Gather<T>& g, std::size_t rows,
+  void run_gather(const Exec& ex, Tape& tape, const kernels::message::Gather<T>& g, std::size_t first, std::size_t last,
                   const typename Tape::HubList& hubs) const;
+  void run_dropout(const Exec& ex, const Call& call, const Part& part, std::size_t op) const;
   kernels::message::Gather<T> gather_of(const Op& op, const Batch& batch, const ModelArrays<T>& arrays) const;
   kernels::message::Attention<T> attention_of(const Op& op, std::size_t n, const Batch& batch,
                                               const ModelArrays<T>& arrays, Tape& tape) const;
@@ -198,15 +226,18 @@ class GraphNetwork {
   T* gradient_of(Tape& tape, std::size_t t) const;
   std::size_t rows_of(const Batch& batch, std::size_t t) const;
   const T* weights(const ModelArrays<T>& arrays, std::size_t slice) const;
-  void forward_op(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
-                  std::size_t n) const;
+  void forward_op(const Exec& ex, const Call& call, const Part& part, std::size_t n) const;
+  void find_needed(const Step& step, bool inputs, Tape& tape) const;
+  void transpose_weights(const Exec& ex, const Call& call) const;
   void backward_op(const Pass& pass, std::size_t n) const;
 
   NetworkOptions options_;
   Slices parameters_{sizeof(T)}, buffers_{sizeof(T)};
   std::vector<Tensor> tensors_;
   std::vector<Op> ops_;
+  std::vector<SumTask> sums_;
   std::size_t last_ = 0;
+  std::size_t node_work_ = 0, arc_work_ = 0;  // multiplications of a forward pass for one more node, one more arc
 };
 
 }  // namespace gradloom::graph

@@ -5,8 +5,6 @@
 
 namespace gradloom::graph {
 
-namespace {
-
 template <class T>
 rowwise::LayerNorm<T> layer_of(const GraphNetwork<T>& network, const NormPass<T>& p, const T* x, T* mean, T* inverse) {
   const T* flat = p.arrays.parameters.data();
@@ -18,12 +16,24 @@ rowwise::LayerNorm<T> layer_of(const GraphNetwork<T>& network, const NormPass<T>
           inverse};
 }
 
+namespace {
+
 template <class T>
 rowwise::BatchNorm<T> batch_of(const GraphNetwork<T>& network, const NormPass<T>& p, const T* x, const T* mean,
                                const T* inverse) {
   const T* flat = p.arrays.parameters.data();
   return {x, flat + network.parameters()[p.op.weight].offset, flat + network.parameters()[p.op.bias].offset, mean,
           inverse};
+}
+
+// body(begin, end) for pieces of the graphs of a part.
+template <class F>
+void for_graphs(const Exec& ex, const Part& part, std::size_t stride, F&& body) {
+  const std::size_t graphs = part.last_graph - part.first_graph,
+                    tasks = std::min(graphs, task_count((part.last_node - part.first_node) * stride));
+  ex.parallel_for(tasks, [&](std::size_t t, unsigned) {
+    body(part.first_graph + graphs * t / tasks, part.first_graph + graphs * (t + 1) / tasks);
+  });
 }
 
 }  // namespace
@@ -34,20 +44,20 @@ void forward_norm(const Exec& ex, const GraphNetwork<T>& network, const NormPass
   if (p.op.norm == Norm::layer) {
     auto n = layer_of(network, p, x, mean, inverse);
     n.y = y;
-    for_rows(ex, p.rows, 4 * p.stride, [&](std::size_t begin, std::size_t end) {
+    for_rows(ex, p.first, p.last, 4 * p.stride, [&](std::size_t begin, std::size_t end) {
       rowwise::layer_norm<T>({begin, end, p.width, p.stride}, n);
     });
     return;
   }
-  const T count = static_cast<T>(std::max<std::size_t>(1, p.rows));
-  const std::size_t parts = dense::row_blocks(p.rows);
+  const T count = static_cast<T>(std::max<std::size_t>(1, p.last));
+  const std::size_t parts = dense::row_blocks(p.last);
   if (p.step.mode == Mode::train) {
-    for_blocks(ex, p.rows, [&](std::size_t b, std::size_t begin, std::size_t end) {
+    for_blocks(ex, p.last, [&](std::size_t b, std::size_t begin, std::size_t end) {
       dense::column_sums<T>(x + begin * p.stride, end - begin, p.stride, p.stride, blocks + b * p.stride);
     });
     dense::add_blocks<T>(blocks, parts, p.stride, 0, p.stride, GradientMode::overwrite, mean);
     for (std::size_t c = 0; c < p.stride; ++c) mean[c] = mean[c] / count;
-    for_blocks(ex, p.rows, [&](std::size_t b, std::size_t begin, std::size_t end) {
+    for_blocks(ex, p.last, [&](std::size_t b, std::size_t begin, std::size_t end) {
       rowwise::squared_deviation<T>({begin, end, p.width, p.stride}, x, mean, blocks + b * p.stride);
     });
     dense::add_blocks<T>(blocks, parts, p.stride, 0, p.stride, GradientMode::overwrite, inverse);
@@ -62,26 +72,17 @@ void forward_norm(const Exec& ex, const GraphNetwork<T>& network, const NormPass
     }
   }
   const auto n = batch_of<T>(network, p, x, mean, inverse);
-  for_rows(ex, p.rows, 4 * p.stride, [&](std::size_t begin, std::size_t end) {
+  for_rows(ex, 0, p.last, 4 * p.stride, [&](std::size_t begin, std::size_t end) {
     rowwise::batch_norm<T>({begin, end, p.width, p.stride}, n, y);
   });
 }
 
 template <class T>
-void backward_norm(const Exec& ex, const GraphNetwork<T>& network, const NormPass<T>& p, const T* x, T* mean,
-                   T* inverse, T* blocks, T* sums, const T* dl_dy, T* dl_dx) {
-  const std::size_t parts = dense::row_blocks(p.rows), both = 2 * p.stride;
-  if (p.op.norm == Norm::layer) {
-    const auto n = layer_of(network, p, x, mean, inverse);
-    for_blocks(ex, p.rows, [&](std::size_t b, std::size_t begin, std::size_t end) {
-      rowwise::layer_norm_gradient<T>({begin, end, p.width, p.stride}, n, dl_dy, dl_dx, blocks + b * both,
-                                      blocks + b * both + p.stride);
-    });
-    dense::add_blocks<T>(blocks, parts, both, 0, both, GradientMode::overwrite, sums);
-    return;
-  }
+void backward_batch_norm(const Exec& ex, const GraphNetwork<T>& network, const NormPass<T>& p, const T* x, T* mean,
+                         T* inverse, T* blocks, T* sums, const T* dl_dy, T* dl_dx) {
+  const std::size_t parts = dense::row_blocks(p.last), both = 2 * p.stride;
   const auto n = batch_of<T>(network, p, x, mean, inverse);
-  for_blocks(ex, p.rows, [&](std::size_t b, std::size_t begin, std::size_t end) {
+  for_blocks(ex, p.last, [&](std::size_t b, std::size_t begin, std::size_t end) {
     rowwise::batch_norm_sums<T>({begin, end, p.width, p.stride}, n, dl_dy, blocks + b * both,
                                 blocks + b * both + p.stride);
   });
@@ -89,20 +90,19 @@ void backward_norm(const Exec& ex, const GraphNetwork<T>& network, const NormPas
   const bool fixed = p.step.mode == Mode::evaluate;
   // Block 0 is used up: it holds the means from here on.
   T *mean_product = blocks, *mean_dy = blocks + p.stride;
-  const T count = static_cast<T>(std::max<std::size_t>(1, p.rows));
+  const T count = static_cast<T>(std::max<std::size_t>(1, p.last));
   for (std::size_t c = 0; c < p.stride; ++c) mean_product[c] = sums[c] / count, mean_dy[c] = sums[p.stride + c] / count;
-  for_rows(ex, p.rows, 4 * p.stride, [&](std::size_t begin, std::size_t end) {
+  for_rows(ex, 0, p.last, 4 * p.stride, [&](std::size_t begin, std::size_t end) {
     rowwise::batch_norm_gradient<T>({begin, end, p.width, p.stride}, n, dl_dy, fixed ? nullptr : mean_dy, mean_product,
                                     dl_dx);
   });
 }
 
 template <class T>
-void forward_readout(const Exec& ex, Readout kind, const GraphBatch<T>& batch, const T* x, std::size_t stride,
-                     std::uint32_t* winner, T* y) {
-  const std::size_t tasks = std::min(batch.graphs, task_count(batch.nodes * stride));
-  ex.parallel_for(tasks, [&](std::size_t t, unsigned) {
-    for (std::size_t g = batch.graphs * t / tasks; g < batch.graphs * (t + 1) / tasks; ++g) {
+void forward_readout(const Exec& ex, Readout kind, const GraphBatch<T>& batch, const Part& part, const T* x,
+                     std::size_t stride, std::uint32_t* winner, T* y) {
+  for_graphs(ex, part, stride, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t g = begin; g < end; ++g) {
       T* __restrict to = y + g * stride;
       const std::size_t first = batch.graph_ptr[g], last = batch.graph_ptr[g + 1];
       std::fill_n(to, stride, T(0));
@@ -125,11 +125,10 @@ void forward_readout(const Exec& ex, Readout kind, const GraphBatch<T>& batch, c
 }
 
 template <class T>
-void backward_readout(const Exec& ex, Readout kind, const GraphBatch<T>& batch, const T* dl_dy, std::size_t stride,
-                      const std::uint32_t* winner, T* dl_dx) {
-  const std::size_t tasks = std::min(batch.graphs, task_count(batch.nodes * stride));
-  ex.parallel_for(tasks, [&](std::size_t t, unsigned) {
-    for (std::size_t g = batch.graphs * t / tasks; g < batch.graphs * (t + 1) / tasks; ++g) {
+void backward_readout(const Exec& ex, Readout kind, const GraphBatch<T>& batch, const Part& part, const T* dl_dy,
+                      std::size_t stride, const std::uint32_t* winner, T* dl_dx) {
+  for_graphs(ex, part, stride, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t g = begin; g < end; ++g) {
       const T* from = dl_dy + g * stride;
       const std::size_t first = batch.graph_ptr[g], last = batch.graph_ptr[g + 1];
       const T scale = kind == Readout::mean && last > first ? T(1) / static_cast<T>(last - first) : T(1);
@@ -142,12 +141,13 @@ void backward_readout(const Exec& ex, Readout kind, const GraphBatch<T>& batch, 
 }
 
 #define GRADLOOM_INSTANTIATE(T)                                                                                       \
+  template rowwise::LayerNorm<T> layer_of<T>(const GraphNetwork<T>&, const NormPass<T>&, const T*, T*, T*);           \
   template void forward_norm<T>(const Exec&, const GraphNetwork<T>&, const NormPass<T>&, const T*, T*, T*, T*, T*);   \
-  template void backward_norm<T>(const Exec&, const GraphNetwork<T>&, const NormPass<T>&, const T*, T*, T*, T*, T*,   \
-                                 const T*, T*);                                                                       \
-  template void forward_readout<T>(const Exec&, Readout, const GraphBatch<T>&, const T*, std::size_t, std::uint32_t*, \
-                                   T*);                                                                               \
-  template void backward_readout<T>(const Exec&, Readout, const GraphBatch<T>&, const T*, std::size_t,                \
+  template void backward_batch_norm<T>(const Exec&, const GraphNetwork<T>&, const NormPass<T>&, const T*, T*, T*, T*, \
+                                       T*, const T*, T*);                                                             \
+  template void forward_readout<T>(const Exec&, Readout, const GraphBatch<T>&, const Part&, const T*, std::size_t,    \
+                                   std::uint32_t*, T*);                                                               \
+  template void backward_readout<T>(const Exec&, Readout, const GraphBatch<T>&, const Part&, const T*, std::size_t,   \
                                     const std::uint32_t*, T*);
 GRADLOOM_INSTANTIATE(float)
 GRADLOOM_INSTANTIATE(double)

@@ -1,0 +1,90 @@
+// Who computes what: graphs dealt to workers, and the list of sums over graphs.
+#include "gradloom/models/graph/pass.h"
+
+namespace gradloom::graph {
+
+namespace {
+// Work (multiplications of a forward pass) that is worth a task of its own, and from which on a graph that is a good
+// share of its batch is cut itself.
+constexpr std::size_t kPackWork = std::size_t{1} << 16, kWideWork = std::size_t{1} << 21;
+constexpr std::size_t kMostPacks = 256, kWideShare = 16;
+}  // namespace
+
+// In graph tasks the gradients of parameters are summed when those of all rows are there: by rows of a weight, and all
+// small parameters of an operation together.
+template <class T>
+void GraphNetwork<T>::list_sums() {
+  constexpr std::size_t kRows = 12;
+  for (std::size_t n = 0; n < ops_.size(); ++n) {
+    const Op& op = ops_[n];
+    const std::size_t width = tensors_[op.out].stride;
+    if (op.kind == OpKind::dense) {
+      const std::size_t rows = tensors_[op.in].width;
+      for (std::size_t k = 0; k < rows; k += kRows) sums_.push_back({n, k, std::min(rows, k + kRows)});
+      if (!tensors_[op.out].graphs) node_work_ += rows * width;
+    }
+    if ((op.bias != kNone || op.epsilon != kNone || op.kind == OpKind::attention) && !is_barrier(n))
+      sums_.push_back({n, 0, 0});
+    if (op.kind == OpKind::gather || op.kind == OpKind::maximum) arc_work_ += width;
+    if (op.kind == OpKind::attention) arc_work_ += 8 * width;
+    node_work_ += 4 * width;
+  }
+}
+
+template <class T>
+void GraphNetwork<T>::plan(const Batch& batch, Tape& tape) const {
+  std::uint32_t* wide = tape.workspace_.template at<std::uint32_t>(tape.wide_);
+  std::uint32_t* packs = tape.workspace_.template at<std::uint32_t>(tape.packs_);
+  std::uint32_t* first_block = tape.workspace_.template at<std::uint32_t>(tape.first_block_);
+  tape.wide_count_ = tape.pack_count_ = tape.large_count_ = 0;
+  if (options_.task == GraphTask::node) {
+    wide[0] = 0, wide[1] = static_cast<std::uint32_t>(batch.graphs);
+    tape.wide_count_ = 1;
+    return;
+  }
+  const auto work = [&](std::size_t first, std::size_t last) {
+    const std::size_t a = batch.graph_ptr[first], b = batch.graph_ptr[last];
+    return (b - a) * node_work_ + (batch.arcs.ptr[b] - batch.arcs.ptr[a]) * arc_work_;
+  };
+  const std::size_t all = work(0, batch.graphs), enough = std::max(kPackWork, all / kMostPacks);
+  std::uint32_t first = 0;
+  const auto end_pack = [&](std::uint32_t last) {
+    if (first == last) return;
+    packs[2 * tape.pack_count_] = first, packs[2 * tape.pack_count_ + 1] = last;
+    ++tape.pack_count_;
+  };
+  first_block[0] = 0;
+  for (std::uint32_t g = 0; g < batch.graphs; ++g) {
+    const std::size_t blocks = dense::row_blocks(batch.graph_ptr[g + 1] - batch.graph_ptr[g], kGraphBlock);
+    first_block[g + 1] = first_block[g] + static_cast<std::uint32_t>(blocks);
+    tape.large_count_ += blocks > 1;
+    const std::size_t own = work(g, g + 1);
+    if (own > kWideWork && own > all / kWideShare) {
+      end_pack(g);
+      wide[2 * tape.wide_count_] = g, wide[2 * tape.wide_count_ + 1] = g + 1;
+      ++tape.wide_count_;
+      first = g + 1;
+    } else if (work(first, g + 1) >= enough) {
+      end_pack(g + 1);
+      first = g + 1;
+    }
+  }
+  end_pack(static_cast<std::uint32_t>(batch.graphs));
+}
+
+template <class T>
+Part GraphNetwork<T>::part_of(const Batch& batch, const Tape& tape, std::size_t list, std::size_t k) const {
+  const std::uint32_t* pair = tape.workspace_.template at<std::uint32_t>(list) + 2 * k;
+  if (options_.task == GraphTask::node) return {0, batch.nodes, 0, batch.graphs};
+  return {batch.graph_ptr[pair[0]], batch.graph_ptr[pair[1]], pair[0], pair[1]};
+}
+
+#define GRADLOOM_INSTANTIATE(T)                                           \
+  template void GraphNetwork<T>::list_sums();                             \
+  template void GraphNetwork<T>::plan(const GraphBatch<T>&, Tape&) const; \
+  template Part GraphNetwork<T>::part_of(const GraphBatch<T>&, const Tape&, std::size_t, std::size_t) const;
+GRADLOOM_INSTANTIATE(float)
+GRADLOOM_INSTANTIATE(double)
+#undef GRADLOOM_INSTANTIATE
+
+}  // namespace gradloom::graph
