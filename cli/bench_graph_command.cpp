@@ -37,11 +37,29 @@ int run_bench(const Output& out, app::BenchGraphOptions o) {
   return kDone;
 }
 
+int run_recipe(const Output& out, app::BenchGraphRecipeOptions o) {
+  if (o.threads == 0) o.threads = std::max(1u, std::thread::hardware_concurrency());
+  o.data_root = default_data_root();
+  const nlohmann::json r = app::bench_graph_recipe(o).or_throw();
+  const auto cell = [&](const char* key) { return fmt::format("{:.4g}", r[key].get<double>()); };
+  out.print(fmt::format("{}  {} samples, {} updates, {} threads\n", out.paint(Paint::bold, o.recipe),
+                        r["samples"].get<std::size_t>(), r["updates"].get<std::size_t>(), o.threads));
+  out.print_rows({{"epoch, ms", cell("epoch_ms")},
+                  {"  on one thread", cell("one_thread_epoch_ms")},
+                  {"  scalar reference", cell("sequential_epoch_ms")},
+                  {"serial fraction", cell("serial_fraction")},
+                  {"parallel tasks per epoch", cell("parallel_tasks")}});
+  if (r.contains("phases")) print_phases(out, r["phases"]);
+  out.result(r);
+  return kDone;
+}
+
 }  // namespace
 
 void add_bench_graph_command(CLI::App& bench, Choice& choice) {
   CLI::App* command = bench.add_subcommand("graph", "Graph networks: forward and training step on random graphs");
   auto o = std::make_shared<app::BenchGraphOptions>();
+  auto recipe = std::make_shared<app::BenchGraphRecipeOptions>();
   const auto number = [&](const char* name, std::size_t& to, const char* text, unsigned most) {
     command->add_option(name, to, text)->type_name("N")->check(CLI::Range(1u, most).description(""));
   };
@@ -62,10 +80,21 @@ void add_bench_graph_command(CLI::App& bench, Choice& choice) {
   command->add_option("--seconds", o->seconds, "Time for each figure, about")
       ->type_name("S")
       ->check(CLI::Range(0.001, 3600.0).description(""));
+  auto* name = command->add_option("--recipe", recipe->recipe, "Measure an epoch of this recipe on its data instead")
+                   ->type_name("NAME|FILE");
+  command->add_option("--set", recipe->overrides, "Change a key of the recipe; repeatable")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false)
+      ->needs(name);
   command->add_flag("--profile", o->profile, "Measure the time of each phase");
   add_output_options(*command, choice.flags);
   command->footer("Example:\n  gradloom bench graph --nodes 1000 --graphs 32 --layers gin --threads 2");
-  command->callback([o, &choice] { choice.run = [o](const Output& out) { return run_bench(out, *o); }; });
+  command->callback([o, recipe, &choice] {
+    recipe->threads = o->threads, recipe->seconds = o->seconds, recipe->profile = o->profile;
+    choice.run = [o, recipe](const Output& out) {
+      return recipe->recipe.empty() ? run_bench(out, *o) : run_recipe(out, *recipe);
+    };
+  });
 }
 
 }  // namespace gradloom::cli

@@ -21,6 +21,15 @@ std::string advice(const Error& error, const std::filesystem::path& folder) {
   return {};
 }
 
+std::string ged_text(const nlohmann::json& g) {
+  const auto number = [&](const char* key) {
+    return g.contains(key) && g[key].is_number() ? fmt::format("{:.3g}", g[key].get<double>()) : std::string("-");
+  };
+  return fmt::format("mean {} over {} of {} pairs, rank correlation with outputs {}, same class {}, different {}",
+                     number("mean"), g["exact"].dump(), g["pairs"].dump(), number("spearman"), number("same"),
+                     number("different"));
+}
+
 }  // namespace
 
 WatchedRun watch_run(const Output& out, const std::filesystem::path& folder, app::RunOptions options,
@@ -54,6 +63,7 @@ void print_run(const Output& out, const std::filesystem::path& folder, const Wat
   std::vector<std::pair<std::string, std::string>> rows;
   for (const char* part : {"test", "validation", "train"})
     if (s.contains(part) && s[part].is_object()) rows.emplace_back(part, metrics_text(s[part]));
+  if (s.contains("ged")) rows.emplace_back("edit distances", ged_text(s["ged"]));
   if (s.contains("parameters")) rows.emplace_back("parameters", s["parameters"].dump());
   if (s.contains("report")) rows.emplace_back("report", s["report"].get<std::string>());
   rows.emplace_back("evaluate", "gradloom eval " + shell_word(folder));

@@ -68,4 +68,19 @@ struct BenchGraphOptions {
 // the result differs from the scalar reference in any bit.
 Result<nlohmann::json> bench_graph(const BenchGraphOptions& options);
 
+struct BenchGraphRecipeOptions {
+  std::string recipe;
+  std::vector<std::string> overrides;  // "key=value"
+  std::filesystem::path data_root = ".";
+  unsigned threads = 1;
+  bool profile = false;
+  double seconds = 1.0;  // spent on each figure, about
+};
+
+// One epoch (all updates, no validation) of a recipe of graph networks on its own data. JSON: samples, updates,
+// epoch_ms, median_epoch_ms, one_thread_epoch_ms, speedup_threads, sequential_epoch_ms (the scalar reference), speedup,
+// serial_fraction, parallel_tasks, tape_bytes. Fails with numeric when the result differs from the reference in any
+// bit.
+Result<nlohmann::json> bench_graph_recipe(const BenchGraphRecipeOptions& options);
+
 }  // namespace gradloom::app

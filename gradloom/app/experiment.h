@@ -83,6 +83,7 @@ class Experiment {
   TrainState<T> state_;
   std::optional<RunLog> log_;
   std::uint64_t log_lines_ = 0;
+  nlohmann::json latest_metrics_;  // of family_.epoch_metrics()
   bool stopped_at_start_ = false;
   Clock::time_point begin_ = Clock::now(), last_save_ = begin_;
   std::uint64_t epochs_here_ = 0;  // since this process began, for the estimate of the time left

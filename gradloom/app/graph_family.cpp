@@ -107,6 +107,9 @@ Result<GraphFamily<T>> GraphFamily<T>::load(const Config& recipe, const std::fil
   if (recipe.string("model.norm") == "batch" && recipe.boolean("train.keep_best"))
     return Error{ErrorCode::invalid_input,
                  "model.norm = \"batch\" needs train.keep_best = false: its statistics belong to the last parameters"};
+  if (recipe.string("model.norm") == "batch" && recipe.integer("train.parallel_examples") != 0)
+    return Error{ErrorCode::invalid_input,
+                 "model.norm = \"batch\" needs train.parallel_examples = 0: its statistics are those of a whole batch"};
   GraphFamily family(recipe, std::make_shared<const GraphSet>(std::move(*set)));
   if (task_of(recipe) == GraphTask::node)
     family.split_nodes();
@@ -120,6 +123,8 @@ Result<GraphFamily<T>> GraphFamily<T>::load(const Config& recipe, const std::fil
 template <class T>
 void GraphFamily<T>::split_nodes() {
   if (recipe_.integer("train.batch") != 0) fail("a node task has one batch, the whole graph; set train.batch = 0");
+  for (const char* key : {"train.parallel_examples", "train.ged_sample"})
+    if (recipe_.integer(key) != 0) fail(fmt::format("{} is for tasks with many graphs; a node task has one", key));
   if (set_->size() != 1) fail(fmt::format("a node task needs one graph; the data has {}", set_->size()));
   const std::uint32_t which[] = {0};
   auto arrays =
@@ -199,6 +204,7 @@ void GraphFamily<T>::split_graphs() {
   train_.emplace(part(split.train));
   if (!split.validation.empty()) validation_.emplace(part(split.validation));
   if (!split.test.empty()) test_.emplace(part(split.test));
+  watched_ = !split.validation.empty() ? split.validation : !split.test.empty() ? split.test : split.train;
 }
 
 template <class T>
@@ -264,14 +270,36 @@ bool GraphFamily<T>::goal_reached(const Exec& ex, const Model& model, const Mode
 }
 
 template <class T>
+json GraphFamily<T>::judge_distances(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const {
+  if (!curve_->distances)
+    curve_->distances.emplace(
+        ex, *set_, watched_,
+        GedSampleOptions{static_cast<std::size_t>(recipe_.integer("train.ged_sample")),
+                         static_cast<std::uint64_t>(recipe_.integer("train.ged_expansions")), data_seed(recipe_)});
+  const Data& part = validation_ ? *validation_ : test_ ? *test_ : *train_;
+  Predictor<Model, Data> predictor(ex, model, part);
+  const Predictions<T>& y = predictor.run(arrays);
+  return curve_->distances->template judge<T>(y.view());
+}
+
+template <class T>
+json GraphFamily<T>::epoch_metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                                   std::uint64_t epoch) const {
+  const bool due = recipe_.integer("train.ged_sample") > 0 &&
+                   epoch % static_cast<std::uint64_t>(recipe_.integer("train.ged_every")) == 0;
+  return due ? json{{"ged", judge_distances(ex, model, arrays)}} : json::object();
+}
+
+template <class T>
 std::map<std::string, double> GraphFamily<T>::metrics(const Exec&, const Model&, const ModelArrays<T>&,
                                                       const Data& data, View<const T, 2> y) const {
   return row_metrics<T>(data.all(), y);
 }
 
 template <class T>
-Result<void> GraphFamily<T>::finish(const Exec&, const Model&, const ModelArrays<T>&, const RunFolder&,
+Result<void> GraphFamily<T>::finish(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, const RunFolder&,
                                     json& summary) const {
+  if (recipe_.integer("train.ged_sample") > 0) summary["ged"] = judge_distances(ex, model, arrays);
   if (!recipe_.boolean("data.curve")) return {};
   summary["curve"] = {{"validation", curve_->validation}, {"test", curve_->test}};
   if (curve_->validation.empty() || curve_->test.empty()) return {};

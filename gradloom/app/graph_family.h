@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "gradloom/app/family.h"
+#include "gradloom/app/graph_ged.h"
 #include "gradloom/app/report.h"
 #include "gradloom/app/settings.h"
 #include "gradloom/io/run_folder.h"
@@ -37,10 +38,14 @@ class GraphFamily {
   bool goal_reached(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, std::uint64_t epoch) const;
   Result<void> restore(const Model&, TrainState<T>&) const { return {}; }
 
+  // With train.ged_sample, every train.ged_every epochs: `ged`, what GedSample::judge() says of the outputs for graphs
+  // that are not trained on. Otherwise empty.
+  nlohmann::json epoch_metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                               std::uint64_t epoch) const;
   std::map<std::string, double> metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
                                         const Data& data, View<const T, 2> y) const;
   // Adds `curve` (accuracy after each epoch of this process) and `chosen` (the epoch that did best on validation data,
-  // and its accuracy on the test part) to the summary, with data.curve.
+  // and its accuracy on the test part) to the summary, with data.curve; and `ged`, with train.ged_sample.
   Result<void> finish(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, const RunFolder& folder,
                       nlohmann::json& summary) const;
   Result<nlohmann::json> study(const Exec&, const Model&, const ModelArrays<T>&) const { return nlohmann::json(); }
@@ -54,17 +59,20 @@ class GraphFamily {
   // What evaluations after each epoch gather; copies of a family share it.
   struct Curve {
     std::vector<double> validation, test;
+    std::optional<GedSample> distances;  // measured when they are first needed
   };
 
   GraphFamily(Config recipe, std::shared_ptr<const GraphSet> set) : recipe_(std::move(recipe)), set_(std::move(set)) {}
   void split_nodes();
   void split_graphs();
   graph::NetworkOptions options(const GraphArrays<T>& arrays) const;
+  nlohmann::json judge_distances(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const;
   double accuracy(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, const Data& data) const;
 
   Config recipe_;
   std::shared_ptr<const GraphSet> set_;
   std::optional<Data> train_, validation_, test_;
+  std::vector<std::uint32_t> watched_;  // graphs of the part that distances are measured on
   std::shared_ptr<Curve> curve_ = std::make_shared<Curve>();
 };
 

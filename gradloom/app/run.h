@@ -20,6 +20,7 @@ struct Progress {
   std::string note;                     // what the stage is about: "grid 10"
   double loss = 0.0;
   double validation = 0.0;  // NaN without validation data
+  nlohmann::json metrics;   // what the family measured last beside the losses, as in the run log; may be null
   double samples_per_second = 0.0;
   double seconds = 0.0, seconds_left = 0.0;  // since the start; an estimate
 };

@@ -259,6 +259,16 @@ Schema graph_schema() {
   s.number("model.head_dropout", 0.0, "The same before the last product, where there is one.").at_least(0).below(1);
   s.boolean("model.residual", false, "Add the input of a layer to its output where widths agree.");
   add_training_keys(s, {.loss = "cross-entropy", .batch = 0});
+  s.integer("train.parallel_examples", 0,
+            "Graphs that are computed at once; larger batches are cut, with the same bits; 0: whole batches.")
+      .at_least(0);
+  s.integer("train.ged_sample", 0,
+            "Graphs whose exact edit distances are measured and compared with what the network makes of them; 0: none.")
+      .at_least(0)
+      .at_most(1000);
+  s.integer("train.ged_every", 10, "Epochs between two such comparisons.").at_least(1);
+  s.integer("train.ged_expansions", 20000, "Steps of each search for a distance; pairs that need more do not count.")
+      .at_least(1);
   add_stages(s, stage_schema());
   return s;
 }

@@ -202,6 +202,8 @@ TrainOptions train_options(const Config& r, std::size_t stage) {
   o.epochs = static_cast<std::uint64_t>(r.integer("epochs"));
   o.batch = static_cast<std::size_t>(r.integer("train.batch"));
   o.accumulate = static_cast<std::size_t>(r.integer("train.accumulate"));
+  if (r.string("family") == "graph")
+    o.parallel_examples = static_cast<std::size_t>(r.integer("train.parallel_examples"));
   o.shuffle = r.boolean("train.shuffle");
   o.patience = static_cast<std::uint64_t>(r.integer("train.patience"));
   o.freeze = r.strings("train.freeze");

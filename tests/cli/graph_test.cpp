@@ -7,7 +7,26 @@
 namespace gradloom::test {
 namespace {
 
-class Graphs : public ProgramTest {};
+class Graphs : public ProgramTest {
+ protected:
+  // Rings and stars of 4 to 9 nodes, to be told apart.
+  void write_shapes(int count) const {
+    nlohmann::json graphs = nlohmann::json::array();
+    for (int g = 0; g < count; ++g) {
+      const int nodes = 4 + g * 5 % 6;
+      const bool ring = g % 2 == 0;
+      nlohmann::json edges = nlohmann::json::array();
+      for (int v = 1; v < nodes; ++v) edges.push_back({ring ? v - 1 : 0, v});
+      if (ring) edges.push_back({nodes - 1, 0});
+      graphs.push_back(
+          {{"id", std::to_string(g)}, {"class", ring ? "ring" : "star"}, {"nodes", nodes}, {"edges", edges}});
+    }
+    std::ofstream(scratch_ / "shapes.json") << graphs;
+  }
+  const Words shapes_ = {
+      "train", "tu",        "--set", "data.path=shapes.json", "--set", "data.features=degrees", "--set", "data.folds=4",
+      "--set", "epochs=12", "--set", "train.batch=8",         "--set", "model.hidden=[8,8]"};
+};
 
 TEST_F(Graphs, KarateIsLearnedFromTwoMembers) {
   const auto all = json_of({"train", "karate", "--seeds", "5", "--out", "runs"});
@@ -32,6 +51,47 @@ TEST_F(Graphs, EveryKindOfLayerPassesTheCheck) {
     const auto r = json_of({"check", "karate", "--set", std::string("model.layer=") + layer});
     EXPECT_TRUE(r["passed"].get<bool>()) << layer << r;
   }
+}
+
+TEST_F(Graphs, ParallelExamplesAndThreadsDoNotChangeTheWeights) {
+  write_shapes(40);
+  const Words plain = shapes_ + Words{"--set", "model.norm=layer"};
+  const auto weights = [&](const Words& more, const std::string& out) {
+    json_of(plain + more + Words{"--out", out});
+    return bytes_of(scratch_ / (out + "/checkpoint/last.safetensors"));
+  };
+  const std::string expected = weights({"--threads", "1", "--exec", "reference"}, "reference");
+  ASSERT_FALSE(expected.empty());
+  EXPECT_EQ(weights({"--threads", "1", "--set", "train.parallel_examples=1"}, "one"), expected);
+  EXPECT_EQ(weights({"--threads", "2", "--set", "train.parallel_examples=3"}, "three"), expected);
+  EXPECT_EQ(weights({"--threads", "8"}, "eight"), expected);
+  expect_error(shapes_ + Words{"--set", "train.parallel_examples=2"}, 2, "invalid_input", {"batch", "statistics"});
+  expect_error({"train", "karate", "--set", "train.parallel_examples=2"}, 2, "invalid_input", {"node task"});
+}
+
+TEST_F(Graphs, ExactEditDistancesOfASampleAreReportedDuringTrainingOnAnyThreads) {
+  write_shapes(40);
+  const auto ged_lines = [&](const std::string& out) {
+    std::vector<nlohmann::json> found;
+    std::ifstream log(scratch_ / (out + "/log.jsonl"));
+    for (std::string line; std::getline(log, line);)
+      if (const auto l = nlohmann::json::parse(line); l.contains("ged")) found.push_back({l["epoch"], l["ged"]});
+    return found;
+  };
+  const Words more = {"--set", "train.ged_sample=6", "--set", "train.ged_every=4"};
+  const auto one = json_of(shapes_ + more + Words{"--threads", "1", "--out", "one"});
+  const auto three = json_of(shapes_ + more + Words{"--threads", "3", "--out", "three"});
+  const auto lines = ged_lines("one");
+  ASSERT_EQ(lines.size(), 3u);  // after epochs 4, 8 and 12
+  EXPECT_EQ(lines[2][0], 12);
+  EXPECT_EQ(lines, ged_lines("three"));
+  EXPECT_EQ(one["ged"], three["ged"]);
+  EXPECT_EQ(one["ged"]["pairs"], lines[0][1]["pairs"]);
+  EXPECT_EQ(one["ged"]["exact"], one["ged"]["pairs"]);
+  EXPECT_GT(one["ged"]["mean"].get<double>(), 0.0);
+  const Ended watched = run(shapes_ + more + Words{"--out", "watched"});
+  EXPECT_NE(watched.err.find("ged rank"), std::string::npos) << watched.err;
+  expect_error({"train", "karate", "--set", "train.ged_sample=5"}, 2, "invalid_input", {"node task"});
 }
 
 TEST_F(Graphs, BenchChecksAndMeasures) {

@@ -1,0 +1,88 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "gradloom/app/bench.h"
+#include "gradloom/app/bench_timing.h"
+#include "gradloom/app/graph_family.h"
+#include "gradloom/app/recipe.h"
+#include "gradloom/exec/profile.h"
+#include "gradloom/train/trainer.h"
+
+namespace gradloom::app {
+namespace {
+
+using nlohmann::json;
+using Model = graph::GraphNetwork<float>;
+
+struct Setup {
+  Exec ex;
+  Model model;
+  TrainState<float> state;
+  Trainer<Model, GraphDataset<float>> trainer;
+
+  Setup(const Config& recipe, const GraphFamily<float>& family, ExecOptions options, Profile* profile = nullptr)
+      : ex(options),
+        model(family.model(0)),
+        state(family.start(ex, 0)),
+        trainer((ex.set_profile(profile), ex), model, family.train(), endless(recipe), state) {}
+  static TrainOptions endless(const Config& recipe) {
+    TrainOptions o = train_options(recipe, 0);
+    o.epochs = std::uint64_t{1} << 40;
+    return o;
+  }
+  // All updates of an epoch; nothing is validated.
+  void epoch() {
+    state.position.batch = 0;
+    while (trainer.step()) continue;
+    ++state.position.run_epoch;
+  }
+};
+
+}  // namespace
+
+Result<json> bench_graph_recipe(const BenchGraphRecipeOptions& o) try {
+  auto recipe = load_recipe(o.recipe, o.overrides);
+  if (!recipe) return recipe.error();
+  if (recipe->string("family") != "graph")
+    return Error{ErrorCode::invalid_input, fmt::format("bench graph needs a recipe of the family graph; {} is of {}",
+                                                       o.recipe, recipe->string("family"))};
+  auto family = GraphFamily<float>::load(*recipe, o.data_root);
+  if (!family) return family.error();
+  Setup fast(*recipe, *family, {.threads = o.threads});
+  Setup reference(*recipe, *family, {.threads = 1, .variant = Variant::reference});
+  for (int i = 0; i < 2; ++i) fast.epoch(), reference.epoch();
+  if (!same_bits(fast.state.parameters, reference.state.parameters) ||
+      !same_bits(fast.state.gradient, reference.state.gradient))
+    return Error{ErrorCode::numeric,
+                 "the fast kernels and the scalar reference differ: this build is broken, its speed means nothing"};
+  const Timing epoch = repeat(o.seconds, [&] { fast.epoch(); });
+  const Timing sequential = repeat(std::min(o.seconds, 0.3), [&] { reference.epoch(); });
+  Setup one(*recipe, *family, {.threads = 1});
+  const double one_us = o.threads == 1 ? epoch.fastest : repeat(o.seconds, [&] { one.epoch(); }).fastest;
+  Setup threaded(*recipe, *family, {.threads = std::max(2u, o.threads)});
+  const SerialShare share = serial_share(threaded.ex, 5, [&] { threaded.epoch(); });
+  json r{{"recipe", o.recipe}, {"threads", o.threads}, {"samples", family->train().size()}};
+  r["updates"] = fast.trainer.batches_per_epoch();
+  r["epoch_ms"] = epoch.fastest * 1e-3, r["median_epoch_ms"] = epoch.median * 1e-3;
+  r["one_thread_epoch_ms"] = one_us * 1e-3, r["speedup_threads"] = one_us / epoch.fastest;
+  r["sequential_epoch_ms"] = sequential.fastest * 1e-3, r["speedup"] = sequential.fastest / epoch.fastest;
+  r["serial_fraction"] = share.fraction, r["parallel_tasks"] = share.tasks;
+  r["tape_bytes"] = fast.trainer.tape_bytes();
+  if (o.profile) {
+    Profile profile(o.threads);
+    Setup profiled(*recipe, *family, {.threads = o.threads}, &profile);
+    profiled.epoch();
+    profile.clear();
+    constexpr int kProfiled = 20;
+    for (int i = 0; i < kProfiled; ++i) profiled.epoch();
+    json phases = json::object();
+    for (const Profile::Entry& entry : profile.entries()) phases[entry.name] = entry.milliseconds / kProfiled;
+    r["phases"] = phases;
+  }
+  return r;
+} catch (const Exception& e) {
+  return e.error();
+}
+
+}  // namespace gradloom::app
