@@ -7,6 +7,7 @@
 #include "gradloom/app/gates_family.h"
 #include "gradloom/app/graph_family.h"
 #include "gradloom/app/kan_family.h"
+#include "gradloom/app/pair_family.h"
 #include "gradloom/app/run.h"
 #include "gradloom/kernels/simd_targets.h"
 #include "gradloom/models/graph/dual.h"
@@ -41,6 +42,11 @@ double exact_derivative(const logic::GateClassifier<double>& m, const ModelArray
 double exact_derivative(const graph::GraphNetwork<double>& m, const ModelArrays<double>& arrays,
                         const GraphBatch<double>& batch, View<const double, 2> dl_dy, std::size_t i) {
   return graph::dual_derivative(m, {}, arrays, batch, dl_dy, {graph::DualDirection::What::parameter, i});
+}
+
+double exact_derivative(const graph::PairNetwork<double>& m, const ModelArrays<double>& arrays,
+                        const PairBatch<double>& batch, View<const double, 2> dl_dy, std::size_t i) {
+  return graph::dual_derivative(m, {}, arrays, batch, dl_dy, i);
 }
 
 // The gradient by dual numbers, for elements drawn evenly from all.
@@ -207,6 +213,8 @@ Result<json> check(const Config& recipe, const RunOptions& options, const CheckO
     return check_family<GatesFamily<double>, GatesFamily<float>>(recipe, options, what);
   if (recipe.string("family") == "graph")
     return check_family<GraphFamily<double>, GraphFamily<float>>(recipe, options, what);
+  if (recipe.string("family") == "graph-pairs")
+    return check_family<PairFamily<double>, PairFamily<float>>(recipe, options, what);
   return check_family<KanFamily<double>, KanFamily<float>>(recipe, options, what);
 } catch (const Exception& e) {
   return e.error();

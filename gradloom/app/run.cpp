@@ -5,6 +5,7 @@
 #include "gradloom/app/gates_family.h"
 #include "gradloom/app/graph_family.h"
 #include "gradloom/app/kan_family.h"
+#include "gradloom/app/pair_family.h"
 #include "gradloom/app/recipe.h"
 
 namespace gradloom::app {
@@ -32,6 +33,7 @@ auto with_experiment(const Config& recipe, const RunOptions& options, Use&& use)
     if (recipe.string("family") == "automaton") return in_precision(Family<AutomatonFamily>{});
     if (recipe.string("family") == "gates") return in_precision(Family<GatesFamily>{});
     if (recipe.string("family") == "graph") return in_precision(Family<GraphFamily>{});
+    if (recipe.string("family") == "graph-pairs") return in_precision(Family<PairFamily>{});
     return in_precision(Family<KanFamily>{});
   } catch (const Exception& e) {
     return e.error();

@@ -1,5 +1,6 @@
 // The keys of every family's recipes.
 #include "gradloom/app/recipe.h"
+#include "gradloom/app/schema_parts.h"
 
 namespace gradloom::app {
 namespace {
@@ -62,12 +63,7 @@ void add_kan_keys(Schema& s) {
   s.number("model.refit_uniform", 0.05, "Free knots: 0 puts them at quantiles, 1 evenly.").at_least(0).at_most(1);
 }
 
-// Where families differ in what is usual.
-struct TrainingDefaults {
-  std::string loss = "auto", reduction = "mean", optimizer = "adam";
-  double lr = 1e-2, beta2 = 0.999, weight_decay = 0.0, clip_value = 0.0;
-  std::int64_t batch = 64;
-};
+}  // namespace
 
 void add_training_keys(Schema& s, const TrainingDefaults& defaults) {
   s.string("loss.kind", defaults.loss, "auto: mse for regression, cross-entropy for classification.")
@@ -111,7 +107,6 @@ void add_training_keys(Schema& s, const TrainingDefaults& defaults) {
   s.number("train.checkpoint_seconds", 30.0, "Time between two checkpoints.").above(0);
 }
 
-// Keys that stand first in every recipe.
 void add_head(Schema& s, const std::string& family, std::int64_t epochs, std::string epochs_doc) {
   s.string("family", family, "Kind of network.").one_of(recipe_families());
   s.integer("epochs", epochs, std::move(epochs_doc)).at_least(0);
@@ -119,7 +114,6 @@ void add_head(Schema& s, const std::string& family, std::int64_t epochs, std::st
   s.string("precision", "float32", "Type of all numbers.").one_of({"float32", "float64"});
 }
 
-// Keys of a stage that every family has.
 Schema stage_schema() {
   Schema stage;
   stage.integer("epochs", std::nullopt, "Epochs of this stage; unset: the recipe's.").at_least(0);
@@ -131,6 +125,8 @@ Schema stage_schema() {
 void add_stages(Schema& s, Schema stage) {
   s.tables("stage", std::move(stage), "Stages of the run, one after the other; none means a single one.");
 }
+
+namespace {
 
 Schema kan_schema() {
   Schema s;
@@ -275,14 +271,15 @@ Schema graph_schema() {
 
 }  // namespace
 
-std::vector<std::string> recipe_families() { return {"kan", "automaton", "gates", "graph"}; }
+std::vector<std::string> recipe_families() { return {"kan", "automaton", "gates", "graph", "graph-pairs"}; }
 
 const Schema& recipe_schema(std::string_view family) {
   static const Schema kan = kan_schema(), automaton = automaton_schema(), gates = gates_schema(),
-                      graph = graph_schema();
+                      graph = graph_schema(), pairs = pair_schema();
   if (family == "automaton") return automaton;
   if (family == "gates") return gates;
   if (family == "graph") return graph;
+  if (family == "graph-pairs") return pairs;
   return kan;
 }
 

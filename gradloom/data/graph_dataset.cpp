@@ -181,7 +181,7 @@ GraphArrays<T> make_graph_arrays(const GraphSet& set, std::span<const std::uint3
       }
     }
     append_edges(a, g, o);
-    append_answers(a, set, w);
+    if (o.answers) append_answers(a, set, w);
     a.nodes += g.nodes();
     a.graph_ptr.push_back(static_cast<std::uint32_t>(a.nodes));
     ++a.graphs;

@@ -30,6 +30,7 @@ struct GraphFeatureOptions {
   std::size_t max_degree = 64;  // degrees: columns - 1
   bool normalise_rows = false;  // given features: divided by their row's sum, where that is not 0
   bool edge_labels = false;     // edge labels become edge features
+  bool answers = true;          // false: what is to be learned is not in the graphs, which need no class or target
 };
 
 // The arrays of all graphs, shared by the parts of one data set.

@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "gradloom/kernels/dual.h"
-
 namespace gradloom::graph {
 
 namespace {
@@ -225,8 +223,8 @@ void Evaluation::run(std::size_t n) {
 
 }  // namespace
 
-double dual_derivative(const GraphNetwork<double>& network, const Step& step, const ModelArrays<double>& arrays,
-                       const GraphBatch<double>& batch, View<const double, 2> dl_dy, const DualDirection& direction) {
+Matrix dual_outputs(const GraphNetwork<double>& network, const Step& step, const ModelArrays<double>& arrays,
+                    const GraphBatch<double>& batch, const DualDirection& direction) {
   Evaluation e{network, step, arrays, batch, direction};
   e.tensors.resize(network.tensors().size());
   if (!batch.sparse()) {
@@ -235,10 +233,15 @@ double dual_derivative(const GraphNetwork<double>& network, const Step& step, co
       for (std::size_t c = 0; c < network.options().inputs; ++c) e.tensors[0][i].push_back(e.feature(i, c));
   }
   for (std::size_t n = 0; n < network.ops().size(); ++n) e.run(n);
+  return std::move(e.tensors[network.last()]);
+}
+
+double dual_derivative(const GraphNetwork<double>& network, const Step& step, const ModelArrays<double>& arrays,
+                       const GraphBatch<double>& batch, View<const double, 2> dl_dy, const DualDirection& direction) {
+  const Matrix y = dual_outputs(network, step, arrays, batch, direction);
   double derivative = 0.0;
   for (std::size_t b = 0; b < batch.size; ++b)
-    for (std::size_t j = 0; j < network.output_width(); ++j)
-      derivative += dl_dy(b, j) * e.tensors[network.last()][b][j].d;
+    for (std::size_t j = 0; j < network.output_width(); ++j) derivative += dl_dy(b, j) * y[b][j].d;
   return derivative;
 }
 

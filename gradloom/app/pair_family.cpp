@@ -1,0 +1,258 @@
+#include "gradloom/app/pair_family.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "gradloom/app/restart_seed.h"
+#include "gradloom/data/graph_source.h"
+#include "gradloom/train/predict.h"
+#include "gradloom/train/ranking.h"
+
+namespace gradloom::app {
+
+using nlohmann::json;
+
+namespace {
+
+[[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
+
+std::filesystem::path find(const Config& r, const char* key, const std::filesystem::path& data_root) {
+  const std::filesystem::path path = r.string(key);
+  std::error_code unreadable;
+  if (!r.string("data.root").empty()) return std::filesystem::path(r.string("data.root")) / path;
+  return std::filesystem::exists(path, unreadable) ? path : data_root / path;
+}
+
+GraphFeatureOptions feature_options(const Config& r) {
+  GraphFeatureOptions o;
+  const std::string& kind = r.string("data.features");
+  o.nodes = kind == "given"      ? NodeFeatures::given
+            : kind == "labels"   ? NodeFeatures::labels
+            : kind == "degrees"  ? NodeFeatures::degrees
+            : kind == "constant" ? NodeFeatures::constant
+                                 : NodeFeatures::automatic;
+  o.answers = false;
+  return o;
+}
+
+graph::LayerKind layer_kind(const std::string& name) {
+  using graph::LayerKind;
+  return name == "mean"        ? LayerKind::mean
+         : name == "gcn"       ? LayerKind::gcn
+         : name == "sage-mean" ? LayerKind::sage_mean
+         : name == "sage-max"  ? LayerKind::sage_max
+         : name == "gat"       ? LayerKind::gat
+                               : LayerKind::gin;
+}
+
+}  // namespace
+
+template <class T>
+Result<PairFamily<T>> PairFamily<T>::load(const Config& recipe, const std::filesystem::path& data_root) try {
+  if (recipe.string("model.norm") == "batch" && recipe.boolean("train.keep_best"))
+    return Error{ErrorCode::invalid_input,
+                 "model.norm = \"batch\" needs train.keep_best = false: its statistics belong to the last parameters"};
+  const std::string& loss = recipe.string("loss.kind");
+  if (loss == "cross-entropy" || loss == "binary-cross-entropy")
+    return Error{ErrorCode::invalid_input,
+                 fmt::format("loss.kind = \"{}\" is for classes; similarities take mse, mae or huber", loss)};
+  GraphSource source;
+  source.path = find(recipe, "data.path", data_root);
+  auto format = parse_graph_format(recipe.string("data.format"));
+  if (!format) return format.error();
+  source.format = *format;
+  auto set = load_graphs(source);
+  if (!set) return set.error();
+  auto distances = load_distances(find(recipe, "data.distances", data_root));
+  if (!distances) return distances.error();
+  if (auto same = check_same_graphs(*distances, *set); !same) return same.error();
+  PairFamily family(recipe, std::make_shared<const GraphSet>(std::move(*set)),
+                    std::make_shared<const DistanceTable>(std::move(*distances)));
+  family.split();
+  return family;
+} catch (const Exception& e) {
+  return e.error();
+}
+
+template <class T>
+PairDataset<T> PairFamily<T>::part(std::span<const std::uint32_t> queries,
+                                   std::span<const std::uint32_t> others) const {
+  std::vector<std::uint32_t> which(queries.begin(), queries.end());
+  which.insert(which.end(), others.begin(), others.end());
+  std::vector<GraphPair> pairs;
+  const auto add = [&](std::size_t a, std::size_t b) {
+    const double nodes = set_->graphs[which[a]].nodes() + set_->graphs[which[b]].nodes();
+    const double target = std::exp(-2.0 * distances_->at(which[a], which[b]) / nodes);
+    pairs.push_back({static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b), target});
+  };
+  for (std::size_t a = 0; a < queries.size(); ++a) {
+    for (std::size_t b = 0; b < others.size(); ++b) add(a, queries.size() + b);
+    if (others.empty())
+      for (std::size_t b = a + 1; b < queries.size(); ++b) add(a, b);
+  }
+  return Data(
+      std::make_shared<GraphArrays<T>>(make_graph_arrays<T>(*set_, which, GraphTask::graph, feature_options(recipe_))),
+      std::move(pairs));
+}
+
+template <class T>
+void PairFamily<T>::split() {
+  const double validation = recipe_.number("data.validation"), test = recipe_.number("data.test");
+  const auto seed =
+      static_cast<std::uint64_t>(recipe_.has("data.seed") ? recipe_.integer("data.seed") : recipe_.integer("seed"));
+  const Split s = make_split(set_->size(), SplitFractions{1.0 - validation - test, validation, test}, seed);
+  if (s.train.size() < 2)
+    fail(fmt::format("{} graphs leave {} to train on after the split; a pair needs two", set_->size(), s.train.size()));
+  train_.emplace(part(s.train, {}));
+  if (!s.validation.empty()) validation_.emplace(part(s.validation, s.train));
+  if (!s.test.empty()) test_.emplace(part(s.test, s.train));
+  if (s.test.size() > 1) unseen_.emplace(part(s.test, {}));
+}
+
+template <class T>
+graph::PairOptions PairFamily<T>::options(const GraphArrays<T>& a) const {
+  const Config& r = recipe_;
+  graph::PairOptions p;
+  graph::NetworkOptions& o = p.encoder;
+  o.task = GraphTask::graph;
+  o.kind = layer_kind(r.string("model.layer"));
+  const std::string &norm = r.string("model.norm"), &jump = r.string("model.jumping"),
+                    &readout = r.string("model.readout");
+  o.norm = norm == "layer" ? graph::Norm::layer : norm == "batch" ? graph::Norm::batch : graph::Norm::none;
+  o.jumping = jump == "concat" ? graph::Jumping::concat : jump == "max" ? graph::Jumping::max : graph::Jumping::none;
+  o.readout = readout == "mean" ? graph::Readout::mean : readout == "max" ? graph::Readout::max : graph::Readout::sum;
+  o.activation = r.string("model.activation") == "silu" ? graph::Activation::silu : graph::Activation::relu;
+  o.inputs = a.features, o.edge_features = a.edge_features;
+  o.outputs = static_cast<std::size_t>(r.integer("model.code"));
+  for (const std::int64_t w : r.integers("model.hidden")) o.hidden.push_back(static_cast<std::size_t>(w));
+  o.heads = static_cast<std::size_t>(r.integer("model.heads"));
+  o.dropout = r.number("model.dropout");
+  o.residual = r.boolean("model.residual");
+  p.hidden = static_cast<std::size_t>(r.integer("model.head"));
+  return p;
+}
+
+template <class T>
+graph::PairNetwork<T> PairFamily<T>::model(std::size_t) const {
+  graph::PairOptions o = options(train_->graphs().arrays());
+  for (const auto* part : {&train_, &validation_, &test_, &unseen_})
+    if (*part) o.encoder.limits.include((*part)->graphs());
+  return Model(std::move(o));
+}
+
+template <class T>
+std::string PairFamily<T>::stage_note(std::size_t stage) const {
+  return stage_count(recipe_) > 1 ? fmt::format("stage {}", stage + 1) : "";
+}
+
+template <class T>
+TrainState<T> PairFamily<T>::start(const Exec&, std::size_t restart) const {
+  return initial_state(model(0), restart_seed(recipe_, restart));
+}
+
+template <class T>
+std::map<std::string, double> PairFamily<T>::metrics(const Exec& ex, const Model&, const ModelArrays<T>&,
+                                                     const Data& data, View<const T, 2> y) const {
+  const PairBatch<T> batch = data.all();
+  std::vector<double> predicted, truth;
+  double squares = 0.0, absolute = 0.0, distance = 0.0;
+  for (std::size_t p = 0; p < batch.size; ++p) {
+    predicted.push_back(static_cast<double>(y(p, 0)));
+    truth.push_back(static_cast<double>(batch.target(p, 0)));
+    const double e = predicted[p] - truth[p];
+    squares += e * e, absolute += std::abs(e);
+    // The least similarity that a float tells from 0 stands for all smaller ones.
+    const double size = static_cast<double>(batch.inverse_size[p]);
+    distance += std::abs(std::log(truth[p]) - std::log(std::max(predicted[p], 1e-30))) / size;
+  }
+  const auto n = static_cast<double>(batch.size);
+  std::map<std::string, double> m{{"mse", squares / n}, {"mae", absolute / n}, {"distance_mae", distance / n}};
+  if (const auto all = spearman(predicted, truth)) m["spearman"] = *all;
+  // One query each; summed in order.
+  std::vector<std::optional<double>> rank(batch.graphs);
+  std::vector<double> precision(batch.graphs, -1.0);
+  ex.parallel_for(batch.graphs, [&](std::size_t g, unsigned) {
+    std::vector<double> a, b;
+    bool query = false;
+    for (std::size_t e = batch.use_ptr[g]; e < batch.use_ptr[g + 1]; ++e) {
+      query = query || batch.use_side[e] == 0;
+      a.push_back(predicted[batch.use_pair[e]]), b.push_back(truth[batch.use_pair[e]]);
+    }
+    if (!query) return;
+    rank[g] = spearman(a, b);
+    precision[g] = precision_at(10, a, b);
+  });
+  double ranks = 0.0, ranked = 0.0, right = 0.0, queries = 0.0;
+  for (std::size_t g = 0; g < batch.graphs; ++g) {
+    if (rank[g]) ranks += *rank[g], ranked += 1;
+    if (precision[g] >= 0) right += precision[g], queries += 1;
+  }
+  if (ranked > 0) m["spearman_mean"] = ranks / ranked;
+  if (queries > 0) m["precision_at_10"] = right / queries;
+  return m;
+}
+
+template <class T>
+json PairFamily<T>::unseen(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const {
+  if (!unseen_) return nullptr;
+  Predictor<Model, Data> predictor(ex, model, *unseen_);
+  return metrics(ex, model, arrays, *unseen_, predictor.run(arrays).view());
+}
+
+template <class T>
+Result<void> PairFamily<T>::finish(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, const RunFolder&,
+                                   json& summary) const {
+  summary["unseen"] = unseen(ex, model, arrays);
+  return {};
+}
+
+template <class T>
+Result<json> PairFamily<T>::study(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const {
+  if (!unseen_) return json();
+  return json{{"unseen", unseen(ex, model, arrays)}};
+}
+
+template <class T>
+CheckSubject<graph::PairNetwork<T>> PairFamily<T>::check_subject(const Exec&, std::size_t samples) const {
+  // As many graphs as make this many pairs.
+  std::size_t count = 2;
+  while (count * (count + 1) / 2 <= samples && count < set_->size()) ++count;
+  std::vector<std::uint32_t> which(count);
+  std::iota(which.begin(), which.end(), 0u);
+  auto data = std::make_shared<Data>(part(which, {}));
+  graph::PairOptions o = options(data->graphs().arrays());
+  o.encoder.limits.include(data->graphs());
+  Model network(std::move(o));
+  TrainState<T> state = initial_state(network, restart_seed(recipe_, 0));
+  const PairBatch<T> batch = data->all();
+  return {std::move(network), std::move(state), batch, std::move(data)};
+}
+
+template <class T>
+void PairFamily<T>::describe(const Exec&, const Model& network, const ModelArrays<T>&, const json& summary,
+                             Report& report) const {
+  Table table{
+      "The pairs", "Pairs that are not trained on hold a graph that was held out.", {"", "number"}, {}, std::nullopt};
+  table.rows.push_back({"graphs", set_->size()});
+  table.rows.push_back({"training pairs", train_->size()});
+  if (validation_) table.rows.push_back({"validation pairs", validation_->size()});
+  if (test_) table.rows.push_back({"test pairs", test_->size()});
+  if (unseen_) table.rows.push_back({"pairs of two test graphs", unseen_->size()});
+  report.sections.push_back(std::move(table));
+  if (summary.contains("unseen") && summary["unseen"].is_object()) {
+    Table figures{"Pairs of two graphs that were never seen", "", {"figure", "value"}, {}, std::nullopt};
+    for (const auto& [name, value] : summary["unseen"].items())
+      if (value.is_number()) figures.rows.push_back({std::string(name), value.template get<double>()});
+    report.sections.push_back(std::move(figures));
+  }
+  Table parameters{"Parameters", "", {"slice", "values"}, {}, std::nullopt};
+  for (const Slice& slice : network.parameters()) parameters.rows.push_back({slice.name, slice.logical_size()});
+  report.sections.push_back(std::move(parameters));
+}
+
+template class PairFamily<float>;
+template class PairFamily<double>;
+
+}  // namespace gradloom::app

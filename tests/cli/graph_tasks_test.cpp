@@ -1,0 +1,83 @@
+// Similarity of graphs from the command line.
+#include <cstdlib>
+#include <fstream>
+
+#include "tests/cli/program.h"
+
+namespace gradloom::test {
+namespace {
+
+class GraphTasks : public ProgramTest {
+ protected:
+  // Paths of 2 to 13 nodes: the distance is twice the difference, a node and an edge for each.
+  void write_paths() {
+    std::ofstream graphs(scratch_ / "paths.txt"), distances(scratch_ / "distances.txt");
+    constexpr int kGraphs = 24;
+    distances << kGraphs << '\n';
+    for (int g = 0; g < kGraphs; ++g) distances << "g" << g << ' ';
+    distances << '\n';
+    for (int g = 0; g < kGraphs; ++g) {
+      const int nodes = 2 + g / 2;
+      graphs << "t g" << g << " all\n";
+      for (int v = 0; v < nodes; ++v) graphs << "v " << v << " C\n";
+      for (int v = 1; v < nodes; ++v) graphs << "e " << v - 1 << ' ' << v << " 1\n";
+      for (int h = 0; h < g; ++h) distances << 2 * (nodes - (2 + h / 2)) << ' ';
+      distances << '\n';
+    }
+  }
+  std::vector<std::string> with_paths(std::vector<std::string> arguments) {
+    for (const std::string& s :
+         {"data.path=" + (scratch_ / "paths.txt").string(), "data.distances=" + (scratch_ / "distances.txt").string(),
+          std::string("train.batch=32"), std::string("model.hidden=[16,16]")}) {
+      arguments.push_back("--set");
+      arguments.push_back(s);
+    }
+    return arguments;
+  }
+};
+
+TEST_F(GraphTasks, SimilarityOfPathsIsLearnedForUnseenOnes) {
+  write_paths();
+  const auto r =
+      json_of(with_paths({"train", "ged-regression", "--set", "epochs=60", "--threads", "2", "--out", "run"}));
+  EXPECT_GT(r["test"]["spearman_mean"].get<double>(), 0.9);
+  EXPECT_GT(r["unseen"]["spearman"].get<double>(), 0.8);
+  for (const char* key : {"mse", "mae", "distance_mae", "spearman", "spearman_mean", "precision_at_10"})
+    EXPECT_TRUE(r["test"][key].is_number()) << key;
+  const auto again = json_of({"eval", "run"});
+  EXPECT_EQ(again["test"]["mse"], r["test"]["mse"]);
+  EXPECT_EQ(again["study"]["unseen"]["spearman"], r["unseen"]["spearman"]);
+}
+
+TEST_F(GraphTasks, SimilarityEndsWithTheSameBitsOnAnyThreads) {
+  write_paths();
+  std::string first;
+  for (const char* threads : {"1", "2", "3"}) {
+    const std::string out = std::string("run") + threads;
+    json_of(with_paths({"train", "ged-regression", "--set", "epochs=2", "--threads", threads, "--out", out}));
+    const std::string bytes = bytes_of(scratch_ / out / "checkpoint/last.safetensors");
+    ASSERT_FALSE(bytes.empty());
+    if (first.empty()) first = bytes;
+    EXPECT_EQ(bytes, first) << threads;
+  }
+}
+
+TEST_F(GraphTasks, SimilarityPassesTheCheck) {
+  write_paths();
+  const auto r = json_of(with_paths({"check", "ged-regression"}));
+  EXPECT_TRUE(r["passed"].get<bool>()) << r;
+}
+
+TEST_F(GraphTasks, WrongPairsAreRefusedBeforeTheyRun) {
+  write_paths();
+  expect_error(with_paths({"train", "ged-regression", "--set", "data.test=0.99"}), 2, "invalid_input", {"1"});
+  expect_error(with_paths({"train", "ged-regression", "--set", "loss.kind=cross-entropy"}), 2, "invalid_input",
+               {"cross-entropy", "mse"});
+  expect_error(with_paths({"train", "ged-regression", "--set", "model.norm=batch"}), 2, "invalid_input", {"keep_best"});
+  std::ofstream(scratch_ / "distances.txt") << "2\na b\n1\n";
+  expect_error(with_paths({"train", "ged-regression"}), 2, "invalid_input", {"24 graphs", "between 2"});
+  expect_error({"train", "ged-regression", "--set", "data.root=nowhere"}, 2, "not_found", {"nowhere"});
+}
+
+}  // namespace
+}  // namespace gradloom::test
