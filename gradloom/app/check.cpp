@@ -8,6 +8,7 @@
 #include "gradloom/app/graph_family.h"
 #include "gradloom/app/kan_family.h"
 #include "gradloom/app/pair_family.h"
+#include "gradloom/app/rewrite_family.h"
 #include "gradloom/app/run.h"
 #include "gradloom/kernels/simd_targets.h"
 #include "gradloom/models/graph/dual.h"
@@ -20,9 +21,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kSteps = 4;         // of training, for the comparison of bits
-constexpr std::size_t kDualElements = 200;  // derivatives by dual numbers
-constexpr double kDualTolerance = 1e-11;    // relative to the largest element; rounding of sums over a batch
+constexpr std::uint64_t kSteps = 4;          // of training, for the comparison of bits
+constexpr std::size_t kDualElements = 200;   // derivatives by dual numbers
+constexpr std::size_t kLossElements = 2000;  // of the output, at which a loss is differentiated
+constexpr double kDualTolerance = 1e-11;     // relative to the largest element; rounding of sums over a batch
 
 double exact_derivative(const kan::Network<double>& m, const ModelArrays<double>& arrays, const RowBatch<double>& batch,
                         View<const double, 2> dl_dy, std::size_t i) {
@@ -49,17 +51,40 @@ double exact_derivative(const graph::PairNetwork<double>& m, const ModelArrays<d
   return graph::dual_derivative(m, {}, arrays, batch, dl_dy, i);
 }
 
+double exact_derivative(const graph::TreeNetwork<double>& m, const ModelArrays<double>& arrays,
+                        const TreeBatch<double>& batch, View<const double, 2> dl_dy, std::size_t i) {
+  return graph::dual_derivative(m, arrays, batch, dl_dy, i);
+}
+
+// Nodes of a graph are often described by equal bits, and a maximum over equal neighbours has no derivative.
+template <class F>
+constexpr double input_noise() {
+  if constexpr (std::is_same_v<F, GraphFamily<double>>)
+    return 0.1;
+  else
+    return 0.0;
+}
+
+// The deviation of the noise on the parameters of the model: 1, unless a family says that this would saturate it.
+template <class F>
+constexpr double check_noise() {
+  if constexpr (requires { F::kCheckNoise; })
+    return F::kCheckNoise;
+  else
+    return 1.0;
+}
+
 // The gradient by dual numbers, for elements drawn evenly from all.
 template <class M>
 double largest_dual_error(const Exec& ex, const M& network, const TrainState<double>& state,
-                          const typename M::Batch& batch) {
+                          const typename M::Batch& batch, double noise_size) {
   const std::size_t out = network.output_width(), stride = (out + 15) / 16 * 16;
   Buffer<double> y(batch.size * stride), dl_dy(batch.size * stride), gradient(state.parameters.size()),
       p(state.parameters.size());
   const RandomStream noise(0, RandomUse::check, 2);
   std::copy_n(state.parameters.data(), p.size(), p.data());
   for (const Slice& slice : network.parameters())
-    for_each_logical(slice, [&](std::size_t i) { p[i] += noise.normal(static_cast<std::uint32_t>(i)); });
+    for_each_logical(slice, [&](std::size_t i) { p[i] += noise_size * noise.normal(static_cast<std::uint32_t>(i)); });
   for (std::size_t s = 0; s < batch.size; ++s)
     for (std::size_t j = 0; j < out; ++j)
       dl_dy[s * stride + j] = noise.normal(static_cast<std::uint32_t>(0x80000000u + s * out + j));
@@ -81,8 +106,8 @@ double largest_dual_error(const Exec& ex, const M& network, const TrainState<dou
 }
 
 // The gradient of the recipe's loss with respect to the model's output.
-GradientCheckReport check_loss(const Exec& ex, const LossOptions& loss, const RowBatch<double>& batch,
-                               std::size_t out) {
+template <class Batch>
+GradientCheckReport check_loss(const Exec& ex, const LossOptions& loss, const Batch& batch, std::size_t out) {
   std::vector<double> y(batch.size * out), dl_dy(y.size()), partials(loss_partials(batch.size));
   const RandomStream random(0, RandomUse::check, 3);
   for (std::size_t i = 0; i < y.size(); ++i) y[i] = random.normal(static_cast<std::uint32_t>(i));
@@ -95,7 +120,7 @@ GradientCheckReport check_loss(const Exec& ex, const LossOptions& loss, const Ro
   double largest = 0.0;
   for (double g : dl_dy) largest = std::max(largest, std::abs(g));
   GradientJudge judge(1e-6, largest);
-  for (std::size_t i = 0; i < y.size(); ++i) {
+  for (std::size_t i = 0; i < y.size(); i += y.size() / kLossElements + 1) {
     const double centre = y[i];
     const auto [numeric, used] = central_difference(
         [&](double h) {
@@ -163,15 +188,13 @@ Result<json> check_family(const Config& recipe, const RunOptions& options, const
   const Exec ex(options.exec);
   const auto subject = family->check_subject(ex, what.samples);
   const TrainState<double>& state = subject.state;
-  // Nodes of a graph are often described by equal bits, and a maximum over equal neighbours has no derivative.
-  constexpr bool kNodes = std::is_same_v<F64, GraphFamily<double>>;
-  const GradientCheckReport model =
-      check_gradient(ex, subject.model, subject.batch, state.parameters.span(), state.buffers.span(),
-                     {.input_noise = kNodes ? 0.1 : 0.0, .max_elements = what.max_elements});
+  const GradientCheckReport model = check_gradient(
+      ex, subject.model, subject.batch, state.parameters.span(), state.buffers.span(),
+      {.noise = check_noise<F64>(), .input_noise = input_noise<F64>(), .max_elements = what.max_elements});
   const GradientCheckReport loss =
       check_loss(ex, train_options(recipe, 0).loss, subject.batch, subject.model.output_width());
-  const double dual =
-      largest_dual_error(ex, subject.model, state, first_rows(subject.batch, std::min<std::size_t>(what.samples, 4)));
+  const double dual = largest_dual_error(
+      ex, subject.model, state, first_rows(subject.batch, std::min<std::size_t>(what.samples, 4)), check_noise<F64>());
 
   json result;
   json mismatches = json::array();
@@ -215,6 +238,8 @@ Result<json> check(const Config& recipe, const RunOptions& options, const CheckO
     return check_family<GraphFamily<double>, GraphFamily<float>>(recipe, options, what);
   if (recipe.string("family") == "graph-pairs")
     return check_family<PairFamily<double>, PairFamily<float>>(recipe, options, what);
+  if (recipe.string("family") == "graph-rewrite")
+    return check_family<RewriteFamily<double>, RewriteFamily<float>>(recipe, options, what);
   return check_family<KanFamily<double>, KanFamily<float>>(recipe, options, what);
 } catch (const Exception& e) {
   return e.error();

@@ -7,6 +7,7 @@
 #include "gradloom/app/kan_family.h"
 #include "gradloom/app/pair_family.h"
 #include "gradloom/app/recipe.h"
+#include "gradloom/app/rewrite_family.h"
 
 namespace gradloom::app {
 namespace {
@@ -34,6 +35,7 @@ auto with_experiment(const Config& recipe, const RunOptions& options, Use&& use)
     if (recipe.string("family") == "gates") return in_precision(Family<GatesFamily>{});
     if (recipe.string("family") == "graph") return in_precision(Family<GraphFamily>{});
     if (recipe.string("family") == "graph-pairs") return in_precision(Family<PairFamily>{});
+    if (recipe.string("family") == "graph-rewrite") return in_precision(Family<RewriteFamily>{});
     return in_precision(Family<KanFamily>{});
   } catch (const Exception& e) {
     return e.error();

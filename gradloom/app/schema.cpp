@@ -271,15 +271,18 @@ Schema graph_schema() {
 
 }  // namespace
 
-std::vector<std::string> recipe_families() { return {"kan", "automaton", "gates", "graph", "graph-pairs"}; }
+std::vector<std::string> recipe_families() {
+  return {"kan", "automaton", "gates", "graph", "graph-pairs", "graph-rewrite"};
+}
 
 const Schema& recipe_schema(std::string_view family) {
   static const Schema kan = kan_schema(), automaton = automaton_schema(), gates = gates_schema(),
-                      graph = graph_schema(), pairs = pair_schema();
+                      graph = graph_schema(), pairs = pair_schema(), rewrite = rewrite_schema();
   if (family == "automaton") return automaton;
   if (family == "gates") return gates;
   if (family == "graph") return graph;
   if (family == "graph-pairs") return pairs;
+  if (family == "graph-rewrite") return rewrite;
   return kan;
 }
 

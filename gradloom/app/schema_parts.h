@@ -24,5 +24,6 @@ void add_stages(Schema& s, Schema stage);
 
 // Families that live in files of their own.
 Schema pair_schema();
+Schema rewrite_schema();
 
 }  // namespace gradloom::app

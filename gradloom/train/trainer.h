@@ -118,6 +118,8 @@ class Trainer {
   // accumulated step.
   void reset_optimizer();
 
+  // How often step() works in an epoch.
+  std::size_t batches_per_epoch() const { return pieces_; }
   std::size_t tape_bytes() const { return tape_.bytes(); }
   const typename M::Tape& tape() const { return tape_; }
 

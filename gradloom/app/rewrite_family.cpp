@@ -1,0 +1,212 @@
+#include "gradloom/app/rewrite_family.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gradloom/app/restart_seed.h"
+#include "gradloom/models/graph/rewrite_run.h"
+
+namespace gradloom::app {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::size_t kJudged = 2000;            // expressions
+constexpr std::uint64_t kGedExpansions = 50000;  // for the distance of one wrong result
+
+RewriteLoss loss_of(const Config& r) {
+  RewriteLoss o;
+  o.soft_weight = r.number("loss.soft_weight");
+  o.temperature = r.number("loss.soft_temperature");
+  o.iterations = static_cast<unsigned>(r.integer("loss.soft_iterations"));
+  o.rounds = static_cast<unsigned>(r.integer("loss.soft_rounds"));
+  return o;
+}
+
+std::size_t count_of(const Config& r, const char* key) { return static_cast<std::size_t>(r.integer(key)); }
+
+std::vector<RewriteSample> first_passes(std::vector<Expression> expressions) {
+  std::vector<RewriteSample> samples;
+  for (Expression& e : expressions) samples.push_back(make_sample(std::move(e)));
+  return samples;
+}
+
+}  // namespace
+
+template <class T>
+Result<RewriteFamily<T>> RewriteFamily<T>::load(const Config& recipe, const std::filesystem::path&) try {
+  if (recipe.string("loss.kind") != "cross-entropy")
+    return Error{ErrorCode::invalid_input,
+                 fmt::format("loss.kind = \"{}\"; edits are classes and take cross-entropy (and loss.soft_weight)",
+                             recipe.string("loss.kind"))};
+  RewriteFamily family(recipe);
+  family.make_data();
+  return family;
+} catch (const Exception& e) {
+  return e.error();
+}
+
+template <class T>
+void RewriteFamily<T>::make_data() {
+  const Config& r = recipe_;
+  ExpressionSetOptions o;
+  o.seed = static_cast<std::uint64_t>(r.has("data.seed") ? r.integer("data.seed") : r.integer("seed"));
+  o.train = count_of(r, "data.samples"), o.validation = count_of(r, "data.validation_samples");
+  o.test = count_of(r, "data.test_samples"), o.large = count_of(r, "data.large_samples");
+  o.least_nodes = count_of(r, "data.least_nodes"), o.most_nodes = count_of(r, "data.most_nodes");
+  o.large_least = count_of(r, "data.large_least"), o.large_most = count_of(r, "data.large_most");
+  ExpressionSets sets = draw_expressions(o);
+  std::vector<Expression> held_out = sets.test;
+  held_out.insert(held_out.end(), sets.validation.begin(), sets.validation.end());
+  held_out.insert(held_out.end(), sets.large.begin(), sets.large.end());
+  std::vector<RewriteSample> samples = pass_samples(sets.train, held_out), kept;
+  const Exec ex({.threads = 1});
+  const auto proofs = graph::prove_paths(ex, samples, static_cast<std::uint64_t>(r.integer("data.expansions")));
+  for (std::size_t s = 0; s < samples.size(); ++s) {
+    exact_ += proofs[s] == graph::PathProof::exact;
+    beaten_ += proofs[s] == graph::PathProof::beaten;
+    open_ += proofs[s] == graph::PathProof::open;
+    if (proofs[s] == graph::PathProof::exact) kept.push_back(std::move(samples[s]));
+  }
+  const RewriteLoss loss = loss_of(r);
+  train_.emplace(std::move(kept), loss);
+  if (!sets.validation.empty()) validation_.emplace(first_passes(std::move(sets.validation)), loss);
+  if (!sets.test.empty()) test_.emplace(first_passes(std::move(sets.test)), loss);
+  large_ = std::move(sets.large);
+}
+
+template <class T>
+graph::TreeNetwork<T> RewriteFamily<T>::model(std::size_t) const {
+  graph::TreeOptions o;
+  o.width = count_of(recipe_, "model.width"), o.layers = count_of(recipe_, "model.layers");
+  o.most_nodes = train_->most_nodes();
+  for (const auto* part : {&validation_, &test_})
+    if (*part) o.most_nodes = std::max(o.most_nodes, (*part)->most_nodes());
+  return Model(o);
+}
+
+template <class T>
+std::string RewriteFamily<T>::stage_note(std::size_t stage) const {
+  return stage_count(recipe_) > 1 ? fmt::format("stage {}", stage + 1) : "";
+}
+
+template <class T>
+TrainState<T> RewriteFamily<T>::start(const Exec&, std::size_t restart) const {
+  return initial_state(model(0), restart_seed(recipe_, restart));
+}
+
+template <class T>
+std::map<std::string, double> RewriteFamily<T>::final_metrics(const Exec& ex, const Model& model,
+                                                              const ModelArrays<T>& arrays,
+                                                              std::span<const Expression> expressions) const {
+  const auto runs = graph::rewrite<T>(ex, model, arrays, expressions, {.passes = count_of(recipe_, "model.passes")});
+  const graph::ExpressionCosts costs(ged::uniform_costs());
+  std::vector<ged::Distance> distance(runs.size());
+  std::vector<std::uint8_t> plain(runs.size());
+  ex.parallel_for(runs.size(), [&](std::size_t k, unsigned) {
+    const Expression truth = normal_form(expressions[k]);
+    plain[k] = truth == expressions[k];
+    const Exec alone({.threads = 1});
+    distance[k] = graph::expression_distance(alone, runs[k].result, truth, costs, kGedExpansions);
+  });
+  double match = 0, sum = 0, proven = 0, settled = 0, kept = 0, passes = 0;
+  for (std::size_t k = 0; k < runs.size(); ++k) {
+    match += distance[k].exact && distance[k].upper == 0;
+    sum += distance[k].upper;
+    proven += distance[k].exact;
+    settled += runs[k].settled, kept += plain[k];
+    passes += static_cast<double>(runs[k].passes);
+  }
+  const auto n = static_cast<double>(std::max<std::size_t>(1, runs.size()));
+  return {{"exact_match", match / n}, {"ged", sum / n},       {"ged_exact", proven / n},
+          {"settled", settled / n},   {"passes", passes / n}, {"keep_everything", kept / n}};
+}
+
+template <class T>
+std::map<std::string, double> RewriteFamily<T>::metrics(const Exec& ex, const Model& model,
+                                                        const ModelArrays<T>& arrays, const Data& data,
+                                                        View<const T, 2> y) const {
+  const std::size_t count = std::min(kJudged, data.size());
+  double right = 0, nodes = 0, match = 0;
+  std::vector<Expression> expressions;
+  for (std::size_t k = 0; k < count; ++k) {
+    const RewriteSample& sample = data.samples()[k];
+    const auto edits = graph::decode_edits<T>(y.row(k), sample.source);
+    for (std::size_t v = 0; v < edits.size(); ++v) right += edits[v] == sample.edits[v], nodes += 1;
+    match += apply_edits(sample.source, edits) == sample.target;
+    expressions.push_back(sample.source);
+  }
+  auto m = final_metrics(ex, model, arrays, expressions);
+  m["edit_accuracy"] = right / std::max(1.0, nodes);
+  m["pass_match"] = match / static_cast<double>(count);
+  return m;
+}
+
+template <class T>
+json RewriteFamily<T>::large_metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const {
+  if (large_.empty()) return nullptr;
+  return final_metrics(ex, model, arrays, std::span<const Expression>(large_).first(std::min(kJudged, large_.size())));
+}
+
+template <class T>
+Result<void> RewriteFamily<T>::finish(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                                      const RunFolder&, json& summary) const {
+  summary["large"] = large_metrics(ex, model, arrays);
+  summary["paths"] = {{"exact", exact_}, {"beaten", beaten_}, {"open", open_}};
+  return {};
+}
+
+template <class T>
+Result<json> RewriteFamily<T>::study(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const {
+  if (large_.empty()) return json();
+  return json{{"large", large_metrics(ex, model, arrays)}};
+}
+
+template <class T>
+CheckSubject<graph::TreeNetwork<T>> RewriteFamily<T>::check_subject(const Exec&, std::size_t samples) const {
+  // Small trees: the loss is evaluated for every number of the output.
+  constexpr std::size_t kMostNodes = 12;
+  std::vector<RewriteSample> some;
+  for (const RewriteSample& sample : train_->samples())
+    if (some.size() < samples && sample.source.size() <= kMostNodes) some.push_back(sample);
+  if (some.empty()) some.push_back(train_->samples().front());
+  auto data = std::make_shared<Data>(std::move(some), loss_of(recipe_));
+  graph::TreeOptions o = model(0).options();
+  o.most_nodes = data->most_nodes();
+  Model network(o);
+  TrainState<T> state = initial_state(network, restart_seed(recipe_, 0));
+  const TreeBatch<T> batch = data->all();
+  return {std::move(network), std::move(state), batch, std::move(data)};
+}
+
+template <class T>
+void RewriteFamily<T>::describe(const Exec& ex, const Model& network, const ModelArrays<T>& arrays, const json& summary,
+                                Report& report) const {
+  Table table{"The expressions", "A sample is one pass of the rules.", {"", "number"}, {}, std::nullopt};
+  table.rows.push_back({"rules", kRules});
+  table.rows.push_back({"training samples", train_->size()});
+  table.rows.push_back({"left out: a cheaper edit path exists", beaten_});
+  table.rows.push_back({"left out: not proven", open_});
+  report.sections.push_back(std::move(table));
+  if (summary.contains("large") && summary["large"].is_object()) {
+    Table figures{"Larger expressions than were trained on", "", {"figure", "value"}, {}, std::nullopt};
+    for (const auto& [name, value] : summary["large"].items())
+      if (value.is_number()) figures.rows.push_back({std::string(name), value.template get<double>()});
+    report.sections.push_back(std::move(figures));
+  }
+  const Data& shown = test_ ? *test_ : *train_;
+  std::vector<Expression> some;
+  for (std::size_t k = 0; k < std::min<std::size_t>(8, shown.size()); ++k) some.push_back(shown.samples()[k].source);
+  Table examples{"Some expressions", "", {"expression", "as rewritten", "normal form"}, {}, std::nullopt};
+  const auto runs = graph::rewrite<T>(ex, network, arrays, some, {.passes = count_of(recipe_, "model.passes")});
+  for (std::size_t k = 0; k < some.size(); ++k)
+    examples.rows.push_back({to_text(some[k]), to_text(runs[k].result), to_text(normal_form(some[k]))});
+  report.sections.push_back(std::move(examples));
+}
+
+template class RewriteFamily<float>;
+template class RewriteFamily<double>;
+
+}  // namespace gradloom::app
