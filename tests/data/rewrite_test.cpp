@@ -320,7 +320,9 @@ TEST(RewriteSamples, EditsMakeTheTargetAndTheLastPassKeepsEverything) {
       const NodeEdit back = edit_of(edit_class(d), insert_class(d));
       EXPECT_EQ(back.kind, d.kind);
       EXPECT_EQ(back.insert, d.insert);
-      if (d.kind == EditKind::relabel) EXPECT_EQ(back.symbol, d.symbol);
+      if (d.kind == EditKind::relabel) {
+        EXPECT_EQ(back.symbol, d.symbol);
+      }
     }
     // Every node that has an image has the symbol that its edit gives it.
     const auto image = trace_edits(s.source, s.edits);

@@ -103,7 +103,7 @@ void PairNetwork<T>::forward(const Exec& ex, const Step& step, const ModelArrays
   tape.seen_ = batch;
   T *f = tape.workspace_.template at<T>(tape.features_), *sum = tape.workspace_.template at<T>(tape.sum_),
     *h = tape.workspace_.template at<T>(tape.hidden_), *z = tape.workspace_.template at<T>(tape.z_);
-  for_rows(ex, batch.size, 2 * width * hidden, [&](std::size_t begin, std::size_t end) {
+  for_rows(ex, 0, batch.size, 2 * width * hidden, [&](std::size_t begin, std::size_t end) {
     for (std::size_t p = begin; p < end; ++p) {
       const T *u = code + batch.first[p] * code_stride_, *v = code + batch.second[p] * code_stride_;
       T* to = f + p * stride;
@@ -177,7 +177,7 @@ void PairNetwork<T>::head_backward(const Pass& pass, View<const T, 2> dl_dy) con
   const T *z = pass.at(tape.z_), *sum = pass.at(tape.sum_);
   T *dz = pass.at(tape.dz_), *dh = pass.at(tape.dhidden_), *transposed = pass.at(tape.transposed_);
   const T* last = weights(pass.arrays, 2);
-  for_rows(ex, batch.size, 4 * hidden_stride_, [&](std::size_t begin, std::size_t end) {
+  for_rows(ex, 0, batch.size, 4 * hidden_stride_, [&](std::size_t begin, std::size_t end) {
     for (std::size_t p = begin; p < end; ++p) {
       const T s = batch.inverse_size[p], value = z[p * kPad];
       std::fill_n(dz + p * kPad, kPad, T(0));
@@ -192,7 +192,7 @@ void PairNetwork<T>::head_backward(const Pass& pass, View<const T, 2> dl_dy) con
   pass.bias(3, dz, kPad);
   T* df = pass.at(tape.dfeatures_);
   dense::transpose<T>(weights(pass.arrays, 0), 2 * code_width(), hidden, hidden_stride_, transposed);
-  for_rows(ex, batch.size, hidden * feature_stride_, [&](std::size_t begin, std::size_t end) {
+  for_rows(ex, 0, batch.size, hidden * feature_stride_, [&](std::size_t begin, std::size_t end) {
     dense::Product<T> p{.rows = end - begin, .inner = hidden, .width = feature_stride_};
     p.x = dh + begin * hidden_stride_, p.x_row = hidden_stride_, p.w = transposed, p.w_stride = feature_stride_;
     p.y = df + begin * feature_stride_, p.y_stride = feature_stride_;
