@@ -1,0 +1,95 @@
+#include "gradloom/exec/vulkan/spirv.h"
+
+#include <set>
+#include <string_view>
+
+namespace gradloom::vulkan {
+namespace {
+
+// Numbers of the SPIR-V specification.
+constexpr std::size_t kHeaderWords = 5;
+constexpr std::uint32_t kOpExtension = 10, kOpEntryPoint = 15, kOpExecutionMode = 16, kOpCapability = 17,
+                        kOpDecorate = 71, kNoContraction = 42, kCapabilityFloat64 = 10;
+constexpr std::uint32_t kOpFAdd = 129, kOpFSub = 131, kOpFMul = 133, kOpVectorTimesScalar = 142;
+constexpr std::uint32_t kDenormFlushToZero = 4460, kSignedZeroInfNanPreserve = 4461, kRoundingModeRte = 4462;
+constexpr std::uint32_t kCapabilityOfMode = 5;  // each capability's number is its mode's and this
+
+std::uint32_t first_word(std::uint32_t op, std::size_t words) { return op | static_cast<std::uint32_t>(words) << 16; }
+
+// Calls f(op, words of the instruction).
+template <class F>
+void for_each_instruction(std::span<const std::uint32_t> spirv, F&& f) {
+  for (std::size_t at = kHeaderWords; at < spirv.size();) {
+    const std::size_t words = spirv[at] >> 16;
+    if (words == 0 || words > spirv.size() - at) return;
+    f(spirv[at] & 0xffffu, spirv.subspan(at, words));
+    at += words;
+  }
+}
+
+std::vector<std::uint32_t> extension(std::string_view name) {
+  std::vector<std::uint32_t> words((name.size() + 4) / 4, 0);
+  for (std::size_t i = 0; i < name.size(); ++i)
+    words[i / 4] |= static_cast<std::uint32_t>(static_cast<unsigned char>(name[i])) << (8 * (i % 4));
+  words.insert(words.begin(), first_word(kOpExtension, words.size() + 1));
+  return words;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> with_float_controls(std::span<const std::uint32_t> spirv, const FloatControls& controls,
+                                               unsigned width) {
+  std::vector<std::uint32_t> modes;
+  if (controls.flush_subnormals) modes.push_back(kDenormFlushToZero);
+  if (controls.keep_inf_nan) modes.push_back(kSignedZeroInfNanPreserve);
+  if (controls.round_to_nearest) modes.push_back(kRoundingModeRte);
+  std::uint32_t entry = 0;
+  for_each_instruction(spirv, [&](std::uint32_t op, auto words) {
+    if (op == kOpEntryPoint && words.size() > 2) entry = words[2];
+  });
+  std::vector<std::uint32_t> result(spirv.begin(), spirv.end());
+  if (entry == 0 || modes.empty()) return result;
+  // Sections have a fixed order: capabilities, extensions, ..., entry points, execution modes, ...
+  result.assign(spirv.begin(), spirv.begin() + kHeaderWords);
+  bool capabilities_done = false, modes_done = false;
+  for_each_instruction(spirv, [&](std::uint32_t op, auto words) {
+    if (!capabilities_done && op != kOpCapability) {
+      for (std::uint32_t mode : modes)
+        result.insert(result.end(), {first_word(kOpCapability, 2), mode + kCapabilityOfMode});
+      const auto name = extension("SPV_KHR_float_controls");
+      result.insert(result.end(), name.begin(), name.end());
+      capabilities_done = true;
+    }
+    result.insert(result.end(), words.begin(), words.end());
+    if (!modes_done && op == kOpEntryPoint) {
+      for (std::uint32_t mode : modes)
+        result.insert(result.end(), {first_word(kOpExecutionMode, 4), entry, mode, width});
+      modes_done = true;
+    }
+  });
+  return result;
+}
+
+Contraction count_contraction(std::span<const std::uint32_t> spirv) {
+  std::set<std::uint32_t> strict;
+  for_each_instruction(spirv, [&](std::uint32_t op, auto words) {
+    if (op == kOpDecorate && words.size() == 3 && words[2] == kNoContraction) strict.insert(words[1]);
+  });
+  Contraction result;
+  for_each_instruction(spirv, [&](std::uint32_t op, auto words) {
+    if (op != kOpFAdd && op != kOpFSub && op != kOpFMul && op != kOpVectorTimesScalar) return;
+    ++result.operations;
+    result.allowed += strict.count(words[2]) == 0;
+  });
+  return result;
+}
+
+bool uses_float64(std::span<const std::uint32_t> spirv) {
+  bool found = false;
+  for_each_instruction(spirv, [&](std::uint32_t op, auto words) {
+    found = found || (op == kOpCapability && words[1] == kCapabilityFloat64);
+  });
+  return found;
+}
+
+}  // namespace gradloom::vulkan

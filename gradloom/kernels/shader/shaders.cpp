@@ -1,0 +1,73 @@
+#include "gradloom/kernels/shader/shaders.h"
+
+#include <type_traits>
+
+namespace gradloom::kernels {
+namespace {
+
+// The build turns each shader into a list of words.
+constexpr std::uint32_t kForward32[] =
+#include <gradloom_shaders/spline_forward.f32.inc>
+    ;
+constexpr std::uint32_t kForward64[] =
+#include <gradloom_shaders/spline_forward.f64.inc>
+    ;
+constexpr std::uint32_t kBackward32[] =
+#include <gradloom_shaders/spline_backward.f32.inc>
+    ;
+constexpr std::uint32_t kBackward64[] =
+#include <gradloom_shaders/spline_backward.f64.inc>
+    ;
+constexpr std::uint32_t kLoss32[] =
+#include <gradloom_shaders/loss_loss.f32.inc>
+    ;
+constexpr std::uint32_t kLoss64[] =
+#include <gradloom_shaders/loss_loss.f64.inc>
+    ;
+constexpr std::uint32_t kUpdate32[] =
+#include <gradloom_shaders/optimizer_update.f32.inc>
+    ;
+constexpr std::uint32_t kUpdate64[] =
+#include <gradloom_shaders/optimizer_update.f64.inc>
+    ;
+constexpr std::uint32_t kSquares32[] =
+#include <gradloom_shaders/reduce_squares.f32.inc>
+    ;
+constexpr std::uint32_t kSquares64[] =
+#include <gradloom_shaders/reduce_squares.f64.inc>
+    ;
+constexpr std::uint32_t kClip32[] =
+#include <gradloom_shaders/reduce_clip.f32.inc>
+    ;
+constexpr std::uint32_t kClip64[] =
+#include <gradloom_shaders/reduce_clip.f64.inc>
+    ;
+
+}  // namespace
+
+template <class T>
+vulkan::KernelSource shader_source(Shader shader) {
+  constexpr bool single = std::is_same_v<T, float>;
+  using Words = std::span<const std::uint32_t>;
+  const auto pick = [](Words a, Words b) { return single ? a : b; };
+  switch (shader) {
+    case Shader::spline_forward:
+      return {"spline forward", pick(kForward32, kForward64), 4, 76};
+    case Shader::spline_backward:
+      return {"spline backward", pick(kBackward32, kBackward64), 6, 76};
+    case Shader::loss:
+      return {"loss", pick(kLoss32, kLoss64), 7, 48};
+    case Shader::update:
+      return {"optimizer", pick(kUpdate32, kUpdate64), 7, 12};
+    case Shader::squares:
+      return {"squares", pick(kSquares32, kSquares64), 2, 12};
+    case Shader::clip:
+      break;
+  }
+  return {"clip", pick(kClip32, kClip64), 4, 8};
+}
+
+template vulkan::KernelSource shader_source<float>(Shader);
+template vulkan::KernelSource shader_source<double>(Shader);
+
+}  // namespace gradloom::kernels

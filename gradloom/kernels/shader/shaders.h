@@ -1,0 +1,19 @@
+// The compute shaders as they were built: SPIR-V of every .comp file beside its kernel, for float and double.
+#pragma once
+
+#include "gradloom/exec/vulkan/device.h"
+
+namespace gradloom::kernels {
+
+enum class Shader { spline_forward, spline_backward, loss, update, squares, clip };
+inline constexpr Shader kAllShaders[] = {Shader::spline_forward, Shader::spline_backward, Shader::loss,
+                                         Shader::update,         Shader::squares,         Shader::clip};
+
+// T is float or double. Without Vulkan in the build, the module is empty.
+template <class T>
+vulkan::KernelSource shader_source(Shader shader);
+
+// Invocations of a workgroup, in every shader.
+inline constexpr std::uint64_t kShaderGroup = 64;
+
+}  // namespace gradloom::kernels

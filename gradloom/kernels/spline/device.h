@@ -1,0 +1,56 @@
+// The spline kernels on a Vulkan device: they record what spline.h defines, with its orders of summation and bits.
+//
+// Layouts differ in one point: activations and their gradients are row-major, (B, OutP), and the batch itself (B, In).
+// There is no tape but the activations: backward evaluates the basis again. Where a layer's arrays lie is told as byte
+// ranges, which start at multiples of 256 bytes, and as elements of the model's buffers.
+#pragma once
+
+#include "gradloom/exec/vulkan/device.h"
+#include "gradloom/kernels/spline/spline.h"
+
+namespace gradloom::kernels::spline {
+
+struct DeviceLayer {
+  Shape shape;
+  std::uint32_t bias_at = 0;  // element behind the layer's first weight
+  // Elements of the model's buffers; extended and inverse for free knots only.
+  std::uint32_t lo_at = 0, hi_at = 0, inverse_step_at = 0, extended_at = 0, inverse_at = 0;
+  // Of the first layer, whose inputs are (x - mean) * scale; others take them as they are.
+  bool normalise = false;
+  std::uint32_t mean_at = 0, scale_at = 0;
+};
+
+struct DevicePass {
+  std::size_t batch = 0;
+  std::size_t x_stride = 0;    // In for the batch, InP for activations
+  vulkan::Binding parameters;  // weight and bias of the layer
+  vulkan::Binding buffers;     // of the model
+  vulkan::Binding x;           // (B, x_stride)
+  vulkan::Binding y;           // (B, OutP): forward writes y, backward reads dl_dy
+};
+
+// Records one dispatch; no barrier.
+template <class T>
+void record_forward(vulkan::Device& device, vulkan::Commands& commands, const DeviceLayer& layer,
+                    const DevicePass& pass, const std::string& label);
+
+struct DeviceGradients {
+  vulkan::Binding gradient;  // laid out as the layer's parameters
+  bool weight = true, bias = true;
+  GradientMode mode = GradientMode::overwrite;
+  vulkan::Binding dl_dx;         // (B, dl_dx_stride); a buffer is needed even when it is not asked for
+  std::size_t dl_dx_stride = 0;  // InP for the gradient of the layer below, In for that of the batch; 0: not asked for
+};
+
+// Records one dispatch for everything that is asked for; none when that is nothing. No barrier.
+template <class T>
+void record_backward(vulkan::Device& device, vulkan::Commands& commands, const DeviceLayer& layer,
+                     const DevicePass& pass, const DeviceGradients& gradients, const std::string& label);
+
+// Bytes of workgroup memory that backward needs.
+template <class T>
+std::size_t backward_shared_bytes(const Shape& shape) {
+  return kChunk * ((shape.degree + 1) * sizeof(T) + sizeof(T) + 2 * sizeof(std::uint32_t));
+}
+
+}  // namespace gradloom::kernels::spline

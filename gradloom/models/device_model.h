@@ -1,0 +1,107 @@
+// Models on a Vulkan device: the shape of one, where its arrays and batches lie, and DeviceRunner, which runs passes for
+// whoever holds arrays on the host.
+#pragma once
+
+#include <concepts>
+#include <cstring>
+
+#include "gradloom/data/batch.h"
+#include "gradloom/exec/vulkan/device.h"
+#include "gradloom/kernels/loss/device.h"
+#include "gradloom/models/model.h"
+
+namespace gradloom {
+
+// The flat arrays of a model on the device; they belong to the trainer or runner.
+struct DeviceArrays {
+  const vulkan::DeviceBuffer* parameters = nullptr;
+  const vulkan::DeviceBuffer* buffers = nullptr;
+  const vulkan::DeviceBuffer* gradient = nullptr;
+};
+
+inline vulkan::Binding whole(const vulkan::DeviceBuffer& buffer) { return {&buffer, 0, buffer.bytes()}; }
+
+// What a pass left on the device: made for the largest batch.
+struct DeviceTape {
+  std::size_t batch = 0;  // the largest
+  vulkan::DeviceBuffer memory;
+  std::vector<std::uint64_t> activations, gradients;  // bytes; one of each per layer: its output, dl_d(output)
+  std::uint64_t dl_dx = 0;
+  bool input_gradient = false;
+};
+
+// Is told, while a step is recorded, that elements [begin, end) of the gradient are final and their parameters not read
+// any more. It may record what works on them, without barriers: what follows does not touch them.
+class DeviceSink {
+ public:
+  virtual ~DeviceSink() = default;
+  virtual void finished(vulkan::Commands& commands, std::size_t begin, std::size_t end) = 0;
+};
+
+// Where the parts of a batch lie in its buffer, in bytes from multiples of 256; 0: not there. The head (shader/step.h)
+// comes first.
+struct BatchLayout {
+  std::uint64_t x = 0, target = 0, label = 0, weight = 0, mask = 0, bytes = 0;
+};
+
+template <class T>
+BatchLayout batch_layout(const RowBatch<T>& batch);
+
+// Copies the samples (not the head) to `to`, laid out like that.
+template <class T>
+void pack_batch(const RowBatch<T>& batch, const BatchLayout& layout, std::byte* to);
+
+// T is the scalar. record_forward leaves the last layer's output in the tape, record_backward starts from the gradient
+// there; dl_dx of the batch goes to the tape when the tape has room for it and `inputs` says so. Both end with a barrier.
+template <class M>
+concept DeviceModel = requires(const M& m, vulkan::Commands& commands, const DeviceArrays& arrays,
+                               const DeviceTape& tape, std::size_t batch, vulkan::Binding x, const Step& step,
+                               DeviceSink* sink, bool inputs) {
+  typename M::Scalar;
+  { m.parameters() } -> std::convertible_to<const Slices&>;
+  { m.buffers() } -> std::convertible_to<const Slices&>;
+  { m.input_width() } -> std::convertible_to<std::size_t>;
+  { m.output_width() } -> std::convertible_to<std::size_t>;
+  { m.output_mean_at() } -> std::convertible_to<std::uint32_t>;
+  { m.output_std_at() } -> std::convertible_to<std::uint32_t>;
+  { m.layers() } -> std::convertible_to<std::size_t>;
+  { m.device() } -> std::convertible_to<vulkan::Device&>;
+  { m.make_tape(batch, inputs) } -> std::same_as<DeviceTape>;
+  m.record_forward(commands, arrays, tape, batch, x);
+  m.record_backward(commands, step, arrays, tape, batch, x, inputs, sink);
+  { m.top(tape, batch) } -> std::same_as<vulkan::Binding>;
+  { m.top_gradient(tape, batch) } -> std::same_as<vulkan::Binding>;
+};
+
+// Passes of a model with arrays of its own on the device: predictions, and gradients for given dl_dy. Grows with the
+// batch. Throws invalid_input for an empty batch, one of another width, or backward without forward.
+template <class M>
+class DeviceRunner {
+ public:
+  using T = typename M::Scalar;
+
+  explicit DeviceRunner(const M& model);
+
+  // Host arrays of the model's layout.
+  void upload(std::span<const T> parameters, std::span<const T> buffers);
+  // y (B, Out), any row stride.
+  void forward(const RowBatch<T>& batch, View<T, 2> y);
+  // For the batch of the last forward. gradient: overwritten or added to, as step.gradient says, on the device, and then
+  // read back whole. dl_dx (B, In) may be empty.
+  void backward(const Step& step, View<const T, 2> dl_dy, std::span<T> gradient, View<T, 2> dl_dx);
+
+ private:
+  void reserve(const RowBatch<T>& batch);
+  kernels::DeviceLossPass loss_pass(kernels::DeviceLoss kind) const;
+
+  const M& model_;
+  vulkan::Device& device_;
+  vulkan::DeviceBuffer parameters_, buffers_, gradient_, samples_, y_, unused_;
+  DeviceTape tape_;
+  BatchLayout layout_;
+  std::size_t batch_ = 0, room_ = 0;  // of the last forward; of the memory
+};
+
+}  // namespace gradloom
+
+#include "gradloom/models/device_runner.inc"

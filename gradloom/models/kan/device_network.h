@@ -1,0 +1,54 @@
+// A spline network on a Vulkan device: records the passes of Network, with the same arrays and the same bits.
+#pragma once
+
+#include "gradloom/kernels/spline/device.h"
+#include "gradloom/models/device_model.h"
+#include "gradloom/models/kan/network.h"
+
+namespace gradloom::kan {
+
+// Satisfies DeviceModel. Device and network are not owned. One dispatch per layer forward, one backward.
+template <class T>
+class DeviceNetwork {
+ public:
+  using Scalar = T;
+
+  // Throws unsupported, naming what is too large, when a layer does not fit the device's limits, or when the device lacks
+  // the scalar.
+  DeviceNetwork(vulkan::Device& device, const Network<T>& network);
+
+  vulkan::Device& device() const { return device_; }
+  const Slices& parameters() const { return network_.parameters(); }
+  const Slices& buffers() const { return network_.buffers(); }
+  std::size_t input_width() const { return network_.input_width(); }
+  std::size_t output_width() const { return network_.output_width(); }
+  std::uint32_t output_mean_at() const { return buffer_at(network_.affine().output_mean); }
+  std::uint32_t output_std_at() const { return buffer_at(network_.affine().output_std); }
+  std::size_t layers() const { return network_.layers(); }
+
+  DeviceTape make_tape(std::size_t batch, bool input_gradient) const;
+  void record_forward(vulkan::Commands& commands, const DeviceArrays& arrays, const DeviceTape& tape,
+                      std::size_t batch, vulkan::Binding x) const;
+  void record_backward(vulkan::Commands& commands, const Step& step, const DeviceArrays& arrays,
+                       const DeviceTape& tape, std::size_t batch, vulkan::Binding x, bool inputs,
+                       DeviceSink* sink) const;
+  vulkan::Binding top(const DeviceTape& tape, std::size_t batch) const;
+  vulkan::Binding top_gradient(const DeviceTape& tape, std::size_t batch) const;
+
+ private:
+  struct Range {
+    std::size_t begin, end;
+  };
+  std::uint32_t buffer_at(std::size_t slice) const {
+    return static_cast<std::uint32_t>(network_.buffers()[slice].offset);
+  }
+  Range layer_range(std::size_t layer) const;  // its weights and bias in the flat arrays
+  kernels::spline::DevicePass pass(std::size_t layer, const DeviceArrays& arrays, const DeviceTape& tape,
+                                   std::size_t batch, vulkan::Binding x) const;
+
+  vulkan::Device& device_;
+  const Network<T>& network_;
+  std::vector<kernels::spline::DeviceLayer> layers_;
+};
+
+}  // namespace gradloom::kan
