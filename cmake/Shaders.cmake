@@ -18,7 +18,7 @@ function(gradloom_shaders target folder)
       endif()
       add_custom_command(
         OUTPUT ${words}
-        COMMAND ${GRADLOOM_GLSLC} --target-env=vulkan1.2 -I ${PROJECT_SOURCE_DIR} ${define} -mfmt=c -MD -MF ${words}.d
+        COMMAND ${GRADLOOM_GLSLC} -O --target-env=vulkan1.2 -I ${PROJECT_SOURCE_DIR} ${define} -mfmt=c -MD -MF ${words}.d
                 -MT ${words} -o ${words} ${shader}
         DEPENDS ${shader} DEPFILE ${words}.d VERBATIM)
       list(APPEND made ${words})
