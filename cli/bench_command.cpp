@@ -17,7 +17,7 @@ namespace {
 
 struct BenchFlags {
   app::BenchKanOptions options;
-  std::string base = "off", precision = "float32";
+  std::string base = "off", precision = "float32", device = "cpu";
 };
 
 std::string cell(const nlohmann::json& r, const char* key, const char* format = "{:.2f}") {
@@ -57,6 +57,21 @@ void print_bench(const Output& out, const BenchFlags& flags, const nlohmann::jso
   print_phases(out, r["phases"]);
 }
 
+void print_device_bench(const Output& out, const nlohmann::json& r) {
+  out.print(fmt::format("{}  on {}\n", out.paint(Paint::bold, "kan"), r.value("device", "")));
+  std::vector<std::pair<std::string, std::string>> rows{
+      {"train step (Adam)", cell(r, "train_step_us") + " us"},
+      {"bytes to the device", cell(r, "bytes_host_to_device_per_step", "{:.0f} per step")},
+      {"bytes from the device", cell(r, "bytes_device_to_host_per_step", "{:.0f} per step")},
+      {"dispatches", cell(r, "dispatches_per_step", "{:.0f} per step")},
+      {"submits", cell(r, "submits_per_step", "{:.0f} per step")},
+      {"bytes on the device", cell(r, "device_memory_bytes", "{:.0f}")},
+      {"same bits as the cpu", r.value("equal_bits", false) ? "yes" : "no"}};
+  for (const auto& [kernel, us] : r["kernel_us"].items())
+    rows.emplace_back(kernel, fmt::format("{:.2f} us", us.get<double>()));
+  out.print_rows(rows);
+}
+
 int bench_kan(const Output& out, BenchFlags flags) {
   app::BenchKanOptions& o = flags.options;
   if (o.widths.size() < 2)
@@ -65,8 +80,12 @@ int bench_kan(const Output& out, BenchFlags flags) {
   o.base = flags.base == "on";
   o.double_precision = flags.precision == "float64";
   o.allocated_bytes = allocated_bytes;
+  o.device = open_device(out, flags.device);
   const nlohmann::json result = app::bench_kan(o).or_throw();
-  print_bench(out, flags, result);
+  if (o.device)
+    print_device_bench(out, result);
+  else
+    print_bench(out, flags, result);
   out.result(result);
   return kDone;
 }
@@ -149,6 +168,7 @@ void add_bench_command(CLI::App& program, Choice& choice) {
       ->type_name("S")
       ->check(CLI::Range(0.001, 3600.0).description(""));
   command->add_flag("--profile", o.profile, "Measure the time of each phase");
+  command->add_option("--device", flags->device, "cpu, gpu, auto, or a device by name or number")->type_name("NAME");
   add_output_options(*command, choice.flags);
   command->footer("Example:\n  gradloom bench kan --widths 64,64,10 --batch 256 --threads 2");
   command->callback([flags, &choice] { choice.run = [flags](const Output& out) { return bench_kan(out, *flags); }; });

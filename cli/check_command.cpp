@@ -50,6 +50,11 @@ void print_check(const Output& out, const std::string& recipe, const nlohmann::j
   verdict("threads", "threads_equal", "threads");
   verdict("simd targets", "targets_equal", "targets");
   verdict("reference", "reference_equal", "");
+  if (r.contains("device_equal"))
+    rows.emplace_back(r.value("device", "device"),
+                      r["device_equal"].get<bool>()
+                          ? "equal bits"
+                          : fmt::format("differs by {} of the largest", figure(r["device_difference"])));
   if (r.contains("reason") && r["reason"].is_string() && !r["reason"].get<std::string>().empty())
     rows.emplace_back("reason", r["reason"].get<std::string>());
   out.print_rows(rows);
@@ -58,7 +63,7 @@ void print_check(const Output& out, const std::string& recipe, const nlohmann::j
 }
 
 int check(const Output& out, const CheckFlags& flags) {
-  const app::RunOptions options = run_options(flags.exec);
+  const app::RunOptions options = run_options(out, flags.exec);
   const Config recipe = load_recipe(flags.recipe);
   const nlohmann::json result = app::check(recipe, options, flags.what).or_throw();
   print_check(out, flags.recipe.recipe, result);

@@ -6,10 +6,61 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "gradloom/exec/vulkan/info.h"
 #include "gradloom/kernels/simd_targets.h"
 
 namespace gradloom::cli {
 namespace {
+
+nlohmann::json controls_json(const vulkan::FloatControls& c) {
+  return {{"round_to_nearest", c.round_to_nearest},
+          {"flush_subnormals", c.flush_subnormals},
+          {"keep_subnormals", c.keep_subnormals},
+          {"keep_inf_nan", c.keep_inf_nan}};
+}
+
+nlohmann::json device_json(const vulkan::DeviceInfo& d) {
+  return {{"name", d.name},
+          {"number", d.number},
+          {"kind", vulkan::name_of(d.kind)},
+          {"driver", d.driver},
+          {"api", d.api},
+          {"memory_bytes", d.memory_bytes},
+          {"max_allocation_bytes", d.max_allocation},
+          {"max_buffer_range_bytes", d.max_buffer_range},
+          {"max_groups", d.max_groups},
+          {"max_group_size", d.max_group_size},
+          {"max_bindings", d.max_bindings},
+          {"shared_bytes", d.shared_bytes},
+          {"subgroup", d.subgroup},
+          {"float64", d.float64},
+          {"timestamps", d.timestamps},
+          {"float32_controls", controls_json(d.controls32)},
+          {"float64_controls", controls_json(d.controls64)}};
+}
+
+std::string controls_text(const vulkan::FloatControls& c) {
+  std::vector<std::string_view> words;
+  if (c.round_to_nearest) words.push_back("rounds to nearest");
+  if (c.flush_subnormals) words.push_back("can flush subnormals");
+  if (c.keep_subnormals) words.push_back("can keep subnormals");
+  if (c.keep_inf_nan) words.push_back("keeps infinities and NaN");
+  return words.empty() ? "nothing declared" : fmt::format("{}", fmt::join(words, ", "));
+}
+
+void print_device(const Output& out, const vulkan::DeviceInfo& d) {
+  constexpr double kMiB = 1 << 20;
+  out.print(fmt::format("{}\n", out.paint(Paint::bold, fmt::format("{} {}", d.number, d.name))));
+  out.print_rows(
+      {{"kind", fmt::format("{}, Vulkan {}, {}", vulkan::name_of(d.kind), d.api, d.driver)},
+       {"memory", fmt::format("{:.0f} MiB, {:.0f} MiB at once, {:.0f} MiB in a shader's view",
+                              static_cast<double>(d.memory_bytes) / kMiB, static_cast<double>(d.max_allocation) / kMiB,
+                              static_cast<double>(d.max_buffer_range) / kMiB)},
+       {"groups", fmt::format("{} invocations, {} KiB shared, subgroups of {}", d.max_group_size, d.shared_bytes / 1024,
+                              d.subgroup)},
+       {"float32", controls_text(d.controls32)},
+       {"float64", d.float64 ? controls_text(d.controls64) : std::string("none")}});
+}
 
 int devices(const Output& out) {
   const unsigned threads = std::max(1u, std::thread::hardware_concurrency());
@@ -17,9 +68,18 @@ int devices(const Output& out) {
   out.print(fmt::format("{}\n", out.paint(Paint::bold, "cpu")));
   out.print_rows({{"threads", fmt::format("{}", threads)},
                   {"simd", fmt::format("{} (the first is used)", fmt::join(targets, ", "))}});
-  out.print("This build has no GPU backend.\n");
-  out.result({{"devices", {{{"name", "cpu"}, {"kind", "cpu"}, {"threads", threads}, {"simd", targets}}}},
-              {"gpu_backend", nullptr}});
+  nlohmann::json all = {{{"name", "cpu"}, {"kind", "cpu"}, {"threads", threads}, {"simd", targets}}};
+  const auto found = vulkan::list_devices();
+  if (!found)
+    out.print("This build has no GPU backend.\n");
+  else if (found->empty())
+    out.print("No Vulkan driver offers a device.\n");
+  else
+    for (const vulkan::DeviceInfo& info : *found) {
+      print_device(out, info);
+      all.push_back(device_json(info));
+    }
+  out.result({{"devices", all}, {"gpu_backend", found ? nlohmann::json("vulkan") : nlohmann::json(nullptr)}});
   return kDone;
 }
 

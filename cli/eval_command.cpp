@@ -17,7 +17,7 @@ struct EvalFlags {
 
 int evaluate(const Output& out, const EvalFlags& flags) {
   nlohmann::json result =
-      app::evaluate(flags.folder, run_options(flags.exec), {.predictions = flags.predictions}).or_throw();
+      app::evaluate(flags.folder, run_options(out, flags.exec), {.predictions = flags.predictions}).or_throw();
   out.print(fmt::format("{}, after {}\n", flags.folder, epochs_text(result.value("epochs", std::uint64_t{0}))));
   std::vector<std::pair<std::string, std::string>> rows;
   for (const char* part : {"test", "validation", "train"})

@@ -25,12 +25,14 @@ constexpr const char* kExamples =
     "  gradloom check kan-hello                     are the gradients right?\n"
     "\n"
     "Every command has --help and --json. GRADLOOM_DATA names the folder of data files.\n"
-    "Exit codes: 0 done, 1 check or run failed, 2 wrong usage or input, 3 missing device.";
+    "Exit codes: 0 done, 1 check or run failed, 2 wrong usage or input, 3 a device is missing or failed.";
 
 const char* default_hint(ErrorCode code) {
   switch (code) {
     case ErrorCode::missing_device:
       return "`gradloom devices` lists what there is";
+    case ErrorCode::unsuitable_device:
+    case ErrorCode::device_memory:
     case ErrorCode::device_lost:
       return "--device cpu always works";
     default:

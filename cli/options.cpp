@@ -40,7 +40,8 @@ void add_exec_options(CLI::App& command, ExecFlags& flags) {
   command.add_option("--exec", flags.exec, "fast, or reference: scalar, slow, the same bits")
       ->type_name("HOW")
       ->check(CLI::IsMember({"fast", "reference"}).description(""));
-  command.add_option("--device", flags.device, "cpu, gpu, auto, or a device by name or number")->type_name("NAME");
+  command.add_option("--device", flags.device, "cpu, gpu, auto, or a device by name or number (spline networks)")
+      ->type_name("NAME");
 }
 
 void add_recipe_options(CLI::App& command, RecipeFlags& flags) {
@@ -66,11 +67,28 @@ std::filesystem::path default_data_root() {
   return root && *root ? root : ".";
 }
 
-app::RunOptions run_options(const ExecFlags& flags) {
-  if (flags.device != "cpu" && flags.device != "auto")
-    throw Exception(ErrorCode::missing_device,
-                    fmt::format("there is no device '{}': this build has no GPU backend, only the cpu", flags.device));
+std::shared_ptr<vulkan::Device> open_device(const Output& out, const std::string& name) {
+  if (name == "cpu") return nullptr;
+  if (name != "auto") return vulkan::Device::open({.name = name}).or_throw();
+  const auto devices = vulkan::list_devices();
+  std::string reason = "there is no GPU";
+  for (const vulkan::DeviceInfo& info : devices ? *devices : std::vector<vulkan::DeviceInfo>{})
+    if (info.kind == vulkan::DeviceKind::software) {
+      reason = fmt::format("there is no GPU, only {}, which is slower than the cpu itself", info.name);
+    } else {
+      auto device = vulkan::Device::open({.name = "gpu"});
+      if (device) return std::move(*device);
+      reason = device.error().message;
+      break;
+    }
+  if (!out.quiet()) out.tell(fmt::format("running on the cpu: {}\n", reason));
+  return nullptr;
+}
+
+app::RunOptions run_options(const Output& out, const ExecFlags& flags) {
   app::RunOptions options;
+  options.device = open_device(out, flags.device);
+  options.wish = flags.device == "auto" ? app::DeviceWish::preferred : app::DeviceWish::required;
   options.exec.threads = flags.threads;
   options.exec.variant = flags.exec == "reference" ? Variant::reference : Variant::fast;
   options.data_root = default_data_root();

@@ -19,7 +19,7 @@ void add_quiet_option(CLI::App& command, OutputFlags& flags);
 struct ExecFlags {
   unsigned threads = 0;  // 0: one per core
   std::string exec = "fast";
-  std::string device = "auto";
+  std::string device = "cpu";
 };
 
 // Whole numbers from `low` to `high` and nothing else: the parser would wrap or saturate others without a word.
@@ -40,7 +40,11 @@ Config load_recipe(const RecipeFlags& flags);
 // GRADLOOM_DATA, or the current folder.
 std::filesystem::path default_data_root();
 
-// Throws Exception{missing_device} for a device that this build does not have.
-app::RunOptions run_options(const ExecFlags& flags);
+// Opens a device by name ("cpu", "gpu", "auto", a name, a number). Null for the CPU. Throws missing_device, or
+// unsupported when its limits are too small; "auto" takes the CPU instead and says so, unless `out` is quiet.
+std::shared_ptr<vulkan::Device> open_device(const Output& out, const std::string& name);
+
+// Reads GRADLOOM_DATA and opens the device.
+app::RunOptions run_options(const Output& out, const ExecFlags& flags);
 
 }  // namespace gradloom::cli

@@ -16,10 +16,12 @@ int exit_code(ErrorCode code) {
     case ErrorCode::unsupported:
       return kWrongUsage;
     case ErrorCode::missing_device:
+    case ErrorCode::unsuitable_device:
+    case ErrorCode::device_memory:
+    case ErrorCode::device_lost:
       return kMissingDevice;
     case ErrorCode::io:
     case ErrorCode::numeric:
-    case ErrorCode::device_lost:
     case ErrorCode::out_of_memory:
       break;
   }
@@ -42,6 +44,10 @@ const char* code_name(ErrorCode code) {
       return "unsupported";
     case ErrorCode::missing_device:
       return "missing_device";
+    case ErrorCode::unsuitable_device:
+      return "unsuitable_device";
+    case ErrorCode::device_memory:
+      return "device_memory";
     case ErrorCode::device_lost:
       return "device_lost";
     case ErrorCode::out_of_memory:

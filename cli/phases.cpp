@@ -7,8 +7,13 @@
 namespace gradloom::cli {
 
 void print_phases(const Output& out, const nlohmann::json& phases) {
-  std::vector<std::pair<std::string, double>> sorted;
-  for (const auto& [name, value] : phases.items()) sorted.emplace_back(name, value.get<double>());
+  const std::string device = "gpu ";
+  std::vector<std::pair<std::string, double>> sorted, kernels;
+  for (const auto& [name, value] : phases.items())
+    if (name.starts_with(device))
+      kernels.emplace_back(name.substr(device.size()), value.get<double>());
+    else
+      sorted.emplace_back(name, value.get<double>());
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   const auto parent = [](const std::string& name) { return name.substr(0, name.find(' ')); };
   double total = 0.0;
@@ -17,13 +22,18 @@ void print_phases(const Output& out, const nlohmann::json& phases) {
   const auto line = [&](const std::string& name, double ms) {
     out.print(fmt::format("  {:<28}{:>10.3f} ms  {:>5.1f} %\n", name, ms, total > 0 ? 100 * ms / total : 0.0));
   };
-  out.print(out.paint(Paint::bold, "Processor time by phase") + "\n");
+  if (!sorted.empty()) out.print(out.paint(Paint::bold, "Processor time by phase") + "\n");
   for (const auto& [name, ms] : sorted) {
     if (parent(name) != name) continue;
     line(name, ms);
     for (const auto& [part, part_ms] : sorted)
       if (part != name && parent(part) == name) line(fmt::format("  {}", part.substr(name.size() + 1)), part_ms);
   }
+  if (kernels.empty()) return;
+  total = 0.0;
+  for (const auto& [name, ms] : kernels) total += ms;
+  out.print(out.paint(Paint::bold, "Device time by kernel") + "\n");
+  for (const auto& [name, ms] : kernels) line(name, ms);
 }
 
 }  // namespace gradloom::cli

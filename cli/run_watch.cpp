@@ -16,9 +16,11 @@ std::string resume_command(const std::filesystem::path& folder) { return "gradlo
 std::string advice(const Error& error, const std::filesystem::path& folder) {
   std::error_code ignored;
   const bool saved = std::filesystem::exists(folder / "checkpoint" / "last.safetensors", ignored);
-  if (saved && exit_code(error.code) == kFailed && error.code != ErrorCode::numeric)
-    return fmt::format("the last checkpoint is intact; `{}` continues from it", resume_command(folder));
-  return {};
+  if (!saved || error.code == ErrorCode::numeric) return {};
+  if (error.code == ErrorCode::device_lost || error.code == ErrorCode::device_memory)
+    return fmt::format("the last checkpoint is intact; `{}` continues from it on the cpu", resume_command(folder));
+  if (exit_code(error.code) != kFailed) return {};
+  return fmt::format("the last checkpoint is intact; `{}` continues from it", resume_command(folder));
 }
 
 std::string ged_text(const nlohmann::json& g) {

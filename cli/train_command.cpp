@@ -114,7 +114,7 @@ int train_seeds(const Output& out, const TrainFlags& flags, std::int64_t first, 
 }
 
 int train(const Output& out, TrainFlags flags) {
-  app::RunOptions options = run_options(flags.exec);
+  app::RunOptions options = run_options(out, flags.exec);
   options.profile = flags.profile;
   if (flags.seed) flags.recipe = with_seed(flags.recipe, *flags.seed);
   const Config recipe = load_recipe(flags.recipe);
@@ -137,7 +137,7 @@ struct ResumeFlags {
 };
 
 int resume(const Output& out, const ResumeFlags& flags) {
-  app::RunOptions options = run_options(flags.exec);
+  app::RunOptions options = run_options(out, flags.exec);
   options.profile = flags.profile;
   const WatchedRun run =
       watch_run(out, flags.folder, options, [&](const app::RunOptions& o) { return app::resume(flags.folder, o); });

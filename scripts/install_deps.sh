@@ -9,7 +9,7 @@ packages=(
   libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev
   libpng-dev zlib1g-dev libmuparser-dev libpugixml-dev
   libgtest-dev libgmock-dev libbenchmark-dev clang-format iverilog yosys
-  libvulkan-dev glslc spirv-tools mesa-vulkan-drivers vulkan-validationlayers vulkan-tools
+  libvulkan-dev glslc mesa-vulkan-drivers vulkan-validationlayers
 )
 
 stop() {

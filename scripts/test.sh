@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds everything and runs the tests; says at the end how many passed, and which were skipped and why.
+# Builds everything and runs the tests, those of the GPU on Mesa's software device, which is installed with the other
+# packages; says at the end how many passed, and which were skipped and why.
 # Usage: scripts/test.sh [--preset release|debug|asan-ubsan|tsan] [arguments for ctest, such as -R Spline]
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gradloom/base/result.h"
+#include "gradloom/exec/vulkan/device.h"
 
 namespace gradloom::app {
 
@@ -21,7 +22,8 @@ struct BenchKanOptions {
   bool base = false;
   bool double_precision = false;
   bool profile = false;
-  double seconds = 1.0;  // spent on each figure, about
+  double seconds = 1.0;                    // spent on each figure, about
+  std::shared_ptr<vulkan::Device> device;  // null: the CPU
   // Bytes that the program has allocated so far; the command counts them. Empty: bytes_allocated_per_step is null.
   std::function<std::uint64_t()> allocated_bytes;
 };
@@ -30,6 +32,10 @@ struct BenchKanOptions {
 // peak_fma_gflops, fraction_forward, fraction_train (of peak_gflops), sequential_train_step_us, speedup,
 // bytes_allocated_per_step, serial_fraction, parallel_tasks, tape_bytes, parameter_bytes. Fails with numeric when the
 // result differs from the scalar reference in any bit.
+//
+// On a device: train_step_us, kernel_us (by kernel, of one step), bytes_host_to_device_per_step,
+// bytes_device_to_host_per_step, dispatches_per_step, submits_per_step, device_memory_bytes, parameter_bytes,
+// max_difference (from the CPU after two steps, of the largest parameter). Fails with numeric when that is above 1e-4.
 Result<nlohmann::json> bench_kan(const BenchKanOptions& options);
 
 struct BenchLogicOptions {

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "gradloom/app/bench.h"
@@ -9,13 +11,16 @@
 #include "gradloom/data/rows.h"
 #include "gradloom/exec/profile.h"
 #include "gradloom/kernels/peak/peak.h"
+#include "gradloom/models/kan/device_network.h"
 #include "gradloom/models/kan/network.h"
+#include "gradloom/train/device_trainer.h"
 #include "gradloom/train/trainer.h"
 
 namespace gradloom::app {
 namespace {
 
 using nlohmann::json;
+
 // One network with data, and a trainer on it.
 template <class T>
 struct Setup {
@@ -159,10 +164,86 @@ Result<json> bench(const BenchKanOptions& o) {
   return r;
 }
 
+// One step of training on a device: checked against the CPU, then timed, then looked at kernel by kernel.
+template <class T>
+Result<json> bench_device(const BenchKanOptions& o) {
+  using DeviceTraining = DeviceTrainer<kan::DeviceNetwork<T>, RowDataset<T>>;
+  constexpr double kTolerance = 1e-4;
+  vulkan::Device& device = *o.device;
+  Setup<T> cpu(o, Variant::fast, 1), gpu(o, Variant::fast, 1);
+  gpu.trainer.reset();
+  const std::uint64_t taken = device.counters().memory_bytes;
+  const kan::DeviceNetwork<T> network(device, gpu.network);
+  TrainOptions options;
+  options.batch = 0;
+  options.epochs = std::uint64_t{1} << 40;
+  options.optimizer.lr = 1e-6;
+  DeviceTraining trainer(gpu.ex, network, gpu.data, options, gpu.state);
+  const auto step = [&] {
+    gpu.state.position.batch = 0;
+    trainer.step();
+  };
+  for (int i = 0; i < 2; ++i) {
+    cpu.step();
+    step();
+  }
+  trainer.sync();
+  double difference = 0.0, largest = 0.0;
+  for (std::size_t i = 0; i < cpu.state.parameters.size(); ++i) {
+    const double a = static_cast<double>(cpu.state.parameters[i]), b = static_cast<double>(gpu.state.parameters[i]);
+    difference = std::isfinite(b) ? std::max(difference, std::abs(a - b)) : std::numeric_limits<double>::infinity();
+    largest = std::max(largest, std::abs(a));
+  }
+  if (!(difference <= kTolerance * largest))
+    return Error{ErrorCode::numeric, fmt::format("{} and the cpu differ by {}: its speed means nothing",
+                                                 device.info().name, difference / largest)};
+  const bool equal = same_bits(cpu.state.parameters, gpu.state.parameters);
+  const vulkan::DeviceCounters before = device.counters();
+  step();
+  const vulkan::DeviceCounters after = device.counters();
+  // Steps overlap with the host's work, so their time is that of many.
+  int steps = 0;
+  const auto start = BenchClock::now();
+  for (; steps < 4 || (microseconds_since(start) < o.seconds * 1e6 && steps < (1 << 20)); ++steps) step();
+  trainer.sync();
+  const double step_us = microseconds_since(start) / steps;
+
+  DeviceTraining timed(gpu.ex, network, gpu.data, options, gpu.state, vulkan::Timestamps::on);
+  constexpr int kTimed = 8;
+  for (int i = 0; i < kTimed + 2; ++i) {  // times are read when a command buffer is used again, two steps later
+    gpu.state.position.batch = 0;
+    timed.step();
+  }
+  timed.sync();
+  json kernels = json::object();
+  for (const auto& [label, milliseconds] : timed.kernel_times()) kernels[label] = milliseconds * 1e3 / kTimed;
+
+  json r;
+  r["device"] = device.info().name;
+  r["widths"] = o.widths;
+  r["grid"] = o.grid;
+  r["degree"] = o.degree;
+  r["batch"] = o.batch;
+  r["base"] = o.base;
+  r["precision"] = o.double_precision ? "float64" : "float32";
+  r["train_step_us"] = step_us;
+  r["kernel_us"] = kernels;
+  r["bytes_host_to_device_per_step"] = after.bytes_up - before.bytes_up;
+  r["bytes_device_to_host_per_step"] = after.bytes_down - before.bytes_down;
+  r["dispatches_per_step"] = after.dispatches - before.dispatches;
+  r["submits_per_step"] = after.submits - before.submits;
+  r["device_memory_bytes"] = before.memory_bytes - taken;
+  r["parameter_bytes"] = gpu.state.parameters.size() * sizeof(T);
+  r["max_difference"] = difference / largest;
+  r["equal_bits"] = equal;
+  return r;
+}
+
 }  // namespace
 
 Result<json> bench_kan(const BenchKanOptions& o) try {
   if (o.batch == 0) return Error{ErrorCode::invalid_input, "--batch is 0; it must be at least 1"};
+  if (o.device) return o.double_precision ? bench_device<double>(o) : bench_device<float>(o);
   return o.double_precision ? bench<double>(o) : bench<float>(o);
 } catch (const Exception& e) {
   return e.error();

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "gradloom/app/automaton_family.h"
+#include "gradloom/app/device_training.h"
 #include "gradloom/app/gates_family.h"
 #include "gradloom/app/graph_family.h"
 #include "gradloom/app/kan_family.h"
@@ -151,6 +152,36 @@ std::vector<std::byte> fingerprint(const Config& recipe, const F& family, const 
   return bits;
 }
 
+// The same on a device, without the loss, which is summed in another order there.
+template <class F>
+void compare_device(const Config& recipe, const F& family, vulkan::Device& device, json& result) {
+  using T = typename F::Scalar;
+  constexpr double kDeviceTolerance = 1e-4;  // of the largest parameter, after a few steps: the promise for training
+  const Exec ex({.threads = 1});
+  const typename F::Model model = family.model(0);
+  TrainState<T> states[2];
+  for (int on_device : {0, 1}) {
+    states[on_device] = family.start(ex, 0);
+    TrainOptions options = train_options(recipe, 0);
+    options.compression = {};  // what it changes is wanted
+    StageTrainer<F> trainer(ex, on_device ? &device : nullptr, model, family.train(), options, states[on_device]);
+    for (std::uint64_t i = 0; i < kSteps; ++i)
+      if (!trainer.step()) states[on_device].position.batch = 0;
+    trainer.sync();
+  }
+  double difference = 0.0, largest = 0.0;
+  for (std::size_t i = 0; i < states[0].parameters.size(); ++i) {
+    const double a = static_cast<double>(states[0].parameters[i]), b = static_cast<double>(states[1].parameters[i]);
+    difference = std::isfinite(b) ? std::max(difference, std::abs(a - b)) : std::numeric_limits<double>::infinity();
+    largest = std::max(largest, std::abs(a));
+  }
+  result["device"] = device.info().name;
+  result["device_equal"] = std::memcmp(states[0].parameters.data(), states[1].parameters.data(),
+                                       sizeof(T) * states[0].parameters.size()) == 0;
+  result["device_difference"] = largest > 0 ? difference / largest : difference;
+  if (!(difference <= kDeviceTolerance * largest)) result["unequal"].push_back(device.info().name);
+}
+
 // Which ways of running disagree with one thread of the fast kernels.
 template <class F>
 void compare_bits(const Config& recipe, const F& family, json& result) {
@@ -207,12 +238,23 @@ Result<json> check_family(const Config& recipe, const RunOptions& options, const
   result["zero"] = model.zero + loss.zero;
   result["redrawn"] = model.redrawn + loss.redrawn;
   result["mismatches"] = mismatches;
+  const auto on_device = [&](const auto& f) {
+    using F = std::remove_cvref_t<decltype(f)>;
+    if (!options.device) return;
+    if constexpr (OnDevice<F>::available)
+      compare_device(recipe, f, *options.device, result);
+    else if (options.wish == DeviceWish::required)
+      throw Exception(ErrorCode::unsupported,
+                      fmt::format("models of family \"{}\" run on the cpu only", recipe.string("family")));
+  };
   if (recipe.string("precision") == "float64") {
     compare_bits(recipe, *family, result);
+    on_device(*family);
   } else {
     auto single = F32::load(recipe, options.data_root);
     if (!single) return single.error();
     compare_bits(recipe, *single, result);
+    on_device(*single);
   }
   const bool gradients = model.passed && loss.passed && dual <= kDualTolerance;
   const bool bits = result["unequal"].empty();

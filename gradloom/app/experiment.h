@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "gradloom/app/device_training.h"
 #include "gradloom/app/report.h"
 #include "gradloom/app/run.h"
 #include "gradloom/app/run_report.h"
@@ -37,10 +38,12 @@ class Experiment {
   Experiment(const Config& recipe, F family, const RunOptions& options)
       : recipe_(recipe), family_(std::move(family)), options_(options), exec_(options.exec), profile_(exec_.threads()) {
     if (options.profile) exec_.set_profile(&profile_);
+    choose_device();
   }
 
-  // Throws what would make any stage fail before its first step: options, shapes, names of frozen parameters.
-  void prove() const;
+  // Throws what would make any stage fail before its first step: options, shapes, names of frozen parameters. A device
+  // that is preferred, not required, and cannot hold a stage gives way to the CPU.
+  void prove();
   // A fresh state: the best of the recipe's restarts, by training loss. After a stop in between there is none; run()
   // then says so.
   void start();
@@ -61,6 +64,8 @@ class Experiment {
  private:
   using Clock = std::chrono::steady_clock;
 
+  // Sets device_. Throws unsupported when the family has no version for a device that is required.
+  void choose_device();
   StageEnd run_stage(std::size_t stage, const RunFolder& folder);
   void begin_stage(TrainState<T>& state) const;
   void finish_stage();
@@ -80,6 +85,9 @@ class Experiment {
   const RunOptions& options_;
   Exec exec_;
   Profile profile_;
+  vulkan::Device* device_ = nullptr;            // null: the CPU
+  std::function<void()> sync_;                  // brings state_ up to date while a device trains
+  std::map<std::string, double> kernel_times_;  // on a device, in milliseconds
   TrainState<T> state_;
   std::optional<RunLog> log_;
   std::uint64_t log_lines_ = 0;

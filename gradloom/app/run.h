@@ -9,6 +9,7 @@
 #include "gradloom/base/log.h"
 #include "gradloom/base/result.h"
 #include "gradloom/exec/exec.h"
+#include "gradloom/exec/vulkan/device.h"
 #include "gradloom/io/config.h"
 
 namespace gradloom::app {
@@ -25,8 +26,13 @@ struct Progress {
   double seconds = 0.0, seconds_left = 0.0;  // since the start; an estimate
 };
 
+// What happens when the device cannot run the recipe.
+enum class DeviceWish { required, preferred };  // an error; the CPU instead, which the log tells
+
 struct RunOptions {
   ExecOptions exec;
+  std::shared_ptr<vulkan::Device> device;  // null: the CPU
+  DeviceWish wish = DeviceWish::required;
   bool profile = false;
   std::filesystem::path data_root = ".";
   std::function<void(const Progress&)> progress;  // after each epoch; may be empty

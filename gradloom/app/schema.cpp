@@ -87,6 +87,12 @@ void add_training_keys(Schema& s, const TrainingDefaults& defaults) {
   s.integer("optimizer.history", 10, "L-BFGS: remembered steps.").at_least(1).at_most(1000);
   s.integer("optimizer.iterations", 20, "L-BFGS: most iterations in one epoch.").at_least(1);
   s.integer("optimizer.evaluations", 25, "L-BFGS: most evaluations in one epoch.").at_least(2);
+  s.string("optimizer.device", "auto",
+           "With --device: where parameters are updated; auto: on the device, L-BFGS on the host.")
+      .one_of({"auto", "device", "host"});
+  s.string("optimizer.compress", "none", "How gradients of a device travel to an optimizer on the host.")
+      .one_of({"none", "16-bit", "top-k"});
+  s.number("optimizer.compress_keep", 0.05, "Top-k: part of the gradient that is sent in a step.").above(0).at_most(1);
   s.string("schedule.kind", "constant", "How the learning rate changes over a stage.")
       .one_of({"constant", "step", "cosine"});
   s.number("schedule.warmup", 0.0, "Fraction of a stage over which the rate rises from 0.").at_least(0).below(1);

@@ -239,6 +239,14 @@ TrainOptions train_options(const Config& r, std::size_t stage) {
   p.history = static_cast<unsigned>(r.integer("optimizer.history"));
   p.iterations = static_cast<unsigned>(r.integer("optimizer.iterations"));
   p.evaluations = static_cast<unsigned>(r.integer("optimizer.evaluations"));
+  const std::string &place = r.string("optimizer.device"), &compress = r.string("optimizer.compress");
+  o.place = place == "host"     ? OptimizerPlace::host
+            : place == "device" ? OptimizerPlace::device
+                                : OptimizerPlace::automatic;
+  o.compression.kind = compress == "16-bit"  ? kernels::Compression::half
+                       : compress == "top-k" ? kernels::Compression::top_k
+                                             : kernels::Compression::none;
+  o.compression.keep = r.number("optimizer.compress_keep");
 
   const std::string& schedule = r.string("schedule.kind");
   o.schedule.kind = schedule == "step"     ? ScheduleKind::step

@@ -8,15 +8,17 @@
 namespace gradloom {
 
 enum class ErrorCode {
-  invalid_input,   // the caller's value, file or configuration is wrong
-  not_found,       // a file, column, recipe or name does not exist
-  io,              // the system refused to read or write (full disk, permissions)
-  busy,            // somebody else uses the resource
-  numeric,         // the computation left the finite numbers
-  unsupported,     // a valid request that this build or device cannot serve
-  missing_device,  // no such compute device
-  device_lost,     // the device stopped answering
-  out_of_memory,
+  invalid_input,      // the caller's value, file or configuration is wrong
+  not_found,          // a file, column, recipe or name does not exist
+  io,                 // the system refused to read or write (full disk, permissions)
+  busy,               // somebody else uses the resource
+  numeric,            // the computation left the finite numbers
+  unsupported,        // a valid request that this build or device cannot serve
+  missing_device,     // no such compute device
+  unsuitable_device,  // its limits or features are too small for what was asked
+  device_memory,      // it has no room left
+  device_lost,        // it stopped answering
+  out_of_memory,      // of the host
 };
 
 struct Error {

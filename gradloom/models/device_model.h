@@ -1,5 +1,5 @@
-// Models on a Vulkan device: the shape of one, where its arrays and batches lie, and DeviceRunner, which runs passes for
-// whoever holds arrays on the host.
+// Models on a Vulkan device: the shape of one, where its arrays and batches lie, and DeviceRunner, which runs passes
+// for whoever holds arrays on the host.
 #pragma once
 
 #include <concepts>
@@ -52,7 +52,8 @@ template <class T>
 void pack_batch(const RowBatch<T>& batch, const BatchLayout& layout, std::byte* to);
 
 // T is the scalar. record_forward leaves the last layer's output in the tape, record_backward starts from the gradient
-// there; dl_dx of the batch goes to the tape when the tape has room for it and `inputs` says so. Both end with a barrier.
+// there; dl_dx of the batch goes to the tape when the tape has room for it and `inputs` says so. Both end with a
+// barrier.
 template <class M>
 concept DeviceModel = requires(const M& m, vulkan::Commands& commands, const DeviceArrays& arrays,
                                const DeviceTape& tape, std::size_t batch, vulkan::Binding x, const Step& step,
@@ -86,8 +87,8 @@ class DeviceRunner {
   void upload(std::span<const T> parameters, std::span<const T> buffers);
   // y (B, Out), any row stride.
   void forward(const RowBatch<T>& batch, View<T, 2> y);
-  // For the batch of the last forward. gradient: overwritten or added to, as step.gradient says, on the device, and then
-  // read back whole. dl_dx (B, In) may be empty.
+  // For the batch of the last forward. gradient: overwritten or added to, as step.gradient says, on the device, and
+  // then read back whole. dl_dx (B, In) may be empty.
   void backward(const Step& step, View<const T, 2> dl_dy, std::span<T> gradient, View<T, 2> dl_dx);
 
  private:

@@ -17,10 +17,14 @@ namespace gradloom {
 
 enum class Mode { train, evaluate };
 
+// Whether more micro-batches are added to a gradient before it is used.
+enum class GradientIs { partial, complete };
+
 // What one step needs to know, and no more.
 struct Step {
   Mode mode = Mode::train;
   GradientMode gradient = GradientMode::overwrite;
+  GradientIs gradient_is = GradientIs::complete;
   // The key of the step's random stream.
   std::uint64_t seed = 0;
   std::uint32_t epoch = 0;

@@ -122,6 +122,7 @@ Result<void> save_checkpoint(const std::filesystem::path& path, const Slices& pa
     add_slices<T>(tensors, fmt::format("lbfgs/step/{}/", pair), parameters, state.lbfgs.steps[at].span());
     add_slices<T>(tensors, fmt::format("lbfgs/difference/{}/", pair), parameters, state.lbfgs.differences[at].span());
   }
+  if (state.residual.size() > 0) add_slices<T>(tensors, "residual/", parameters, state.residual.span());
   if (gradient == GradientIn::checkpoint) add_slices<T>(tensors, "gradient/", parameters, state.gradient.span());
   json j = {{"position", position_json(state.position)},
             {"scalar", scalar_name<T>()},
@@ -129,6 +130,7 @@ Result<void> save_checkpoint(const std::filesystem::path& path, const Slices& pa
             {"lbfgs_pairs", state.lbfgs.count},
             {"gradient", gradient == GradientIn::checkpoint},
             {"log_lines", log_lines}};
+  if (state.residual.size() > 0) j["residual"] = true;
   if (state.best) {
     json best = {{"run_epoch", state.best->run_epoch}};
     if (state.best->parameters.size() > 0) {
@@ -205,6 +207,8 @@ Result<TrainState<T>> load_checkpoint(const TensorFile& file, const std::filesys
     state.lbfgs.count = pairs;
     if (j.at("gradient").get<bool>())
       if (auto r = load("gradient/", parameters, state.gradient); !r) return r.error();
+    if (j.value("residual", false))
+      if (auto r = load("residual/", parameters, state.residual); !r) return r.error();
     if (j.contains("best")) {
       state.best.emplace();
       state.best->run_epoch = count_at(j.at("best"), "run_epoch");

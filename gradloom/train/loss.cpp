@@ -87,6 +87,11 @@ T cross_entropy_row(const T* y, std::size_t out, std::size_t label, T factor, T*
 }  // namespace
 
 template <class T>
+void check_loss_batch(const LossOptions& o, const RowBatch<T>& batch, std::size_t out) {
+  check_batch<T>(o, batch, View<const T, 2>(nullptr, {batch.size, out}));
+}
+
+template <class T>
 double evaluate_loss(const Exec& ex, const LossOptions& o, const RowBatch<T>& batch, View<const T, 2> y,
                      View<T, 2> dl_dy, std::span<double> partials) {
   check_batch(o, batch, y);
@@ -147,6 +152,8 @@ std::uint64_t loss_branches(const LossOptions& o, const RowBatch<T>& batch, View
   return hash;
 }
 
+template void check_loss_batch(const LossOptions&, const RowBatch<float>&, std::size_t);
+template void check_loss_batch(const LossOptions&, const RowBatch<double>&, std::size_t);
 template double evaluate_loss(const Exec&, const LossOptions&, const RowBatch<float>&, View<const float, 2>,
                               View<float, 2>, std::span<double>);
 template double evaluate_loss(const Exec&, const LossOptions&, const RowBatch<double>&, View<const double, 2>,

@@ -39,6 +39,10 @@ template <class T>
 double evaluate_loss(const Exec& ex, const LossOptions& options, const RowBatch<T>& batch, View<const T, 2> y,
                      View<T, 2> dl_dy, std::span<double> partials);
 
+// Throws as evaluate_loss does when a batch does not fit a loss over `out` outputs.
+template <class T>
+void check_loss_batch(const LossOptions& options, const RowBatch<T>& batch, std::size_t out);
+
 inline std::size_t loss_partials(std::size_t batch) { return (batch + 255) / 256; }
 
 // Which side of its kinks (mae, huber) every term is on, as a hash; a constant for smooth losses.

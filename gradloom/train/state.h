@@ -44,6 +44,7 @@ struct TrainState {
   std::vector<OptimizerState<T>> optimizer;  // of an element-wise optimizer
   LbfgsHistory<T> lbfgs;
   std::optional<BestState<T>> best;
+  Buffer<T> residual;  // what compressed gradients have not sent yet; empty without such
 };
 
 }  // namespace gradloom

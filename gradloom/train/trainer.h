@@ -11,6 +11,7 @@
 #include "gradloom/base/error.h"
 #include "gradloom/base/random.h"
 #include "gradloom/exec/profile.h"
+#include "gradloom/kernels/compress/compress.h"
 #include "gradloom/kernels/reduce/reduce.h"
 #include "gradloom/models/model.h"
 #include "gradloom/train/lbfgs.h"
@@ -19,6 +20,13 @@
 #include "gradloom/train/state.h"
 
 namespace gradloom {
+
+// Where parameters are updated when a device computes the gradients.
+enum class OptimizerPlace {
+  automatic,  // on the device; on the host for L-BFGS
+  device,
+  host,  // gradients travel, compressed if asked
+};
 
 enum class FusedUpdate {
   automatic,  // each finished range is updated while it is in the cache, where that is right
@@ -41,6 +49,8 @@ struct TrainOptions {
   std::vector<std::string> decay;   // those that optimizer.weight_decay is for; empty: all
   std::uint64_t patience = 0;       // epochs without progress before the stage ends (turns state.best on); 0: never
   FusedUpdate fused = FusedUpdate::automatic;
+  OptimizerPlace place = OptimizerPlace::automatic;  // read by trainers on a device only, as is the next
+  kernels::CompressionOptions compression;           // of gradients that travel to the host
 };
 
 // What happened in one epoch.
@@ -97,10 +107,28 @@ concept DrawnDataset = Dataset<D, Batch> &&
   { d.draw(epoch, rows, storage) } -> std::same_as<Batch>;
 };
 
+// A model whose loss and gradients come from elsewhere in one go (DeviceGradients). `restart` forgets what it keeps
+// between steps.
+template <class M>
+concept EvaluatesLoss = requires(const M& m, const Exec& ex, const Step& step,
+                                 const ModelArrays<typename M::Scalar>& arrays, const typename M::Batch& batch,
+                                 typename M::Tape& tape, const LossOptions& loss,
+                                 std::span<typename M::Scalar> gradient) {
+  { m.parameters() } -> std::convertible_to<const Slices&>;
+  { m.buffers() } -> std::convertible_to<const Slices&>;
+  { m.output_width() } -> std::convertible_to<std::size_t>;
+  { m.make_tape(ex, TapeLimits{}) } -> std::same_as<typename M::Tape>;
+  { m.evaluate(step, arrays, batch, tape, loss, gradient) } -> std::same_as<double>;
+  m.restart(tape);
+};
+
+template <class M>
+concept Trainable = Model<M, typename M::Scalar> || EvaluatesLoss<M>;
+
 // Memory is made in the constructor; a steady-state step allocates nothing. The state belongs to the caller and must
 // match the model's layout; an empty optimizer state is created, a present one continues.
 template <class M, class D>
-requires Model<M, typename M::Scalar> && Dataset<D, typename M::Batch>
+requires Trainable<M> && Dataset<D, typename M::Batch>
 class Trainer {
  public:
   using T = typename M::Scalar;

@@ -10,8 +10,8 @@
 namespace gradloom {
 namespace {
 
-using ::testing::HasSubstr;
 using test::DeviceTest;
+using ::testing::HasSubstr;
 using vulkan::BufferUse;
 using vulkan::DeviceInfo;
 using vulkan::DeviceKind;
@@ -43,11 +43,9 @@ TEST(VulkanChoice, TakesNamesNumbersAndTheBestDevice) {
 
 TEST(VulkanSpirv, AsksForFloatControlsInTheRightPlaces) {
   // Header; capability; memory model; entry point 4 "main"; execution mode.
-  const std::vector<std::uint32_t> module = {0x07230203, 0x10500, 0, 9,  0, 0x20011, 1, 0x3000e,    0,
-                                             1,          0x5000f, 5, 4,  0x6e69616d, 0, 0x60010, 4, 17,
-                                             64,         1,       1};
-  const auto changed =
-      vulkan::with_float_controls(module, {.round_to_nearest = true, .flush_subnormals = true}, 32);
+  const std::vector<std::uint32_t> module = {
+      0x07230203, 0x10500, 0, 9, 0, 0x20011, 1, 0x3000e, 0, 1, 0x5000f, 5, 4, 0x6e69616d, 0, 0x60010, 4, 17, 64, 1, 1};
+  const auto changed = vulkan::with_float_controls(module, {.round_to_nearest = true, .flush_subnormals = true}, 32);
   EXPECT_EQ(changed.size(), module.size() + 2 * 2 + 7 + 2 * 4);
   EXPECT_EQ(changed[5], 0x20011u);
   EXPECT_EQ(changed[8], 4465u);   // capability: flush
@@ -116,7 +114,7 @@ TEST_F(Vulkan, UnknownDeviceIsMissing) {
 TEST_F(Vulkan, DeviceWithSmallLimitsIsRefused) {
   const auto opened = vulkan::Device::open({.name = "gpu", .faults = {.max_bindings = 4}});
   ASSERT_FALSE(opened.ok());
-  EXPECT_EQ(opened.error().code, ErrorCode::unsupported);
+  EXPECT_EQ(opened.error().code, ErrorCode::unsuitable_device);
   EXPECT_THAT(opened.error().message, HasSubstr("storage buffers"));
 }
 
@@ -134,7 +132,7 @@ TEST_F(Vulkan, FullMemoryHasAName) {
   std::vector<vulkan::DeviceBuffer> buffers;
   buffers.push_back(small->make_buffer(900'000, BufferUse::device));
   EXPECT_EQ(code_of([&] { buffers.push_back(small->make_buffer(900'000, BufferUse::device)); }),
-            ErrorCode::out_of_memory);
+            ErrorCode::device_memory);
   buffers.clear();  // and what was given back can be taken again
   buffers.push_back(small->make_buffer(900'000, BufferUse::device));
 }

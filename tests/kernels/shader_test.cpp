@@ -1,8 +1,7 @@
-#include "gradloom/kernels/shader/shaders.h"
-
 #include <gtest/gtest.h>
 
 #include "gradloom/exec/vulkan/spirv.h"
+#include "gradloom/kernels/shader/shaders.h"
 
 namespace gradloom::kernels {
 namespace {
@@ -13,7 +12,8 @@ TEST(Shaders, LeaveNoOperationToBeFused) {
     for (const auto& source : {shader_source<float>(shader), shader_source<double>(shader)}) {
       if (source.spirv.empty()) GTEST_SKIP() << "this build has no GPU backend";
       const auto found = vulkan::count_contraction(source.spirv);
-      EXPECT_GT(found.operations, 0u) << source.name;
+      const bool on_bits = shader == Shader::compress_half;
+      EXPECT_TRUE(found.operations > 0 || on_bits) << source.name;
       EXPECT_EQ(found.allowed, 0u) << source.name << ", of " << found.operations;
     }
 }

@@ -135,13 +135,13 @@ TEST_F(KanOnDevice, HasTheBitsOfTheCpuForWideLayers) {
     KanFixture<float> f(options({32, 256}), 64);
     expect_parity(device(), f);
   }
-  KanFixture<float> f(options({1024, 1024}, 3, 2), 3);
+  KanFixture<float> f(options({1024, 1024}), 16);
   expect_parity(device(), f);
 }
 
 TEST_F(KanOnDevice, HasTheBitsOfTheCpuInDoublePrecision) {
   if (!device().info().float64) GTEST_SKIP() << device().info().name << " has no 64-bit numbers";
-  for (unsigned degree : {2u, 3u, 7u}) {
+  for (unsigned degree : {2u, 3u}) {
     KanFixture<double> f(options({8, 16, 4}, 5, degree), 30);
     give_normalisation(f);
     expect_parity(device(), f);
@@ -274,7 +274,7 @@ TEST_F(KanOnDevice, LayersBeyondTheDevicesLimitsAreRefused) {
     const DeviceNetwork<float> on_device(*small, network);
     FAIL() << "a layer that does not fit was accepted";
   } catch (const Exception& e) {
-    EXPECT_EQ(e.code(), ErrorCode::unsupported);
+    EXPECT_EQ(e.code(), ErrorCode::unsuitable_device);
     EXPECT_NE(std::string(e.what()).find("layer 0"), std::string::npos) << e.what();
   }
 }

@@ -26,8 +26,7 @@ class DeviceTest : public ::testing::Test {
  protected:
   void SetUp() override {
     const auto devices = vulkan::list_devices();
-    if (!devices || devices->empty())
-      GTEST_SKIP() << (devices ? "there is no Vulkan device" : devices.error().message);
+    if (!devices || devices->empty()) GTEST_SKIP() << (devices ? "there is no Vulkan device" : devices.error().message);
   }
   void TearDown() override {
     for (const std::string& message : messages_.all) ADD_FAILURE() << "validation: " << message;

@@ -155,6 +155,7 @@ template <class T>
     if (auto r = same_bits(a.lbfgs.differences[i], b.lbfgs.differences[j], Zeros::alike); !r)
       return r << " (difference " << pair << ")";
   }
+  if (auto r = same_bits(a.residual, b.residual); !r) return r << " (residual)";
   if (a.best.has_value() != b.best.has_value()) return ::testing::AssertionFailure() << "only one has a best state";
   if (a.best) {
     if (a.best->loss != b.best->loss || a.best->run_epoch != b.best->run_epoch)

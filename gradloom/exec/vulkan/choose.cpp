@@ -16,8 +16,7 @@ std::string lower(std::string_view text) {
 
 std::string names_of(const std::vector<DeviceInfo>& devices) {
   std::string all;
-  for (const DeviceInfo& d : devices)
-    all += (all.empty() ? "" : ", ") + std::to_string(d.number) + " (" + d.name + ")";
+  for (const DeviceInfo& d : devices) all += (all.empty() ? "" : ", ") + std::to_string(d.number) + " (" + d.name + ")";
   return all;
 }
 

@@ -15,8 +15,8 @@ constexpr std::uint64_t kStagingPart = std::uint64_t{4} << 20;
 
 Result<void> check_limits(const DeviceInfo& info) {
   const auto lacks = [&](const std::string& what, std::uint64_t has, std::uint64_t needs) {
-    return Error{ErrorCode::unsupported, "the device " + info.name + " has " + what + " " + std::to_string(has) +
-                                             "; the kernels need " + std::to_string(needs)};
+    return Error{ErrorCode::unsuitable_device, "the device " + info.name + " has " + what + " " + std::to_string(has) +
+                                                   "; the kernels need " + std::to_string(needs)};
   };
   if (info.max_bindings < kNeededBindings)
     return lacks("storage buffers per shader:", info.max_bindings, kNeededBindings);
@@ -49,7 +49,8 @@ void Device::Impl::create(const DeviceOptions& options) {
   family = count;
   for (std::uint32_t f = 0; f < count && family == count; ++f)
     if (families[f].queueFlags & VK_QUEUE_COMPUTE_BIT) family = f;
-  if (family == count) throw Exception(ErrorCode::unsupported, "the device " + info.name + " has no compute queue");
+  if (family == count)
+    throw Exception(ErrorCode::unsuitable_device, "the device " + info.name + " has no compute queue");
   info.timestamps = families[family].timestampValidBits > 0;
 
   const float priority = 1.0f;
@@ -79,7 +80,7 @@ std::uint32_t Device::Impl::memory_type(std::uint32_t allowed, BufferUse use) co
   for (VkMemoryPropertyFlags wish : wishes[static_cast<int>(use)])
     for (std::uint32_t t = 0; t < memory.memoryTypeCount; ++t)
       if ((allowed >> t & 1u) && (memory.memoryTypes[t].propertyFlags & wish) == wish) return t;
-  throw Exception(ErrorCode::unsupported, "the device " + info.name + " has no memory of the needed kind");
+  throw Exception(ErrorCode::unsuitable_device, "the device " + info.name + " has no memory of the needed kind");
 }
 
 Result<std::unique_ptr<Device>> Device::open(const DeviceOptions& options) try {
@@ -119,9 +120,9 @@ std::uint32_t Device::group_row() const { return std::min(impl_->info.max_groups
 
 void Device::require_range(std::uint64_t bytes, const std::string& what) const {
   if (bytes > impl_->info.max_buffer_range)
-    throw Exception(ErrorCode::unsupported, what + " takes " + std::to_string(bytes) + " bytes; a shader of " +
-                                                impl_->info.name + " sees at most " +
-                                                std::to_string(impl_->info.max_buffer_range) + " at once");
+    throw Exception(ErrorCode::unsuitable_device, what + " takes " + std::to_string(bytes) + " bytes; a shader of " +
+                                                      impl_->info.name + " sees at most " +
+                                                      std::to_string(impl_->info.max_buffer_range) + " at once");
 }
 
 DeviceBuffer::Impl::~Impl() {
@@ -156,20 +157,19 @@ DeviceBuffer::DeviceBuffer(DeviceBuffer&&) noexcept = default;
 DeviceBuffer& DeviceBuffer::operator=(DeviceBuffer&&) noexcept = default;
 DeviceBuffer::~DeviceBuffer() = default;
 std::uint64_t DeviceBuffer::bytes() const { return impl_ ? impl_->bytes : 0; }
-std::byte* DeviceBuffer::host() const {
-  return impl_ && impl_->use != BufferUse::device ? impl_->piece.host : nullptr;
-}
+std::byte* DeviceBuffer::host() const { return impl_ && impl_->use != BufferUse::device ? impl_->piece.host : nullptr; }
 
 const Kernel& Device::kernel(const KernelSource& source, std::span<const std::uint32_t> constants) {
   const auto key = std::make_pair(source.spirv.data(), std::vector<std::uint32_t>(constants.begin(), constants.end()));
   if (const auto found = impl_->kernels.find(key); found != impl_->kernels.end()) return found->second;
   if (source.bindings > impl_->info.max_bindings || source.push_bytes > impl_->info.push_bytes)
-    throw Exception(ErrorCode::unsupported,
+    throw Exception(ErrorCode::unsuitable_device,
                     "the shader " + source.name + " needs more bindings than " + impl_->info.name + " has");
   const bool wide = uses_float64(source.spirv);
   if (wide && !impl_->info.float64)
-    throw Exception(ErrorCode::unsupported, "the device " + impl_->info.name +
-                                                " has no 64-bit floating-point numbers; use precision = \"float32\"");
+    throw Exception(
+        ErrorCode::unsuitable_device,
+        "the device " + impl_->info.name + " has no 64-bit floating-point numbers; use precision = \"float32\"");
   Kernel kernel;
   kernel.name = source.name;
   kernel.bindings = source.bindings;
@@ -207,8 +207,7 @@ const Kernel& Device::kernel(const KernelSource& source, std::span<const std::ui
   info.stage.pName = "main";
   info.stage.pSpecializationInfo = &special;
   info.layout = kernel.layout;
-  const VkResult result =
-      vkCreateComputePipelines(impl_->device, VK_NULL_HANDLE, 1, &info, nullptr, &kernel.pipeline);
+  const VkResult result = vkCreateComputePipelines(impl_->device, VK_NULL_HANDLE, 1, &info, nullptr, &kernel.pipeline);
   vkDestroyShaderModule(impl_->device, module, nullptr);
   check(result, ("compiling the shader " + source.name).c_str());
   return impl_->kernels[key] = kernel;

@@ -1,8 +1,8 @@
 // Device: a Vulkan device that is open for compute: memory, kernels, recorded commands. No Vulkan header is needed.
 //
-// Failures: a missing device or feature is a Result from open(); afterwards, calls throw Exception with out_of_memory,
-// device_lost or unsupported. Everything here is used by one thread at a time. Buffers and commands must not outlive
-// their device.
+// Failures: a missing device or feature is a Result from open(); afterwards, calls throw Exception with
+// device_memory, device_lost or unsuitable_device. Everything here is used by one thread at a time. Buffers and
+// commands must not outlive their device.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +22,7 @@ struct Faults {
   std::uint64_t max_buffer_range = 0;  // pretended limit
   std::uint32_t max_bindings = 0;      // pretended limit
   std::uint64_t lose_at_submit = 0;    // this submit (from 1) and all later ones report a lost device
+  std::uint32_t drop_barrier = 0;      // this barrier (from 1) of every recording is left out
 };
 
 struct DeviceOptions {
@@ -102,15 +103,15 @@ class Device {
   const DeviceInfo& info() const;
   const DeviceCounters& counters() const;
 
-  // Zeroed lazily by nobody: the content is undefined. Throws out_of_memory with what was asked for and what is taken,
-  // unsupported when the device cannot hold such a buffer.
+  // Zeroed lazily by nobody: the content is undefined. Throws device_memory with what was asked for and what is taken,
+  // unsuitable_device when the device cannot hold such a buffer.
   DeviceBuffer make_buffer(std::uint64_t bytes, BufferUse use);
 
   // The pipeline of a shader with these specialization constants (constant_id 0, 1, ...); compiled when first asked
-  // for. Throws unsupported when the shader needs more bindings or push constants than the device has.
+  // for. Throws unsuitable_device when the shader needs more bindings or push constants than the device has.
   const Kernel& kernel(const KernelSource& source, std::span<const std::uint32_t> constants);
 
-  // Throws unsupported, naming `what`, when one binding of that size would be too large.
+  // Throws unsuitable_device, naming `what`, when one binding of that size would be too large.
   void require_range(std::uint64_t bytes, const std::string& what) const;
 
   // Copies that wait until they are done: for set-up, checkpoints and tests, not for steps.

@@ -49,11 +49,12 @@ void check(VkResult result, const char* what) {
     case VK_ERROR_DEVICE_LOST:
       throw Exception(ErrorCode::device_lost, "the device stopped answering: " + where);
     case VK_ERROR_OUT_OF_HOST_MEMORY:
+      throw Exception(ErrorCode::out_of_memory, "there is not enough memory: " + where);
     case VK_ERROR_OUT_OF_DEVICE_MEMORY:
     case VK_ERROR_OUT_OF_POOL_MEMORY:
-      throw Exception(ErrorCode::out_of_memory, "the device has no memory left: " + where);
+      throw Exception(ErrorCode::device_memory, "the device has no memory left: " + where);
     default:
-      throw Exception(ErrorCode::unsupported, "the device refused: " + where);
+      throw Exception(ErrorCode::unsuitable_device, "the device refused: " + where);
   }
 }
 
@@ -98,10 +99,9 @@ Result<std::unique_ptr<Instance>> make_instance(Validation validation,
   }
   const VkResult result = vkCreateInstance(&info, nullptr, &instance->handle);
   if (result != VK_SUCCESS)
-    return Error{ErrorCode::missing_device,
-                 result == VK_ERROR_INCOMPATIBLE_DRIVER
-                     ? std::string("no Vulkan driver is installed")
-                     : "Vulkan cannot be used (VkResult " + std::to_string(result) + ")"};
+    return Error{ErrorCode::missing_device, result == VK_ERROR_INCOMPATIBLE_DRIVER
+                                                ? std::string("no Vulkan driver is installed")
+                                                : "Vulkan cannot be used (VkResult " + std::to_string(result) + ")"};
   if (validation == Validation::on) {
     const auto create = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(
         vkGetInstanceProcAddr(instance->handle, "vkCreateDebugUtilsMessengerEXT"));
@@ -166,14 +166,12 @@ DeviceInfo describe(VkPhysicalDevice device, unsigned number) {
   info.timestamps = limits.timestampComputeAndGraphics;
   info.nanoseconds_per_tick = static_cast<double>(limits.timestampPeriod);
   if (modern) {
-    info.controls32 = {controls.shaderRoundingModeRTEFloat32 == VK_TRUE,
-                       controls.shaderDenormFlushToZeroFloat32 == VK_TRUE,
-                       controls.shaderDenormPreserveFloat32 == VK_TRUE,
-                       controls.shaderSignedZeroInfNanPreserveFloat32 == VK_TRUE};
-    info.controls64 = {controls.shaderRoundingModeRTEFloat64 == VK_TRUE,
-                       controls.shaderDenormFlushToZeroFloat64 == VK_TRUE,
-                       controls.shaderDenormPreserveFloat64 == VK_TRUE,
-                       controls.shaderSignedZeroInfNanPreserveFloat64 == VK_TRUE};
+    info.controls32 = {
+        controls.shaderRoundingModeRTEFloat32 == VK_TRUE, controls.shaderDenormFlushToZeroFloat32 == VK_TRUE,
+        controls.shaderDenormPreserveFloat32 == VK_TRUE, controls.shaderSignedZeroInfNanPreserveFloat32 == VK_TRUE};
+    info.controls64 = {
+        controls.shaderRoundingModeRTEFloat64 == VK_TRUE, controls.shaderDenormFlushToZeroFloat64 == VK_TRUE,
+        controls.shaderDenormPreserveFloat64 == VK_TRUE, controls.shaderSignedZeroInfNanPreserveFloat64 == VK_TRUE};
   }
   return info;
 }

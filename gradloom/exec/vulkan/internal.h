@@ -79,6 +79,7 @@ struct Commands::Impl {
   VkQueryPool queries = VK_NULL_HANDLE;
   std::vector<std::string> labels;  // of timed dispatches
   DeviceCounters each;              // what one submit of this adds
+  std::uint32_t barriers = 0;
   bool pending = false;
   ~Impl();
 };

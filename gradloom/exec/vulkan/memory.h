@@ -28,7 +28,7 @@ class MemoryPool {
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
 
-  // `type` is an index of a memory type. Throws out_of_memory.
+  // `type` is an index of a memory type. Throws device_memory.
   Piece take(VkDeviceSize size, VkDeviceSize alignment, std::uint32_t type, bool mapped);
   void give_back(const Piece& piece);
   std::uint64_t bytes() const { return bytes_; }  // of all pieces that are out

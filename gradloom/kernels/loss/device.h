@@ -1,9 +1,9 @@
 // Losses on a Vulkan device, and the scale of a network's output that goes with them.
 //
-// v (B, OutP) is what the last layer gave; y = mean + std * v. Terms and gradients have the bits of train/loss.h. The sum
-// of a step is kept with twice the digits of the scalar, as `loss_groups` pairs (sum, remainder): their order is fixed,
-// but not that of the CPU, so a loss may differ from it in the last digits of a double. A sum that is not finite sets
-// status[0], after which no update changes anything.
+// v (B, OutP) is what the last layer gave; y = mean + std * v. Terms and gradients have the bits of train/loss.h. The
+// sum of a step is kept with twice the digits of the scalar, as `loss_groups` pairs (sum, remainder): their order is
+// fixed, but not that of the CPU, so a loss may differ from it in the last digits of a double. A sum that is not finite
+// sets status[0], after which no update changes anything.
 #pragma once
 
 #include "gradloom/exec/vulkan/device.h"
@@ -33,7 +33,7 @@ struct DeviceLossPass {
   vulkan::Binding v, buffers, samples;
   vulkan::Binding result;         // (B, result_stride): dl_dv, or y for predict
   std::size_t result_stride = 0;  // at least Out; what lies beyond is zero (untouched for predict)
-  vulkan::Binding losses;         // [slot][loss_groups(B)][2]
+  vulkan::Binding losses;         // pairs; the head of the batch says where its loss_groups(B) begin
   vulkan::Binding status;         // one whole number
 };
 

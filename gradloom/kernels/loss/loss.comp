@@ -29,7 +29,7 @@ layout(std430, binding = 1) readonly buffer Buffers { real buffers[]; };
 layout(std430, binding = 2) readonly buffer Batch { real batch[]; };
 layout(std430, binding = 3) readonly buffer BatchNumbers { uint numbers[]; };
 layout(std430, binding = 4) writeonly buffer Result { real result[]; };  // (B, result_stride)
-layout(std430, binding = 5) writeonly buffer Losses { real losses[]; };  // [slot][groups] pairs: sum and its remainder
+layout(std430, binding = 5) writeonly buffer Losses { real losses[]; };  // pairs: sum and its remainder
 layout(std430, binding = 6) buffer Status { uint status[]; };            // [0] is not 0 after a loss that is not finite
 
 shared real shared_sum[64];
@@ -121,7 +121,10 @@ real cross_entropy(uint s, real weight) {
 void sample_loss(uint s, inout real sum, inout real rest) {
   const real weight = has(kHasWeight) ? batch[what.weight_at + s] : real(1);
   if (what.kind == kCrossEntropy) {
-    add_term(sum, rest, cross_entropy(s, weight));
+    if (weight == real(0))
+      for (uint j = 0; j < what.out_width; ++j) result[s * what.result_stride + j] = real(0);
+    else
+      add_term(sum, rest, cross_entropy(s, weight));
     return;
   }
   for (uint j = 0; j < what.out_width; ++j) {
@@ -171,7 +174,7 @@ void main() {
     }
   }
   if (me != 0 || group >= what.groups) return;
-  const uint slot = (numbers[0] * what.groups + group) * 2;
+  const uint slot = (numbers[0] + group) * 2;
   losses[slot] = shared_sum[0];
   losses[slot + 1] = shared_rest[0];
   precise real zero = shared_sum[0] - shared_sum[0];  // NaN unless the sum is finite

@@ -11,22 +11,43 @@ template <class T>
 void record_update(vulkan::Device& device, vulkan::Commands& commands, const DeviceUpdatePass& pass,
                    const std::string& label) {
   const std::uint32_t push[] = {static_cast<std::uint32_t>(pass.count), static_cast<std::uint32_t>(pass.kind),
-                                pass.clipped ? 1u : 0u};
+                                pass.clipped ? 1u : 0u, pass.decays ? 1u : 0u};
   const vulkan::Binding bindings[] = {pass.parameters, pass.gradient, pass.first, pass.second,
                                       pass.samples,    pass.status,   pass.scale};
   commands.dispatch({&device.kernel(shader_source<T>(Shader::update), {}), bindings, std::as_bytes(std::span(push)),
                      (pass.count + kShaderGroup - 1) / kShaderGroup, label});
 }
 
+std::vector<std::vector<NormRange>> bindable_ranges(const std::vector<NormRange>& ranges, std::size_t element_bytes,
+                                                    std::uint64_t max_bytes) {
+  std::vector<std::vector<NormRange>> parts;
+  for (const NormRange& range : ranges) {
+    const bool fits = !parts.empty() && (range.end - parts.back().front().begin) * element_bytes <= max_bytes;
+    if (!fits) parts.emplace_back();
+    parts.back().push_back(range);
+  }
+  return parts;
+}
+
 template <class T>
-NormClip<T>::NormClip(vulkan::Device& device, std::vector<NormRange> ranges)
-    : device_(device), ranges_(std::move(ranges)) {
+NormClip<T>::NormClip(vulkan::Device& device, const vulkan::DeviceBuffer& values, const std::vector<NormRange>& ranges)
+    : device_(device) {
   std::vector<std::uint32_t> table;
-  for (const NormRange& range : ranges_) {
-    const std::size_t chunks = reduce_scratch(range.count);
-    table.push_back(static_cast<std::uint32_t>(sums_));
-    table.push_back(static_cast<std::uint32_t>(chunks));
-    sums_ += chunks;
+  for (const auto& part_ranges : bindable_ranges(ranges, sizeof(T), device.info().max_buffer_range)) {
+    const std::size_t begin = part_ranges.front().begin;
+    Part part;
+    part.values = {&values, begin * sizeof(T), (part_ranges.back().end - begin) * sizeof(T)};
+    part.first_range = static_cast<std::uint32_t>(ranges_);
+    part.first_sum = static_cast<std::uint32_t>(sums_);
+    for (const NormRange& range : part_ranges) {
+      const std::size_t count = range.end - range.begin, chunks = reduce_scratch(count);
+      for (std::size_t number : {sums_, chunks, range.begin - begin, count})
+        table.push_back(static_cast<std::uint32_t>(number));
+      part.sums += static_cast<std::uint32_t>(chunks);
+      sums_ += chunks;
+      ++ranges_;
+    }
+    parts_.push_back(part);
   }
   if (sums_ == 0) return;
   sums_buffer_ = device.make_buffer(2 * sums_ * sizeof(T), vulkan::BufferUse::device);
@@ -44,22 +65,19 @@ template <class T>
 void NormClip<T>::record(vulkan::Commands& commands, const vulkan::Binding& samples) const {
   if (sums_ == 0) return;
   constexpr std::size_t kChunksOfGroup = 4;
-  const vulkan::Binding sums{&sums_buffer_, 0, sums_buffer_.bytes()};
-  std::uint32_t at = 0;
-  for (const NormRange& range : ranges_) {
-    const auto chunks = static_cast<std::uint32_t>(reduce_scratch(range.count));
-    const std::uint32_t push[] = {static_cast<std::uint32_t>(range.first), static_cast<std::uint32_t>(range.count), at};
-    const vulkan::Binding bindings[] = {range.values, sums};
-    commands.dispatch({&device_.kernel(shader_source<T>(Shader::squares), {}), bindings,
-                       std::as_bytes(std::span(push)), (chunks + kChunksOfGroup - 1) / kChunksOfGroup, "clip"});
-    // Ranges write to one binding; only the next kernel reads it, but a checker sees no more than the binding.
+  const vulkan::Binding sums{&sums_buffer_, 0, sums_buffer_.bytes()}, table{&table_, 0, table_.bytes()};
+  for (const Part& part : parts_) {
+    const std::uint32_t push[] = {part.first_range, part.first_sum, part.sums};
+    const vulkan::Binding bindings[] = {part.values, table, sums};
+    commands.dispatch({&device_.kernel(shader_source<T>(Shader::squares), {}), bindings, std::as_bytes(std::span(push)),
+                       (part.sums + kChunksOfGroup - 1) / kChunksOfGroup, "clip"});
+    // Parts write to one binding; only the next kernel reads it, but a checker sees no more than the binding.
     commands.barrier();
-    at += chunks;
   }
-  const std::uint32_t push[] = {static_cast<std::uint32_t>(ranges_.size()), static_cast<std::uint32_t>(sums_)};
-  const vulkan::Binding bindings[] = {sums, {&table_, 0, table_.bytes()}, samples, scale()};
-  commands.dispatch({&device_.kernel(shader_source<T>(Shader::clip), {}), bindings, std::as_bytes(std::span(push)), 1,
-                     "clip"});
+  const std::uint32_t push[] = {static_cast<std::uint32_t>(ranges_), static_cast<std::uint32_t>(sums_)};
+  const vulkan::Binding bindings[] = {sums, table, samples, scale()};
+  commands.dispatch(
+      {&device_.kernel(shader_source<T>(Shader::clip), {}), bindings, std::as_bytes(std::span(push)), 1, "clip"});
   commands.barrier();
 }
 

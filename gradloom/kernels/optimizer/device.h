@@ -18,6 +18,7 @@ struct DeviceUpdatePass {
   vulkan::Binding samples, status;
   vulkan::Binding scale;  // one scalar: that of clip_scale; any buffer without clipping
   bool clipped = false;
+  bool decays = true;  // false: the step's weight decay is not for this range
 };
 
 // Records one dispatch; no barrier.
@@ -25,27 +26,34 @@ template <class T>
 void record_update(vulkan::Device& device, vulkan::Commands& commands, const DeviceUpdatePass& pass,
                    const std::string& label);
 
-// Elements [first, first + count) of one binding.
+// Elements [begin, end) of an array; begin is a multiple of 256 bytes.
 struct NormRange {
-  vulkan::Binding values;
-  std::size_t first = 0, count = 0;
+  std::size_t begin = 0, end = 0;
 };
+
+// Neighbouring ranges that one binding can span.
+std::vector<std::vector<NormRange>> bindable_ranges(const std::vector<NormRange>& ranges, std::size_t element_bytes,
+                                                    std::uint64_t max_bytes);
 
 // The scale of norm clipping, min(1, clip_norm / norm) over all ranges. Squares are summed as reduce.h says, ranges in
 // order; the CPU adds ranges and takes the root in double, so the scale may differ in the last digits.
 template <class T>
 class NormClip {
  public:
-  // Memory for ranges of these sizes.
-  NormClip(vulkan::Device& device, std::vector<NormRange> ranges);
-  // Records a dispatch per range and one more, with the barriers between and after them.
+  // Ranges of `values`, which is not owned, in order.
+  NormClip(vulkan::Device& device, const vulkan::DeviceBuffer& values, const std::vector<NormRange>& ranges);
+  // Records one dispatch for all ranges that one binding can span, and one more, with barriers between and after them.
   void record(vulkan::Commands& commands, const vulkan::Binding& samples) const;
   vulkan::Binding scale() const;
 
  private:
+  struct Part {
+    vulkan::Binding values;
+    std::uint32_t first_range = 0, first_sum = 0, sums = 0;
+  };
   vulkan::Device& device_;
-  std::vector<NormRange> ranges_;
-  std::size_t sums_ = 0;
+  std::vector<Part> parts_;
+  std::size_t ranges_ = 0, sums_ = 0;
   vulkan::DeviceBuffer sums_buffer_, table_, scale_;
 };
 

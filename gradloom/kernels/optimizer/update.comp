@@ -9,6 +9,7 @@ layout(push_constant) uniform What {
   uint count;
   uint kind;
   uint clipped;  // not 0: the scale of norm clipping is in `scale`
+  uint decays;   // 0: weight decay is not for this range
 } what;
 
 const uint kSgd = 0, kSgdMomentum = 1, kNesterov = 2, kAdam = 3;
@@ -30,7 +31,7 @@ void main() {
   const real limit = batch[kGradientLimit];
   if (scaled < -limit) scaled = -limit;
   if (scaled > limit) scaled = limit;
-  precise real decay = batch[kL2] * w;
+  precise real decay = (what.decays != 0 ? batch[kL2] : real(0)) * w;
   precise real g = scaled + decay;
   if (what.kind == kAdam) {
     precise real old_first = batch[kBeta1] * first_state[n];
@@ -46,7 +47,7 @@ void main() {
     precise real below = root + batch[kEpsilon];
     precise real direction = m / below;
     precise real change = batch[kRate] * direction;
-    precise real kept = batch[kKeep] * w;
+    precise real kept = (what.decays != 0 ? batch[kKeep] : real(1)) * w;
     precise real updated = kept - change;
     parameters[n] = updated;
     return;

@@ -11,7 +11,7 @@ layout(push_constant) uniform What {
 } what;
 
 layout(std430, binding = 0) coherent buffer Sums { real sums[]; };
-layout(std430, binding = 1) readonly buffer Ranges { uvec2 ranges[]; };  // first sum, how many
+layout(std430, binding = 1) readonly buffer Ranges { uvec4 ranges[]; };  // first sum, how many, and what squares.comp needs
 layout(std430, binding = 2) readonly buffer Batch { real batch[]; };
 layout(std430, binding = 3) writeonly buffer Scale { real scale[]; };
 

@@ -36,6 +36,18 @@ constexpr std::uint32_t kSquares32[] =
 constexpr std::uint32_t kSquares64[] =
 #include <gradloom_shaders/reduce_squares.f64.inc>
     ;
+constexpr std::uint32_t kHalf32[] =
+#include <gradloom_shaders/compress_half.f32.inc>
+    ;
+constexpr std::uint32_t kHalf64[] =
+#include <gradloom_shaders/compress_half.f64.inc>
+    ;
+constexpr std::uint32_t kTopK32[] =
+#include <gradloom_shaders/compress_top_k.f32.inc>
+    ;
+constexpr std::uint32_t kTopK64[] =
+#include <gradloom_shaders/compress_top_k.f64.inc>
+    ;
 constexpr std::uint32_t kClip32[] =
 #include <gradloom_shaders/reduce_clip.f32.inc>
     ;
@@ -58,9 +70,13 @@ vulkan::KernelSource shader_source(Shader shader) {
     case Shader::loss:
       return {"loss", pick(kLoss32, kLoss64), 7, 48};
     case Shader::update:
-      return {"optimizer", pick(kUpdate32, kUpdate64), 7, 12};
+      return {"optimizer", pick(kUpdate32, kUpdate64), 7, 16};
     case Shader::squares:
-      return {"squares", pick(kSquares32, kSquares64), 2, 12};
+      return {"squares", pick(kSquares32, kSquares64), 3, 12};
+    case Shader::compress_half:
+      return {"16 bits", pick(kHalf32, kHalf64), 2, 4};
+    case Shader::compress_top_k:
+      return {"top-k", pick(kTopK32, kTopK64), 4, 12};
     case Shader::clip:
       break;
   }

@@ -5,9 +5,19 @@
 
 namespace gradloom::kernels {
 
-enum class Shader { spline_forward, spline_backward, loss, update, squares, clip };
+enum class Shader {
+  spline_forward,
+  spline_backward,
+  loss,
+  update,
+  squares,
+  clip,
+  compress_half,
+  compress_top_k,
+};
 inline constexpr Shader kAllShaders[] = {Shader::spline_forward, Shader::spline_backward, Shader::loss,
-                                         Shader::update,         Shader::squares,         Shader::clip};
+                                         Shader::update,         Shader::squares,         Shader::clip,
+                                         Shader::compress_half,  Shader::compress_top_k};
 
 // T is float or double. Without Vulkan in the build, the module is empty.
 template <class T>

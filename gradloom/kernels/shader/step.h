@@ -5,7 +5,8 @@
 
 namespace gradloom::kernels {
 
-// Bytes [0, 256): 64 whole numbers, of which the first is the slot that takes the loss. Bytes [256, 512): scalars.
+// Bytes [0, 256): 64 whole numbers, of which the first says which pair of the losses is the first of
+// this step. Bytes [256, 512): scalars.
 inline constexpr std::size_t kStepScalarsAt = 256, kStepHeadBytes = 512;
 
 enum class StepScalar : std::size_t {

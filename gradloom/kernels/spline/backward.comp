@@ -1,22 +1,61 @@
 // The gradients of one layer in one dispatch: gradloom/kernels/spline/spline.h, weight_gradient, bias_gradient and
-// input_gradient. The first groups own 64 outputs of one input's weights, the next 64 biases, the last 64 samples of one
-// input. The basis is evaluated again: that is cheaper than to store and load it.
+// input_gradient. The first groups own the weights of kInputs inputs to 256 / kInputs outputs, the next 64 biases, the last
+// 64 samples of one input. The basis is evaluated again: that is cheaper than to store and load it.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
 #include "gradloom/kernels/spline/basis.glsl"
 
+layout(constant_id = 1) const uint kInputs = 4;  // of a group of weights; a power of two up to 64
+
 layout(std430, binding = 0) readonly buffer Parameters { real4 parameters[]; };
 layout(std430, binding = 3) readonly buffer Above { real dl_dy[]; };
 layout(std430, binding = 3) readonly buffer AboveQuads { real4 dl_dy_quads[]; };
 layout(std430, binding = 4) buffer Gradient { real gradient[]; };
+layout(std430, binding = 4) buffer GradientQuads { real4 gradient_quads[]; };
 layout(std430, binding = 5) writeonly buffer Below { real dl_dx[]; };
 
-const uint kChunk = 256;
-shared real shared_value[kChunk * (kDegree + 1)];
-shared real shared_base[kChunk];
-shared uint shared_span[kChunk];
-shared uint shared_order[kChunk];
+const uint kChunk = 256, kOrder = kDegree + 1, kCounted = 64;
+// Samples of a chunk, in the order of their spans.
+shared real shared_value[kInputs * kChunk * kOrder];
+shared real shared_base[kInputs * kChunk];
+shared uint shared_place[kInputs * kChunk];  // span * kChunk + sample
+shared uint shared_span[kInputs * kChunk];   // by sample
+shared uint shared_count[kInputs * kCounted];
+
+// Sorts the samples of a chunk by span, stably, for each input of the group.
+void sort_chunk(uint count) {
+  const uint me = gl_LocalInvocationID.x;
+  if (layer.grid > kCounted) {
+    // Everybody counts who comes before its samples.
+    for (uint item = me; item < kInputs * kChunk; item += kGroup) {
+      const uint n = item / kChunk, s = item % kChunk, span = shared_span[item];
+      if (s >= count) continue;
+      uint rank = 0;
+      for (uint m = 0; m < count; ++m) {
+        const uint other = shared_span[n * kChunk + m];
+        rank += other < span || (other == span && m < s) ? 1 : 0;
+      }
+      shared_place[n * kChunk + rank] = span * kChunk + s;
+    }
+    return;
+  }
+  // Few spans: somebody counts the samples of each, then puts them behind those of the spans before.
+  for (uint item = me; item < kInputs * layer.grid; item += kGroup) {
+    const uint n = item / layer.grid, span = item % layer.grid;
+    uint found = 0;
+    for (uint m = 0; m < count; ++m) found += shared_span[n * kChunk + m] == span ? 1 : 0;
+    shared_count[n * kCounted + span] = found;
+  }
+  barrier();
+  for (uint item = me; item < kInputs * layer.grid; item += kGroup) {
+    const uint n = item / layer.grid, span = item % layer.grid;
+    uint at = n * kChunk;
+    for (uint before = 0; before < span; ++before) at += shared_count[n * kCounted + before];
+    for (uint m = 0; m < count; ++m)
+      if (shared_span[n * kChunk + m] == span) shared_place[at++] = span * kChunk + m;
+  }
+}
 
 void put(uint at, real value, bool store) {
   if (store) {
@@ -27,78 +66,88 @@ void put(uint at, real value, bool store) {
   }
 }
 
-// Adds the samples of a chunk, by span, then by sample, to the rows of output j; rows come up in order.
-void add_chunk(uint i, uint j, uint first, uint count, bool store) {
-  const uint out_p = out_padded(), spline_rows = layer.grid + kDegree;
-  const uint column = i * layer.rows * out_p + j;
-  precise real sum[kDegree + 1];
-  for (uint k = 0; k <= kDegree; ++k) sum[k] = real(0);
-  precise real base_sum = real(0);
-  uint now = shared_span[shared_order[0]];
+void put_quad(uint at, real4 value, bool store) {
+  if (store) {
+    gradient_quads[at] = value;
+  } else {
+    precise real4 sum = gradient_quads[at] + value;
+    gradient_quads[at] = sum;
+  }
+}
+
+// Adds the samples of a chunk, by span, then by sample, to the rows of four outputs of input n of the group; rows come
+// up in order.
+void add_chunk(uint n, uint i, uint quad, uint first, uint count, bool store) {
+  const uint quads = out_padded() / 4, spline_rows = layer.grid + kDegree, column = i * layer.rows * quads + quad;
+  precise real4 sum[kOrder];
+  for (uint k = 0; k < kOrder; ++k) sum[k] = real4(0);
+  precise real4 base_sum = real4(0);
+  uint now = shared_place[n * kChunk] / kChunk;
   if (store)
-    for (uint r = 0; r < now; ++r) gradient[column + r * out_p] = real(0);
-  for (uint n = 0; n < count; ++n) {
-    const uint m = shared_order[n], span = shared_span[m];
+    for (uint r = 0; r < now; ++r) gradient_quads[column + r * quads] = real4(0);
+  for (uint at = n * kChunk; at < n * kChunk + count; ++at) {
+    const uint place = shared_place[at], span = place / kChunk;
     if (span != now) {
-      const uint leave = min(span - now, kDegree + 1);
+      const uint leave = min(span - now, kOrder);
       for (uint t = 0; t < leave; ++t) {
-        put(column + (now + t) * out_p, sum[0], store);
+        put_quad(column + (now + t) * quads, sum[0], store);
         for (uint k = 0; k < kDegree; ++k) sum[k] = sum[k + 1];
-        sum[kDegree] = real(0);
+        sum[kDegree] = real4(0);
       }
       if (store)
-        for (uint r = now + kDegree + 1; r < span; ++r) gradient[column + r * out_p] = real(0);
+        for (uint r = now + kOrder; r < span; ++r) gradient_quads[column + r * quads] = real4(0);
       now = span;
     }
-    const real d = dl_dy[(first + m) * out_p + j];
-    for (uint k = 0; k <= kDegree; ++k) {
-      precise real term = shared_value[m * (kDegree + 1) + k] * d;
+    const real4 d = dl_dy_quads[(first + place % kChunk) * quads + quad];
+    for (uint k = 0; k < kOrder; ++k) {
+      precise real4 term = shared_value[at * kOrder + k] * d;
       sum[k] = sum[k] + term;
     }
     if (has(kHasBase)) {
-      precise real term = shared_base[m] * d;
+      precise real4 term = shared_base[at] * d;
       base_sum = base_sum + term;
     }
   }
-  for (uint k = 0; k <= kDegree; ++k) put(column + (now + k) * out_p, sum[k], store);
+  for (uint k = 0; k < kOrder; ++k) put_quad(column + (now + k) * quads, sum[k], store);
   if (store)
-    for (uint r = now + kDegree + 1; r < spline_rows; ++r) gradient[column + r * out_p] = real(0);
-  if (has(kHasBase)) put(column + spline_rows * out_p, base_sum, store);
+    for (uint r = now + kOrder; r < spline_rows; ++r) gradient_quads[column + r * quads] = real4(0);
+  if (has(kHasBase)) put_quad(column + spline_rows * quads, base_sum, store);
 }
 
 void weight_gradient(uint group) {
-  const uint me = gl_LocalInvocationID.x, blocks = (out_padded() + kGroup - 1) / kGroup;
-  const uint i = group / blocks, j = group % blocks * kGroup + me;
-  const bool overwrite = !has(kAccumulate);
-  if (overwrite && j >= out_lanes() && j < out_padded())
-    for (uint r = 0; r < layer.rows; ++r) gradient[(i * layer.rows + r) * out_padded() + j] = real(0);
+  const uint lanes = kGroup / kInputs, quads = out_padded() / 4, blocks = (quads + lanes - 1) / lanes;
+  const uint me = gl_LocalInvocationID.x, n = me / lanes, first_input = group / blocks * kInputs, i = first_input + n;
+  const uint quad = group % blocks * lanes + me % lanes;
+  const bool overwrite = !has(kAccumulate), mine = i < layer.in_width && quad < quads;
+  if (overwrite && mine && quad * 4 >= out_lanes())
+    for (uint r = 0; r < layer.rows; ++r) gradient_quads[(i * layer.rows + r) * quads + quad] = real4(0);
   for (uint first = 0; first < layer.batch; first += kChunk) {
     const uint count = min(kChunk, layer.batch - first);
     barrier();
-    for (uint n = me; n < count; n += kGroup) {
-      const real x = input_of(first + n, i);
-      const BasisPoint b = basis_point(i, x);
-      shared_span[n] = b.span;
-      for (uint k = 0; k <= kDegree; ++k) shared_value[n * (kDegree + 1) + k] = b.value[k];
+    for (uint item = me; item < kInputs * kChunk; item += kGroup) {
+      const uint input_at = first_input + item / kChunk, s = item % kChunk;
+      if (s < count && input_at < layer.in_width)
+        shared_span[item] = basis_span(input_at, input_of(first + s, input_at));
+      else
+        shared_span[item] = 0;
+    }
+    barrier();
+    sort_chunk(count);
+    barrier();
+    for (uint item = me; item < kInputs * kChunk; item += kGroup) {
+      const uint input_at = first_input + item / kChunk;
+      if (item % kChunk >= count || input_at >= layer.in_width) continue;
+      const real x = input_of(first + shared_place[item] % kChunk, input_at);
+      const BasisPoint b = basis_point(input_at, x);
+      for (uint k = 0; k < kOrder; ++k) shared_value[item * kOrder + k] = b.value[k];
       if (has(kHasBase)) {
         real value, slope;
         elementary_silu(x, value, slope);
-        shared_base[n] = value;
+        shared_base[item] = value;
       }
     }
     barrier();
-    // A stable sort by span: everybody counts who comes before its samples.
-    for (uint n = me; n < count; n += kGroup) {
-      const uint span = shared_span[n];
-      uint rank = 0;
-      for (uint m = 0; m < count; ++m) {
-        const uint other = shared_span[m];
-        rank += other < span || (other == span && m < n) ? 1 : 0;
-      }
-      shared_order[rank] = n;
-    }
-    barrier();
-    if (j < out_lanes()) add_chunk(i, j, first, count, overwrite && first == 0);
+    if (mine && quad * 4 < out_lanes()) add_chunk(n, i, quad, first, count, overwrite && first == 0);
   }
 }
 
@@ -113,37 +162,54 @@ void bias_gradient(uint group) {
   }
 }
 
-// One block of 64 outputs: eight lanes, as two quads, then a tree over them.
+// One block of 64 outputs: eight lanes, as two quads, then a tree over them. The sums of all rows grow side by side, so
+// that dl_dy is loaded once.
 real input_block(uint i, uint s, uint first, BasisPoint b, real base_slope) {
-  const uint quads = out_padded() / 4, last = min(first + 64, out_lanes()) / 4, begin = first / 4;
-  precise real4 low = real4(0), high = real4(0);
-  const uint terms = kDegree + 1 + (has(kHasBase) ? 1 : 0);
-  for (uint k = 0; k < terms; ++k) {
-    const bool base_row = k > kDegree;
-    const uint row = (i * layer.rows + (base_row ? layer.rows - 1 : b.span + k)) * quads;
-    const real factor = base_row ? base_slope : b.slope[min(k, kDegree)];
-    precise real4 a = dl_dy_quads[s * quads + begin] * parameters[row + begin];
-    precise real4 c = dl_dy_quads[s * quads + begin + 1] * parameters[row + begin + 1];
-    for (uint q = begin + 2; q < last; q += 2) {
-      precise real4 first_term = dl_dy_quads[s * quads + q] * parameters[row + q];
-      precise real4 second_term = dl_dy_quads[s * quads + q + 1] * parameters[row + q + 1];
-      a = a + first_term;
-      c = c + second_term;
+  const uint quads = out_padded() / 4, last = min(first + 64, out_lanes()) / 4;
+  const uint row = (i * layer.rows + b.span) * quads, base_row = (i * layer.rows + layer.rows - 1) * quads;
+  precise real4 left[kOrder];
+  precise real4 right[kOrder];
+  precise real4 base_left = real4(0);
+  precise real4 base_right = real4(0);
+  for (uint k = 0; k < kOrder; ++k) left[k] = right[k] = real4(0);
+  for (uint q = first / 4; q < last; q += 2) {
+    const bool begins = q == first / 4;
+    const real4 d = dl_dy_quads[s * quads + q], e = dl_dy_quads[s * quads + q + 1];
+    for (uint k = 0; k < kOrder; ++k) {
+      precise real4 first_term = d * parameters[row + k * quads + q];
+      precise real4 second_term = e * parameters[row + k * quads + q + 1];
+      precise real4 first_sum = left[k] + first_term;
+      precise real4 second_sum = right[k] + second_term;
+      left[k] = begins ? first_term : first_sum;
+      right[k] = begins ? second_term : second_sum;
     }
-    precise real4 first_product = factor * a;
-    precise real4 second_product = factor * c;
-    if (k == 0) {
-      low = first_product;
-      high = second_product;
-    } else {
-      low = low + first_product;
-      high = high + second_product;
+    if (has(kHasBase)) {
+      precise real4 first_term = d * parameters[base_row + q];
+      precise real4 second_term = e * parameters[base_row + q + 1];
+      precise real4 first_sum = base_left + first_term;
+      precise real4 second_sum = base_right + second_term;
+      base_left = begins ? first_term : first_sum;
+      base_right = begins ? second_term : second_sum;
     }
   }
+  precise real4 low = b.slope[0] * left[0];
+  precise real4 high = b.slope[0] * right[0];
+  for (uint k = 1; k < kOrder; ++k) {
+    precise real4 first_product = b.slope[k] * left[k];
+    precise real4 second_product = b.slope[k] * right[k];
+    low = low + first_product;
+    high = high + second_product;
+  }
+  if (has(kHasBase)) {
+    precise real4 first_product = base_slope * base_left;
+    precise real4 second_product = base_slope * base_right;
+    low = low + first_product;
+    high = high + second_product;
+  }
   precise real4 four = low + high;
-  precise real left = four.x + four.z;
-  precise real right = four.y + four.w;
-  precise real result = left + right;
+  precise real even = four.x + four.z;
+  precise real odd = four.y + four.w;
+  precise real result = even + odd;
   return result;
 }
 

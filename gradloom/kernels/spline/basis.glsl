@@ -156,52 +156,43 @@ BasisPoint nothing() {
   return b;
 }
 
-BasisPoint extended_point(uint i, real x) {
-  BasisPoint b = nothing();
-  if (!has(kFreeKnots)) {
-    const real inverse_step = buffers[layer.inverse_step_at + i];
-    precise real offset = x - buffers[layer.lo_at + i];
-    precise real u = offset * inverse_step;
-    const real reach = real(kDegree + 1), low = -reach, high = real(layer.grid) + reach;
-    const real limited = u < low ? low : (high < u ? high : u);
-    const real whole = floor(limited);
-    if (!(whole >= -real(kDegree) && whole < real(layer.grid + kDegree))) return b;
-    precise real t = u - whole;
-    uniform_basis(t, inverse_step, b);
-    shift_to_grid(int(whole), b);
-    return b;
-  }
-  const uint knots = layer.extended_at + i * (layer.grid + 4 * kDegree + 1);
-  const uint first = kDegree, last = layer.grid + 3 * kDegree;
-  if (!(x >= buffers[knots + first] && x < buffers[knots + last])) return b;
-  const uint left = first + knots_below(i, first, last, x) - 1;
-  free_basis(left, x, i, b);
-  shift_to_grid(int(left) - 2 * int(kDegree), b);
-  return b;
-}
-
+// Both kinds of knots and all policies meet in one evaluation each: shaders inline everything, and a second one would
+// double what a driver compiles.
 BasisPoint basis_point(uint i, real x) {
   const uint outside = layer.flags >> kOutsideShift & 3u;
-  if (outside == kExtend) return extended_point(i, x);
+  const bool extend = outside == kExtend;
   const real lo = buffers[layer.lo_at + i], hi = buffers[layer.hi_at + i];
   const bool below = !(x >= lo), above = x > hi;
-  const real inside = below ? lo : (above ? hi : x);
-  BasisPoint b = nothing();
+  const real inside = extend ? x : (below ? lo : (above ? hi : x));
   const int last = int(layer.grid) - 1;
+  BasisPoint b = nothing();
+  int interval = 0;
   if (!has(kFreeKnots)) {
     const real inverse_step = buffers[layer.inverse_step_at + i];
     precise real offset = inside - lo;
     precise real u = offset * inverse_step;
-    const int span = clamp(int(floor(u)), 0, last);
-    precise real t = u - real(span);
+    const real reach = real(kDegree + 1), low = -reach, high = real(layer.grid) + reach;
+    const real whole = floor(u < low ? low : (high < u ? high : u));
+    if (extend && !(whole >= -real(kDegree) && whole < real(layer.grid + kDegree))) return b;
+    interval = int(whole);
+    if (!extend) interval = clamp(interval, 0, last);
+    precise real t = u - real(interval);
     uniform_basis(t, inverse_step, b);
-    b.span = uint(span);
   } else {
-    const uint first = 2 * kDegree;
-    const int span = clamp(int(knots_below(i, first, first + layer.grid + 1, inside)) - 1, 0, last);
-    free_basis(first + uint(span), inside, i, b);
-    b.span = uint(span);
+    // `extend` has p intervals more on each side.
+    const uint knots = layer.extended_at + i * (layer.grid + 4 * kDegree + 1);
+    const uint first = extend ? kDegree : 2 * kDegree;
+    const uint end = layer.grid + (extend ? 3 * kDegree : 2 * kDegree + 1);
+    if (extend && !(x >= buffers[knots + first] && x < buffers[knots + end])) return b;
+    interval = int(first + knots_below(i, first, end, inside)) - 1 - 2 * int(kDegree);
+    if (!extend) interval = clamp(interval, 0, last);
+    free_basis(uint(interval + 2 * int(kDegree)), inside, i, b);
   }
+  if (extend) {
+    shift_to_grid(interval, b);
+    return b;
+  }
+  b.span = uint(interval);
   if (!(below || above)) return b;
   if (outside == kLinear) {
     precise real beyond = x - inside;
@@ -218,5 +209,7 @@ BasisPoint basis_point(uint i, real x) {
   }
   return b;
 }
+
+uint basis_span(uint i, real x) { return basis_point(i, x).span; }
 
 #endif

@@ -42,6 +42,29 @@ LayerPush push_of(const DeviceLayer& layer, const DevicePass& pass) {
 
 std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
+// Samples that share the weights which an invocation of forward loads. More loads are saved, the fewer rows there are
+// in comparison; but a device wants many invocations.
+std::uint32_t samples_of_invocation(const vulkan::DeviceInfo& device, const Shape& s, std::size_t batch) {
+  constexpr std::size_t kBusy = 1 << 14;  // invocations that keep a device busy
+  std::uint32_t samples = 8;
+  if (s.grid + s.degree > samples * (s.degree + 1)) return 1;
+  if (device.kind != vulkan::DeviceKind::software)
+    while (samples > 1 && divide_up(batch, samples) * (s.out_padded() / 4) < kBusy) samples /= 2;
+  return samples;
+}
+
+// Inputs whose weights a group of backward owns: as many as fit.
+template <class T>
+std::uint32_t inputs_of_group(const vulkan::DeviceInfo& device, const Shape& s) {
+  std::uint32_t inputs = 4;
+  while (inputs > 1 && backward_shared_bytes<T>(s, inputs) > device.shared_bytes) inputs /= 2;
+  if (backward_shared_bytes<T>(s, inputs) > device.shared_bytes)
+    throw Exception(ErrorCode::unsuitable_device,
+                    "degree " + std::to_string(s.degree) + " needs " + std::to_string(backward_shared_bytes<T>(s, 1)) +
+                        " bytes of workgroup memory; " + device.name + " has " + std::to_string(device.shared_bytes));
+  return inputs;
+}
+
 }  // namespace
 
 template <class T>
@@ -51,11 +74,12 @@ void record_forward(vulkan::Device& device, vulkan::Commands& commands, const De
   const std::size_t quads = layer.shape.out_padded() / 4;
   // Few outputs: more samples in a group instead.
   const std::uint32_t tile = quads <= 4 ? 4 : 16;
-  const std::uint32_t constants[] = {layer.shape.degree, tile};
+  const std::uint32_t samples = samples_of_invocation(device.info(), layer.shape, pass.batch);
+  const std::uint32_t constants[] = {layer.shape.degree, tile, samples};
   const vulkan::Binding bindings[] = {pass.parameters, pass.buffers, pass.x, pass.y};
   commands.dispatch({&device.kernel(shader_source<T>(Shader::spline_forward), constants), bindings,
                      std::as_bytes(std::span(&push, 1)),
-                     divide_up(pass.batch, kShaderGroup / tile) * divide_up(quads, tile), label});
+                     divide_up(pass.batch, kShaderGroup / tile * samples) * divide_up(quads, tile), label});
 }
 
 template <class T>
@@ -63,19 +87,15 @@ void record_backward(vulkan::Device& device, vulkan::Commands& commands, const D
                      const DevicePass& pass, const DeviceGradients& gradients, const std::string& label) {
   LayerPush push = push_of(layer, pass);
   const Shape& s = layer.shape;
-  if (backward_shared_bytes<T>(s) > device.info().shared_bytes)
-    throw Exception(ErrorCode::unsupported,
-                    "degree " + std::to_string(s.degree) + " needs " + std::to_string(backward_shared_bytes<T>(s)) +
-                        " bytes of workgroup memory; " + device.info().name + " has " +
-                        std::to_string(device.info().shared_bytes));
-  const std::size_t outputs = divide_up(s.out_padded(), kShaderGroup);
-  if (gradients.weight) push.weight_groups = narrow(s.in * outputs);
-  if (gradients.bias && s.bias) push.bias_groups = narrow(outputs);
+  const std::uint32_t inputs = inputs_of_group<T>(device.info(), s);
+  const std::size_t quads = s.out_padded() / 4;
+  if (gradients.weight) push.weight_groups = narrow(divide_up(s.in, inputs) * divide_up(quads, kShaderGroup / inputs));
+  if (gradients.bias && s.bias) push.bias_groups = narrow(divide_up(s.out_padded(), kShaderGroup));
   push.below_stride = narrow(gradients.dl_dx_stride);
   push.input_groups = narrow(gradients.dl_dx_stride * divide_up(pass.batch, kShaderGroup));
   if (gradients.mode == GradientMode::accumulate) push.flags |= kAccumulate;
   if (layer.normalise) push.flags |= kScaleInput;
-  const std::uint32_t constants[] = {s.degree};
+  const std::uint32_t constants[] = {s.degree, inputs};
   const vulkan::Binding bindings[] = {pass.parameters, pass.buffers,       pass.x,
                                       pass.y,          gradients.gradient, gradients.dl_dx};
   commands.dispatch({&device.kernel(shader_source<T>(Shader::spline_backward), constants), bindings,
@@ -83,10 +103,10 @@ void record_backward(vulkan::Device& device, vulkan::Commands& commands, const D
                      std::uint64_t{push.weight_groups} + push.bias_groups + push.input_groups, label});
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                                                      \
-  template void record_forward<T>(vulkan::Device&, vulkan::Commands&, const DeviceLayer&, const DevicePass&,         \
-                                  const std::string&);                                                               \
-  template void record_backward<T>(vulkan::Device&, vulkan::Commands&, const DeviceLayer&, const DevicePass&,        \
+#define GRADLOOM_INSTANTIATE(T)                                                                               \
+  template void record_forward<T>(vulkan::Device&, vulkan::Commands&, const DeviceLayer&, const DevicePass&,  \
+                                  const std::string&);                                                        \
+  template void record_backward<T>(vulkan::Device&, vulkan::Commands&, const DeviceLayer&, const DevicePass&, \
                                    const DeviceGradients&, const std::string&);
 GRADLOOM_INSTANTIATE(float)
 GRADLOOM_INSTANTIATE(double)

@@ -47,10 +47,12 @@ template <class T>
 void record_backward(vulkan::Device& device, vulkan::Commands& commands, const DeviceLayer& layer,
                      const DevicePass& pass, const DeviceGradients& gradients, const std::string& label);
 
-// Bytes of workgroup memory that backward needs.
+// Bytes of workgroup memory that backward needs for `inputs` inputs at a time.
 template <class T>
-std::size_t backward_shared_bytes(const Shape& shape) {
-  return kChunk * ((shape.degree + 1) * sizeof(T) + sizeof(T) + 2 * sizeof(std::uint32_t));
+std::size_t backward_shared_bytes(const Shape& shape, std::size_t inputs) {
+  constexpr std::size_t kCounts = 64;
+  return inputs *
+         (kChunk * ((shape.degree + 2) * sizeof(T) + 2 * sizeof(std::uint32_t)) + kCounts * sizeof(std::uint32_t));
 }
 
 }  // namespace gradloom::kernels::spline

@@ -23,7 +23,7 @@ template <class T>
 DeviceNetwork<T>::DeviceNetwork(vulkan::Device& device, const Network<T>& network)
     : device_(device), network_(network) {
   if (sizeof(T) == 8 && !device.info().float64)
-    throw Exception(ErrorCode::unsupported,
+    throw Exception(ErrorCode::unsuitable_device,
                     fmt::format("the device {} has no 64-bit floating-point numbers; use precision = \"float32\"",
                                 device.info().name));
   device.require_range(buffers().flat_size() * sizeof(T), "the network's grids");

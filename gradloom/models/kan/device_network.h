@@ -13,8 +13,8 @@ class DeviceNetwork {
  public:
   using Scalar = T;
 
-  // Throws unsupported, naming what is too large, when a layer does not fit the device's limits, or when the device lacks
-  // the scalar.
+  // Throws unsuitable_device, naming what is too large, when a layer does not fit the device's limits, or when the
+  // device lacks the scalar.
   DeviceNetwork(vulkan::Device& device, const Network<T>& network);
 
   vulkan::Device& device() const { return device_; }
@@ -27,11 +27,10 @@ class DeviceNetwork {
   std::size_t layers() const { return network_.layers(); }
 
   DeviceTape make_tape(std::size_t batch, bool input_gradient) const;
-  void record_forward(vulkan::Commands& commands, const DeviceArrays& arrays, const DeviceTape& tape,
-                      std::size_t batch, vulkan::Binding x) const;
-  void record_backward(vulkan::Commands& commands, const Step& step, const DeviceArrays& arrays,
-                       const DeviceTape& tape, std::size_t batch, vulkan::Binding x, bool inputs,
-                       DeviceSink* sink) const;
+  void record_forward(vulkan::Commands& commands, const DeviceArrays& arrays, const DeviceTape& tape, std::size_t batch,
+                      vulkan::Binding x) const;
+  void record_backward(vulkan::Commands& commands, const Step& step, const DeviceArrays& arrays, const DeviceTape& tape,
+                       std::size_t batch, vulkan::Binding x, bool inputs, DeviceSink* sink) const;
   vulkan::Binding top(const DeviceTape& tape, std::size_t batch) const;
   vulkan::Binding top_gradient(const DeviceTape& tape, std::size_t batch) const;
 

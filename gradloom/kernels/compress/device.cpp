@@ -1,0 +1,32 @@
+#include "gradloom/kernels/compress/device.h"
+
+#include <cstdint>
+
+#include "gradloom/kernels/shader/shaders.h"
+
+namespace gradloom::kernels {
+
+template <class T>
+void record_compress(vulkan::Device& device, vulkan::Commands& commands, const DeviceCompressionPass& pass) {
+  const auto count = static_cast<std::uint32_t>(pass.count);
+  if (pass.options.kind == Compression::half) {
+    const std::uint32_t push[] = {count};
+    const vulkan::Binding bindings[] = {pass.gradient, pass.packed};
+    commands.dispatch({&device.kernel(shader_source<T>(Shader::compress_half), {}), bindings,
+                       std::as_bytes(std::span(push)), ((pass.count + 1) / 2 + kShaderGroup - 1) / kShaderGroup,
+                       "compress"});
+    return;
+  }
+  const std::size_t chunks = (pass.count + kCompressionChunk - 1) / kCompressionChunk;
+  const std::size_t kept = kept_of_chunk(pass.options.keep);
+  const std::uint32_t push[] = {count, static_cast<std::uint32_t>(kept),
+                                static_cast<std::uint32_t>(chunks * kept * sizeof(T) / 4)};
+  const vulkan::Binding bindings[] = {pass.gradient, pass.residual, pass.packed, pass.packed};
+  commands.dispatch({&device.kernel(shader_source<T>(Shader::compress_top_k), {}), bindings,
+                     std::as_bytes(std::span(push)), chunks, "compress"});
+}
+
+template void record_compress<float>(vulkan::Device&, vulkan::Commands&, const DeviceCompressionPass&);
+template void record_compress<double>(vulkan::Device&, vulkan::Commands&, const DeviceCompressionPass&);
+
+}  // namespace gradloom::kernels

@@ -1,0 +1,109 @@
+// The command on a Vulkan device: the same files as on the CPU.
+#include "gradloom/exec/vulkan/info.h"
+#include "tests/cli/program.h"
+
+namespace gradloom::test {
+namespace {
+
+// Instead of the recipe's L-BFGS, which stays on the host.
+const Words kAdam = kTiny + Words{"--set", "optimizer.kind=adam", "--set", "optimizer.lr=0.01",
+                                  "--set", "precision=float32",   "--set", "train.batch=20"};
+
+class OnDevice : public ProgramTest {
+ protected:
+  // Under a fault of faults/vulkan_faults.cpp, or none.
+  Ended run_with(const std::string& fault, const Words& words, const std::map<std::string, std::string>& more = {}) {
+    Launch l = launch(words);
+    l.environment["LD_PRELOAD"] = fault.empty() ? "" : GRADLOOM_VULKAN_FAULTS;
+    l.environment["VULKAN_FAULT"] = fault;
+    l.environment.insert(more.begin(), more.end());
+    return Process(l).wait();
+  }
+
+  void SetUp() override {
+    const auto devices = vulkan::list_devices();
+    if (!devices || devices->empty()) GTEST_SKIP() << (devices ? "there is no Vulkan device" : devices.error().message);
+  }
+};
+
+TEST_F(OnDevice, TrainingAndEvaluationGiveTheResultsOfTheCpu) {
+  json_of(Words{"train", "kan-hello", "--out", "cpu"} + kAdam);
+  const auto trained = json_of(Words{"train", "kan-hello", "--out", "gpu", "--device", "gpu", "--profile"} + kAdam);
+  EXPECT_NE(trained["device"], "cpu");
+  EXPECT_TRUE(trained["phases"].contains("gpu forward layer 0")) << trained["phases"];
+  const auto a = json_of({"eval", "cpu", "--predictions", "a.csv"});
+  const auto b = json_of({"eval", "gpu", "--predictions", "b.csv", "--device", "0"});
+  EXPECT_EQ(a["test"], b["test"]);
+  EXPECT_EQ(bytes_of(scratch_ / "a.csv"), bytes_of(scratch_ / "b.csv"));
+}
+
+TEST_F(OnDevice, CheckComparesTheDeviceWithTheCpu) {
+  const auto r = json_of(Words{"check", "kan-hello", "--device", "gpu", "--max-elements", "20"} + kAdam);
+  EXPECT_TRUE(r["passed"]);
+  EXPECT_LE(r["device_difference"], 1e-4);
+}
+
+TEST_F(OnDevice, BenchCountsWhatAStepMoves) {
+  const auto r =
+      json_of({"bench", "kan", "--device", "gpu", "--widths", "8,16,8,4", "--batch", "32", "--seconds", "0.01"});
+  EXPECT_EQ(r["submits_per_step"], 1);
+  EXPECT_EQ(r["bytes_device_to_host_per_step"], 0);
+  EXPECT_EQ(r["bytes_host_to_device_per_step"], 512 + 32 * 8 * 4 + 32 * 4 * 4);
+  EXPECT_LE(r["dispatches_per_step"], 4 * 3);
+  EXPECT_GT(r["device_memory_bytes"], r["parameter_bytes"]);
+  EXPECT_FALSE(r["kernel_us"].empty());
+}
+
+TEST_F(OnDevice, ARunThatWasResumedElsewhereGivesTheSameBits) {
+  const Words training = Words{"train", "kan-hello"} + kAdam;
+  json_of(training + Words{"--out", "whole", "--device", "gpu"});
+  // A lost device leaves a checkpoint in the middle.
+  const Ended lost = run_with(
+      "lose=60", training + Words{"--set", "train.checkpoint_seconds=1e-6", "--out", "run", "--device", "gpu"});
+  EXPECT_EQ(lost.code, 3) << lost.err;
+  ASSERT_TRUE(has_checkpoint("run"));
+  EXPECT_THAT(lost.err, testing::HasSubstr("gradloom resume run"));
+  EXPECT_EQ(run({"resume", "run"}).code, 0);
+  const auto a = json_of({"eval", "whole", "--predictions", "a.csv"});
+  const auto b = json_of({"eval", "run", "--predictions", "b.csv"});
+  EXPECT_EQ(a["test"], b["test"]);
+  EXPECT_EQ(bytes_of(scratch_ / "a.csv"), bytes_of(scratch_ / "b.csv"));
+}
+
+TEST_F(OnDevice, FaultsHaveNamesAndTheExitCodeThree) {
+  const Words training = Words{"train", "kan-hello", "--out", "run", "--json", "--device"} + kAdam;
+  const auto name_of = [&](const std::string& fault, const std::string& device) {
+    Words words = training;
+    words.insert(words.begin() + 6, device);
+    const Ended ended =
+        fault == "driver" ? run_with("", words, {{"VK_ICD_FILENAMES", "/nonexistent"}}) : run_with(fault, words);
+    EXPECT_EQ(ended.code, 3) << ended.err << ended.out;
+    EXPECT_FALSE(has_checkpoint("run"));
+    return parsed(ended)["error"].value("code", "");
+  };
+  EXPECT_EQ(name_of("driver", "gpu"), "missing_device");
+  EXPECT_EQ(name_of("", "no-such-device"), "missing_device");
+  EXPECT_EQ(name_of("limits", "gpu"), "unsuitable_device");
+  EXPECT_EQ(name_of("memory=1", "gpu"), "device_memory");
+  EXPECT_EQ(name_of("lose=1", "gpu"), "device_lost");
+}
+
+TEST_F(OnDevice, LbfgsRunsOnTheHostWithGradientsOfTheDevice) {
+  const auto trained = json_of(Words{"train", "kan-hello", "--out", "run", "--device", "gpu"} + kTiny);
+  EXPECT_NE(trained["device"], "cpu");
+  EXPECT_TRUE(trained["test"].contains("rmse"));
+}
+
+TEST_F(OnDevice, AutoTellsWhereItRuns) {
+  const Ended ended = run(Words{"train", "kan-hello", "--out", "auto", "--device", "auto"} + kTiny);
+  EXPECT_EQ(ended.code, 0);
+  const auto devices = vulkan::list_devices();
+  bool real = false;
+  for (const auto& info : *devices) real = real || info.kind != vulkan::DeviceKind::software;
+  if (!real) {
+    EXPECT_THAT(ended.err, testing::HasSubstr("running on the cpu"));
+  }
+}
+
+}  // namespace
+}  // namespace gradloom::test

@@ -1,0 +1,209 @@
+// An optimizer on the host with gradients of a device, whole and compressed.
+#include "gradloom/train/device_gradients.h"
+
+#include <cmath>
+
+#include "gradloom/models/kan/device_network.h"
+#include "gradloom/train/checkpoint.h"
+#include "tests/support/device.h"
+#include "tests/support/scratch.h"
+#include "tests/train/support.h"
+
+namespace gradloom {
+namespace {
+
+using kan::DeviceNetwork;
+using kan::Network;
+using kernels::Compression;
+using test::same_bits;
+using test::small_network;
+using test::smooth_rows;
+using Cpu = Trainer<Network<float>, RowDataset<float>>;
+using Gradients = DeviceGradients<DeviceNetwork<float>>;
+using Host = Trainer<Gradients, RowDataset<float>>;
+
+TrainOptions options(OptimizerKind kind, Compression compression = Compression::none) {
+  TrainOptions o;
+  o.batch = 16;
+  o.epochs = 3;
+  o.optimizer.kind = kind;
+  o.optimizer.lr = 0.01;
+  o.place = OptimizerPlace::host;
+  o.compression = {compression, 0.1};
+  return o;
+}
+
+// A trainer on the host with everything it needs.
+struct OnHost {
+  DeviceNetwork<float> model;
+  Gradients gradients;
+  Host trainer;
+  OnHost(vulkan::Device& device, const Exec& ex, const Network<float>& network, const RowDataset<float>& data,
+         const TrainOptions& o, TrainState<float>& state)
+      : model(device, network), gradients(model, o, state), trainer(ex, gradients, data, o, state) {}
+};
+
+std::vector<double> losses_of(auto& trainer) {
+  std::vector<double> losses;
+  trainer.run({.after_step = {}, .validate = {}, .after_epoch = [&](const EpochReport& e) {
+                 losses.push_back(e.loss);
+                 return Continue::yes;
+               }});
+  return losses;
+}
+
+using OptimizeOnHost = test::DeviceTest;
+
+TEST_F(OptimizeOnHost, WholeGradientsGiveTheBitsOfTheCpu) {
+  const auto network = small_network<float>();
+  const auto data = smooth_rows<float>(70);
+  const Exec ex({.threads = 1});
+  for (const std::size_t accumulate : {1, 2})
+    for (const double clip_norm : {0.0, 0.05})
+      for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::adamw}) {
+        SCOPED_TRACE(testing::Message() << accumulate << " batches, clip " << clip_norm << ", optimizer "
+                                        << static_cast<int>(kind));
+        TrainOptions o = options(kind);
+        o.accumulate = accumulate;
+        o.optimizer.clip_norm = clip_norm;
+        o.freeze = {"layer0.bias"};
+        TrainState<float> a = initial_state(network, 3), b = initial_state(network, 3);
+        Cpu(ex, network, data, o, a).run();
+        OnHost(device(), ex, network, data, o, b).trainer.run();
+        EXPECT_TRUE(same_bits(a.parameters, b.parameters));
+        EXPECT_EQ(a.position.step, b.position.step);
+      }
+}
+
+TEST_F(OptimizeOnHost, LbfgsDescendsAsOnTheCpu) {
+  const auto network = small_network<float>();
+  const auto data = smooth_rows<float>(64);
+  const Exec ex({.threads = 1});
+  TrainOptions o = options(OptimizerKind::lbfgs);
+  o.optimizer.lr = 1.0;
+  TrainState<float> a = initial_state(network, 3), b = initial_state(network, 3);
+  Cpu cpu(ex, network, data, o, a);
+  OnHost host(device(), ex, network, data, o, b);
+  const auto expected = losses_of(cpu), found = losses_of(host.trainer);
+  ASSERT_EQ(expected.size(), found.size());
+  // Losses are summed in another order, so a line search may end elsewhere in the last digits of a float.
+  for (std::size_t e = 0; e < found.size(); ++e) EXPECT_NEAR(found[e], expected[e], 1e-3 * expected[e]) << e;
+  EXPECT_LT(found.back(), found.front());
+}
+
+// Sums of sines, as the other trainers on a device learn them.
+RowDataset<float> sines() {
+  RowParts<float> parts;
+  parts.size = 64;
+  parts.features = 8;
+  parts.targets = 4;
+  const RandomStream random(1, RandomUse::data);
+  for (std::uint32_t i = 0; i < 64 * 8; ++i) parts.x.push_back(static_cast<float>(2 * random.uniform(i) - 1));
+  for (std::size_t i = 0; i < 64; ++i)
+    for (std::size_t j = 0; j < 4; ++j)
+      parts.target.push_back(std::sin(2 * parts.x[i * 8 + j]) + parts.x[i * 8 + j + 4]);
+  return RowDataset<float>(parts);
+}
+
+TEST_F(OptimizeOnHost, CompressedGradientsConverge) {
+  kan::NetworkOptions n;
+  n.widths = {8, 16, 4};
+  const Network<float> network(n);
+  const auto data = sines();
+  const Exec ex({.threads = 1});
+  const auto last_loss = [&](Compression kind, bool feedback) {
+    TrainOptions o = options(OptimizerKind::adam, kind);
+    o.batch = 64;
+    o.epochs = 100;
+    TrainState<float> state = initial_state(network, 1);
+    double last = 0.0;
+    // A new trainer knows nothing of what waits to be sent.
+    while (state.position.epoch < o.epochs) {
+      OnHost host(device(), ex, network, data, o, state);
+      host.trainer.run({.after_step = {}, .validate = {}, .after_epoch = [&](const EpochReport& e) {
+                          last = e.loss;
+                          return feedback ? Continue::yes : Continue::stop;
+                        }});
+    }
+    return last;
+  };
+  const double whole = last_loss(Compression::none, true), half = last_loss(Compression::half, true);
+  const double top_k = last_loss(Compression::top_k, true), forgetful = last_loss(Compression::top_k, false);
+  double variance = 0.0;  // the loss of the best constant
+  for (float t : data.parts().target) variance += static_cast<double>(t) * static_cast<double>(t) / 256;
+  EXPECT_LT(whole, 1e-2 * variance);
+  EXPECT_LT(half, 1e-2 * variance);
+  EXPECT_LT(top_k, 1e-2 * variance);
+  EXPECT_LT(top_k, forgetful) << "what waits to be sent makes no difference";
+}
+
+TEST_F(OptimizeOnHost, ACompressedGradientMovesFewBytes) {
+  const auto network = small_network<float>();
+  const auto data = smooth_rows<float>(64);
+  const Exec ex({.threads = 1});
+  const std::size_t size = network.parameters().flat_size(), pairs = 2 * sizeof(float);
+  for (const Compression kind : {Compression::none, Compression::half, Compression::top_k}) {
+    TrainState<float> state = initial_state(network, 3);
+    const TrainOptions o = options(OptimizerKind::adam, kind);
+    OnHost host(device(), ex, network, data, o, state);
+    host.trainer.step();
+    const vulkan::DeviceCounters before = device().counters();
+    host.trainer.step();
+    const vulkan::DeviceCounters after = device().counters();
+    EXPECT_EQ(after.submits - before.submits, 1u);
+    EXPECT_EQ(after.bytes_down - before.bytes_down, kernels::compressed_bytes<float>(o.compression, size) + pairs);
+  }
+}
+
+TEST_F(OptimizeOnHost, WhatWaitsToBeSentSurvivesACheckpoint) {
+  const auto network = small_network<float>();
+  const auto data = smooth_rows<float>(70);
+  const Exec ex({.threads = 1});
+  for (const bool forget : {false, true}) {
+    const TrainOptions o = options(OptimizerKind::adam, Compression::top_k);
+    TrainState<float> whole_run = initial_state(network, 3), state = initial_state(network, 3);
+    OnHost(device(), ex, network, data, o, whole_run).trainer.run();
+    {
+      OnHost host(device(), ex, network, data, o, state);
+      for (int i = 0; i < 4; ++i) host.trainer.step();
+      state.residual = Buffer<float>(state.parameters.size());
+      host.gradients.read_residual(host.trainer.tape(), state.residual.span());
+    }
+    const test::Scratch scratch;
+    const auto path = scratch.path() / "c.safetensors";
+    save_checkpoint<float>(path, network.parameters(), network.buffers(), state, GradientIn::nowhere, 0).or_throw();
+    auto file = read_safetensors(path).or_throw();
+    state = load_checkpoint<float>(file, path, network.parameters(), network.buffers()).or_throw();
+    network.derive(state.buffers.span()).or_throw();
+    if (forget) state.residual = {};
+    OnHost(device(), ex, network, data, o, state).trainer.run();
+    EXPECT_EQ(static_cast<bool>(same_bits(state.parameters, whole_run.parameters)), !forget);
+  }
+}
+
+TEST_F(OptimizeOnHost, LbfgsWithCompressionIsRefused) {
+  const auto network = small_network<float>();
+  const auto data = smooth_rows<float>(64);
+  const Exec ex({.threads = 1});
+  TrainState<float> state = initial_state(network, 3);
+  const TrainOptions o = options(OptimizerKind::lbfgs, Compression::half);
+  const std::string message = test::message_of([&] { OnHost(device(), ex, network, data, o, state); });
+  EXPECT_NE(message.find("exact gradients"), std::string::npos) << message;
+}
+
+TEST_F(OptimizeOnHost, DivergenceIsToldAndChangesNothing) {
+  const auto network = small_network<float>();
+  auto rows = smooth_rows<float>(64).parts();
+  rows.target[0] = std::numeric_limits<float>::infinity();
+  const RowDataset<float> data(rows);
+  const Exec ex({.threads = 1});
+  TrainState<float> state = initial_state(network, 3);
+  TrainOptions o = options(OptimizerKind::adam);
+  o.batch = 64;
+  OnHost host(device(), ex, network, data, o, state);
+  EXPECT_NE(test::message_of([&] { host.trainer.run(); }).find("diverged"), std::string::npos);
+  EXPECT_TRUE(same_bits(state.parameters, initial_state(network, 3).parameters));
+}
+
+}  // namespace
+}  // namespace gradloom

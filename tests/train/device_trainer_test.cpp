@@ -1,0 +1,309 @@
+// Training on a device against training on the CPU.
+#include "gradloom/train/device_trainer.h"
+
+#include <cmath>
+
+#include "gradloom/models/kan/device_network.h"
+#include "gradloom/train/checkpoint.h"
+#include "tests/support/device.h"
+#include "tests/support/scratch.h"
+#include "tests/train/support.h"
+
+namespace gradloom {
+namespace {
+
+using kan::DeviceNetwork;
+using kan::Network;
+using test::same_bits;
+using test::small_network;
+using test::smooth_rows;
+using Cpu = Trainer<Network<float>, RowDataset<float>>;
+using Gpu = DeviceTrainer<DeviceNetwork<float>, RowDataset<float>>;
+
+TrainOptions options(OptimizerKind kind) {
+  TrainOptions o;
+  o.batch = 16;
+  o.epochs = 3;
+  o.optimizer.kind = kind;
+  o.optimizer.lr = 0.01;
+  return o;
+}
+
+using TrainOnDevice = test::DeviceTest;
+
+// Both train; the states must agree in every bit, but for the losses, which are summed in another order.
+void expect_same_training(vulkan::Device& device, const Network<float>& network, const RowDataset<float>& data,
+                          const TrainOptions& o) {
+  const Exec ex({.threads = 1});
+  TrainState<float> on_cpu = initial_state(network, 3), on_device = initial_state(network, 3);
+  std::vector<double> cpu_losses, device_losses;
+  const auto keep = [](std::vector<double>& to) {
+    return TrainHooks{.after_step = {}, .validate = {}, .after_epoch = [&](const EpochReport& e) {
+                        to.push_back(e.loss);
+                        return Continue::yes;
+                      }};
+  };
+  Cpu(ex, network, data, o, on_cpu).run(keep(cpu_losses));
+  const DeviceNetwork<float> on(device, network);
+  Gpu(ex, on, data, o, on_device).run(keep(device_losses));
+  EXPECT_TRUE(same_bits(on_cpu.parameters, on_device.parameters));
+  ASSERT_EQ(on_cpu.optimizer.size(), on_device.optimizer.size());
+  for (std::size_t i = 0; i < on_cpu.optimizer.size(); ++i)
+    EXPECT_TRUE(same_bits(on_cpu.optimizer[i].values, on_device.optimizer[i].values)) << on_cpu.optimizer[i].name;
+  EXPECT_EQ(on_cpu.position.step, on_device.position.step);
+  ASSERT_EQ(cpu_losses.size(), device_losses.size());
+  for (std::size_t e = 0; e < cpu_losses.size(); ++e)
+    EXPECT_NEAR(device_losses[e], cpu_losses[e], 1e-12 * std::abs(cpu_losses[e])) << "epoch " << e;
+}
+
+TEST_F(TrainOnDevice, HasTheBitsOfTheCpuWithEveryOptimizer) {
+  const auto network = small_network<float>();
+  const auto data = smooth_rows<float>(70);  // the last batch is shorter
+  for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::adamw}) {
+    TrainOptions o = options(kind);
+    o.optimizer.weight_decay = 0.02;
+    o.optimizer.clip_value = 0.05;
+    o.schedule.kind = ScheduleKind::cosine;
+    SCOPED_TRACE(static_cast<int>(kind));
+    expect_same_training(device(), network, data, o);
+  }
+  TrainOptions o = options(OptimizerKind::sgd);
+  o.optimizer.momentum = 0.9;
+  expect_same_training(device(), network, data, o);
+  o.optimizer.nesterov = true;
+  expect_same_training(device(), network, data, o);
+}
+
+TEST_F(TrainOnDevice, HasTheBitsOfTheCpuWithAccumulationAndFrozenLayers) {
+  const auto network = small_network<float>();
+  const auto data = smooth_rows<float>(70);
+  TrainOptions o = options(OptimizerKind::adam);
+  o.accumulate = 2;
+  expect_same_training(device(), network, data, o);
+  o.freeze = {"layer0.weight", "layer1.bias"};
+  expect_same_training(device(), network, data, o);
+  o.freeze = {"layer0.*"};
+  expect_same_training(device(), network, data, o);
+}
+
+TEST_F(TrainOnDevice, HasTheBitsOfTheCpuWithEveryLoss) {
+  const auto network = small_network<float>();
+  auto rows = smooth_rows<float>(40).parts();
+  for (std::size_t s = 0; s < rows.size; ++s) rows.weight.push_back(s % 3 == 0 ? 0.5f : 2.0f);
+  TrainOptions o = options(OptimizerKind::adam);
+  for (const LossKind kind : {LossKind::mse, LossKind::mae, LossKind::huber, LossKind::binary_cross_entropy}) {
+    o.loss.kind = kind;
+    o.loss.huber_delta = 0.3;
+    SCOPED_TRACE(static_cast<int>(kind));
+    expect_same_training(device(), network, RowDataset<float>(rows), o);
+  }
+  RowParts<float> classes = rows;
+  classes.targets = 0;
+  classes.target.clear();
+  classes.target_names.clear();
+  classes.class_names = {"a", "b"};
+  for (std::size_t s = 0; s < rows.size; ++s) classes.label.push_back(rows.target[2 * s] > 0 ? 1 : 0);
+  o.loss.kind = LossKind::cross_entropy;
+  expect_same_training(device(), network, RowDataset<float>(classes), o);
+}
+
+TEST_F(TrainOnDevice, ClipsByNormAsTheCpuDoes) {
+  const auto network = small_network<float>();
+  const auto data = smooth_rows<float>(64);
+  TrainOptions o = options(OptimizerKind::sgd);
+  o.optimizer.clip_norm = 0.05;
+  const Exec ex({.threads = 1});
+  TrainState<float> on_cpu = initial_state(network, 3), on_device = initial_state(network, 3),
+                    free = initial_state(network, 3);
+  Cpu(ex, network, data, o, on_cpu).run();
+  const DeviceNetwork<float> on(device(), network);
+  const auto before = device().counters().dispatches;
+  Gpu(ex, on, data, o, on_device).run();
+  o.optimizer.clip_norm = 0.0;
+  Cpu(ex, network, data, o, free).run();
+  double difference = 0.0, moved = 0.0;
+  for (std::size_t i = 0; i < on_cpu.parameters.size(); ++i) {
+    difference = std::max<double>(difference, std::abs(on_cpu.parameters[i] - on_device.parameters[i]));
+    moved = std::max<double>(moved, std::abs(on_cpu.parameters[i] - free.parameters[i]));
+  }
+  EXPECT_LE(difference, 1e-6);
+  EXPECT_LE(device().counters().dispatches - before, (2 * network.layers() + 4) * on_device.position.step);
+  EXPECT_GT(moved, 1e-4) << "the limit was never reached, so nothing was tested";
+}
+
+TEST_F(TrainOnDevice, FollowsTheCpuOverAHundredSteps) {
+  kan::NetworkOptions n;
+  n.widths = {8, 16, 8, 4};
+  const Network<float> network(n);
+  RowParts<float> parts;
+  parts.size = 64;
+  parts.features = 8;
+  parts.targets = 4;
+  const RandomStream random(1, RandomUse::data);
+  for (std::uint32_t i = 0; i < 64 * 8; ++i) parts.x.push_back(static_cast<float>(2 * random.uniform(i) - 1));
+  for (std::size_t i = 0; i < 64; ++i)
+    for (std::size_t j = 0; j < 4; ++j)
+      parts.target.push_back(std::sin(2 * parts.x[i * 8 + j]) + parts.x[i * 8 + j + 4]);
+  const RowDataset<float> data(parts);
+  const Exec ex({.threads = 1});
+  for (const auto& [kind, tolerance] : {std::pair(OptimizerKind::sgd, 1e-5), std::pair(OptimizerKind::adam, 1e-4)}) {
+    TrainOptions o = options(kind);
+    o.batch = 64;
+    o.epochs = 100;
+    if (kind == OptimizerKind::sgd) o.optimizer.lr = 0.1;
+    std::vector<double> cpu, gpu;
+    const auto keep = [](std::vector<double>& to) {
+      return TrainHooks{.after_step = {}, .validate = {}, .after_epoch = [&](const EpochReport& e) {
+                          to.push_back(e.loss);
+                          return Continue::yes;
+                        }};
+    };
+    TrainState<float> a = initial_state(network, 1), b = initial_state(network, 1);
+    Cpu(ex, network, data, o, a).run(keep(cpu));
+    const DeviceNetwork<float> on(device(), network);
+    Gpu(ex, on, data, o, b).run(keep(gpu));
+    ASSERT_EQ(cpu.size(), 100u);
+    ASSERT_EQ(gpu.size(), 100u);
+    for (std::size_t e = 0; e < 100; ++e) ASSERT_LE(std::abs(cpu[e] - gpu[e]), tolerance * cpu[e]) << "step " << e;
+    EXPECT_LT(gpu.back(), 0.7 * gpu.front());
+  }
+}
+
+TEST_F(TrainOnDevice, AStepMovesTheBatchInAndNothingElse) {
+  const auto network = small_network<float>();
+  const auto data = smooth_rows<float>(64);
+  const Exec ex({.threads = 1});
+  TrainState<float> state = initial_state(network, 3);
+  const DeviceNetwork<float> on(device(), network);
+  Gpu trainer(ex, on, data, options(OptimizerKind::adam), state);
+  trainer.step();
+  const vulkan::DeviceCounters before = device().counters();
+  trainer.step();
+  const vulkan::DeviceCounters after = device().counters();
+  EXPECT_EQ(after.submits - before.submits, 1u);
+  EXPECT_EQ(after.bytes_down - before.bytes_down, 0u);
+  EXPECT_EQ(after.bytes_up - before.bytes_up, 512u + 256 + 256);  // head, 16 x 3 inputs, 16 x 2 targets
+  EXPECT_LE(after.dispatches - before.dispatches, 4 * network.layers());
+}
+
+TEST_F(TrainOnDevice, RunsAreTheSameEveryTime) {
+  const auto network = small_network<float>();
+  const auto data = smooth_rows<float>(70);
+  const Exec ex({.threads = 1});
+  const DeviceNetwork<float> on(device(), network);
+  TrainOptions o = options(OptimizerKind::adam);
+  o.optimizer.clip_norm = 0.1;
+  TrainState<float> a = initial_state(network, 3), b = initial_state(network, 3);
+  Gpu(ex, on, data, o, a).run();
+  Gpu(ex, on, data, o, b).run();
+  EXPECT_TRUE(same_bits(a.parameters, b.parameters));
+}
+
+TEST_F(TrainOnDevice, GoesOnFromACheckpointOfTheCpuAndBack) {
+  const auto network = small_network<float>();
+  const auto data = smooth_rows<float>(70);
+  const Exec ex({.threads = 1});
+  const DeviceNetwork<float> on(device(), network);
+  TrainOptions o = options(OptimizerKind::adam);
+  TrainState<float> whole_run = initial_state(network, 3), state = initial_state(network, 3);
+  Cpu(ex, network, data, o, whole_run).run();
+  const auto some_steps = [&](auto&& trainer) {
+    int left = 4;
+    trainer.run({.after_step = [&](const TrainPosition&) { return --left == 0 ? Continue::stop : Continue::yes; },
+                 .validate = {},
+                 .after_epoch = {}});
+  };
+  const test::Scratch scratch;
+  const auto reload = [&] {
+    save_checkpoint<float>(scratch.path() / "c.safetensors", network.parameters(), network.buffers(), state,
+                           GradientIn::nowhere, 0)
+        .or_throw();
+    auto file = read_safetensors(scratch.path() / "c.safetensors").or_throw();
+    state = load_checkpoint<float>(file, "c", network.parameters(), network.buffers()).or_throw();
+    network.derive(state.buffers.span()).or_throw();
+  };
+  some_steps(Gpu(ex, on, data, o, state));
+  reload();
+  some_steps(Cpu(ex, network, data, o, state));
+  reload();
+  Gpu(ex, on, data, o, state).run();
+  EXPECT_TRUE(same_bits(state.parameters, whole_run.parameters));
+}
+
+TEST_F(TrainOnDevice, DivergenceIsToldAndLeavesTheParametersFinite) {
+  const auto network = small_network<float>();
+  auto rows = smooth_rows<float>(64).parts();
+  rows.target[2 * 50] = std::numeric_limits<float>::infinity();
+  const RowDataset<float> data(rows);
+  const Exec ex({.threads = 1});
+  TrainState<float> state = initial_state(network, 3);
+  const DeviceNetwork<float> on(device(), network);
+  Gpu trainer(ex, on, data, options(OptimizerKind::adam), state);
+  try {
+    trainer.run();
+    FAIL() << "an infinite loss went unnoticed";
+  } catch (const Exception& e) {
+    EXPECT_EQ(e.code(), ErrorCode::numeric);
+  }
+  for (float p : state.parameters.span()) ASSERT_TRUE(std::isfinite(p));
+}
+
+TEST_F(TrainOnDevice, LostDeviceEndsTrainingWithAName) {
+  const auto fragile = own_device({.lose_at_submit = 12});
+  const auto network = small_network<float>();
+  const auto data = smooth_rows<float>(64);
+  const Exec ex({.threads = 1});
+  TrainState<float> state = initial_state(network, 3);
+  const DeviceNetwork<float> on(*fragile, network);
+  try {
+    Gpu trainer(ex, on, data, options(OptimizerKind::adam), state);
+    trainer.run();
+    FAIL() << "a lost device went unnoticed";
+  } catch (const Exception& e) {
+    EXPECT_EQ(e.code(), ErrorCode::device_lost);
+  }
+}
+
+// Results on a software device stay right without barriers; only the validation layer knows better.
+TEST_F(TrainOnDevice, EveryBarrierOfAStepIsMissed) {
+  const auto network = small_network<float>();
+  const auto data = smooth_rows<float>(64);
+  const Exec ex({.threads = 1});
+  const auto layers = static_cast<std::uint32_t>(network.layers());
+  // The first stands before the step; then come the copy of the batch, forward, loss and backward.
+  for (std::uint32_t n = 2; n <= 3 + 2 * layers; ++n) {
+    const auto careless = own_device({.drop_barrier = n});
+    TrainState<float> state = initial_state(network, 3);
+    const DeviceNetwork<float> on(*careless, network);
+    Gpu trainer(ex, on, data, options(OptimizerKind::adam), state);
+    trainer.step();
+    trainer.sync();
+    ASSERT_FALSE(messages_.all.empty()) << "without barrier " << n << " nobody complains";
+    EXPECT_NE(messages_.all.front().find("SYNC-HAZARD"), std::string::npos) << messages_.all.front();
+    messages_.all.clear();
+  }
+}
+
+TEST_F(TrainOnDevice, WeightDecayIsForThoseItNames) {
+  const auto network = small_network<float>();
+  const auto data = smooth_rows<float>(70);
+  for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::adamw}) {
+    TrainOptions o = options(kind);
+    o.optimizer.weight_decay = 0.1;
+    o.decay = {"layer0.weight", "layer1.*"};
+    expect_same_training(device(), network, data, o);
+  }
+}
+
+TEST_F(TrainOnDevice, LbfgsIsRefused) {
+  const auto network = small_network<float>();
+  const auto data = smooth_rows<float>(64);
+  const Exec ex({.threads = 1});
+  TrainState<float> state = initial_state(network, 3);
+  const DeviceNetwork<float> on(device(), network);
+  EXPECT_NE(test::message_of([&] { Gpu(ex, on, data, options(OptimizerKind::lbfgs), state); }).find("lbfgs"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace gradloom
