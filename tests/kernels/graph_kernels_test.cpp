@@ -151,5 +151,38 @@ TEST(Dropout, KeepsTheAskedShareAndDependsOnThePositionAlone) {
   EXPECT_NEAR(dropout.scale(), 1 / 0.7, 1e-4);
 }
 
+TEST(Dropout, KeepsWhatTheDefinitionKeepsOnEveryTarget) {
+  for (const double probability : {0.0, 0.3, 0.5, 0.999999999}) {
+    const auto threshold = static_cast<std::uint32_t>(std::lround(probability * 65536.0));
+    const rowwise::Dropout drop(probability, 0x123456789abcdefull, 7, 11);
+    std::vector<std::uint8_t> expected(1000);
+    for (std::size_t n = 0; n < expected.size(); ++n) {
+      const auto words =
+          philox4x32({static_cast<std::uint32_t>(n / 8), 11, 7, static_cast<std::uint32_t>(RandomUse::dropout)},
+                     {0x89abcdefu, 0x01234567u});
+      expected[n] = (words[n % 8 / 2] >> (n % 2 * 16) & 0xffffu) >= threshold;
+    }
+    for (const std::string& target : simd_targets()) {
+      const ForceSimdTarget force(target);
+      for (const std::size_t begin : {std::size_t{0}, std::size_t{8}, std::size_t{512}})
+        for (const std::size_t end : {begin, begin + 1, begin + 255, begin + 257, expected.size()}) {
+          std::vector<std::uint8_t> found(1000, 9);
+          drop.keep(begin, end, found.data());
+          for (std::size_t n = 0; n < found.size(); ++n)
+            ASSERT_EQ(found[n], n >= begin && n < end ? expected[n] : 9) << target << " " << n;
+        }
+    }
+  }
+}
+
+TEST(Dropout, AppliesScaleOrZero) {
+  const std::vector<float> x = {1.5f, -2.0f, 3.0f, -4.0f};
+  const std::vector<std::uint8_t> keep = {1, 0, 0, 1};
+  std::vector<float> y(4, 9.0f);
+  rowwise::apply_dropout<float>(x.data(), keep.data(), 2.0f, 0, 4, y.data());
+  EXPECT_EQ(y, (std::vector<float>{3.0f, 0.0f, 0.0f, -8.0f}));
+  EXPECT_FALSE(std::signbit(y[1]));
+}
+
 }  // namespace
 }  // namespace gradloom::kernels

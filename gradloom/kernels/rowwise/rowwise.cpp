@@ -1,9 +1,12 @@
 #include "gradloom/kernels/rowwise/rowwise.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <type_traits>
 
 #include "gradloom/kernels/elementary/elementary.h"
+#include "gradloom/kernels/rowwise/fast.h"
 
 namespace gradloom::kernels::rowwise {
 
@@ -137,25 +140,24 @@ void batch_norm_gradient(const Rows& r, const BatchNorm<T>& n, const T* __restri
 }
 
 Dropout::Dropout(double probability, std::uint64_t seed, std::uint32_t epoch, std::uint32_t sample)
-    : threshold_(static_cast<std::uint32_t>(std::lround(probability * 65536.0))),
-      epoch_(epoch),
-      sample_(sample),
-      key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},
-      scale_(65536.0 / (65536.0 - threshold_)) {}
+    : key_{static_cast<std::uint32_t>(std::lround(probability * 65536.0)),
+           sample,
+           epoch,
+           static_cast<std::uint32_t>(RandomUse::dropout),
+           {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}},
+      scale_(65536.0 / (65536.0 - key_.threshold)) {}
 
 void Dropout::keep(std::size_t begin, std::size_t end, std::uint8_t* keep) const {
-  for (std::size_t n = begin; n < end; n += 8) {
-    const auto words = philox4x32(
-        {static_cast<std::uint32_t>(n / 8), sample_, epoch_, static_cast<std::uint32_t>(RandomUse::dropout)}, key_);
-    const std::size_t count = std::min<std::size_t>(8, end - n);
-    for (std::size_t k = 0; k < count; ++k) keep[n + k] = (words[k / 2] >> (k % 2 * 16) & 0xffffu) >= threshold_;
-  }
+  fast::keep_numbers(key_, begin, end, keep);
 }
 
+// By masks: which numbers are kept is random, so no branch on it can be foreseen.
 template <class T>
 void apply_dropout(const T* __restrict x, const std::uint8_t* __restrict keep, T scale, std::size_t begin,
                    std::size_t end, T* __restrict y) {
-  for (std::size_t n = begin; n < end; ++n) y[n] = keep[n] ? scale * x[n] : T(0);
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  for (std::size_t n = begin; n < end; ++n)
+    y[n] = std::bit_cast<T>(std::bit_cast<Bits>(scale * x[n]) & (Bits{0} - static_cast<Bits>(keep[n])));
 }
 
 #define GRADLOOM_INSTANTIATE(T)                                                                             \

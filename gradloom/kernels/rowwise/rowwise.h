@@ -2,7 +2,8 @@
 //
 // Letters: rows [begin, end) of matrices with W columns and rows of `stride` numbers; columns beyond W are padding,
 // which is zero and stays zero. Sums over columns run in order; sums over rows give one array per block of rows, which
-// dense::add_blocks adds. Plain code for every variant: single numbers in a fixed order have the same bits everywhere.
+// dense::add_blocks adds. Plain code for every variant: single numbers in a fixed order have the same bits everywhere;
+// the integers that decide over dropout are computed in SIMD lanes.
 #pragma once
 
 #include <array>
@@ -63,6 +64,13 @@ template <class T>
 void batch_norm_gradient(const Rows& r, const BatchNorm<T>& n, const T* dl_dy, const T* mean_dy, const T* mean_dy_xhat,
                          T* dl_dx);
 
+// What decides over dropout: number n is kept when 16 bits of philox4x32({n / 8, sample, epoch, use}, key), word n % 8
+// / 2 of them, the lower half first, reach the threshold.
+struct DropoutKey {
+  std::uint32_t threshold = 0, sample = 0, epoch = 0, use = 0;
+  std::array<std::uint32_t, 2> key{};
+};
+
 // Which numbers of a long array dropout keeps, as a function of (seed, epoch, sample, position) alone: 16 random bits
 // decide, so the probability is rounded to a multiple of 2^-16.
 class Dropout {
@@ -73,8 +81,7 @@ class Dropout {
   double scale() const { return scale_; }  // 1 / (1 - probability)
 
  private:
-  std::uint32_t threshold_, epoch_, sample_;
-  std::array<std::uint32_t, 2> key_;
+  DropoutKey key_;
   double scale_;
 };
 
