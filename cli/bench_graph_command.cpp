@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -17,7 +18,10 @@ namespace {
 int run_bench(const Output& out, app::BenchGraphOptions o) {
   if (o.threads == 0) o.threads = std::max(1u, std::thread::hardware_concurrency());
   o.allocated_bytes = allocated_bytes;
-  const nlohmann::json r = app::bench_graph(o).or_throw();
+  nlohmann::json r = app::bench_graph(o).or_throw();
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  r["peak_rss_bytes"] = static_cast<std::uint64_t>(used.ru_maxrss) * 1024;
   const auto cell = [&](const char* key) { return fmt::format("{:.4g}", r[key].get<double>()); };
   out.print(fmt::format("{}  {} graphs of {} nodes ({}), degree {}, {} features, {} threads\n",
                         out.paint(Paint::bold, fmt::format("{} layers of {}", o.depth, o.layers)), o.graphs, o.nodes,
@@ -29,6 +33,7 @@ int run_bench(const Output& out, app::BenchGraphOptions o) {
                   {"GFLOP/s", cell("gflops")},
                   {"GB/s of the gathers", cell("gbytes_per_s")},
                   {"bytes per edge", cell("bytes_per_edge")},
+                  {"peak memory, bytes", cell("peak_rss_bytes")},
                   {"memory, two threads over one", cell("bandwidth_ratio")},
                   {"serial fraction", cell("serial_fraction")},
                   {"parallel tasks per step", cell("parallel_tasks")}});

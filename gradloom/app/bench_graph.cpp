@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "gradloom/app/bench.h"
+#include "gradloom/app/bench_timing.h"
 #include "gradloom/base/random.h"
 #include "gradloom/exec/profile.h"
 #include "gradloom/models/graph/network.h"
@@ -158,10 +158,6 @@ struct Setup {
   }
 };
 
-bool same_bits(const Buffer<T>& a, const Buffer<T>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
-}
-
 // Multiplications and additions of a step, and bytes that its gathers read and write; forward, dl_dx and dl_dw each.
 struct Work {
   double forward_flops = 0.0, step_flops = 0.0, gathered_bytes = 0.0;
@@ -215,39 +211,72 @@ double bytes_per_edge(const Setup& setup) {
   return 2 * (3 * sizeof(std::uint32_t) + static_cast<double>(after - before) / static_cast<double>(kMore));
 }
 
-json measure(const BenchGraphOptions& o, const GraphDataset<T>& data) {
-  Setup fast(o, data, Variant::fast, o.threads);
-  double sequential = std::numeric_limits<double>::infinity();
-  {
-    Setup reference(o, data, Variant::reference, 1);
-    for (int i = 0; i < 2; ++i) {
-      const auto start = Clock::now();
-      reference.step();
-      sequential = std::min(sequential, milliseconds_since(start));
-      fast.step();
-    }
-    if (!same_bits(fast.state.parameters, reference.state.parameters) ||
-        !same_bits(fast.state.gradient, reference.state.gradient))
-      throw Exception(
-          ErrorCode::numeric,
-          "the fast kernels and the scalar reference differ: this build is broken, its speed means nothing");
-    sequential = std::min(sequential, fastest(std::min(o.seconds, 0.3), 1, [&] { reference.step(); }));
-  }
-  const double step_ms = fastest(o.seconds, 3, [&] { fast.step(); });
+// What a step leaves behind.
+struct Left {
+  Buffer<T> parameters, gradient;
+};
+
+// The first steps by the scalar reference, timed; a graph that takes it seconds gets one.
+struct Sequential {
+  int steps = 0;
+  double milliseconds = std::numeric_limits<double>::infinity();
+  Left left;
+};
+Sequential run_reference(const BenchGraphOptions& o, const GraphDataset<T>& data) {
+  constexpr double kLong = 2000.0;
+  Sequential s;
+  Setup reference(o, data, Variant::reference, 1);
+  const auto step = [&] {
+    const auto start = Clock::now();
+    reference.step();
+    s.milliseconds = std::min(s.milliseconds, milliseconds_since(start));
+  };
+  for (step(), s.steps = 1; s.steps < 2 && s.milliseconds < kLong; ++s.steps) step();
+  s.left = {Buffer<T>(reference.state.parameters.size()), Buffer<T>(reference.state.gradient.size())};
+  std::copy_n(reference.state.parameters.data(), s.left.parameters.size(), s.left.parameters.data());
+  std::copy_n(reference.state.gradient.data(), s.left.gradient.size(), s.left.gradient.data());
+  if (s.milliseconds < kLong) fastest(std::min(o.seconds, 0.3), 1, step);
+  return s;
+}
+
+void check_bits(Setup& fast, const Sequential& s) {
+  for (int i = 0; i < s.steps; ++i) fast.step();
+  if (!same_bits(fast.state.parameters, s.left.parameters) || !same_bits(fast.state.gradient, s.left.gradient))
+    throw Exception(ErrorCode::numeric,
+                    "the fast kernels and the scalar reference differ: this build is broken, its speed means nothing");
+}
+
+double forward_time(const BenchGraphOptions& o, const GraphDataset<T>& data, const Setup& fast) {
   auto tape = fast.network.make_tape(fast.ex, {.batch = data.size(), .backward = false});
   const std::size_t stride = (fast.network.output_width() + 15) / 16 * 16;
   Buffer<T> y(data.size() * stride);
   const ModelArrays<T> arrays{fast.state.parameters.array(), fast.state.buffers.array()};
   const GraphBatch<T> batch = data.all();
-  const double forward_ms = fastest(o.seconds, 3, [&] {
+  return fastest(o.seconds, 3, [&] {
     fast.network.forward(fast.ex, {.mode = Mode::evaluate}, arrays, batch, tape,
                          {y.data(), {batch.size, fast.network.output_width()}, {stride, 1}});
   });
-  json allocated = nullptr;
-  if (o.allocated_bytes) {
-    const std::uint64_t before = o.allocated_bytes();
-    for (int i = 0; i < 3; ++i) fast.step();
-    allocated = (o.allocated_bytes() - before) / 3;
+}
+
+// One network at a time: of large graphs there may be no room for two.
+json measure(const BenchGraphOptions& o, const GraphDataset<T>& data) {
+  const Sequential sequential = run_reference(o, data);
+  json r;
+  double step_ms = 0.0;
+  Work work;
+  {
+    Setup fast(o, data, Variant::fast, o.threads);
+    check_bits(fast, sequential);
+    step_ms = fastest(o.seconds, 3, [&] { fast.step(); });
+    r["bytes_allocated_per_step"] = nullptr;
+    if (o.allocated_bytes) {
+      const std::uint64_t before = o.allocated_bytes();
+      for (int i = 0; i < 3; ++i) fast.step();
+      r["bytes_allocated_per_step"] = (o.allocated_bytes() - before) / 3;
+    }
+    r["forward_ms"] = forward_time(o, data, fast);
+    r["bytes_per_edge"] = bytes_per_edge(fast), r["tape_bytes"] = fast.trainer->tape_bytes();
+    work = work_of(fast.network, data.arrays());
   }
   double one_ms = step_ms;
   if (o.threads > 1) {
@@ -255,35 +284,23 @@ json measure(const BenchGraphOptions& o, const GraphDataset<T>& data) {
     one.step();
     one_ms = fastest(o.seconds, 3, [&] { one.step(); });
   }
-  // How much of a step runs outside of parallel loops, measured on two threads at least.
-  Setup threaded(o, data, Variant::fast, std::max(2u, o.threads));
-  threaded.step();
-  threaded.ex.set_timing(true);
-  const ExecCounters before = threaded.ex.counters();
-  const auto start = Clock::now();
-  constexpr int kCounted = 5;
-  for (int i = 0; i < kCounted; ++i) threaded.step();
-  const double wall = milliseconds_since(start);
-  const ExecCounters after = threaded.ex.counters();
-  const double inside = static_cast<double>(after.nanoseconds - before.nanoseconds) * 1e-6;
-
+  {
+    // How much of a step runs outside of parallel loops, measured on two threads at least.
+    Setup threaded(o, data, Variant::fast, std::max(2u, o.threads));
+    const SerialShare share = serial_share(threaded.ex, 5, [&] { threaded.step(); });
+    r["serial_fraction"] = share.fraction, r["parallel_tasks"] = share.tasks;
+  }
   Buffer<T> memory(std::size_t{1} << 25);
   std::vector<double> sums(64);
   const double read_one = read_speed(1, memory, sums), read_two = read_speed(2, memory, sums);
-  const Work work = work_of(fast.network, data.arrays());
-  json r;
+  const double forward_ms = r["forward_ms"];
   r["nodes"] = data.arrays().nodes, r["arcs"] = data.arrays().source.size(), r["graphs"] = o.graphs;
   r["features"] = o.features, r["layers"] = o.layers, r["kind"] = o.kind, r["threads"] = o.threads;
-  r["forward_ms"] = forward_ms, r["train_step_ms"] = step_ms, r["one_thread_train_step_ms"] = one_ms;
-  r["speedup_threads"] = one_ms / step_ms;
-  r["sequential_train_step_ms"] = sequential, r["speedup"] = sequential / step_ms;
+  r["train_step_ms"] = step_ms, r["one_thread_train_step_ms"] = one_ms, r["speedup_threads"] = one_ms / step_ms;
+  r["sequential_train_step_ms"] = sequential.milliseconds, r["speedup"] = sequential.milliseconds / step_ms;
   r["gflops"] = work.step_flops / step_ms * 1e-6, r["gflops_forward"] = work.forward_flops / forward_ms * 1e-6;
   r["gbytes_per_s"] = work.gathered_bytes / step_ms * 1e-6;
-  r["bytes_per_edge"] = bytes_per_edge(fast), r["tape_bytes"] = fast.trainer->tape_bytes();
   r["bandwidth_ratio"] = read_two / read_one, r["read_gbytes_per_s"] = read_one;
-  r["serial_fraction"] = std::clamp(1.0 - inside / wall, 0.0, 1.0);
-  r["parallel_tasks"] = (after.tasks - before.tasks) / kCounted;
-  r["bytes_allocated_per_step"] = allocated;
   return r;
 }
 
