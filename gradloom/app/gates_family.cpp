@@ -16,6 +16,19 @@ namespace gradloom::app {
 
 using nlohmann::json;
 
+namespace {
+
+// Whether every layer has as many pairs of inputs as gates, and gates enough to read them all.
+bool can_be_unique(std::size_t inputs, const std::vector<std::size_t>& layers) {
+  for (const std::size_t gates : layers) {
+    if (2 * gates < inputs || gates > inputs * (inputs - 1) / 2) return false;
+    inputs = gates;
+  }
+  return true;
+}
+
+}  // namespace
+
 template <class T>
 GatesFamily<T>::GatesFamily(Config recipe, const RowSplits& splits) : recipe_(std::move(recipe)) {
   const auto bits = choose_bits(splits.train, static_cast<std::size_t>(recipe_.integer("data.thresholds")));
@@ -39,7 +52,9 @@ logic::GateClassifier<T> GatesFamily<T>::model(std::size_t) const {
   o.classes = train_->outputs();
   o.layers.back() = (o.layers.back() + o.classes - 1) / o.classes * o.classes;
   o.tau = recipe_.number("model.temperature");
-  o.wires = recipe_.string("model.wires") == "unique" ? logic::WireKind::unique : logic::WireKind::random;
+  const std::string& wires = recipe_.string("model.wires");
+  const bool unique = wires == "unique" || (wires == "auto" && can_be_unique(o.inputs, o.layers));
+  o.wires = unique ? logic::WireKind::unique : logic::WireKind::random;
   return Model(o);
 }
 
