@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "gradloom/app/automaton_trials.h"
 #include "gradloom/app/pictures.h"
 #include "gradloom/app/restart_seed.h"
 #include "gradloom/app/settings.h"
@@ -12,6 +13,7 @@
 #include "gradloom/circuit/simplify.h"
 #include "gradloom/circuit/validate.h"
 #include "gradloom/models/logic/harden.h"
+#include "gradloom/models/logic/search.h"
 #include "gradloom/train/trainer.h"
 
 namespace gradloom::app {
@@ -101,8 +103,14 @@ const GridDataset<T>* AutomatonFamily<T>::validation() const {
 }
 
 template <class T>
-logic::Automaton<T> AutomatonFamily<T>::model(std::size_t) const {
-  return Model(automaton_options(recipe_, train_->task()));
+logic::Automaton<T> AutomatonFamily<T>::model(std::size_t stage) const {
+  logic::AutomatonOptions o = automaton_options(recipe_, train_->task());
+  const auto& stages = recipe_.tables("stage");
+  if (stage < stages.size()) {
+    if (stages[stage].has("steps")) o.steps = static_cast<std::size_t>(stages[stage].integer("steps"));
+    if (stages[stage].has("fire")) o.fire_probability = stages[stage].number("fire");
+  }
+  return Model(o);
 }
 
 template <class T>
@@ -116,24 +124,36 @@ TrainState<T> AutomatonFamily<T>::start(const Exec&, std::size_t restart) const 
 }
 
 template <class T>
+bool AutomatonFamily<T>::looks_at(std::uint64_t epoch) const {
+  const auto every = static_cast<std::uint64_t>(recipe_.integer("train.goal_every"));
+  return every != 0 && epoch % every == 0;
+}
+
+template <class T>
 bool AutomatonFamily<T>::goal_reached(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
                                       std::uint64_t epoch) const {
-  const auto every = static_cast<std::uint64_t>(recipe_.integer("train.goal_every"));
-  if (every == 0 || epoch % every != 0) return false;
+  if (!looks_at(epoch)) return false;
   const AutomatonSubject s = subject(model, arrays);
-  const RowBatch<T> all = validation_->all();
-  std::vector<std::uint8_t> target(validation_->outputs());
-  for (std::size_t i = 0; i < all.size; ++i) {
-    for (std::size_t j = 0; j < target.size(); ++j) target[j] = all.target(i, j) != T(0);
-    circuit::Runner runner(ex, s.rule, start_grid(s.task, all.x.row(i)), {.fire = s.fire, .seed = s.seed + i});
-    // A pattern that is reached must also be kept.
-    const std::size_t looks = s.task.kind == GridTaskKind::checkerboard ? 4 : 1;
-    for (std::size_t look = 0; look < looks; ++look) {
-      runner.step(s.steps);
-      if (phase_accuracy(s.task, target, runner.grid()).same < 1) return false;
-    }
-  }
-  return true;
+  logic::Folder folder;
+  const logic::LiveCircuit& live = folder.fold(s.rule.circuit);
+  for (logic::Trial& trial : make_trials(s, GridPart::validation, epoch, validation_->size()))
+    if (logic::TrialRunner(std::move(trial)).wrong(live, 0) > 0) return false;
+  return holds_on_larger_grids(ex, s, GridPart::validation, epoch);
+}
+
+template <class T>
+void AutomatonFamily<T>::repair(const Exec& ex, const Model& model, std::uint64_t epoch, TrainState<T>& state) const {
+  const std::size_t mutants = size_of(recipe_, "train.search");
+  if (mutants == 0 || !looks_at(epoch)) return;
+  const ModelArrays<T> arrays{state.parameters.array(), state.buffers.array()};
+  const auto trials = make_trials(subject(model, arrays), GridPart::train, epoch, validation_->size());
+  Buffer<T> found(state.parameters.size());
+  std::copy_n(state.parameters.data(), found.size(), found.data());
+  const auto seed = static_cast<std::uint64_t>(recipe_.integer("seed")) + (epoch << 32);
+  const logic::SearchReport report =
+      logic::search_gates<T>(ex, model, trials, {.mutants = mutants, .seed = seed}, state.buffers.span(), found.span());
+  if (report.after == 0 && goal_reached(ex, model, {found.array(), state.buffers.array()}, epoch))
+    std::copy_n(found.data(), found.size(), state.parameters.data());
 }
 
 template <class T>

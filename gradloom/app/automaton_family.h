@@ -35,8 +35,11 @@ class AutomatonFamily {
   TrainState<T> start(const Exec& ex, std::size_t restart) const;
   void enter_stage(const Exec&, std::size_t, TrainState<T>&) const {}
   bool before_epoch(const Exec&, std::size_t, std::uint64_t, TrainState<T>&) const { return false; }
-  // Every train.goal_every epochs: does the hard circuit do what is asked, on starts that are neither trained nor
-  // tested on, and (a checkerboard) does it stay?
+  // Every train.goal_every epochs: a search for a circuit near the hard one that does all that is asked, on training
+  // draws (automaton_trials.h). The parameters change only when it is found and passes goal_reached().
+  void repair(const Exec& ex, const Model& model, std::uint64_t epoch, TrainState<T>& state) const;
+  // Every train.goal_every epochs: does the hard circuit do all that is asked, on starts that are neither trained nor
+  // tested on?
   bool goal_reached(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, std::uint64_t epoch) const;
   Result<void> restore(const Model& model, TrainState<T>& state) const { return model.derive(state.buffers.span()); }
 
@@ -58,6 +61,7 @@ class AutomatonFamily {
  private:
   AutomatonFamily(Config recipe, GridTask task);
   AutomatonSubject subject(const Model& model, const ModelArrays<T>& arrays) const;
+  bool looks_at(std::uint64_t epoch) const;
 
   Config recipe_;
   std::optional<Data> train_, validation_, test_;

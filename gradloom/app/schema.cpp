@@ -203,7 +203,16 @@ Schema automaton_schema() {
   s.integer("train.goal_every", 0,
             "Epochs between two looks at the hard circuit; training ends when it does all that is asked; 0: never.")
       .at_least(0);
-  add_stages(s, stage_schema());
+  s.integer("train.search", 0,
+            "Circuits near the hard one that each look tries in search of one that does all that is asked; 0: none.")
+      .at_least(0)
+      .at_most(100000000);
+  Schema stage = stage_schema();
+  stage.integer("steps", std::nullopt, "Steps in this stage; unset: model.steps.").at_least(1).at_most(100000);
+  stage.number("fire", std::nullopt, "Probability that a cell is updated in this stage; unset: model.fire.")
+      .above(0)
+      .at_most(1);
+  add_stages(s, std::move(stage));
   return s;
 }
 
@@ -219,7 +228,9 @@ Schema gates_schema() {
              "Gates of each layer; the last is divided among the classes, rounded up to a multiple.")
       .count(1)
       .at_least(1);
-  s.string("model.wires", "random", "How the gates of a layer choose their two inputs.").one_of({"unique", "random"});
+  s.string("model.wires", "random",
+           "How the gates of a layer choose their two inputs; auto: unique where the widths allow it, else random.")
+      .one_of({"auto", "unique", "random"});
   s.number("model.temperature", 8.0, "The count of a class's gates is divided by this before the softmax.").above(0);
   add_training_keys(s, {.optimizer = "adamw", .lr = 0.05, .beta2 = 0.99, .weight_decay = 1e-2, .clip_value = 100.0});
   add_stages(s, stage_schema());

@@ -9,6 +9,8 @@ namespace gradloom {
 namespace {
 
 constexpr std::size_t kMostStates = 1 << 16;
+// Cells between a dead block and the edge: one at the edge would look like another edge.
+constexpr std::size_t kClearOfTheEdge = 3;
 
 // Writes the target of the start x into `target`; both are 0 or 1.
 template <class T>
@@ -118,8 +120,11 @@ void GridDataset<T>::make_mask(std::uint64_t epoch, std::uint32_t row, T* mask) 
   const RandomStream random(seed_, RandomUse::damage, static_cast<std::uint32_t>(epoch), row);
   if (random.uniform(0) >= task_.damage) return;
   const std::size_t h = std::max<std::size_t>(1, task_.height / 4), w = std::max<std::size_t>(1, task_.width / 4);
-  const std::size_t top = random.below(1, static_cast<std::uint32_t>(task_.height - h + 1));
-  const std::size_t left = random.below(2, static_cast<std::uint32_t>(task_.width - w + 1));
+  const auto place = [&](std::uint32_t position, std::size_t side, std::size_t block) {
+    const std::size_t clear = std::min(kClearOfTheEdge, (side - block) / 2);
+    return clear + random.below(position, static_cast<std::uint32_t>(side - block - 2 * clear + 1));
+  };
+  const std::size_t top = place(1, task_.height, h), left = place(2, task_.width, w);
   for (std::size_t i = 0; i < outputs(); ++i) {
     const std::size_t y = i % cells() / task_.width, x = i % task_.width;
     if (y - top < h && x - left < w) mask[i] = T(0);
