@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gradloom/app/circuit_jobs.h"
+#include "gradloom/app/shipped_circuits.h"
 #include "gradloom/circuit/json.h"
 #include "gradloom/circuit/minimise.h"
 #include "gradloom/circuit/run.h"
@@ -34,16 +35,31 @@ bool agrees(const Exec& exec, circuit::CellRule given, circuit::CellRule timed) 
   return true;
 }
 
-json measure(const Exec& exec, const BenchCircuitOptions& o, const std::filesystem::path& file) {
-  const circuit::AnyCircuit any = circuit::load_circuit(file).or_throw();
-  if (!std::holds_alternative<circuit::CellRule>(any))
+struct Measured {
+  std::string name, file;  // no file: it is part of the program
+  circuit::AnyCircuit circuit;
+};
+
+std::vector<Measured> measured(const BenchCircuitOptions& o) {
+  std::vector<Measured> result;
+  for (const std::filesystem::path& file : o.circuits)
+    result.push_back({std::filesystem::is_directory(file) ? file.filename().string() : file.stem().string(),
+                      file.string(), circuit::load_circuit(file).or_throw()});
+  if (!o.circuits.empty()) return result;
+  for (const ShippedCircuit& shipped : shipped_circuits())
+    result.push_back({std::string(shipped.name), "", circuit::parse_circuit_json(shipped.json).or_throw()});
+  return result;
+}
+
+json measure(const Exec& exec, const BenchCircuitOptions& o, const Measured& what) {
+  if (!std::holds_alternative<circuit::CellRule>(what.circuit))
     throw Exception(ErrorCode::invalid_input,
-                    fmt::format("{} is a plain circuit; only a cell rule runs on a grid", file.string()));
-  const circuit::CellRule given = std::get<circuit::CellRule>(any);
+                    fmt::format("{} is a plain circuit; only a cell rule runs on a grid", what.file));
+  const circuit::CellRule given = std::get<circuit::CellRule>(what.circuit);
   circuit::CellRule timed = given;
   timed.circuit = circuit::minimise(given.circuit).circuit;
   if (!agrees(exec, given, timed))
-    throw Exception(ErrorCode::numeric, fmt::format("{}: the fast run differs from the definition", file.string()));
+    throw Exception(ErrorCode::numeric, fmt::format("{}: the fast run differs from the definition", what.name));
 
   circuit::Grid start(given.channels, o.height, o.width);
   circuit::fill_random(start, 0.35, 1);
@@ -60,8 +76,8 @@ json measure(const Exec& exec, const BenchCircuitOptions& o, const std::filesyst
   const double gcells = static_cast<double>(o.width) * static_cast<double>(o.height) / fastest * 1e-9;
   const circuit::CircuitSize size = circuit::size_of(timed.circuit);
   json r;
-  r["name"] = std::filesystem::is_directory(file) ? file.filename().string() : file.stem().string();
-  r["file"] = file.string();
+  r["name"] = what.name;
+  r["file"] = what.file;
   r["channels"] = given.channels;
   r["gates_given"] = given.circuit.gates.size();
   r["gates"] = size.gates;
@@ -78,15 +94,14 @@ json measure(const Exec& exec, const BenchCircuitOptions& o, const std::filesyst
 }  // namespace
 
 Result<json> bench_circuit(const BenchCircuitOptions& o) try {
-  if (o.circuits.empty()) return Error{ErrorCode::invalid_input, "there is no circuit to measure"};
   const Exec exec({o.threads, Variant::fast});
   json r;
   r["width"] = o.width;
   r["height"] = o.height;
   r["threads"] = exec.threads();
   r["circuits"] = json::array();
-  for (const std::filesystem::path& file : o.circuits) {
-    const json one = measure(exec, o, file);
+  for (const Measured& what : measured(o)) {
+    const json one = measure(exec, o, what);
     r["gcells_per_s"][one["name"].get<std::string>()] = one["gcells_per_s"];
     r["circuits"].push_back(one);
   }

@@ -59,13 +59,13 @@ struct ExportedCircuit {
 Result<ExportedCircuit> export_circuit(const ExportCircuitOptions& options);
 
 struct BenchCircuitOptions {
-  std::vector<std::filesystem::path> circuits;
+  std::vector<std::filesystem::path> circuits;  // none: the shipped ones
   std::size_t width = 8192, height = 8192;
   unsigned threads = 1;
   double seconds = 1.0;  // for each circuit, about
 };
 
-// JSON: width, height, threads, gcells_per_s (by name of the file), circuits (for each: name, file, channels,
+// JSON: width, height, threads, gcells_per_s (by name), circuits (for each: name, file, channels,
 // gates_given, gates, depth, instructions, step_ms, gcells_per_s, gcells_per_s_per_thread, gate_gcells_per_s). Tiles
 // that stand still are computed too. Fails with numeric when the minimised circuit on a small grid differs from the
 // definition.

@@ -22,6 +22,7 @@ constexpr std::size_t kDrift = 2;    // gates that a circuit may gain without be
 constexpr std::size_t kSlack = 16;
 constexpr std::size_t kHistory = 30;  // rounds that late acceptance looks back
 
+constexpr int kDecided = 20;            // logits by which the function of a gate leads after a search
 constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
 
 struct Change {
@@ -271,11 +272,15 @@ SearchReport search_gates(const Exec& ex, const Automaton<T>& automaton, const s
     report.mutants += search.mutants_of_a_round();
   }
   report.after = search.wrong();
+  if (report.mutants == 0) return report;
   for (std::size_t at = 0; at + gate::kFunctions <= parameters.size(); at += gate::kFunctions) {
     if (!search.has_gate(at / gate::kFunctions)) continue;
     T* z = parameters.data() + at;
-    const circuit::Op op = search.best(at / gate::kFunctions), old = hard_gate(z);
-    if (op != old) z[static_cast<std::size_t>(op)] = z[static_cast<std::size_t>(old)] + T(1);
+    T& chosen = z[static_cast<std::size_t>(search.best(at / gate::kFunctions))];
+    T others = -std::numeric_limits<T>::infinity();
+    for (std::size_t i = 0; i < gate::kFunctions; ++i)
+      if (z + i != &chosen) others = std::max(others, z[i]);
+    chosen = std::max(chosen, others + T(kDecided));
   }
   return report;
 }

@@ -25,7 +25,8 @@ std::vector<std::uint32_t> logits_of_gates(const Automaton<T>& automaton);
 
 // Changes the function of a gate or two at a time, and keeps what leaves no more bits wrong on the trials; ends when
 // none are. Gates that matter are drawn evenly; functions with a large logit come more often. The parameters follow:
-// the chosen function's logit of each gate that changed is raised above the others. Mutants
+// in every gate the logit of the function that it has now is raised far above the others, so that the soft circuit
+// computes what the hard one does. Mutants
 // share a word: a few starts each first; the best of a round are tried on all. What comes out depends on the arguments
 // alone, not on the threads.
 template <class T>
