@@ -29,7 +29,7 @@ struct Setup {
 
   Setup(const Config& recipe, const AutomatonFamily<float>& family, ExecOptions options, Profile* profile = nullptr)
       : ex(options),
-        model(family.model(0)),
+        model(family.model(stage_count(recipe) - 1)),  // the last stage: what the recipe is about
         state(family.start(ex, 0)),
         trainer((ex.set_profile(profile), ex), model, family.train(), train_options(recipe, 0), state) {}
   void step() {
@@ -47,6 +47,11 @@ Result<json> bench_logic(const BenchLogicOptions& o) try {
     return Error{ErrorCode::invalid_input,
                  fmt::format("bench logic needs a recipe of the family automaton; {} is of {}", o.recipe,
                              recipe->string("family"))};
+  // Every cell is computed, unless asked otherwise: dead ones would make the figures depend on the draw.
+  std::vector<std::string> overrides = {"data.damage=0"};
+  overrides.insert(overrides.end(), o.overrides.begin(), o.overrides.end());
+  recipe = load_recipe(o.recipe, overrides);
+  if (!recipe) return recipe.error();
   auto family = AutomatonFamily<float>::load(*recipe, o.data_root);
   if (!family) return family.error();
   Setup fast(*recipe, *family, {.threads = o.threads});

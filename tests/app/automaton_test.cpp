@@ -4,8 +4,11 @@
 #include <nlohmann/json.hpp>
 
 #include "gradloom/app/automaton_study.h"
+#include "gradloom/app/automaton_trials.h"
 #include "gradloom/app/pictures.h"
+#include "gradloom/app/shipped_circuits.h"
 #include "gradloom/base/error.h"
+#include "gradloom/circuit/json.h"
 #include "gradloom/data/image.h"
 #include "gradloom/io/file.h"
 #include "tests/support/scratch.h"
@@ -67,6 +70,69 @@ TEST(AutomatonStudy, ABoardThatIsPaintedByNobodyDoesNotHeal) {
   Report report;
   describe_automaton(ex, keeps, study, report);
   EXPECT_THAT(report_html(report), HasSubstr("data:image/png;base64,"));
+}
+
+AutomatonSubject shipped(std::string_view name, GridTask task, std::size_t steps) {
+  for (const ShippedCircuit& circuit : shipped_circuits())
+    if (circuit.name == name) {
+      AutomatonSubject subject;
+      subject.rule = std::get<circuit::CellRule>(circuit::parse_circuit_json(circuit.json).or_throw());
+      subject.task = std::move(task);
+      subject.task.channels = subject.rule.channels;
+      subject.steps = steps;
+      return subject;
+    }
+  throw Exception(ErrorCode::not_found, "there is no such circuit");
+}
+
+std::uint64_t wrong_on_trials(const AutomatonSubject& subject) {
+  logic::Folder folder;
+  const logic::LiveCircuit& live = folder.fold(subject.rule.circuit);
+  std::uint64_t wrong = 0;
+  for (logic::Trial& trial : make_trials(subject, GridPart::test, 3, 1))
+    wrong += logic::TrialRunner(std::move(trial)).wrong(live, ~std::uint64_t{0});
+  return wrong;
+}
+
+TEST(ShippedCircuits, TheCheckerboardDoesAllThatIsAsked) {
+  const AutomatonSubject subject = shipped("checkerboard", board(16, 16), 40);
+  EXPECT_EQ(wrong_on_trials(subject), 0u);
+  EXPECT_TRUE(holds_on_larger_grids(Exec({.threads = 1}), subject, GridPart::test, 3));
+}
+
+TEST(ShippedCircuits, TheGameOfLifeIsExact) {
+  const AutomatonSubject subject =
+      shipped("game-of-life", {.kind = GridTaskKind::life, .height = 3, .width = 3, .channels = 1, .image = {}}, 1);
+  EXPECT_EQ(study_automaton(Exec({.threads = 1}), subject)["neighbourhoods"], 512);
+}
+
+TEST(AutomatonTrials, AskMoreThanThePlainBoard) {
+  // Painted once, kept for ever: nothing is wrong without damage, and nothing heals.
+  AutomatonSubject keeps;
+  keeps.rule = {1, circuit::Boundary::zero, {9, {{Op::a, 4, 4}}, {9}}};
+  keeps.task = board(16, 16);
+  auto trials = make_trials(keeps, GridPart::validation, 1, 1);
+  ASSERT_EQ(trials.size(), 1u);
+  logic::Trial& trial = trials[0];
+  trial.start = trial.target;
+  logic::Folder folder;
+  const logic::LiveCircuit& live = folder.fold(keeps.rule.circuit);
+  const std::uint64_t wrong = logic::TrialRunner(trial).wrong(live, ~std::uint64_t{0});
+  // Half of the 16 cells of each dead block should be 1; they are judged after their repair, in 32 starts.
+  EXPECT_EQ(wrong, 32u * 8u);
+  trial.dead.clear();
+  EXPECT_EQ(logic::TrialRunner(trial).wrong(live, ~std::uint64_t{0}), 0u);
+}
+
+TEST(AutomatonTrials, DrawOtherStartsInEveryPartAndEpoch) {
+  AutomatonSubject subject;
+  subject.rule = {1, circuit::Boundary::zero, {9, {{Op::a, 4, 4}}, {9}}};
+  subject.task = board(16, 16);
+  const auto first = make_trials(subject, GridPart::train, 1, 1)[0].start;
+  EXPECT_EQ(first, make_trials(subject, GridPart::train, 1, 1)[0].start);
+  EXPECT_NE(first, make_trials(subject, GridPart::train, 2, 1)[0].start);
+  EXPECT_NE(first, make_trials(subject, GridPart::validation, 1, 1)[0].start);
+  EXPECT_NE(first, make_trials(subject, GridPart::test, 1, 1)[0].start);
 }
 
 TEST(Pictures, ShippedOnesHaveTheSizeOfTheirRecipe) {
