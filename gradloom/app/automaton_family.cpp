@@ -150,8 +150,11 @@ void AutomatonFamily<T>::repair(const Exec& ex, const Model& model, std::uint64_
   Buffer<T> found(state.parameters.size());
   std::copy_n(state.parameters.data(), found.size(), found.data());
   const auto seed = static_cast<std::uint64_t>(recipe_.integer("seed")) + (epoch << 32);
+  logic::SearchOptions options{.mutants = mutants, .seed = seed};
+  // Most of a picture is background: a tenth of it wrong is far from right.
+  if (train_->task().kind == GridTaskKind::picture) options.hopeless = 0.1;
   const logic::SearchReport report =
-      logic::search_gates<T>(ex, model, trials, {.mutants = mutants, .seed = seed}, state.buffers.span(), found.span());
+      logic::search_gates<T>(ex, model, trials, options, state.buffers.span(), found.span());
   if (report.after == 0 && goal_reached(ex, model, {found.array(), state.buffers.array()}, epoch))
     std::copy_n(found.data(), found.size(), state.parameters.data());
 }
