@@ -117,7 +117,9 @@ void add_bench_circuit_command(CLI::App& bench, Choice& choice) {
   CLI::App* command = bench.add_subcommand("circuit", "Hard circuits on a large grid, after minimisation");
   auto flags = std::make_shared<BenchCircuitFlags>();
   app::BenchCircuitOptions& o = flags->options;
-  command->add_option("--circuit", flags->circuits, "A circuit.json or the folder of a run, repeatable; none: the game of life and the checkerboard")
+  command
+      ->add_option("--circuit", flags->circuits,
+                   "A circuit.json or the folder of a run, repeatable; none: the game of life and the checkerboard")
       ->type_name("FILE")
       ->allow_extra_args(false);
   command->add_option("--width", o.width, "Columns")->type_name("W")->check(CLI::Range(1u, 1u << 31).description(""));
@@ -127,7 +129,8 @@ void add_bench_circuit_command(CLI::App& bench, Choice& choice) {
       ->type_name("S")
       ->check(CLI::Range(0.001, 3600.0).description(""));
   add_output_options(*command, choice.flags);
-  command->footer("Examples:\n  gradloom bench circuit --json\n  gradloom bench circuit --circuit circuit.json --threads 1");
+  command->footer(
+      "Examples:\n  gradloom bench circuit --json\n  gradloom bench circuit --circuit circuit.json --threads 1");
   command->callback(
       [flags, &choice] { choice.run = [flags](const Output& out) { return bench_circuit(out, *flags); }; });
 }

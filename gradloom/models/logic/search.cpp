@@ -22,7 +22,7 @@ constexpr std::size_t kDrift = 2;    // gates that a circuit may gain without be
 constexpr std::size_t kSlack = 16;
 constexpr std::size_t kHistory = 30;  // rounds that late acceptance looks back
 
-constexpr int kDecided = 20;            // logits by which the function of a gate leads after a search
+constexpr int kDecided = 20;  // logits by which the function of a gate leads after a search
 constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
 
 struct Change {
