@@ -67,6 +67,9 @@ std::vector<std::pair<std::string, NetworkOptions>> networks() {
   add("mean", LayerKind::mean, [](auto& o) { o.head_dropout = 0.5; });
   add("gcn, dropout", LayerKind::gcn, [](auto& o) { o.dropout = 0.3, o.readout = Readout::mean; });
   add("sage-max, residual", LayerKind::sage_max, [](auto& o) { o.residual = true, o.readout = Readout::max; });
+  add("gcn, layers of different widths", LayerKind::gcn, [](auto& o) {
+    o.hidden = {70, 20, 40, 8}, o.jumping = Jumping::concat;
+  });
   add("gin, layer norm", LayerKind::gin, [](auto& o) { o.norm = Norm::layer, o.jumping = Jumping::concat; });
   add("gat, jump by maximum", LayerKind::gat, [](auto& o) { o.heads = 4, o.jumping = Jumping::max; });
   return all;
@@ -74,9 +77,9 @@ std::vector<std::pair<std::string, NetworkOptions>> networks() {
 
 TEST(GraphTraining, ParallelLoopHasTheLossGradientsAndWeightsOfTheSequentialReference) {
   auto all = networks();
-  all.emplace_back("gin, batch norm", all[3].second);
+  all.emplace_back("gin, batch norm", all[4].second);
   all.back().second.norm = Norm::batch;
-  for (const std::uint32_t star : {0u, 4500u}) {
+  for (const std::uint32_t star : {0u, 700u, 4500u}) {
     const GraphDataset<float> data = graphs(star);
     for (const auto& [name, options] : all) {
       const TrainOptions how{.batch = 7};

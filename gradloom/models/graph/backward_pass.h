@@ -67,13 +67,19 @@ struct GraphNetwork<T>::Pass {
     });
   }
   // Where an operation writes the gradient of a tensor: the tensor's own memory the first time, then scratch.
-  T* target(std::size_t n, std::size_t t) const { return graded(n, t) ? scratch() : network.gradient_of(tape, t); }
+  T* target(std::size_t n, std::size_t t) const { return graded(n, t) ? scratch_of(t) : network.gradient_of(tape, t); }
+  // Row r of a tensor is r strides behind this. Workers are at tensors of different strides at the same time; each
+  // stays within the rows of its part at the widest stride.
+  T* scratch_of(std::size_t t) const {
+    const Tensor& tensor = network.tensors_[t];
+    return scratch() + part.begin(tensor) * (tape.widest_ - tensor.stride);
+  }
   void written(std::size_t n, std::size_t t) const {
     if (!graded(n, t)) return;
     const Tensor& tensor = network.tensors_[t];
     T* to = network.gradient_of(tape, t);
     for_rows(ex, part.begin(tensor), part.end(tensor), tensor.stride, [&](std::size_t begin, std::size_t end) {
-      rowwise::add<T>({begin, end, tensor.width, tensor.stride}, scratch(), to);
+      rowwise::add<T>({begin, end, tensor.width, tensor.stride}, scratch_of(t), to);
     });
   }
 

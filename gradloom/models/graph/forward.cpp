@@ -60,10 +60,11 @@ void GraphNetwork<T>::run_gather(const Exec& ex, Tape& tape, const message::Gath
     ex.parallel_for(starts[to] - starts[from], [&](std::size_t t, unsigned) {
       const std::size_t s = starts[from] + t;
       const std::size_t k = static_cast<std::size_t>(std::upper_bound(starts, starts + hubs.count, s) - starts) - 1;
-      message::gather_segment<T>(ex.variant(), g, hub[k], s - starts[k], sums + s * g.width);
+      T* own = sums + starts[k] * tape.widest_;
+      message::gather_segment<T>(ex.variant(), g, hub[k], s - starts[k], own + (s - starts[k]) * g.width);
     });
     ex.parallel_for(to - from, [&](std::size_t t, unsigned) {
-      message::finish_hub<T>(g, hub[from + t], sums + starts[from + t] * g.width);
+      message::finish_hub<T>(g, hub[from + t], sums + starts[from + t] * tape.widest_);
     });
   }
   for_arcs(ex, g.ptr, first, last, g.width,

@@ -351,6 +351,7 @@ GraphTape<T> GraphNetwork<T>::make_tape(const Exec& ex, const TapeLimits& limits
     list->rows = w.reserve<std::uint32_t>(most / message::kSegment + 1);
     list->starts = w.reserve<std::uint32_t>(most / message::kSegment + 2);
   }
+  t.widest_ = widest;
   t.needed_.resize(tensors_.size());
   t.graded_.resize((ops_.size() + 1) * tensors_.size());
   t.attention_.resize(ops_.size());

@@ -139,6 +139,7 @@ class GraphTape {
   // number of the first block of rows of each graph.
   std::size_t wide_ = 0, packs_ = 0, first_block_ = 0;
   std::size_t wide_count_ = 0, pack_count_ = 0, large_count_ = 0;
+  std::size_t widest_ = 0;  // the largest stride: rows of shared memory are so far apart, whatever they hold
   std::size_t blocks_ = 0, large_ = 0, segments_ = 0, scratch_ = 0, edge_weight_ = 0, edge_x_ = 0;
   HubList in_, out_, feature_in_, feature_out_;
   const T* x_ = nullptr;
