@@ -275,6 +275,7 @@ json GraphFamily<T>::judge_distances(const Exec& ex, const Model& model, const M
     curve_->distances.emplace(
         ex, *set_, watched_,
         GedSampleOptions{static_cast<std::size_t>(recipe_.integer("train.ged_sample")),
+                         static_cast<std::uint32_t>(recipe_.integer("train.ged_nodes")),
                          static_cast<std::uint64_t>(recipe_.integer("train.ged_expansions")), data_seed(recipe_)});
   const Data& part = validation_ ? *validation_ : test_ ? *test_ : *train_;
   Predictor<Model, Data> predictor(ex, model, part);

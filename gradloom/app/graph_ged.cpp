@@ -51,7 +51,8 @@ GedSample::GedSample(const Exec& ex, const GraphSet& set, const std::vector<std:
                      const GedSampleOptions& o) {
   std::vector<std::uint32_t> order(part.size());
   random_permutation(RandomStream(o.seed, RandomUse::data, 0, 1), order);
-  rows_.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(std::min(o.graphs, order.size())));
+  for (const std::uint32_t r : order)
+    if (rows_.size() < o.graphs && set.graphs[part[r]].nodes() <= o.nodes) rows_.push_back(r);
   std::sort(rows_.begin(), rows_.end());
   GraphSet sample;
   sample.node_labels = set.node_labels, sample.edge_labels = set.edge_labels;

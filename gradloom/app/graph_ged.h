@@ -13,6 +13,7 @@ namespace gradloom::app {
 
 struct GedSampleOptions {
   std::size_t graphs = 12;           // all pairs of them are compared
+  std::uint32_t nodes = 16;          // most of a graph that is sampled: exact searches grow exponentially
   std::uint64_t expansions = 20000;  // of each search; a pair that needs more does not count
   std::uint64_t seed = 0;
 };

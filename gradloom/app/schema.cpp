@@ -279,6 +279,7 @@ Schema graph_schema() {
             "Graphs whose exact edit distances are measured and compared with what the network makes of them; 0: none.")
       .at_least(0)
       .at_most(1000);
+  s.integer("train.ged_nodes", 16, "Most nodes of a graph in that sample.").at_least(1).at_most(64);
   s.integer("train.ged_every", 10, "Epochs between two such comparisons.").at_least(1);
   s.integer("train.ged_expansions", 20000, "Steps of each search for a distance; pairs that need more do not count.")
       .at_least(1);

@@ -59,6 +59,8 @@ TEST(GedSample, LeavesOutPairsThatAreNotProven) {
   const GedSample some(ex, set, part, {.graphs = 3, .seed = 4});
   EXPECT_EQ(some.judge<double>({y.data(), {6, 1}})["pairs"], 3);
   EXPECT_FALSE(some.judge<double>({y.data(), {6, 1}}).contains("same"));
+  const GedSample small(ex, set, part, {.graphs = 6, .nodes = 4});
+  EXPECT_EQ(small.judge<double>({y.data(), {6, 1}})["pairs"], 3);  // paths of 2, 3 and 4 nodes
   const GedSample hasty(ex, set, part, {.graphs = 6, .expansions = 1});
   EXPECT_LE(hasty.judge<double>({y.data(), {6, 1}})["exact"], 15);
   const GedSample nobody(ex, set, {}, {});
