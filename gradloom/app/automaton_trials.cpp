@@ -14,8 +14,23 @@ using logic::Trial;
 constexpr std::size_t kStarts = 64;         // of a trial
 constexpr unsigned kFire = 154;             // of 256: close to 0.6
 constexpr std::size_t kLargerStarts = 4;    // on each larger grid
+constexpr std::size_t kLargestSide = 64;    // of a checkerboard in a trial, about
 constexpr std::size_t kClearOfTheEdge = 3;  // cells between a dead block and the edge
 constexpr std::uint64_t kPlain = 0xffff, kAsynchronous = kPlain << 16, kDamaged = ~std::uint64_t{0} << 32;
+
+// A checkerboard is tried on a grid that is not too large for 64 of them, with the same number of cells beyond the last
+// pair of squares.
+GridTask tried(GridTask task) {
+  task.damage = 0;
+  if (task.kind != GridTaskKind::checkerboard) return task;
+  const auto cut = [&](std::size_t side) {
+    const std::size_t period = 2 * task.square, most = std::max(kLargestSide, period);
+    return side <= most ? side : most / period * period + side % period;
+  };
+  task.height = cut(task.height);
+  task.width = cut(task.width);
+  return task;
+}
 
 void kill_blocks(const GridTask& task, std::uint64_t seed, std::uint64_t epoch, Trial& trial) {
   trial.dead.assign(task.height * task.width, 0);
@@ -33,9 +48,9 @@ void kill_blocks(const GridTask& task, std::uint64_t seed, std::uint64_t epoch, 
   }
 }
 
-void ask_for_a_checkerboard(const AutomatonSubject& subject, std::uint64_t epoch, Trial& trial) {
+void ask_for_a_checkerboard(const AutomatonSubject& subject, const GridTask& task, std::uint64_t epoch, Trial& trial) {
   const std::size_t steps = subject.steps;
-  kill_blocks(subject.task, subject.seed, epoch, trial);
+  kill_blocks(task, subject.seed, epoch, trial);
   trial.repaired = 2 * steps;
   trial.fire = kFire;
   trial.seed = subject.seed + epoch;
@@ -53,8 +68,7 @@ void ask_for_a_checkerboard(const AutomatonSubject& subject, std::uint64_t epoch
 
 std::vector<Trial> make_trials(const AutomatonSubject& subject, GridPart part, std::uint64_t epoch,
                                std::size_t starts) {
-  GridTask task = subject.task;
-  task.damage = 0;
+  const GridTask task = tried(subject.task);
   const bool board = task.kind == GridTaskKind::checkerboard;
   if (board) starts = kStarts;
   const GridDataset<float> data(task, part, subject.seed, starts);
@@ -80,7 +94,7 @@ std::vector<Trial> make_trials(const AutomatonSubject& subject, GridPart part, s
       trial.fire = static_cast<unsigned>(std::max(1.0, subject.fire * 256 + 0.5));
       trial.seed = subject.seed + epoch;
     }
-    if (board) ask_for_a_checkerboard(subject, epoch, trial);
+    if (board) ask_for_a_checkerboard(subject, task, epoch, trial);
     trials.push_back(std::move(trial));
   }
   return trials;
@@ -89,8 +103,7 @@ std::vector<Trial> make_trials(const AutomatonSubject& subject, GridPart part, s
 bool holds_on_larger_grids(const Exec& ex, const AutomatonSubject& subject, GridPart part, std::uint64_t epoch) {
   if (subject.task.kind != GridTaskKind::checkerboard) return true;
   for (const std::size_t factor : {2u, 4u}) {
-    GridTask task = subject.task;
-    task.damage = 0;
+    GridTask task = tried(subject.task);
     task.height *= factor;
     task.width *= factor;
     const GridDataset<float> data(task, part, subject.seed, kLargerStarts);

@@ -124,6 +124,15 @@ TEST(AutomatonTrials, AskMoreThanThePlainBoard) {
   EXPECT_EQ(logic::TrialRunner(trial).wrong(live, ~std::uint64_t{0}), 0u);
 }
 
+TEST(AutomatonTrials, OfALargeBoardAreSmallAndOfTheSameParity) {
+  AutomatonSubject subject;
+  subject.rule = {1, circuit::Boundary::zero, {9, {{Op::a, 4, 4}}, {9}}};
+  subject.task = board(1023, 40);
+  const auto trials = make_trials(subject, GridPart::train, 1, 1);
+  EXPECT_EQ(trials[0].height, 67u);
+  EXPECT_EQ(trials[0].width, 40u);
+}
+
 TEST(AutomatonTrials, DrawOtherStartsInEveryPartAndEpoch) {
   AutomatonSubject subject;
   subject.rule = {1, circuit::Boundary::zero, {9, {{Op::a, 4, 4}}, {9}}};

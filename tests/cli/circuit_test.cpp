@@ -118,7 +118,13 @@ TEST_F(Circuits, MistakesAreNamed) {
   expect_error({"export", "bad.json", "--format", "c"}, 2, "invalid_input", {"bad.json", "format"});
   write("plain.json", circuit::to_json(circuit::Circuit{2, {{Op::a_and_b, 0, 1}}, {2}}));
   expect_error({"run-circuit", "plain.json", "--random", "0.5"}, 2, "invalid_input", {"cell_rule"});
-  expect_error({"bench", "circuit"}, 2, "invalid_input", {"--circuit"});
+  expect_error({"bench", "circuit", "--circuit", "plain.json"}, 2, "invalid_input", {"plain.json"});
+}
+
+TEST_F(Circuits, BenchMeasuresTheShippedOnesWhenNoneIsNamed) {
+  const auto r = json_of({"bench", "circuit", "--width", "512", "--height", "128", "--seconds", "0.01"});
+  EXPECT_GT(r["gcells_per_s"]["game-of-life"].get<double>(), 0.0);
+  EXPECT_GT(r["gcells_per_s"]["checkerboard"].get<double>(), 0.0);
 }
 
 }  // namespace
