@@ -1,5 +1,5 @@
-// DeviceGradients: losses and gradients from a Vulkan device, for optimizers that run on the host. A Trainer takes it in
-// the place of a model.
+// DeviceGradients: losses and gradients from a Vulkan device, for optimizers that run on the host. A Trainer takes it
+// in the place of a model.
 //
 // An evaluation is one submit: parameters and batch go in, the loss and the gradient come out. A complete gradient is
 // compressed on the device if asked, with what was not sent kept there for the next time (kernels/compress); one that

@@ -19,13 +19,15 @@ std::vector<T> random_values(std::size_t count, std::uint32_t stream = 0) {
   const RandomStream random(7, RandomUse::check, stream);
   std::vector<T> values(count);
   for (std::size_t n = 0; n < count; ++n)
-    values[n] = static_cast<T>(random.normal(static_cast<std::uint32_t>(n)) * std::pow(10.0, static_cast<double>(n % 7)));
+    values[n] =
+        static_cast<T>(random.normal(static_cast<std::uint32_t>(n)) * std::pow(10.0, static_cast<double>(n % 7)));
   for (std::size_t n = 5; n < count; n += 11) values[n] = -values[n - 1];  // ties in magnitude
   return values;
 }
 
 template <class T>
-std::vector<std::byte> compressed(const CompressionOptions& o, const std::vector<T>& gradient, std::vector<T>& residual) {
+std::vector<std::byte> compressed(const CompressionOptions& o, const std::vector<T>& gradient,
+                                  std::vector<T>& residual) {
   std::vector<std::byte> packed(compressed_bytes<T>(o, gradient.size()));
   compress<T>(o, gradient, residual, packed);
   return packed;

@@ -111,10 +111,12 @@ TEST_F(OptimizeOnHost, CompressedGradientsConverge) {
   const Network<float> network(n);
   const auto data = sines();
   const Exec ex({.threads = 1});
-  const auto last_loss = [&](Compression kind, bool feedback) {
-    TrainOptions o = options(OptimizerKind::adam, kind);
+  enum class Waiting { is_kept, is_forgotten };
+  const auto last_loss = [&](OptimizerKind optimizer, Compression kind, Waiting waiting) {
+    TrainOptions o = options(optimizer, kind);
     o.batch = 64;
     o.epochs = 100;
+    if (optimizer == OptimizerKind::sgd) o.optimizer.lr = 0.1;
     TrainState<float> state = initial_state(network, 1);
     double last = 0.0;
     // A new trainer knows nothing of what waits to be sent.
@@ -122,19 +124,18 @@ TEST_F(OptimizeOnHost, CompressedGradientsConverge) {
       OnHost host(device(), ex, network, data, o, state);
       host.trainer.run({.after_step = {}, .validate = {}, .after_epoch = [&](const EpochReport& e) {
                           last = e.loss;
-                          return feedback ? Continue::yes : Continue::stop;
+                          return waiting == Waiting::is_kept ? Continue::yes : Continue::stop;
                         }});
     }
     return last;
   };
-  const double whole = last_loss(Compression::none, true), half = last_loss(Compression::half, true);
-  const double top_k = last_loss(Compression::top_k, true), forgetful = last_loss(Compression::top_k, false);
-  double variance = 0.0;  // the loss of the best constant
+  double variance = 0.0;  // about the loss of the best constant
   for (float t : data.parts().target) variance += static_cast<double>(t) * static_cast<double>(t) / 256;
-  EXPECT_LT(whole, 1e-2 * variance);
-  EXPECT_LT(half, 1e-2 * variance);
-  EXPECT_LT(top_k, 1e-2 * variance);
-  EXPECT_LT(top_k, forgetful) << "what waits to be sent makes no difference";
+  for (const Compression kind : {Compression::none, Compression::half, Compression::top_k})
+    EXPECT_LT(last_loss(OptimizerKind::adam, kind, Waiting::is_kept), 1e-2 * variance) << static_cast<int>(kind);
+  // Adam's scaling hides what is missing; plain steps show it.
+  EXPECT_LT(last_loss(OptimizerKind::sgd, Compression::top_k, Waiting::is_kept),
+            last_loss(OptimizerKind::sgd, Compression::top_k, Waiting::is_forgotten));
 }
 
 TEST_F(OptimizeOnHost, ACompressedGradientMovesFewBytes) {

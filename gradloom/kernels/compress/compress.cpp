@@ -58,9 +58,8 @@ void compress_top_k(double keep, std::span<const T> gradient, std::span<T> resid
       residual[first + n] = gradient[first + n] + residual[first + n];
       order[n] = static_cast<std::uint32_t>(n);
     }
-    std::stable_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), [&](auto a, auto b) {
-      return magnitude(residual[first + a]) > magnitude(residual[first + b]);
-    });
+    std::stable_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count),
+                     [&](auto a, auto b) { return magnitude(residual[first + a]) > magnitude(residual[first + b]); });
     for (std::size_t rank = 0; rank < std::min(layout.kept, count); ++rank) {
       T& value = residual[first + order[rank]];
       std::memcpy(to.data() + (chunk * layout.kept + rank) * sizeof(T), &value, sizeof(T));
@@ -129,9 +128,9 @@ void decompress(const CompressionOptions& options, std::span<const std::byte> fr
   }
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                                                    \
-  template std::size_t compressed_bytes<T>(const CompressionOptions&, std::size_t);                                \
-  template void compress<T>(const CompressionOptions&, std::span<const T>, std::span<T>, std::span<std::byte>);    \
+#define GRADLOOM_INSTANTIATE(T)                                                                                 \
+  template std::size_t compressed_bytes<T>(const CompressionOptions&, std::size_t);                             \
+  template void compress<T>(const CompressionOptions&, std::span<const T>, std::span<T>, std::span<std::byte>); \
   template void decompress<T>(const CompressionOptions&, std::span<const std::byte>, std::span<T>);
 GRADLOOM_INSTANTIATE(float)
 GRADLOOM_INSTANTIATE(double)

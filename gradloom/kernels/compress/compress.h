@@ -3,10 +3,10 @@
 // half: a value is rounded to a float and that to its upper 16 bits, to the nearest, ties to even: the range of a float
 // with 8 significant bits. NaN stays NaN. Two values share a word, the first in its lower half.
 //
-// top_k: values are cut into chunks of 256; the last may be shorter. With v = gradient + residual, each chunk sends the k
-// values of largest magnitude (as bits; ties: the lowest index), largest first, and the others wait: residual = v where
-// nothing was sent, 0 elsewhere. First all values, k per chunk, then all places: ceil(k / 4) words per chunk, four
-// places of 8 bits each, the first in the lowest bits. A chunk of fewer than k values ends with zeros at place 0.
+// top_k: values are cut into chunks of 256; the last may be shorter. With v = gradient + residual, each chunk sends the
+// k values of largest magnitude (as bits; ties: the lowest index), largest first, and the others wait: residual = v
+// where nothing was sent, 0 elsewhere. First all values, k per chunk, then all places: ceil(k / 4) words per chunk,
+// four places of 8 bits each, the first in the lowest bits. A chunk of fewer than k values ends with zeros at place 0.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // A library to be loaded before the Vulkan loader (LD_PRELOAD): passes calls on, but for the fault that the environment
-// variable VULKAN_FAULT names: lose=N (submit N and all later ones report a lost device), memory=N (allocation N fails, and
-// all later ones), limits (a shader sees few buffers).
+// variable VULKAN_FAULT names: lose=N (submit N and all later ones report a lost device), memory=N (allocation N fails,
+// and all later ones), limits (a shader sees few buffers).
 #include <dlfcn.h>
 #include <vulkan/vulkan.h>
 
