@@ -13,8 +13,8 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::size_t kJudged = 2000;            // expressions
-constexpr std::uint64_t kGedExpansions = 50000;  // for the distance of one wrong result
+constexpr std::size_t kJudged = 1000;           // expressions
+constexpr std::uint64_t kGedExpansions = 5000;  // for the distance of one wrong result
 
 RewriteLoss loss_of(const Config& r) {
   RewriteLoss o;
@@ -63,7 +63,7 @@ void RewriteFamily<T>::make_data() {
   held_out.insert(held_out.end(), sets.large.begin(), sets.large.end());
   std::vector<RewriteSample> samples = pass_samples(sets.train, held_out), kept;
   const Exec ex({.threads = 1});
-  const auto proofs = graph::prove_paths(ex, samples, static_cast<std::uint64_t>(r.integer("data.expansions")));
+  const auto proofs = graph::prove_passes(ex, samples, static_cast<std::uint64_t>(r.integer("data.expansions")));
   for (std::size_t s = 0; s < samples.size(); ++s) {
     exact_ += proofs[s] == graph::PathProof::exact;
     beaten_ += proofs[s] == graph::PathProof::beaten;

@@ -31,7 +31,8 @@ double evaluate_loss(const Exec& ex, const LossOptions& options, const TreeBatch
 
 namespace gradloom::app {
 
-// Training samples are all passes of the training expressions whose edits are proven to be an exact edit path;
+// Training samples are all passes of the training expressions whose edits are proven to be exact edit paths, rule by
+// rule;
 // validation and test samples are the first pass of expressions that are none of those.
 template <class T>
 class RewriteFamily {
@@ -56,7 +57,7 @@ class RewriteFamily {
 
   // edit_accuracy (of nodes) and pass_match (of expressions) after one pass; exact_match, ged (mean distance to the
   // normal form, unit costs; ged_exact is the share that was proven) and settled after rewriting to the end;
-  // keep_everything: the share that needs no rewriting. Of at most 2000 expressions.
+  // keep_everything: the share that needs no rewriting. Of at most 1000 expressions.
   std::map<std::string, double> metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
                                         const Data& data, View<const T, 2> y) const;
   // Adds `large` (metrics on larger expressions) and `paths` (how many edits were proven) to the summary.

@@ -88,13 +88,21 @@ Rule match_logic(const Sight& n) {
   return Rule::none;
 }
 
+enum class Reach { everywhere, one_rule };
+
 class Planner {
  public:
-  explicit Planner(const Expression& e) : e_(e), edits_(e.size()) {}
+  Planner(const Expression& e, Reach reach) : e_(e), reach_(reach), edits_(e.size()) {}
   std::vector<NodeEdit> run() {
     if (e_.size() > 0) plan(0);
     return std::move(edits_);
   }
+  // The rule at this node and no other.
+  std::vector<NodeEdit> run_at(std::uint32_t v) {
+    rewrite(v);
+    return std::move(edits_);
+  }
+  const std::vector<std::uint32_t>& places() const { return places_; }
 
  private:
   void relabel(std::uint32_t v, Symbol s) { edits_[v].kind = EditKind::relabel, edits_[v].symbol = s; }
@@ -117,16 +125,30 @@ class Planner {
     for (const std::uint32_t c : e_.child[v])
       if (c != kNoNode) erase_subtree(c);
   }
+  // The same, unless a child is what is asked for: then that child stays.
+  void settle(std::uint32_t v, Symbol s) {
+    for (const unsigned side : {0u, 1u})
+      if (e_.symbol[e_.child[v][side]] == s) return hand_over(v, side);
+    become(v, s);
+  }
   unsigned side_of(std::uint32_t v, Symbol s) const { return e_.symbol[e_.child[v][0]] == s ? 0 : 1; }
-  void plan(std::uint32_t v);
+  // What a rule keeps is looked at in turn, unless one rule alone is asked for.
+  void plan(std::uint32_t v) {
+    if (reach_ == Reach::everywhere) rewrite(v);
+  }
+  void rewrite(std::uint32_t v);
 
   const Expression& e_;
+  Reach reach_;
   std::vector<NodeEdit> edits_;
+  std::vector<std::uint32_t> places_;
 };
 
-void Planner::plan(std::uint32_t v) {
+void Planner::rewrite(std::uint32_t v) {
   const auto [left, right] = e_.child[v];
-  switch (match(e_, v)) {
+  const Rule rule = match(e_, v);
+  if (rule != Rule::none) places_.push_back(v);
+  switch (rule) {
     case Rule::add_zero:
       return hand_over(v, 1 - side_of(v, Symbol::zero));
     case Rule::times_one:
@@ -154,9 +176,9 @@ void Planner::plan(std::uint32_t v) {
       erase(left);
       return plan(right);
     case Rule::to_the_zero:
-      return become(v, Symbol::one);
+      return settle(v, Symbol::one);
     case Rule::fold:
-      return become(v, *folded(e_.symbol[v], constant_value(e_.symbol[left]), constant_value(e_.symbol[right])));
+      return settle(v, *folded(e_.symbol[v], constant_value(e_.symbol[left]), constant_value(e_.symbol[right])));
     case Rule::minus_itself:
       return become(v, Symbol::zero);
     case Rule::opposite_constant:
@@ -256,7 +278,17 @@ Rule match(const Expression& e, std::uint32_t node) {
   return match_logic(n);
 }
 
-std::vector<NodeEdit> plan_pass(const Expression& e) { return Planner(e).run(); }
+std::vector<NodeEdit> plan_pass(const Expression& e) { return Planner(e, Reach::everywhere).run(); }
+
+std::vector<std::uint32_t> pass_places(const Expression& e) {
+  Planner planner(e, Reach::everywhere);
+  planner.run();
+  return planner.places();
+}
+
+std::vector<NodeEdit> plan_rule(const Expression& e, std::uint32_t node) {
+  return Planner(e, Reach::one_rule).run_at(node);
+}
 
 bool keeps_everything(std::span<const NodeEdit> edits) {
   return std::all_of(edits.begin(), edits.end(),

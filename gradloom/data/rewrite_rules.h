@@ -59,6 +59,10 @@ Rule match(const Expression& e, std::uint32_t node);
 std::vector<NodeEdit> plan_pass(const Expression& e);
 bool keeps_everything(std::span<const NodeEdit> edits);
 
+// The nodes at which that pass applies a rule, and what the rule at one of them does alone.
+std::vector<std::uint32_t> pass_places(const Expression& e);
+std::vector<NodeEdit> plan_rule(const Expression& e, std::uint32_t node);
+
 // The expression that edits make. An erased node is replaced by its first child that is not erased, else by what is
 // left of the first child of which something is left; other children vanish with it. A node has the first `arity` of
 // the children that are left. Then the inserted node, if any, comes above whatever stands in the node's place. Defined

@@ -1,4 +1,4 @@
-// Similarity of graphs from the command line.
+// Similarity of graphs, and rewriting, from the command line.
 #include <cstdlib>
 #include <fstream>
 
@@ -77,6 +77,49 @@ TEST_F(GraphTasks, WrongPairsAreRefusedBeforeTheyRun) {
   std::ofstream(scratch_ / "distances.txt") << "2\na b\n1\n";
   expect_error(with_paths({"train", "ged-regression"}), 2, "invalid_input", {"24 graphs", "between 2"});
   expect_error({"train", "ged-regression", "--set", "data.root=nowhere"}, 2, "not_found", {"nowhere"});
+}
+
+const Words kFewExpressions = {"--set", "data.samples=80",      "--set", "data.validation_samples=10",
+                               "--set", "data.test_samples=40", "--set", "data.large_samples=5",
+                               "--set", "data.most_nodes=9",    "--set", "model.width=32"};
+
+TEST_F(GraphTasks, RewritingIsLearnedAndReported) {
+  const auto r =
+      json_of(Words{"train", "rewrite", "--set", "epochs=30", "--threads", "2", "--out", "run"} + kFewExpressions);
+  EXPECT_LE(r["test"]["keep_everything"].get<double>(), 0.1);
+  // A few dozen expressions do not teach all rules.
+  EXPECT_GT(r["test"]["exact_match"].get<double>(), 0.3);
+  for (const char* key : {"exact_match", "ged", "ged_exact", "pass_match", "edit_accuracy", "settled"})
+    EXPECT_TRUE(r["test"][key].is_number()) << key;
+  EXPECT_TRUE(r["large"]["exact_match"].is_number());
+  EXPECT_GT(r["paths"]["exact"].get<int>(), 80);
+  const auto again = json_of({"eval", "run"});
+  EXPECT_EQ(again["test"]["exact_match"], r["test"]["exact_match"]);
+  EXPECT_EQ(again["study"]["large"]["ged"], r["large"]["ged"]);
+}
+
+TEST_F(GraphTasks, RewritingEndsWithTheSameBitsOnAnyThreads) {
+  for (const char* threads : {"1", "2", "3"})
+    json_of(
+        Words{"train", "rewrite", "--set", "epochs=2", "--threads", threads, "--out", std::string("run") + threads} +
+        kFewExpressions);
+  ASSERT_FALSE(checkpoint("run1").empty());
+  EXPECT_EQ(checkpoint("run2"), checkpoint("run1"));
+  EXPECT_EQ(checkpoint("run3"), checkpoint("run1"));
+}
+
+TEST_F(GraphTasks, RewritingPassesTheCheck) {
+  const auto r = json_of(Words{"check", "rewrite"} + kFewExpressions);
+  EXPECT_TRUE(r["passed"].get<bool>()) << r;
+}
+
+TEST_F(GraphTasks, WrongRewritingIsRefusedBeforeItRuns) {
+  expect_error({"train", "rewrite", "--set", "data.least_nodes=30"}, 2, "invalid_input", {"30", "25"});
+  expect_error({"train", "rewrite", "--set", "data.least_nodes=1", "--set", "data.most_nodes=2"}, 2, "invalid_input",
+               {"different expressions"});
+  expect_error({"train", "rewrite", "--set", "loss.kind=mse"}, 2, "invalid_input", {"cross-entropy"});
+  expect_error({"train", "rewrite", "--set", "model.width=20"}, 2, "invalid_input", {"20", "multiple of 16"});
+  expect_error({"train", "rewrite", "--set", "loss.soft_weight=-1"}, 2, "invalid_input", {"soft_weight"});
 }
 
 }  // namespace

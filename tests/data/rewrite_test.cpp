@@ -84,6 +84,16 @@ TEST(RewriteRules, OnePassRewritesEverythingThatMatchesAtOnce) {
   EXPECT_EQ(after_one_pass("((p>q)>r)"), "((!((!p)|q))|r)");  // several insertions
 }
 
+TEST(RewriteRules, APassIsMadeOfTheRulesAtItsPlaces) {
+  const Expression e = parse_expression("(((x*1)+0)*(y-(z>p)))");
+  EXPECT_THAT(pass_places(e), ::testing::ElementsAre(1u, 2u, 8u));
+  EXPECT_EQ(to_text(apply_edits(e, plan_rule(e, 1))), "((x*1)*(y-(z>p)))");
+  EXPECT_EQ(to_text(apply_edits(e, plan_rule(e, 2))), "((x+0)*(y-(z>p)))");
+  EXPECT_EQ(to_text(apply_edits(e, plan_rule(e, 8))), "(((x*1)+0)*(y-((!z)|p)))");
+  // What a rule erases has no places.
+  EXPECT_THAT(pass_places(parse_expression("((x*1)*0)")), ::testing::ElementsAre(0u));
+}
+
 TEST(Expressions, TextReadsBackAsItWasWritten) {
   for (int k = 0; k < 300; ++k) {
     const Expression e = random_expression(RandomStream(7, RandomUse::test, 0, k), 1 + k % 40);
@@ -320,9 +330,7 @@ TEST(RewriteSamples, EditsMakeTheTargetAndTheLastPassKeepsEverything) {
       const NodeEdit back = edit_of(edit_class(d), insert_class(d));
       EXPECT_EQ(back.kind, d.kind);
       EXPECT_EQ(back.insert, d.insert);
-      if (d.kind == EditKind::relabel) {
-        EXPECT_EQ(back.symbol, d.symbol);
-      }
+      EXPECT_TRUE(d.kind != EditKind::relabel || back.symbol == d.symbol);
     }
     // Every node that has an image has the symbol that its edit gives it.
     const auto image = trace_edits(s.source, s.edits);

@@ -5,13 +5,13 @@
 #include "gradloom/base/error.h"
 #include "gradloom/ged/soft.h"
 #include "gradloom/kernels/elementary/elementary.h"
+#include "gradloom/models/graph/rewrite_path.h"
 
 namespace gradloom::graph {
 namespace {
 
 constexpr std::size_t kGhost = kSymbols;  // the label of a node that is not there
 constexpr std::size_t kLabels = kSymbols + 1;
-constexpr double kEdgeCost = 0.25;
 
 // What one worker needs for the soft distance; grows to the largest tree and stays.
 template <class T>
@@ -51,7 +51,7 @@ struct TreeLoss {
     ged::SoftInputs<T> in;
     in.n1 = n, in.n2 = n2, in.kinds = 2;
     in.cost = m.cost, in.a = m.a, in.b = m.b;
-    in.edge_sub = in.edge_delete = in.edge_insert = static_cast<T>(kEdgeCost);
+    in.edge_sub = in.edge_delete = in.edge_insert = static_cast<T>(kPathEdgeCost);
     in.direction = Direction::directed;
     return in;
   }

@@ -24,39 +24,50 @@ Graph expression_graph(const Expression& e) {
 
 ged::Costs path_costs() {
   ged::Costs c;
-  c.edge_sub = c.edge_delete = c.edge_insert = 0.25;
+  c.edge_sub = c.edge_delete = c.edge_insert = kPathEdgeCost;
   return c;
 }
 
 ExpressionCosts::ExpressionCosts(const ged::Costs& costs) : table_(costs, numbers(kSymbols), numbers(2)) {}
 
-PathProof prove_path(const Exec& ex, const RewriteSample& sample, const ExpressionCosts& costs,
-                     std::uint64_t expansions) {
-  const Graph a = expression_graph(sample.source), b = expression_graph(sample.target);
-  ged::Mapping mapping = trace_edits(sample.source, sample.edits);
+PathProof prove_edits(const Exec& ex, const Expression& source, std::span<const NodeEdit> edits,
+                      const ExpressionCosts& costs, std::uint64_t expansions) {
+  const Graph a = expression_graph(source), b = expression_graph(apply_edits(source, edits));
+  ged::Mapping mapping = trace_edits(source, edits);
   for (std::uint32_t& image : mapping)
     if (image == kNoNode) image = ged::kErased;
   const double cost = ged::mapping_cost(a, b, costs.table(), mapping);
-  // Costs are multiples of a quarter: bounds that are further away decide without a search.
-  const auto reaches = [&](double lower) { return lower > cost - 0.125; };
+  // Costs are multiples of a half, and bounds may round: what is nearer than a quarter is equal.
+  const auto reaches = [&](double lower) { return lower > cost - 0.25; };
   if (reaches(ged::label_bound(a, b, costs.table())) || reaches(ged::assignment_bound(a, b, costs.table())))
     return PathProof::exact;
   ged::Options o;
   o.ties = ged::Ties::any;
   o.limits.expansions = expansions;
   const ged::Distance d = ged::edit_distance(ex, a, b, costs.table(), o);
-  if (d.upper < cost - 0.125) return PathProof::beaten;
+  if (d.upper < cost - 0.25) return PathProof::beaten;
   return reaches(d.lower) ? PathProof::exact : PathProof::open;
 }
 
-std::vector<PathProof> prove_paths(const Exec& ex, std::span<const RewriteSample> samples, std::uint64_t expansions) {
+PathProof prove_pass(const Exec& ex, const RewriteSample& sample, const ExpressionCosts& costs,
+                     std::uint64_t expansions) {
+  PathProof worst = PathProof::exact;
+  for (const std::uint32_t node : pass_places(sample.source)) {
+    const PathProof proof = prove_edits(ex, sample.source, plan_rule(sample.source, node), costs, expansions);
+    if (proof == PathProof::beaten) return proof;
+    if (proof == PathProof::open) worst = proof;
+  }
+  return worst;
+}
+
+std::vector<PathProof> prove_passes(const Exec& ex, std::span<const RewriteSample> samples, std::uint64_t expansions) {
   const ExpressionCosts costs(path_costs());
   std::vector<PathProof> proofs(samples.size());
   constexpr std::size_t kSamples = 16;
   ex.parallel_for((samples.size() + kSamples - 1) / kSamples, [&](std::size_t task, unsigned) {
     const Exec alone({.threads = 1});
     for (std::size_t s = task * kSamples; s < std::min(samples.size(), (task + 1) * kSamples); ++s)
-      proofs[s] = prove_path(alone, samples[s], costs, expansions);
+      proofs[s] = prove_pass(alone, samples[s], costs, expansions);
   });
   return proofs;
 }

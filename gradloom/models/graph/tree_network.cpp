@@ -18,6 +18,15 @@ namespace {
 
 [[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
 
+constexpr std::size_t kSides = 3;
+
+// 0: the root, 1: a left child, 2: a right one.
+template <class T>
+std::size_t side_of(const TreeBatch<T>& batch, std::size_t v) {
+  const std::uint32_t parent = batch.parent[v];
+  return parent == kNoNode ? 0 : batch.left[parent] == v ? 1 : 2;
+}
+
 }  // namespace
 
 void validate(const TreeOptions& o) {
@@ -49,7 +58,7 @@ template <class T>
 TreeNetwork<T>::TreeNetwork(TreeOptions options)
     : options_((validate(options), std::move(options))), out_stride_(dense::padded(options_.outputs)) {
   const std::size_t w = options_.width;
-  parameters_.add("symbol.weight", {options_.symbols, w}, w);
+  parameters_.add("symbol.weight", {options_.symbols + kSides, w}, w);
   for (std::size_t l = 0; l < options_.layers; ++l) {
     parameters_.add(fmt::format("layer.{}.weight", l), {4 * w, w}, w);
     parameters_.add(fmt::format("layer.{}.bias", l), {w}, w);
@@ -143,8 +152,11 @@ void TreeNetwork<T>::forward_part(const Exec& ex, const ModelArrays<T>& arrays, 
   const std::size_t w = options_.width, n = part.nodes();
   T* rows = part.scratch();
   const T* symbols = weights(arrays, 0);
-  for (std::size_t v = part.first; v < part.last; ++v)
-    std::copy_n(symbols + batch.symbol[v] * w, w, part.h(0) + (v - part.base) * w);
+  for (std::size_t v = part.first; v < part.last; ++v) {
+    const T *symbol = symbols + batch.symbol[v] * w, *side = symbols + (options_.symbols + side_of(batch, v)) * w;
+    T* to = part.h(0) + (v - part.base) * w;
+    for (std::size_t c = 0; c < w; ++c) to[c] = symbol[c] + side[c];
+  }
   for (std::size_t l = 0; l < options_.layers; ++l) {
     collect(batch, part, part.h(l), rows);
     T *z = part.rows(part.z(l), w), *to = part.rows(part.h(l + 1), w);
@@ -232,15 +244,14 @@ void TreeNetwork<T>::backward_part(const Exec& ex, const Batch& batch, const Par
       add(static_cast<std::uint32_t>(v), 0);
       add(batch.left[v], 1);
       add(batch.right[v], 1);
-      const std::uint32_t parent = batch.parent[v];
-      if (parent != kNoNode) add(parent, batch.left[parent] == v ? 2 : 3);
+      add(batch.parent[v], 1 + side_of(batch, v));
     }
   }
   std::fill_n(slice(0), parameters_[0].stored_size(), T(0));
   for (std::size_t v = part.first; v < part.last; ++v) {
-    T* to = slice(0) + batch.symbol[v] * w;
+    T *symbol = slice(0) + batch.symbol[v] * w, *side = slice(0) + (options_.symbols + side_of(batch, v)) * w;
     const T* from = dh + (v - part.first) * w;
-    for (std::size_t c = 0; c < w; ++c) to[c] = to[c] + from[c];
+    for (std::size_t c = 0; c < w; ++c) symbol[c] = symbol[c] + from[c], side[c] = side[c] + from[c];
   }
 }
 
@@ -290,7 +301,8 @@ double dual_derivative(const TreeNetwork<double>& network, const ModelArrays<dou
   using Rows = std::vector<std::vector<Number>>;
   Rows h(batch.nodes(), std::vector<Number>(o.width));
   for (std::size_t v = 0; v < h.size(); ++v)
-    for (std::size_t c = 0; c < o.width; ++c) h[v][c] = parameter(0, batch.symbol[v], c);
+    for (std::size_t c = 0; c < o.width; ++c)
+      h[v][c] = parameter(0, batch.symbol[v], c) + parameter(0, o.symbols + side_of(batch, v), c);
   for (std::size_t l = 0; l < o.layers; ++l) {
     Rows next = h;
     for (std::size_t v = 0; v < h.size(); ++v) {

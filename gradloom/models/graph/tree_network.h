@@ -9,8 +9,9 @@
 
 namespace gradloom::graph {
 
-// A node i starts from a row of its symbol, h_i = E[symbol_i]. Every layer adds to it what it makes of the node, its
-// parent and its two children (a row of zeros where there is none):
+// A node i starts from a row of its symbol and one of its side (root, left or right child; without it two equal
+// children could not be told apart): h_i = E[symbol_i] + E[symbols + side_i]. Every layer adds to it what it makes of
+// the node, its parent and its two children (a row of zeros where there is none):
 //   h_i <- h_i + silu([h_i, h_parent, h_left, h_right] W + b)
 // and the answer is y_i = h_i W_out + b_out. What a node can see lies at most `layers` edges away.
 struct TreeOptions {
@@ -46,7 +47,7 @@ class TreeTape {
 };
 
 // A const description; owns no weights. y (B, most_nodes * outputs): the answers for the nodes of a tree in preorder,
-// zeros behind the last. Parameters: symbol.weight (symbols, width), layer.l.weight (4 width, width), layer.l.bias,
+// zeros behind the last. Parameters: symbol.weight (symbols + 3, width), layer.l.weight (4 width, width), layer.l.bias,
 // head.weight (width, outputs), head.bias. A batch is cut into parts of whole trees, by its size alone; a part is
 // computed by one worker from end to end; gradients add the nodes of a part in order, and the parts as
 // dense::add_blocks does. The same bits for any number of threads. There is no dl_dx: symbols are no numbers.
@@ -66,7 +67,7 @@ class TreeNetwork {
   // Slices: symbol.weight, then weight and bias of each layer, then of the head.
   std::size_t weight_slice(std::size_t layer) const { return 1 + 2 * layer; }
 
-  // Symbols: normal with deviation 1; weights: uniform within sqrt(6 / (In + Out)); biases 0.
+  // Symbols and sides: normal with deviation 1; weights: uniform within sqrt(6 / (In + Out)); biases 0.
   void initialise(std::uint64_t seed, std::span<T> parameters, std::span<T> buffers) const;
   Tape make_tape(const Exec& ex, const TapeLimits& limits) const;
   void forward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
