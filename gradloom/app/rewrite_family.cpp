@@ -41,6 +41,9 @@ Result<RewriteFamily<T>> RewriteFamily<T>::load(const Config& recipe, const std:
     return Error{ErrorCode::invalid_input,
                  fmt::format("loss.kind = \"{}\"; edits are classes and take cross-entropy (and loss.soft_weight)",
                              recipe.string("loss.kind"))};
+  graph::TreeOptions o;
+  o.width = count_of(recipe, "model.width"), o.layers = count_of(recipe, "model.layers");
+  validate(o);  // before the data, which takes a while
   RewriteFamily family(recipe);
   family.make_data();
   return family;
