@@ -342,6 +342,7 @@ void GraphNetwork<T>::backward(const Exec& ex, const Step& step, const ModelArra
 
 #define GRADLOOM_INSTANTIATE(T)                                                                                 \
   template T* GraphNetwork<T>::gradient_of(Tape&, std::size_t) const;                                           \
+  template void GraphNetwork<T>::Pass::block_products(const Op&, std::size_t, std::size_t, std::size_t) const;  \
   template void GraphNetwork<T>::backward(const Exec&, const Step&, const ModelArrays<T>&, const Batch&, Tape&, \
                                           View<const T, 2>, Array<T>, View<T, 2>, GradientSink*) const;
 GRADLOOM_INSTANTIATE(float)
