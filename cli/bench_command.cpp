@@ -48,6 +48,7 @@ void print_bench(const Output& out, const BenchFlags& flags, const nlohmann::jso
   out.print(line("peak, multiply and add", "", cell(r, "peak_gflops"), ""));
   out.print(line("peak, fused", "", cell(r, "peak_fma_gflops"), ""));
   out.print_rows({{"speedup over reference", cell(r, "speedup")},
+                  {"speedup over one thread", cell(r, "speedup_threads")},
                   {"serial fraction", percent(r, "serial_fraction")},
                   {"parallel tasks per step", cell(r, "parallel_tasks", "{:.0f}")},
                   {"bytes allocated per step", cell(r, "bytes_allocated_per_step", "{:.0f}")},
@@ -127,7 +128,7 @@ void add_bench_circuit_command(CLI::App& bench, Choice& choice) {
   add_threads_option(*command, o.threads);
   command->add_option("--seconds", o.seconds, "Time for each circuit, about")
       ->type_name("S")
-      ->check(CLI::Range(0.001, 3600.0).description(""));
+      ->check(number_between(0.001, 3600.0));
   add_output_options(*command, choice.flags);
   command->footer(
       "Examples:\n  gradloom bench circuit --json\n  gradloom bench circuit --circuit circuit.json --threads 1");
@@ -168,7 +169,7 @@ void add_bench_command(CLI::App& program, Choice& choice) {
       ->check(CLI::IsMember({"float32", "float64"}).description(""));
   command->add_option("--seconds", o.seconds, "Time for each figure, about")
       ->type_name("S")
-      ->check(CLI::Range(0.001, 3600.0).description(""));
+      ->check(number_between(0.001, 3600.0));
   command->add_flag("--profile", o.profile, "Measure the time of each phase");
   command->add_option("--device", flags->device, "cpu, gpu, auto, or a device by name or number")->type_name("NAME");
   add_output_options(*command, choice.flags);

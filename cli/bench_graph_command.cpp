@@ -71,7 +71,7 @@ void add_bench_graph_command(CLI::App& bench, Choice& choice) {
   number("--nodes", o->nodes, "Nodes of each graph", 1u << 26);
   command->add_option("--degree", o->degree, "Neighbours of a node, on average")
       ->type_name("D")
-      ->check(CLI::Range(0.0, 10000.0).description(""));
+      ->check(number_between(0.0, 10000.0));
   number("--features", o->features, "Features of nodes and width of layers", 4096);
   number("--depth", o->depth, "Layers", 64);
   number("--graphs", o->graphs, "Graphs of a batch", 1u << 20);
@@ -84,7 +84,7 @@ void add_bench_graph_command(CLI::App& bench, Choice& choice) {
   add_threads_option(*command, o->threads);
   command->add_option("--seconds", o->seconds, "Time for each figure, about")
       ->type_name("S")
-      ->check(CLI::Range(0.001, 3600.0).description(""));
+      ->check(number_between(0.001, 3600.0));
   auto* name = command->add_option("--recipe", recipe->recipe, "Measure an epoch of this recipe on its data instead")
                    ->type_name("NAME|FILE");
   command->add_option("--set", recipe->overrides, "Change a key of the recipe; repeatable")

@@ -26,6 +26,7 @@ int bench_logic(const Output& out, app::BenchLogicOptions options) {
                   {"speed", fmt::format("{:.3g} of {:.3g} GFLOP/s", number("gflops"), number("peak_gflops"))},
                   {"scalar reference",
                    fmt::format("{:.3g} ms, {:.3g} times as long", number("sequential_update_ms"), number("speedup"))},
+                  {"speedup over one thread", fmt::format("{:.3g}", number("speedup_threads"))},
                   {"bytes of the tape", fmt::format("{:.0f}", number("tape_bytes"))},
                   {"scratch per thread", fmt::format("{:.0f} bytes", number("scratch_bytes_per_thread"))},
                   {"serial fraction", fmt::format("{:.1f} %", 100 * number("serial_fraction"))},
@@ -47,7 +48,7 @@ void add_bench_logic_command(CLI::App& bench, Choice& choice) {
   add_threads_option(*command, options->threads);
   command->add_option("--seconds", options->seconds, "Time for the update, about")
       ->type_name("S")
-      ->check(CLI::Range(0.001, 3600.0).description(""));
+      ->check(number_between(0.001, 3600.0));
   command->add_flag("--profile", options->profile, "Measure the time of each phase");
   add_output_options(*command, choice.flags);
   command->footer("Example:\n  gradloom bench logic --recipe checkerboard --threads 1");

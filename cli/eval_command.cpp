@@ -19,6 +19,8 @@ int evaluate(const Output& out, const EvalFlags& flags) {
   nlohmann::json result =
       app::evaluate(flags.folder, run_options(out, flags.exec), {.predictions = flags.predictions}).or_throw();
   out.print(fmt::format("{}, after {}\n", flags.folder, epochs_text(result.value("epochs", std::uint64_t{0}))));
+  if (result.value("data_changed", false))
+    out.tell("warning: the training data have changed since this run was trained\n");
   std::vector<std::pair<std::string, std::string>> rows;
   for (const char* part : {"test", "validation", "train"})
     if (result.contains(part) && result[part].is_object()) rows.emplace_back(part, metrics_text(result[part]));

@@ -47,7 +47,7 @@ void add_common_options(CLI::App& command, CommonFlags& flags) {
   command
       .add_option("--time", flags.seconds, "Seconds for each pair, then a bracket; the result depends on the machine")
       ->type_name("S")
-      ->check(CLI::Range(1e-6, 1e9).description(""));
+      ->check(number_between(1e-6, 1e9));
   command.add_option("--expand", flags.expansions, "Search nodes for each pair, then a bracket; the same everywhere")
       ->type_name("N")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62).description(""));
@@ -230,7 +230,7 @@ void add_bench_ged_command(CLI::App& bench, Choice& choice) {
   command->add_option("--seed", o.seed, "Of the random graphs")->type_name("S");
   command->add_option("--seconds", o.seconds, "Time for the figure, about")
       ->type_name("S")
-      ->check(CLI::Range(0.001, 3600.0).description(""));
+      ->check(number_between(0.001, 3600.0));
   add_common_options(*command, flags->common);
   add_output_options(*command, choice.flags);
   command->footer("Example:\n  gradloom bench ged --graphs 100 --nodes 10 --threads 2");

@@ -62,7 +62,8 @@ int run_choice(const Choice& choice) {
 }
 
 int run(std::vector<std::string> arguments) {
-  CLI::App program("Trains spline networks: right, reproducible, fast.", "gradloom");
+  CLI::App program("Trains spline networks, logic automata and graph networks: right, the same on any machine, fast.",
+                   "gradloom");
   program.set_version_flag("--version", "gradloom " GRADLOOM_VERSION, "Print the version");
   program.get_formatter()->column_width(24);
   program.footer(kExamples);

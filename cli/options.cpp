@@ -29,10 +29,21 @@ CLI::Validator whole_number(std::uint64_t low, std::uint64_t high) {
       "");
 }
 
+CLI::Validator number_between(double low, double high) {
+  return CLI::Validator(
+      [low, high](const std::string& text) -> std::string {
+        double value = 0.0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        if (error == std::errc() && end == text.data() + text.size() && value >= low && value <= high) return "";
+        return fmt::format("{} is no number from {} to {}", text, low, high);
+      },
+      "");
+}
+
 void add_threads_option(CLI::App& command, unsigned& threads) {
   command.add_option("--threads", threads, "Threads, 0: one per core; the result stays the same")
       ->type_name("N")
-      ->check(CLI::Range(0u, 1024u).description(""));
+      ->check(whole_number(0, 1024));
 }
 
 void add_exec_options(CLI::App& command, ExecFlags& flags) {

@@ -25,6 +25,9 @@ struct ExecFlags {
 // Whole numbers from `low` to `high` and nothing else: the parser would wrap or saturate others without a word.
 CLI::Validator whole_number(std::uint64_t low, std::uint64_t high);
 
+// The same for other numbers; no NaN.
+CLI::Validator number_between(double low, double high);
+
 void add_threads_option(CLI::App& command, unsigned& threads);
 void add_exec_options(CLI::App& command, ExecFlags& flags);  // --threads, --exec, --device
 

@@ -59,7 +59,7 @@ void add_run_circuit_command(CLI::App& program, Choice& choice) {
       command->add_option("--pattern", flags->pattern, "Start with this, in the middle")->type_name("F.rle");
   command->add_option("--random", o.density, "Start with random cells, this share alive")
       ->type_name("DENSITY")
-      ->check(CLI::Range(0.0, 1.0).description(""))
+      ->check(number_between(0.0, 1.0))
       ->excludes(pattern);
   command->add_option("--width", o.width, "Columns; default: the pattern's")
       ->type_name("W")
@@ -76,7 +76,7 @@ void add_run_circuit_command(CLI::App& program, Choice& choice) {
       ->check(CLI::IsMember({"periodic", "zero"}).description(""));
   command->add_option("--fire", o.fire, "Cells update with this probability in each step")
       ->type_name("P")
-      ->check(CLI::Range(0.0, 1.0).description(""));
+      ->check(number_between(0.0, 1.0));
   command->add_option("--seed", o.seed, "Of random cells and firing")
       ->type_name("S")
       ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()));

@@ -30,7 +30,7 @@ nlohmann::json summarise_seeds(const std::vector<nlohmann::json>& runs) {
       ++failed;
       continue;
     }
-    if (run.contains("success") && run["success"] == false) ++missed;
+    if (run.value("interrupted", false) || !run.value("success", true)) ++missed;
     if (!run.contains("test") || !run["test"].is_object()) continue;
     for (const auto& [metric, value] : run["test"].items())
       if (value.is_number())

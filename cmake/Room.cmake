@@ -11,7 +11,8 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 
 find_program(GRADLOOM_CCACHE ccache)
 if(GRADLOOM_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${GRADLOOM_CCACHE})
+  # Without this, files with precompiled headers would never be found in the cache.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${GRADLOOM_CCACHE})
 endif()
 
 find_package(Threads REQUIRED)

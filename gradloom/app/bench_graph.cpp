@@ -312,13 +312,7 @@ Result<json> bench_graph(const BenchGraphOptions& o) try {
   if (o.profile) {
     Profile profile(o.threads);
     Setup profiled(o, data, Variant::fast, o.threads, &profile);
-    profiled.step();
-    profile.clear();
-    constexpr int kProfiled = 20;
-    for (int i = 0; i < kProfiled; ++i) profiled.step();
-    json phases = json::object();
-    for (const Profile::Entry& entry : profile.entries()) phases[entry.name] = entry.milliseconds / kProfiled;
-    r["phases"] = phases;
+    r["phases"] = phases_of(profile, 20, [&] { profiled.step(); });
   }
   return r;
 } catch (const Exception& e) {

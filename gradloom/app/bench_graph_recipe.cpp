@@ -72,13 +72,7 @@ Result<json> bench_graph_recipe(const BenchGraphRecipeOptions& o) try {
   if (o.profile) {
     Profile profile(o.threads);
     Setup profiled(*recipe, *family, {.threads = o.threads}, &profile);
-    profiled.epoch();
-    profile.clear();
-    constexpr int kProfiled = 20;
-    for (int i = 0; i < kProfiled; ++i) profiled.epoch();
-    json phases = json::object();
-    for (const Profile::Entry& entry : profile.entries()) phases[entry.name] = entry.milliseconds / kProfiled;
-    r["phases"] = phases;
+    r["phases"] = phases_of(profile, 20, [&] { profiled.epoch(); });
   }
   return r;
 } catch (const Exception& e) {

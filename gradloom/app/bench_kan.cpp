@@ -103,6 +103,11 @@ Result<json> bench(const BenchKanOptions& o) {
     row = row + 1 == o.batch ? 0 : row + 1;
   });
   const auto peak_after = kernels::measure_peak(o.double_precision);
+  double one_thread = train.fastest;
+  if (o.threads > 1) {
+    Setup<T> one(o, Variant::fast, 1);
+    one_thread = repeat(o.seconds, [&] { one.step(); }).fastest;
+  }
   const Timing sequential = repeat(std::min(o.seconds, 0.5), [&] { reference.step(); });
 
   json allocated = nullptr;
@@ -145,6 +150,8 @@ Result<json> bench(const BenchKanOptions& o) {
   r["fraction_train"] = gflops_train / (peak * o.threads);
   r["sequential_train_step_us"] = sequential.fastest;
   r["speedup"] = sequential.fastest / train.fastest;
+  r["one_thread_train_step_us"] = one_thread;
+  r["speedup_threads"] = one_thread / train.fastest;
   r["bytes_allocated_per_step"] = allocated;
   r["serial_fraction"] = share.fraction;
   r["parallel_tasks"] = share.tasks;
@@ -153,13 +160,7 @@ Result<json> bench(const BenchKanOptions& o) {
   if (o.profile) {
     Profile profile(o.threads);
     Setup<T> profiled(o, Variant::fast, o.threads, &profile);
-    profiled.step();
-    profile.clear();
-    constexpr int kProfiled = 50;
-    for (int i = 0; i < kProfiled; ++i) profiled.step();
-    json phases = json::object();
-    for (const Profile::Entry& entry : profile.entries()) phases[entry.name] = entry.milliseconds / kProfiled;
-    r["phases"] = phases;
+    r["phases"] = phases_of(profile, 50, [&] { profiled.step(); });
   }
   return r;
 }

@@ -67,6 +67,11 @@ Result<json> bench_logic(const BenchLogicOptions& o) try {
   const auto peak_before = kernels::measure_peak(false);
   const Timing update = repeat(o.seconds, [&] { fast.step(); });
   const auto peak_after = kernels::measure_peak(false);
+  double one_thread = update.fastest;
+  if (o.threads > 1) {
+    Setup one(*recipe, *family, {.threads = 1});
+    one_thread = repeat(o.seconds, [&] { one.step(); }).fastest;
+  }
   const Timing sequential = repeat(std::min(o.seconds, 0.5), [&] { reference.step(); });
 
   const logic::AutomatonOptions& a = fast.model.options();
@@ -92,6 +97,8 @@ Result<json> bench_logic(const BenchLogicOptions& o) try {
   r["peak_gflops"] = std::max(peak_before.mul_add_gflops, peak_after.mul_add_gflops);
   r["sequential_update_ms"] = sequential.fastest * 1e-3;
   r["speedup"] = sequential.fastest / update.fastest;
+  r["one_thread_update_ms"] = one_thread * 1e-3;
+  r["speedup_threads"] = one_thread / update.fastest;
   r["tape_bytes"] = fast.trainer.tape_bytes();
   r["scratch_bytes_per_thread"] = fast.trainer.tape().scratch_bytes_per_thread();
   r["serial_fraction"] = share.fraction;
@@ -99,13 +106,7 @@ Result<json> bench_logic(const BenchLogicOptions& o) try {
   if (o.profile) {
     Profile profile(o.threads);
     Setup profiled(*recipe, *family, {.threads = o.threads}, &profile);
-    profiled.step();
-    profile.clear();
-    constexpr int kProfiled = 10;
-    for (int i = 0; i < kProfiled; ++i) profiled.step();
-    json phases = json::object();
-    for (const Profile::Entry& entry : profile.entries()) phases[entry.name] = entry.milliseconds / kProfiled;
-    r["phases"] = phases;
+    r["phases"] = phases_of(profile, 10, [&] { profiled.step(); });
   }
   return r;
 } catch (const Exception& e) {

@@ -1,13 +1,16 @@
-// How benchmarks measure: repetitions, their fastest and their spread, and the share of work that is serial.
+// How benchmarks measure: repetitions, their fastest and their spread, the share of work that is serial, and
+// phases.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "gradloom/exec/array.h"
 #include "gradloom/exec/exec.h"
+#include "gradloom/exec/profile.h"
 
 namespace gradloom::app {
 
@@ -59,6 +62,17 @@ SerialShare serial_share(Exec& ex, int count, F&& f) {
   ex.set_timing(false);
   const double inside = static_cast<double>(after.nanoseconds - before.nanoseconds) * 1e-3;
   return {std::clamp(1.0 - inside / wall, 0.0, 1.0), (after.tasks - before.tasks) / static_cast<std::uint64_t>(count)};
+}
+
+// Milliseconds of each phase of f, as the profile hears of them, over `count` calls after a first one.
+template <class F>
+nlohmann::json phases_of(Profile& profile, int count, F&& f) {
+  f();
+  profile.clear();
+  for (int i = 0; i < count; ++i) f();
+  nlohmann::json phases = nlohmann::json::object();
+  for (const Profile::Entry& entry : profile.entries()) phases[entry.name] = entry.milliseconds / count;
+  return phases;
 }
 
 template <class T>

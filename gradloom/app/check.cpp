@@ -3,13 +3,8 @@
 
 #include <cstring>
 
-#include "gradloom/app/automaton_family.h"
 #include "gradloom/app/device_training.h"
-#include "gradloom/app/gates_family.h"
-#include "gradloom/app/graph_family.h"
-#include "gradloom/app/kan_family.h"
-#include "gradloom/app/pair_family.h"
-#include "gradloom/app/rewrite_family.h"
+#include "gradloom/app/families.h"
 #include "gradloom/app/run.h"
 #include "gradloom/kernels/simd_targets.h"
 #include "gradloom/models/graph/dual.h"
@@ -55,24 +50,6 @@ double exact_derivative(const graph::PairNetwork<double>& m, const ModelArrays<d
 double exact_derivative(const graph::TreeNetwork<double>& m, const ModelArrays<double>& arrays,
                         const TreeBatch<double>& batch, View<const double, 2> dl_dy, std::size_t i) {
   return graph::dual_derivative(m, arrays, batch, dl_dy, i);
-}
-
-// Nodes of a graph are often described by equal bits, and a maximum over equal neighbours has no derivative.
-template <class F>
-constexpr double input_noise() {
-  if constexpr (std::is_same_v<F, GraphFamily<double>>)
-    return 0.1;
-  else
-    return 0.0;
-}
-
-// The deviation of the noise on the parameters of the model: 1, unless a family says that this would saturate it.
-template <class F>
-constexpr double check_noise() {
-  if constexpr (requires { F::kCheckNoise; })
-    return F::kCheckNoise;
-  else
-    return 1.0;
 }
 
 // The gradient by dual numbers, for elements drawn evenly from all.
@@ -219,13 +196,13 @@ Result<json> check_family(const Config& recipe, const RunOptions& options, const
   const Exec ex(options.exec);
   const auto subject = family->check_subject(ex, what.samples);
   const TrainState<double>& state = subject.state;
-  const GradientCheckReport model = check_gradient(
-      ex, subject.model, subject.batch, state.parameters.span(), state.buffers.span(),
-      {.noise = check_noise<F64>(), .input_noise = input_noise<F64>(), .max_elements = what.max_elements});
+  const GradientCheckReport model =
+      check_gradient(ex, subject.model, subject.batch, state.parameters.span(), state.buffers.span(),
+                     {.noise = subject.noise, .input_noise = subject.input_noise, .max_elements = what.max_elements});
   const GradientCheckReport loss =
       check_loss(ex, train_options(recipe, 0).loss, subject.batch, subject.model.output_width());
   const double dual = largest_dual_error(
-      ex, subject.model, state, first_rows(subject.batch, std::min<std::size_t>(what.samples, 4)), check_noise<F64>());
+      ex, subject.model, state, first_rows(subject.batch, std::min<std::size_t>(what.samples, 4)), subject.noise);
 
   json result;
   json mismatches = json::array();
@@ -272,17 +249,9 @@ Result<json> check_family(const Config& recipe, const RunOptions& options, const
 
 Result<json> check(const Config& recipe, const RunOptions& options, const CheckOptions& what) try {
   if (what.samples == 0) return Error{ErrorCode::invalid_input, "a check needs at least one sample"};
-  if (recipe.string("family") == "automaton")
-    return check_family<AutomatonFamily<double>, AutomatonFamily<float>>(recipe, options, what);
-  if (recipe.string("family") == "gates")
-    return check_family<GatesFamily<double>, GatesFamily<float>>(recipe, options, what);
-  if (recipe.string("family") == "graph")
-    return check_family<GraphFamily<double>, GraphFamily<float>>(recipe, options, what);
-  if (recipe.string("family") == "graph-pairs")
-    return check_family<PairFamily<double>, PairFamily<float>>(recipe, options, what);
-  if (recipe.string("family") == "graph-rewrite")
-    return check_family<RewriteFamily<double>, RewriteFamily<float>>(recipe, options, what);
-  return check_family<KanFamily<double>, KanFamily<float>>(recipe, options, what);
+  return with_family(recipe, [&]<class Tag>(Tag) {
+    return check_family<typename Tag::template In<double>, typename Tag::template In<float>>(recipe, options, what);
+  });
 } catch (const Exception& e) {
   return e.error();
 }

@@ -11,6 +11,7 @@
 #include "gradloom/app/run.h"
 #include "gradloom/app/run_report.h"
 #include "gradloom/app/settings.h"
+#include "gradloom/data/fingerprint.h"
 #include "gradloom/exec/profile.h"
 #include "gradloom/io/file.h"
 #include "gradloom/io/run_folder.h"
@@ -27,6 +28,9 @@ inline nlohmann::json finite_or_null(double v) {
   return std::isfinite(v) ? nlohmann::json(v) : nlohmann::json(nullptr);
 }
 
+// What to do when a run's data have changed since it was saved: going on would mix two runs; a look at it is harmless.
+enum class OtherData { refuse, tell };
+
 // F is a family such as KanFamily<T>. An Experiment lives for one call of train(), resume() or evaluate().
 template <class F>
 class Experiment {
@@ -41,14 +45,16 @@ class Experiment {
     choose_device();
   }
 
-  // Throws what would make any stage fail before its first step: options, shapes, names of frozen parameters. A device
+  // Throws what would make any stage fail before its first step: options, shapes, names of frozen parameters, a loss
+  // that the data are not made for. A device
   // that is preferred, not required, and cannot hold a stage gives way to the CPU.
   void prove();
   // A fresh state: the best of the recipe's restarts, by training loss. After a stop in between there is none; run()
   // then says so.
   void start();
-  // The state of a checkpoint. Fails as load_checkpoint does.
-  Result<void> restore(const RunFolder& folder);
+  // The state of a checkpoint. Fails as load_checkpoint does, when it stands where the recipe does not lead, and,
+  // unless `other` tolerates it, when the training data are not those it was trained on.
+  Result<void> restore(const RunFolder& folder, OtherData other);
   // Trains to the end, or until options.stop; writes log, checkpoints and report into the folder.
   Result<RunOutcome> run(const RunFolder& folder);
   // Metrics on every part of the data, with the parameters the run would hand out.
@@ -57,6 +63,8 @@ class Experiment {
   Result<nlohmann::json> study();
   Result<void> write_predictions(const std::filesystem::path& path);
 
+  // Whether restore() found that the data have changed.
+  bool data_changed() const { return data_changed_; }
   const Exec& exec() const { return exec_; }
   TrainState<T>& state() { return state_; }
   F& family() { return family_; }
@@ -68,8 +76,11 @@ class Experiment {
   void choose_device();
   StageEnd run_stage(std::size_t stage, const RunFolder& folder);
   void begin_stage(TrainState<T>& state) const;
+  void prove_loss(const M& model, const D& data, const char* part) const;
   void finish_stage();
   void save(const M& model, const RunFolder& folder);
+  Result<void> check_position(const TrainPosition& position, const std::string& file) const;
+  std::uint64_t data_fingerprint();
   void append_log(const nlohmann::json& line);
   RunOutcome interrupted(const RunFolder& folder) const;
   Result<nlohmann::json> stages_of_log(const RunFolder& folder) const;
@@ -91,8 +102,9 @@ class Experiment {
   TrainState<T> state_;
   std::optional<RunLog> log_;
   std::uint64_t log_lines_ = 0;
-  nlohmann::json latest_metrics_;  // of family_.epoch_metrics()
-  bool stopped_at_start_ = false;
+  std::optional<std::uint64_t> data_;  // fingerprint of the training data, once it is needed
+  nlohmann::json latest_metrics_;      // of family_.epoch_metrics()
+  bool stopped_at_start_ = false, data_changed_ = false;
   Clock::time_point begin_ = Clock::now(), last_save_ = begin_;
   std::uint64_t epochs_here_ = 0;  // since this process began, for the estimate of the time left
 };

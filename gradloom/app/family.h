@@ -1,4 +1,4 @@
-// What every family has in common for the application. A family F (KanFamily, AutomatonFamily, GatesFamily) has
+// What every family has in common for the application. A family F (families.h lists them) has
 // F::Scalar, F::Model, F::Data; load() from a recipe; train(), validation() and test() data; the model of a stage; the
 // state to start from and what happens to it between stages and epochs; metrics, warnings, what its report shows and
 // what it writes at the end of a run. kan_family.h has the words for each.
@@ -19,6 +19,9 @@ struct CheckSubject {
   TrainState<typename M::Scalar> state;
   typename M::Batch batch;
   std::shared_ptr<const void> owner;
+  double noise = 1.0;        // deviation of what is added to the parameters, so that no gradient is zero by chance
+  double input_noise = 0.0;  // the same for the inputs; nodes of a graph are often equal, and a maximum of equals has
+                             // no derivative
 };
 
 }  // namespace gradloom::app

@@ -8,6 +8,7 @@
 #include "gradloom/app/karate.h"
 #include "gradloom/app/restart_seed.h"
 #include "gradloom/data/graph_source.h"
+#include "gradloom/io/run_log.h"
 #include "gradloom/train/metrics.h"
 #include "gradloom/train/predict.h"
 
@@ -231,6 +232,11 @@ graph::NetworkOptions GraphFamily<T>::options(const GraphArrays<T>& a) const {
   o.heads = static_cast<std::size_t>(r.integer("model.heads"));
   o.dropout = r.number("model.dropout"), o.head_dropout = r.number("model.head_dropout");
   o.residual = r.boolean("model.residual");
+  if (!a.edge_weight.empty() && !graph::takes_edge_weights(o.kind))
+    fail(
+        fmt::format("the edges have weights, which model.layer = \"{}\" cannot use; take another layer (mean, gcn, "
+                    "sage-mean, gin), or data without weights",
+                    kind));
   return o;
 }
 
@@ -261,18 +267,9 @@ double GraphFamily<T>::accuracy(const Exec& ex, const Model& model, const ModelA
 }
 
 template <class T>
-bool GraphFamily<T>::goal_reached(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
-                                  std::uint64_t) const {
-  if (!recipe_.boolean("data.curve")) return false;
-  if (validation_) curve_->validation.push_back(accuracy(ex, model, arrays, *validation_));
-  if (test_) curve_->test.push_back(accuracy(ex, model, arrays, *test_));
-  return false;
-}
-
-template <class T>
 json GraphFamily<T>::judge_distances(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const {
-  if (!curve_->distances)
-    curve_->distances.emplace(
+  if (!*distances_)
+    distances_->emplace(
         ex, *set_, watched_,
         GedSampleOptions{static_cast<std::size_t>(recipe_.integer("train.ged_sample")),
                          static_cast<std::uint32_t>(recipe_.integer("train.ged_nodes")),
@@ -280,15 +277,21 @@ json GraphFamily<T>::judge_distances(const Exec& ex, const Model& model, const M
   const Data& part = validation_ ? *validation_ : test_ ? *test_ : *train_;
   Predictor<Model, Data> predictor(ex, model, part);
   const Predictions<T>& y = predictor.run(arrays);
-  return curve_->distances->template judge<T>(y.view());
+  return (*distances_)->template judge<T>(y.view());
 }
 
 template <class T>
 json GraphFamily<T>::epoch_metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
                                    std::uint64_t epoch) const {
-  const bool due = recipe_.integer("train.ged_sample") > 0 &&
-                   epoch % static_cast<std::uint64_t>(recipe_.integer("train.ged_every")) == 0;
-  return due ? json{{"ged", judge_distances(ex, model, arrays)}} : json::object();
+  json found = json::object();
+  if (recipe_.boolean("data.curve")) {
+    if (validation_) found["validation_accuracy"] = accuracy(ex, model, arrays, *validation_);
+    if (test_) found["test_accuracy"] = accuracy(ex, model, arrays, *test_);
+  }
+  if (recipe_.integer("train.ged_sample") > 0 &&
+      epoch % static_cast<std::uint64_t>(recipe_.integer("train.ged_every")) == 0)
+    found["ged"] = judge_distances(ex, model, arrays);
+  return found;
 }
 
 template <class T>
@@ -298,15 +301,22 @@ std::map<std::string, double> GraphFamily<T>::metrics(const Exec&, const Model&,
 }
 
 template <class T>
-Result<void> GraphFamily<T>::finish(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, const RunFolder&,
-                                    json& summary) const {
+Result<void> GraphFamily<T>::finish(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                                    const RunFolder& folder, json& summary) const {
   if (recipe_.integer("train.ged_sample") > 0) summary["ged"] = judge_distances(ex, model, arrays);
   if (!recipe_.boolean("data.curve")) return {};
-  summary["curve"] = {{"validation", curve_->validation}, {"test", curve_->test}};
-  if (curve_->validation.empty() || curve_->test.empty()) return {};
-  const auto best = std::max_element(curve_->validation.begin(), curve_->validation.end());
-  const auto at = static_cast<std::size_t>(best - curve_->validation.begin());
-  summary["chosen"] = {{"epoch", at + 1}, {"validation", *best}, {"test", curve_->test[at]}};
+  auto log = read_run_log(folder.log());
+  if (!log) return log.error();
+  std::vector<double> validation, test;
+  for (const json& line : log->lines) {
+    if (line.contains("validation_accuracy")) validation.push_back(line["validation_accuracy"].get<double>());
+    if (line.contains("test_accuracy")) test.push_back(line["test_accuracy"].get<double>());
+  }
+  summary["curve"] = {{"validation", validation}, {"test", test}};
+  if (validation.empty() || test.size() != validation.size()) return {};
+  const auto best = std::max_element(validation.begin(), validation.end());
+  const auto at = static_cast<std::size_t>(best - validation.begin());
+  summary["chosen"] = {{"epoch", at + 1}, {"validation", *best}, {"test", test[at]}};
   return {};
 }
 
@@ -330,7 +340,11 @@ CheckSubject<graph::GraphNetwork<T>> GraphFamily<T>::check_subject(const Exec&, 
   Model network(std::move(o));
   TrainState<T> state = initial_state(network, restart_seed(recipe_, 0));
   const GraphBatch<T> batch = data->all();
-  return {std::move(network), std::move(state), batch, std::move(data)};
+  return {.model = std::move(network),
+          .state = std::move(state),
+          .batch = batch,
+          .owner = std::move(data),
+          .input_noise = 0.1};
 }
 
 template <class T>
@@ -349,11 +363,10 @@ void GraphFamily<T>::describe(const Exec&, const Model& network, const ModelArra
   if (summary.contains("curve")) {
     Chart chart{"Accuracy", "After each epoch, on data that is not trained on.", "epoch", "accuracy", Scale::linear, {},
                 {}};
-    for (const auto& [name, values] :
-         {std::pair("validation", &curve_->validation), std::pair("test", &curve_->test)}) {
+    for (const char* name : {"validation", "test"}) {
       Series series{name, std::string_view(name) == "test" ? Role::test : Role::validation, {}};
-      for (std::size_t e = 0; e < values->size(); ++e)
-        series.points.push_back({static_cast<double>(e + 1), (*values)[e]});
+      double epoch = 0;
+      for (const json& value : summary["curve"][name]) series.points.push_back({++epoch, value.get<double>()});
       if (!series.points.empty()) chart.series.push_back(std::move(series));
     }
     report.sections.push_back(std::move(chart));

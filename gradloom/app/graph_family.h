@@ -34,18 +34,19 @@ class GraphFamily {
   TrainState<T> start(const Exec& ex, std::size_t restart) const;
   void enter_stage(const Exec&, std::size_t, TrainState<T>&) const {}
   bool before_epoch(const Exec&, std::size_t, std::uint64_t, TrainState<T>&) const { return false; }
-  // Never ends a run. With data.curve it notes the accuracy of this epoch on the parts that are not trained on.
-  bool goal_reached(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, std::uint64_t epoch) const;
+  bool goal_reached(const Exec&, const Model&, const ModelArrays<T>&, std::uint64_t) const { return false; }
   Result<void> restore(const Model&, TrainState<T>&) const { return {}; }
 
-  // With train.ged_sample, every train.ged_every epochs: `ged`, what GedSample::judge() says of the outputs for graphs
-  // that are not trained on. Otherwise empty.
+  // For the log. With data.curve: `validation_accuracy` and `test_accuracy`, where there are such data. With
+  // train.ged_sample, every train.ged_every epochs: `ged`, what GedSample::judge() says of the outputs for graphs that
+  // are not trained on.
   nlohmann::json epoch_metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
                                std::uint64_t epoch) const;
   std::map<std::string, double> metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
                                         const Data& data, View<const T, 2> y) const;
-  // Adds `curve` (accuracy after each epoch of this process) and `chosen` (the epoch that did best on validation data,
-  // and its accuracy on the test part) to the summary, with data.curve; and `ged`, with train.ged_sample.
+  // Adds `curve` (accuracy after each epoch, as the log of the run has it) and `chosen` (the epoch that did best on
+  // validation data, and its accuracy on the test part) to the summary, with data.curve; and `ged`, with
+  // train.ged_sample.
   Result<void> finish(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, const RunFolder& folder,
                       nlohmann::json& summary) const;
   Result<nlohmann::json> study(const Exec&, const Model&, const ModelArrays<T>&) const { return nlohmann::json(); }
@@ -56,12 +57,6 @@ class GraphFamily {
   std::vector<std::string> warnings(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const;
 
  private:
-  // What evaluations after each epoch gather; copies of a family share it.
-  struct Curve {
-    std::vector<double> validation, test;
-    std::optional<GedSample> distances;  // measured when they are first needed
-  };
-
   GraphFamily(Config recipe, std::shared_ptr<const GraphSet> set) : recipe_(std::move(recipe)), set_(std::move(set)) {}
   void split_nodes();
   void split_graphs();
@@ -73,7 +68,8 @@ class GraphFamily {
   std::shared_ptr<const GraphSet> set_;
   std::optional<Data> train_, validation_, test_;
   std::vector<std::uint32_t> watched_;  // graphs of the part that distances are measured on
-  std::shared_ptr<Curve> curve_ = std::make_shared<Curve>();
+  // Measured when they are first needed; copies of a family share them.
+  std::shared_ptr<std::optional<GedSample>> distances_ = std::make_shared<std::optional<GedSample>>();
 };
 
 }  // namespace gradloom::app

@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gradloom/app/kan_picture.h"
 #include "gradloom/app/restart_seed.h"
-#include "gradloom/kernels/spline/reference.h"
 
 namespace gradloom::app {
-
-namespace spline = kernels::spline;
 
 namespace {
 
@@ -163,77 +161,7 @@ std::vector<std::string> KanFamily<T>::warnings(const Exec& ex, const Model& net
 template <class T>
 void KanFamily<T>::describe(const Exec& ex, const Model& network, const ModelArrays<T>& arrays, const nlohmann::json&,
                             Report& report) const {
-  constexpr std::size_t kPoints = 65, kSamples = 2000;
-  SplineNetwork picture;
-  picture.title = "The network and what it learned";
-  picture.note =
-      "Each box is the function on one edge, spline and base branch together, over the values that arrive there. The "
-      "stronger the line, the more of the next node's variation comes over this edge.";
-  picture.widths = network.options().widths;
-  picture.input_names = train_->feature_names();
-  picture.output_names = train_->is_classification() ? train_->class_names() : train_->target_names();
-  // Activations of a part of the training data tell where each function is used and how much it matters.
-  RowBatch<T> batch = train_->all();
-  batch.size = std::min(batch.size, kSamples);
-  auto tape = network.make_tape(ex, {.batch = batch.size, .backward = false});
-  const std::size_t stride = (network.output_width() + 15) / 16 * 16;
-  Buffer<T> y(batch.size * stride);
-  network.forward(ex, {.mode = Mode::evaluate}, arrays, batch, tape,
-                  {y.data(), {batch.size, network.output_width()}, {stride, 1}});
-  for (std::size_t l = 0; l < network.layers(); ++l) {
-    const auto layer = network.layer(l, arrays);
-    const spline::Shape& s = layer.shape;
-    const auto values_at = [&](std::size_t i, T x, std::vector<double>& out) {
-      const auto b = spline::reference::basis_point<T, T>(s, layer.grid, i, x);
-      const T base = s.base ? kernels::silu(x).value : T(0);
-      const T* w = layer.weight + i * s.rows() * s.out_padded();
-      for (std::size_t j = 0; j < s.out; ++j) {
-        T v = 0;
-        for (unsigned k = 0; k <= s.degree; ++k) v += b.value[k] * w[(b.span + k) * s.out_padded() + j];
-        if (s.base) v += base * w[(s.rows() - 1) * s.out_padded() + j];
-        out[j] = static_cast<double>(v);
-      }
-    };
-    std::vector<double> out(s.out);
-    const std::size_t first = picture.edges.size();
-    std::vector<double> total(s.out, 0.0);
-    for (std::size_t i = 0; i < s.in; ++i) {
-      double low = static_cast<double>(layer.grid.lo[i]), high = static_cast<double>(layer.grid.hi[i]);
-      std::vector<double> sum(s.out, 0.0), squares(s.out, 0.0);
-      for (std::size_t m = 0; m < batch.size; ++m) {
-        values_at(i, network.layer_input(tape, l, m, i), out);
-        for (std::size_t j = 0; j < s.out; ++j) {
-          sum[j] += out[j];
-          squares[j] += out[j] * out[j];
-        }
-      }
-      std::vector<EdgeFunction> edges(s.out);
-      for (std::size_t j = 0; j < s.out; ++j) {
-        const double n = static_cast<double>(batch.size), mean = sum[j] / n;
-        edges[j].layer = l;
-        edges[j].from = i;
-        edges[j].to = j;
-        edges[j].grid_lo = low;
-        edges[j].grid_hi = high;
-        edges[j].importance = std::sqrt(std::max(0.0, squares[j] / n - mean * mean));
-        total[j] += edges[j].importance * edges[j].importance;
-      }
-      for (std::size_t m = 0; m < kPoints; ++m) {
-        const double x = low + (high - low) * static_cast<double>(m) / static_cast<double>(kPoints - 1);
-        values_at(i, static_cast<T>(x), out);
-        for (std::size_t j = 0; j < s.out; ++j) {
-          edges[j].x.push_back(x);
-          edges[j].y.push_back(out[j]);
-        }
-      }
-      for (EdgeFunction& edge : edges) picture.edges.push_back(std::move(edge));
-    }
-    for (std::size_t e = first; e < picture.edges.size(); ++e) {
-      const double all = std::sqrt(total[picture.edges[e].to]);
-      picture.edges[e].importance = all > 0 ? picture.edges[e].importance / all : 0.0;
-    }
-  }
-  report.sections.push_back(std::move(picture));
+  report.sections.push_back(spline_picture(ex, network, arrays, *train_));
 
   Table parameters{"Parameters", "", {"slice", "shape", "values"}, {}, std::nullopt};
   for (const Slice& slice : network.parameters()) {

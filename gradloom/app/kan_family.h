@@ -39,9 +39,9 @@ class KanFamily {
   void enter_stage(const Exec& ex, std::size_t stage, TrainState<T>& state) const;
   // Refits grids where the recipe asks for it before this epoch of a stage; true when parameters and buffers changed.
   bool before_epoch(const Exec& ex, std::size_t stage, std::uint64_t epoch, TrainState<T>& state) const;
-  // After loading a checkpoint.
   // Whether training may end here; asked after each epoch of a stage.
   bool goal_reached(const Exec&, const Model&, const ModelArrays<T>&, std::uint64_t) const { return false; }
+  // After loading a checkpoint.
   Result<void> restore(const Model& model, TrainState<T>& state) const { return model.derive(state.buffers.span()); }
 
   // Figures of one part of the data, whose predictions are y.

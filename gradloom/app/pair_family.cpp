@@ -227,7 +227,9 @@ CheckSubject<graph::PairNetwork<T>> PairFamily<T>::check_subject(const Exec&, st
   Model network(std::move(o));
   TrainState<T> state = initial_state(network, restart_seed(recipe_, 0));
   const PairBatch<T> batch = data->all();
-  return {std::move(network), std::move(state), batch, std::move(data)};
+  // Sums of products of large numbers: a noise of 1 would make every similarity exactly 0.
+  return {
+      .model = std::move(network), .state = std::move(state), .batch = batch, .owner = std::move(data), .noise = 0.05};
 }
 
 template <class T>

@@ -24,8 +24,6 @@ class PairFamily {
   using Scalar = T;
   using Model = graph::PairNetwork<T>;
   using Data = PairDataset<T>;
-  // Sums of products of large numbers: a noise of 1 would make every similarity exactly 0.
-  static constexpr double kCheckNoise = 0.05;
 
   static Result<PairFamily> load(const Config& recipe, const std::filesystem::path& data_root);
 

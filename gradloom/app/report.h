@@ -90,7 +90,7 @@ struct EdgeFunction {
 };
 
 // A picture of the network when it is small enough; otherwise importance maps and the most important functions.
-// Edges that were pruned are simply absent.
+// Edges that were pruned are simply absent; so may be, of a layer too large for a map, those that matter little.
 struct SplineNetwork {
   std::string title;
   std::string note;
@@ -98,6 +98,8 @@ struct SplineNetwork {
   std::vector<EdgeFunction> edges;
   std::vector<std::string> input_names;   // missing ones become x1, x2, …
   std::vector<std::string> output_names;  // missing ones become y1, y2, …
+  std::size_t functions = 0;              // of the network, when `edges` are not all
+  double all_importance = 0;              // of those
 };
 
 // A picture of cells; stays sharp however large it is shown.

@@ -32,11 +32,11 @@ double evaluate_loss(const Exec& ex, const LossOptions& options, const TreeBatch
 namespace gradloom::app {
 
 // Training samples are all passes of the training expressions whose edits are proven to be exact edit paths, rule by
-// rule;
-// validation and test samples are the first pass of expressions that are none of those.
+// rule; validation and test samples are the first pass of expressions that are none of those.
 template <class T>
 class RewriteFamily {
  public:
+  static constexpr bool kOwnLoss = true;  // not one over rows
   using Scalar = T;
   using Model = graph::TreeNetwork<T>;
   using Data = TreeDataset<T>;

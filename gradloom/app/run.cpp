@@ -1,42 +1,28 @@
 #include "gradloom/app/run.h"
 
-#include "gradloom/app/automaton_family.h"
 #include "gradloom/app/experiment.h"
-#include "gradloom/app/gates_family.h"
-#include "gradloom/app/graph_family.h"
-#include "gradloom/app/kan_family.h"
-#include "gradloom/app/pair_family.h"
+#include "gradloom/app/families.h"
 #include "gradloom/app/recipe.h"
-#include "gradloom/app/rewrite_family.h"
 
 namespace gradloom::app {
 namespace {
 
-template <template <class> class F>
-struct Family {};
-
-// The one place that names every family and scalar: loads the data and hands a matching Experiment to `use`.
+// Loads the data of a recipe and hands an Experiment of its family and scalar to `use`.
 template <class Use>
 auto with_experiment(const Config& recipe, const RunOptions& options, Use&& use)
     -> decltype(use(std::declval<Experiment<KanFamily<double>>&>())) {
-  const auto run_with =
-      [&]<class F>(std::type_identity<F>) -> decltype(use(std::declval<Experiment<KanFamily<double>>&>())) {
+  using Answer = decltype(use(std::declval<Experiment<KanFamily<double>>&>()));
+  const auto run_with = [&]<class F>(std::type_identity<F>) -> Answer {
     auto family = F::load(recipe, options.data_root);
     if (!family) return family.error();
     Experiment<F> experiment(recipe, std::move(*family), options);
     return use(experiment);
   };
   try {
-    const auto in_precision = [&]<template <class> class F>(Family<F>) {
-      return recipe.string("precision") == "float64" ? run_with(std::type_identity<F<double>>{})
-                                                     : run_with(std::type_identity<F<float>>{});
-    };
-    if (recipe.string("family") == "automaton") return in_precision(Family<AutomatonFamily>{});
-    if (recipe.string("family") == "gates") return in_precision(Family<GatesFamily>{});
-    if (recipe.string("family") == "graph") return in_precision(Family<GraphFamily>{});
-    if (recipe.string("family") == "graph-pairs") return in_precision(Family<PairFamily>{});
-    if (recipe.string("family") == "graph-rewrite") return in_precision(Family<RewriteFamily>{});
-    return in_precision(Family<KanFamily>{});
+    return with_family(recipe, [&]<class Tag>(Tag) {
+      return recipe.string("precision") == "float64" ? run_with(std::type_identity<typename Tag::template In<double>>())
+                                                     : run_with(std::type_identity<typename Tag::template In<float>>());
+    });
   } catch (const Exception& e) {
     return e.error();
   } catch (const std::bad_alloc&) {
@@ -45,7 +31,6 @@ auto with_experiment(const Config& recipe, const RunOptions& options, Use&& use)
   }
 }
 
-// Everything of a recipe that can be wrong before any work starts.
 Result<Config> reopen_recipe(const RunFolder& folder) {
   const std::vector<std::string> none;
   auto text = read_file(folder.recipe(), 1 << 20);
@@ -73,7 +58,7 @@ Result<RunOutcome> resume(const std::filesystem::path& path, const RunOptions& o
   auto recipe = reopen_recipe(*folder);
   if (!recipe) return recipe.error();
   return with_experiment(*recipe, options, [&](auto& experiment) -> Result<RunOutcome> {
-    if (auto r = experiment.restore(*folder); !r) return r.error();
+    if (auto r = experiment.restore(*folder, OtherData::refuse); !r) return r.error();
     return experiment.run(*folder);
   });
 }
@@ -87,8 +72,9 @@ Result<nlohmann::json> evaluate(const std::filesystem::path& path, const RunOpti
   auto recipe = reopen_recipe(*folder);
   if (!recipe) return recipe.error();
   return with_experiment(*recipe, options, [&](auto& experiment) -> Result<nlohmann::json> {
-    if (auto r = experiment.restore(*folder); !r) return r.error();
+    if (auto r = experiment.restore(*folder, OtherData::tell); !r) return r.error();
     nlohmann::json result = experiment.metrics();
+    result["data_changed"] = experiment.data_changed();
     result["run"] = path.string();
     result["epochs"] = experiment.state().position.run_epoch;
     auto study = experiment.study();

@@ -29,12 +29,19 @@ struct Error {
 // Thrown for a caller's mistake or a broken environment, before any work starts.
 class Exception : public std::runtime_error {
  public:
-  explicit Exception(Error error) : std::runtime_error(error.message), code_(error.code) {}
-  Exception(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  explicit Exception(Error error) : std::runtime_error(visible(std::move(error.message))), code_(error.code) {}
+  Exception(ErrorCode code, std::string message) : Exception(Error{code, std::move(message)}) {}
   ErrorCode code() const { return code_; }
   Error error() const { return {code_, what()}; }
 
  private:
+  // A message may quote a file. what() ends at a zero byte, and a terminal obeys other control characters.
+  static std::string visible(std::string text) {
+    for (char& c : text)
+      if (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') c = '?';
+    return text;
+  }
+
   ErrorCode code_;
 };
 

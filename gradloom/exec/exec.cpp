@@ -1,9 +1,12 @@
 #include "gradloom/exec/exec.h"
 
+#include <atomic>
 #include <chrono>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
+#include <vector>
 
 #include "gradloom/base/error.h"
 #include "gradloom/exec/pool.h"
@@ -11,8 +14,35 @@
 namespace gradloom {
 
 namespace {
+
 constexpr unsigned kMaxThreads = 1024;
+
+// A pool ends the program when the system refuses it a thread. So as many are started here first, once, and stopped
+// again: a refusal becomes an error that can be reported.
+void prove_threads(unsigned wanted) {
+  static std::mutex mutex;
+  static unsigned proven = 1;
+  const std::lock_guard lock(mutex);
+  if (wanted <= proven) return;
+  std::atomic<bool> go = false;
+  std::vector<std::thread> threads;
+  std::string refusal;
+  try {
+    for (unsigned i = 1; i < wanted; ++i) threads.emplace_back([&go] { go.wait(false); });
+  } catch (const std::system_error& e) {
+    refusal = e.what();
+  }
+  go = true;
+  go.notify_all();
+  for (std::thread& thread : threads) thread.join();
+  if (!refusal.empty())
+    throw Exception(ErrorCode::unsupported, "the system refused a thread after " + std::to_string(threads.size() + 1) +
+                                                " of " + std::to_string(wanted) + " (" + refusal +
+                                                "); use fewer threads, or raise its limit on processes");
+  proven = wanted;
 }
+
+}  // namespace
 
 unsigned default_threads() {
   const unsigned n = std::thread::hardware_concurrency();
@@ -24,7 +54,9 @@ Exec::Exec(ExecOptions options)
   if (threads_ > kMaxThreads)
     throw Exception(ErrorCode::invalid_input,
                     std::to_string(threads_) + " threads were asked for; the most is " + std::to_string(kMaxThreads));
-  if (threads_ > 1) pool_ = Pool::make(threads_);
+  if (threads_ == 1) return;
+  prove_threads(threads_);
+  pool_ = Pool::make(threads_);
 }
 
 Exec::~Exec() = default;

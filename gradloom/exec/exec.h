@@ -32,6 +32,7 @@ struct ExecCounters {
 // An Exec is used by one thread at a time; it may be used from several in turn.
 class Exec {
  public:
+  // Throws unsupported when the system does not give that many threads.
   explicit Exec(ExecOptions options = {});
   ~Exec();
   Exec(const Exec&) = delete;

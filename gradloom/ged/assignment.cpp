@@ -18,7 +18,7 @@ void Assigner::set(const Problem& problem) {
   relation2_.resize(column_count_);
 }
 
-void Assigner::root(OpenNodes& node) {
+bool Assigner::root(OpenNodes& node, std::chrono::steady_clock::time_point deadline) {
   const Problem& p = *problem_;
   node.fixed = node.dual = 0;
   node.rows.resize(row_count_);
@@ -57,7 +57,13 @@ void Assigner::root(OpenNodes& node) {
       node.row_match[i] = static_cast<std::uint16_t>(best);
     }
   }
-  complete(node, std::numeric_limits<Cost>::max());
+  if (deadline == std::chrono::steady_clock::time_point::max()) return complete(node, std::numeric_limits<Cost>::max());
+  for (std::uint32_t i : node.rows) {
+    if (node.row_match[i] != kFree) continue;
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    augment(node, i);
+  }
+  return true;
 }
 
 Cost Assigner::certain(const OpenNodes& node, std::uint32_t row, std::uint32_t column) const {

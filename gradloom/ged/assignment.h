@@ -1,6 +1,7 @@
 // Cheapest assignments between what is left of two graphs, kept up to date as nodes are mapped one by one.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <vector>
 
@@ -37,8 +38,10 @@ class Assigner {
   bool is_dummy_row(std::uint32_t row) const { return row >= n1_; }
   bool is_dummy_column(std::uint32_t column) const { return column >= n2_; }
 
-  // Nothing mapped; the assignment is complete.
-  void root(OpenNodes& node);
+  // Nothing mapped; the assignment is complete, unless the deadline passed meanwhile: false, and the bound is one even
+  // so.
+  bool root(OpenNodes& node,
+            std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max());
   // `to` = `from` with `row` mapped to `column` (both open in `from`, the row no dummy). Stops early, with the
   // assignment incomplete, when the bound reaches `enough`. False in that case.
   bool child(const OpenNodes& from, std::uint32_t row, std::uint32_t column, Cost enough, OpenNodes& to);

@@ -46,7 +46,7 @@ class BestFirst {
 
   PairAnswer run() {
     PairAnswer answer;
-    answer.image = greedy_mapping(p_);
+    answer.image = greedy_mapping(p_, limits_.deadline);
     answer.upper = p_.cost(answer.image);
     answer.lower = 0;
     nodes_.push_back({0, 0, 0, 0});

@@ -8,7 +8,7 @@ namespace gradloom::ged {
 
 PairAnswer PairSolver::solve(const Exec* ex, const SearchLimits& limits) {
   PairAnswer answer;
-  answer.image = greedy_mapping(problem_);
+  answer.image = greedy_mapping(problem_, limits.deadline);
   // A pass is cubic: large graphs get few.
   const unsigned rounds = problem_.rows() <= 64 ? 100 : problem_.rows() <= 512 ? 5 : 1;
   answer.upper = improve_by_swaps(problem_, answer.image, rounds, limits.deadline);

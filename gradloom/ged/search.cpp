@@ -110,7 +110,11 @@ void Search::descend(Task& w, const Subtree& subtree, Goal goal) const {
   if (w.scratch->levels.size() < problem_->rows() + 2) w.scratch->levels.resize(problem_->rows() + 2);
   w.scratch->path.clear();
   // Level 0 holds the node at the end of the subtree's path; level 1 serves as scratch on the way there.
-  w.scratch->assigner.root(w.scratch->levels[0].node);
+  if (!w.scratch->assigner.root(w.scratch->levels[0].node, deadline_)) {
+    late_.store(true, std::memory_order_relaxed);
+    w.leftover.push_back({std::max(subtree.bound, w.scratch->levels[0].node.bound()), subtree.path});
+    return;
+  }
   for (const Step& step : subtree.path) {
     if (!w.scratch->assigner.child(w.scratch->levels[0].node, step.row, step.column, enough(w.upper),
                                    w.scratch->levels[1].node))

@@ -39,14 +39,18 @@ std::vector<std::uint32_t> by_degree(const Problem& p) {
 
 }  // namespace
 
-std::vector<std::uint32_t> greedy_mapping(const Problem& p) {
+std::vector<std::uint32_t> greedy_mapping(const Problem& p, std::chrono::steady_clock::time_point deadline) {
+  const bool timed = deadline != std::chrono::steady_clock::time_point::max();
+  bool late = false;
   std::vector<std::uint32_t> image(p.rows(), kErased), done;
   std::vector<bool> used(p.columns());
   for (std::uint32_t i : by_degree(p)) {
+    late = late || (timed && std::chrono::steady_clock::now() >= deadline);
     Cost best = std::numeric_limits<Cost>::max();
     const auto consider = [&](std::uint32_t j) {
       Cost cost = j == kErased ? p.erase(i) : p.node(i, j) - p.insert(j);
-      for (std::uint32_t k : done) cost += between(p, i, k, j, image[k]);
+      if (!late)
+        for (std::uint32_t k : done) cost += between(p, i, k, j, image[k]);
       if (cost >= best) return;
       best = cost;
       image[i] = j;

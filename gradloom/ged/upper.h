@@ -12,8 +12,10 @@ namespace gradloom::ged {
 
 // All return images of the rows of the problem; problem.cost() says what they cost. Deterministic.
 
-// Maps row after row, those with most edges first, each to the column that costs least at that moment.
-std::vector<std::uint32_t> greedy_mapping(const Problem& problem);
+// Maps row after row, those with most edges first, each to the column that costs least at that moment; after the
+// deadline edges are no longer looked at.
+std::vector<std::uint32_t> greedy_mapping(const Problem& problem, std::chrono::steady_clock::time_point deadline =
+                                                                      std::chrono::steady_clock::time_point::max());
 
 // The cheapest assignment of nodes with half of their edges (problems without forbidden pairs only).
 std::vector<std::uint32_t> assigned_mapping(const Problem& problem);

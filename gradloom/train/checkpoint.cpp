@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -50,6 +51,15 @@ std::uint64_t count_at(const json& j, const char* key) {
   const json& value = j.at(key);
   if (!value.is_number_unsigned()) throw DamagedState(fmt::format("'{}' is not a count: {}", key, value.dump()));
   return value.get<std::uint64_t>();
+}
+
+std::uint64_t fingerprint_from(const json& j) {
+  const auto& text = j.get_ref<const std::string&>();
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw DamagedState(fmt::format("'data' is no fingerprint: {}", j.dump()));
+  return value;
 }
 
 TrainPosition position_from(const json& j) {
@@ -108,7 +118,7 @@ Result<Buffer<T>> load_slices(const TensorFile& file, const std::filesystem::pat
 
 template <class T>
 Result<void> save_checkpoint(const std::filesystem::path& path, const Slices& parameters, const Slices& buffers,
-                             const TrainState<T>& state, GradientIn gradient, std::uint64_t log_lines) {
+                             const TrainState<T>& state, GradientIn gradient, const CheckpointNotes& notes) {
   std::vector<TensorView> tensors;
   add_slices<T>(tensors, "parameters/", parameters, state.parameters.span());
   add_slices<T>(tensors, "buffers/", buffers, state.buffers.span());
@@ -129,7 +139,8 @@ Result<void> save_checkpoint(const std::filesystem::path& path, const Slices& pa
             {"optimizer", optimizer},
             {"lbfgs_pairs", state.lbfgs.count},
             {"gradient", gradient == GradientIn::checkpoint},
-            {"log_lines", log_lines}};
+            {"log_lines", notes.log_lines}};
+  if (notes.data) j["data"] = fmt::format("{:016x}", *notes.data);
   if (state.residual.size() > 0) j["residual"] = true;
   if (state.best) {
     json best = {{"run_epoch", state.best->run_epoch}};
@@ -158,7 +169,8 @@ Result<CheckpointHead> checkpoint_head(const TensorFile& file, const std::filesy
     CheckpointHead head;
     head.position = position_from(state->at("position"));
     state->at("scalar").get_to(head.scalar);
-    head.log_lines = count_at(*state, "log_lines");
+    head.notes.log_lines = count_at(*state, "log_lines");
+    if (state->contains("data")) head.notes.data = fingerprint_from(state->at("data"));
     return head;
   } catch (const json::exception& e) {
     return broken_state(path, e.what());
@@ -226,9 +238,9 @@ Result<TrainState<T>> load_checkpoint(const TensorFile& file, const std::filesys
 }
 
 template Result<void> save_checkpoint(const std::filesystem::path&, const Slices&, const Slices&,
-                                      const TrainState<float>&, GradientIn, std::uint64_t);
+                                      const TrainState<float>&, GradientIn, const CheckpointNotes&);
 template Result<void> save_checkpoint(const std::filesystem::path&, const Slices&, const Slices&,
-                                      const TrainState<double>&, GradientIn, std::uint64_t);
+                                      const TrainState<double>&, GradientIn, const CheckpointNotes&);
 template Result<TrainState<float>> load_checkpoint(const TensorFile&, const std::filesystem::path&, const Slices&,
                                                    const Slices&);
 template Result<TrainState<double>> load_checkpoint(const TensorFile&, const std::filesystem::path&, const Slices&,

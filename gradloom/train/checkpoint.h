@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 #include "gradloom/base/result.h"
 #include "gradloom/io/safetensors.h"
@@ -9,11 +10,17 @@
 
 namespace gradloom {
 
+// What a run remembers beside its state.
+struct CheckpointNotes {
+  std::uint64_t log_lines = 0;        // lines of the run log that belong to this state
+  std::optional<std::uint64_t> data;  // fingerprint of the training data, where it is known
+};
+
 // What a checkpoint says about itself before its tensors are looked at.
 struct CheckpointHead {
   TrainPosition position;
-  std::string scalar;           // "float32" or "float64"
-  std::uint64_t log_lines = 0;  // lines of the run log that belong to this state
+  std::string scalar;  // "float32" or "float64"
+  CheckpointNotes notes;
 };
 
 enum class GradientIn { checkpoint, nowhere };
@@ -22,7 +29,7 @@ enum class GradientIn { checkpoint, nowhere };
 // half-accumulated gradient is part of the state. Fails with io.
 template <class T>
 Result<void> save_checkpoint(const std::filesystem::path& path, const Slices& parameters, const Slices& buffers,
-                             const TrainState<T>& state, GradientIn gradient, std::uint64_t log_lines);
+                             const TrainState<T>& state, GradientIn gradient, const CheckpointNotes& notes = {});
 
 // Fails with invalid_input, naming the file, when it is not a checkpoint of this format.
 Result<CheckpointHead> checkpoint_head(const TensorFile& file, const std::filesystem::path& path);

@@ -8,7 +8,7 @@
 
 namespace gradloom {
 
-std::vector<std::uint8_t> frozen_slices(const Slices& slices, const std::vector<std::string>& names) {
+std::vector<std::uint8_t> frozen_slices(const Slices& slices, const std::vector<std::string>& names, const char* key) {
   std::vector<std::uint8_t> frozen(slices.size(), 0);
   for (const std::string& name : names) {
     const bool prefix = !name.empty() && name.back() == '*';
@@ -23,7 +23,7 @@ std::vector<std::uint8_t> frozen_slices(const Slices& slices, const std::vector<
     std::vector<std::string> all;
     for (const Slice& slice : slices) all.push_back(slice.name);
     throw Exception(ErrorCode::invalid_input,
-                    fmt::format("freeze names '{}', but the model's parameters are {}", name, fmt::join(all, ", ")));
+                    fmt::format("{} names '{}', but the model's parameters are {}", key, name, fmt::join(all, ", ")));
   }
   return frozen;
 }

@@ -76,8 +76,9 @@ struct TrainHooks {
 
 enum class StageEnd { finished, stopped };
 
-// One flag per slice; throws when a name matches nothing, naming the slices there are.
-std::vector<std::uint8_t> frozen_slices(const Slices& slices, const std::vector<std::string>& names);
+// One flag per slice; throws when a name matches nothing, naming the slices there are and the option `key`.
+std::vector<std::uint8_t> frozen_slices(const Slices& slices, const std::vector<std::string>& names,
+                                        const char* key = "freeze");
 
 // A fresh state: arrays of the model's layout with the values that the model initialises them to.
 template <class M>

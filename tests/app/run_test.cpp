@@ -20,6 +20,8 @@ using nlohmann::json;
 struct SmallRun {
   std::string name, recipe;
   std::vector<std::string> overrides;
+
+  friend std::ostream& operator<<(std::ostream& out, const SmallRun& run) { return out << run.recipe; }
 };
 
 std::vector<SmallRun> small_runs() {
@@ -35,7 +37,11 @@ std::vector<SmallRun> small_runs() {
        "logic-classify",
        {"epochs=4", "data.path=table.csv", "data.test_path=", "data.test=0.2", "data.header=no", "data.target=-1",
         "data.drop=[]", "data.categorical=['0','1']", "train.batch=8"}},
-      {"GraphOfOneClub", "karate", {"epochs=5"}},
+      {"GraphOfOneClub", "karate", {"epochs=5", "data.curve=true"}},
+      {"Graphs",
+       "tu",
+       {"epochs=3", "data.path=rings.json", "data.folds=3", "data.fold=0", "data.features=degrees", "data.curve=true",
+        "train.batch=4", "model.hidden=[4]", "model.norm=none"}},
   };
 }
 
@@ -50,6 +56,15 @@ class Runs : public testing::TestWithParam<SmallRun> {
   void SetUp() override {
     std::ofstream table(scratch_ / "table.csv");
     for (int i = 0; i < 40; ++i) table << i % 3 << ',' << i % 5 << ',' << i % 2 << '\n';
+    // Rings and paths of 3 to 8 nodes; the class says which.
+    json graphs = json::array();
+    for (int i = 0; i < 12; ++i) {
+      const int n = 3 + i / 2;
+      json edges = json::array();
+      for (int v = 0; v + i % 2 < n; ++v) edges.push_back({v, (v + 1) % n});
+      graphs.push_back({{"id", std::to_string(i)}, {"class", i % 2 ? "path" : "ring"}, {"nodes", n}, {"edges", edges}});
+    }
+    std::ofstream(scratch_ / "rings.json") << json{{"graphs", graphs}};
   }
 
   app::RunOptions options(unsigned threads) const {
@@ -99,10 +114,88 @@ TEST_P(Runs, StoppedAfterAnEpochAndResumedEndAsIfNothingHadHappened) {
   ASSERT_TRUE(rest) << rest.error().message;
   EXPECT_EQ(checkpoint("parts"), checkpoint("whole"));
   EXPECT_EQ(rest->summary["test"], whole->summary["test"]);
+  for (const char* key : {"curve", "chosen"})
+    EXPECT_EQ(rest->summary.value(key, json()), whole->summary.value(key, json())) << key;
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, Runs, testing::ValuesIn(small_runs()),
                          [](const auto& run) { return run.param.name; });
+
+// A run on a table of its own, stopped after its first epoch.
+class StoppedRun : public testing::Test {
+ protected:
+  void SetUp() override {
+    write_table(1);
+    const std::vector<std::string> overrides = {"data.path=table.csv", "data.target=y", "epochs=3", "train.batch=8"};
+    const Config recipe = app::load_recipe("kan-tabular", overrides).or_throw();
+    std::atomic<bool> stop = false;
+    app::RunOptions stopping = options();
+    stopping.stop = &stop;
+    stopping.progress = [&](const app::Progress&) { stop = true; };
+    ASSERT_TRUE(app::train(recipe, scratch_ / "run", stopping).or_throw().interrupted);
+  }
+
+  void write_table(int factor) const {
+    std::ofstream table(scratch_ / "table.csv");
+    table << "x,y\n";
+    for (int i = 0; i < 60; ++i) table << i << ',' << factor * (i % 7) << '\n';
+  }
+
+  app::RunOptions options() const {
+    app::RunOptions o;
+    o.exec.threads = 1;
+    o.data_root = scratch_.path();
+    return o;
+  }
+
+  // Replaces a number of the recipe that the folder keeps.
+  void edit_recipe(const std::string& from, const std::string& to) const {
+    std::ifstream file(scratch_ / "run/recipe.toml");
+    std::string text{std::istreambuf_iterator<char>(file), {}};
+    const std::size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << text;
+    std::ofstream(scratch_ / "run/recipe.toml") << text.replace(at, from.size(), to);
+  }
+
+  Scratch scratch_;
+};
+
+TEST_F(StoppedRun, GoesOnWithItsOwnDataOnly) {
+  write_table(2);
+  auto other = app::resume(scratch_ / "run", options());
+  ASSERT_FALSE(other);
+  EXPECT_THAT(other.error().message, testing::HasSubstr("training data are not those"));
+  auto looked = app::evaluate(scratch_ / "run", options(), {});
+  ASSERT_TRUE(looked) << looked.error().message;
+  EXPECT_EQ((*looked)["data_changed"], true);
+  write_table(1);
+  EXPECT_EQ(app::evaluate(scratch_ / "run", options(), {}).or_throw()["data_changed"], false);
+  EXPECT_TRUE(app::resume(scratch_ / "run", options()));
+}
+
+TEST_F(StoppedRun, IsRefusedWhereItsRecipeDoesNotLead) {
+  edit_recipe("epochs = 3", "epochs = 0");
+  auto outcome = app::resume(scratch_ / "run", options());
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().message, testing::HasSubstr("1 epochs of stage 1, but the recipe has 0"));
+}
+
+TEST(Losses, ThatDoNotFitTheDataLeaveNoFolder) {
+  const Scratch scratch;
+  std::ofstream(scratch / "table.csv") << "x,y,w\n1,0.5,0\n2,1.5,0\n3,0.25,0\n4,1,0\n5,0,0\n6,0.5,0\n";
+  app::RunOptions options;
+  options.data_root = scratch.path();
+  const auto refusal = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"data.path=table.csv", "data.target=y", "epochs=1", "train.batch=0"});
+    auto outcome = app::train(app::load_recipe("kan-tabular", more).or_throw(), scratch / "run", options);
+    EXPECT_FALSE(outcome);
+    EXPECT_FALSE(std::filesystem::exists(scratch / "run"));
+    return outcome ? std::string() : outcome.error().message;
+  };
+  EXPECT_THAT(refusal({"loss.kind=cross-entropy"}), testing::HasSubstr("loss.kind = \"cross-entropy\" does not fit"));
+  EXPECT_THAT(refusal({"loss.kind=binary-cross-entropy"}), testing::HasSubstr("is 1.5; it must lie between 0 and 1"));
+  EXPECT_THAT(refusal({"data.weight=w"}), testing::HasSubstr("every sample has weight 0"));
+}
 
 TEST(ShippedRecipes, AreReadWithoutComplaintAndSayWhatTheyAre) {
   ASSERT_GE(app::shipped_recipes().size(), 10u);

@@ -85,6 +85,12 @@ TEST(Result, OfNothingIsGoodByDefault) {
   EXPECT_THROW(std::move(bad).or_throw(), Exception);
 }
 
+TEST(Exception, ShowsControlCharactersInsteadOfObeyingThem) {
+  const Exception e(ErrorCode::invalid_input, std::string("a\0b\x1b[2J\tc\n", 10));
+  EXPECT_STREQ(e.what(), "a?b?[2J\tc\n");
+  EXPECT_EQ(e.error().message, e.what());
+}
+
 TEST(Result, MovesWhatCannotBeCopied) {
   Result<std::unique_ptr<int>> result = std::make_unique<int>(7);
   const std::unique_ptr<int> taken = std::move(result).value();

@@ -38,6 +38,8 @@ TEST_F(Errors, NumbersThatDoNotFitAreRefusedRatherThanBent) {
                {"largest seed"});
   expect_error({"run-circuit", "c.json", "--width", "-5"}, 2, "invalid_input", {"--width", "whole number"});
   expect_error({"check", "kan-hello", "--max-elements", "0"}, 2, "invalid_input", {"--max-elements", "whole number"});
+  expect_error({"train", "kan-hello", "--threads", "1025"}, 2, "invalid_input", {"--threads", "from 0 to 1024"});
+  expect_error({"ged", "a", "b", "--time", "nan"}, 2, "invalid_input", {"--time", "nan"});
 }
 
 TEST_F(Errors, SquaresMustFitTheGrid) {

@@ -44,6 +44,26 @@ TEST(UpperBounds, AreMappingsAboveTheDistanceAndSwapsNeverHurt) {
   }
 }
 
+TEST(Deadlines, ThatHavePassedStillLeaveAMappingAndABracket) {
+  const GraphSet set = random_graphs({.most_nodes = 40, .density = 0.2}, 6, 5);
+  const CostTable costs(uniform_costs(), set.node_labels, set.edge_labels);
+  std::vector<DenseGraph> dense;
+  for (const Graph& g : set.graphs) dense.emplace_back(g, Labels::compare);
+  PairSolver solver;
+  const SearchLimits passed{.deadline = std::chrono::steady_clock::time_point::min()};
+  const SearchLimits short_search{.expansions = 50};
+  for (std::size_t i = 1; i < set.size(); ++i) {
+    const Problem& p = solver.set(dense[i - 1], dense[i], costs);
+    const PairAnswer late = solver.solve(nullptr, passed), known = solver.solve(nullptr, short_search);
+    expect_mapping(p, late.image);
+    EXPECT_EQ(late.upper, p.cost(late.image));
+    // Two brackets around one distance overlap.
+    EXPECT_LE(late.lower, known.upper);
+    EXPECT_LE(known.lower, late.upper);
+    EXPECT_LE(late.expanded, 1u);
+  }
+}
+
 TEST(UpperBounds, AWideBeamFindsTheDistance) {
   const GraphSet set = random_graphs({.most_nodes = 5}, 10, 4);
   const CostTable costs(uniform_costs(), set.node_labels, set.edge_labels);

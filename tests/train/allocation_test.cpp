@@ -68,7 +68,7 @@ kan::Network<float> network() {
 }
 
 TEST(Allocation, IsCounted) {
-  EXPECT_EQ(bytes_of([] { delete new char; }), 1u);
+  EXPECT_EQ(bytes_of([] { ::operator delete(::operator new(1)); }), 1u);
   EXPECT_GE(bytes_of([] { const Buffer<float> buffer(100); }), 400u);
   EXPECT_GE(bytes_of([] { const std::vector<double> values(10); }), 80u);
 }

@@ -92,9 +92,13 @@ void expect_round_trip() {
   const kan::Network<T> network(options());
   const Slices& p = network.parameters();
   TrainState<T> state = full_state(network);
-  ASSERT_TRUE(save_checkpoint<T>(path, p, network.buffers(), state, GradientIn::checkpoint, 42).ok());
+  ASSERT_TRUE(
+      save_checkpoint<T>(path, p, network.buffers(), state, GradientIn::checkpoint, {.log_lines = 42, .data = 0xfeed})
+          .ok());
   const TensorFile file = read_safetensors(path).or_throw();
-  EXPECT_EQ(checkpoint_head(file, path).or_throw().log_lines, 42u);
+  const CheckpointNotes notes = checkpoint_head(file, path).or_throw().notes;
+  EXPECT_EQ(notes.log_lines, 42u);
+  EXPECT_EQ(notes.data, 0xfeedu);
   TrainState<T> loaded = load_checkpoint<T>(file, path, p, network.buffers()).or_throw();
   ASSERT_TRUE(network.derive(loaded.buffers.span()).ok());
 
@@ -109,7 +113,9 @@ void expect_round_trip() {
   EXPECT_EQ(loaded.lbfgs.first, 0u);  // the ring is written oldest first
 
   // Equal states give equal files, wherever the ring begins.
-  ASSERT_TRUE(save_checkpoint<T>(scratch / "again", p, network.buffers(), loaded, GradientIn::checkpoint, 42).ok());
+  ASSERT_TRUE(save_checkpoint<T>(scratch / "again", p, network.buffers(), loaded, GradientIn::checkpoint,
+                                 {.log_lines = 42, .data = 0xfeed})
+                  .ok());
   EXPECT_EQ(read_file(path, 1 << 20).or_throw(), read_file(scratch / "again", 1 << 20).or_throw());
 }
 
@@ -122,8 +128,7 @@ TEST(Checkpoint, AStateWithoutOptionalPartsComesBackWithoutThem) {
   TrainState<float> state = initial_state(network, 3);
   state.best.emplace();  // asked for, but no epoch was finished yet
   ASSERT_TRUE(
-      save_checkpoint<float>(scratch / "s", network.parameters(), network.buffers(), state, GradientIn::nowhere, 0)
-          .ok());
+      save_checkpoint<float>(scratch / "s", network.parameters(), network.buffers(), state, GradientIn::nowhere).ok());
   const TensorFile file = read_safetensors(scratch / "s").or_throw();
   TrainState<float> loaded =
       load_checkpoint<float>(file, scratch / "s", network.parameters(), network.buffers()).or_throw();
@@ -141,7 +146,7 @@ TEST(Checkpoint, PaddingAndDerivedSlicesNeverReachTheFile) {
   TrainState<double> state = full_state(network);
   set_padding(network.buffers(), state.buffers, kPadding);
   ASSERT_TRUE(
-      save_checkpoint<double>(scratch / "s", network.parameters(), network.buffers(), state, GradientIn::checkpoint, 0)
+      save_checkpoint<double>(scratch / "s", network.parameters(), network.buffers(), state, GradientIn::checkpoint)
           .ok());
   const TensorFile file = read_safetensors(scratch / "s").or_throw();
   std::size_t saved_buffers = 0;
@@ -162,8 +167,7 @@ class DamagedCheckpoint : public ::testing::Test {
   void SetUp() override {
     state_ = full_state(network_);
     ASSERT_TRUE(
-        save_checkpoint<float>(path_, network_.parameters(), network_.buffers(), state_, GradientIn::checkpoint, 0)
-            .ok());
+        save_checkpoint<float>(path_, network_.parameters(), network_.buffers(), state_, GradientIn::checkpoint).ok());
   }
 
   std::string error_of(const std::filesystem::path& path) {

@@ -172,7 +172,7 @@ TEST_F(OptimizeOnHost, WhatWaitsToBeSentSurvivesACheckpoint) {
     }
     const test::Scratch scratch;
     const auto path = scratch.path() / "c.safetensors";
-    save_checkpoint<float>(path, network.parameters(), network.buffers(), state, GradientIn::nowhere, 0).or_throw();
+    save_checkpoint<float>(path, network.parameters(), network.buffers(), state, GradientIn::nowhere).or_throw();
     auto file = read_safetensors(path).or_throw();
     state = load_checkpoint<float>(file, path, network.parameters(), network.buffers()).or_throw();
     network.derive(state.buffers.span()).or_throw();

@@ -216,7 +216,7 @@ TEST_F(TrainOnDevice, GoesOnFromACheckpointOfTheCpuAndBack) {
   const test::Scratch scratch;
   const auto reload = [&] {
     save_checkpoint<float>(scratch.path() / "c.safetensors", network.parameters(), network.buffers(), state,
-                           GradientIn::nowhere, 0)
+                           GradientIn::nowhere)
         .or_throw();
     auto file = read_safetensors(scratch.path() / "c.safetensors").or_throw();
     state = load_checkpoint<float>(file, "c", network.parameters(), network.buffers()).or_throw();

@@ -68,7 +68,7 @@ void expect_resume_changes_nothing(const TrainOptions& options, std::size_t samp
     end = trainer.run(hooks);
     const bool accumulating = state.position.batch % options.accumulate != 0;
     ASSERT_TRUE(save_checkpoint<T>(path, again.parameters(), again.buffers(), state,
-                                   accumulating ? GradientIn::checkpoint : GradientIn::nowhere, 0)
+                                   accumulating ? GradientIn::checkpoint : GradientIn::nowhere)
                     .ok());
     ++resumes;
   }

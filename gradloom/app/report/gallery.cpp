@@ -139,6 +139,8 @@ void append_network_gallery(std::string& out, const SplineNetwork& network) {
     edges.push_back(&e);
     total += clamped_importance(e);
   }
+  const std::size_t functions = std::max(network.functions, network.edges.size());
+  total = std::max(total, network.all_importance);
   std::stable_sort(edges.begin(), edges.end(), [](const EdgeFunction* a, const EdgeFunction* b) {
     return clamped_importance(*a) > clamped_importance(*b);
   });
@@ -151,11 +153,11 @@ void append_network_gallery(std::string& out, const SplineNetwork& network) {
   out += "</div>\n<p class=\"quiet\">Importance of every edge: columns are sources, rows are destinations.</p>\n";
   fmt::format_to(std::back_inserter(out),
                  "<p>The {} most important of {} functions{}. {} are not drawn.</p>\n<div class=\"gallery\">\n", shown,
-                 format_count(static_cast<std::int64_t>(edges.size())),
+                 format_count(static_cast<std::int64_t>(functions)),
                  total > 0 ? fmt::format(", {} % of all importance",
                                          format_number(std::round(1000 * shown_importance / total) / 10))
                            : "",
-                 format_count(static_cast<std::int64_t>(edges.size() - shown)));
+                 format_count(static_cast<std::int64_t>(functions - shown)));
   for (std::size_t i = 0; i < shown; ++i) {
     const EdgeFunction& e = *edges[i];
     out += "<figure><svg viewBox=\"0 0 120 84\" role=\"img\">";

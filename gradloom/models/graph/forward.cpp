@@ -262,6 +262,8 @@ void GraphNetwork<T>::forward(const Exec& ex, const Step& step, const ModelArray
     fail(fmt::format("the nodes have {} features, the network {} inputs", batch.x.extent(1), options_.inputs));
   if (options_.edge_features > 0 && batch.arc_count() > 0 && batch.edge_x.extent(1) != options_.edge_features)
     fail(fmt::format("the edges have {} features, the network {}", batch.edge_x.extent(1), options_.edge_features));
+  if (!batch.edge_weight.empty() && !takes_edge_weights(options_.kind))
+    fail("the edges have weights, which layers of attention or of maxima would not look at");
   tape.batch_nodes_ = batch.nodes, tape.batch_rows_ = batch.size, tape.batch_graphs_ = batch.graphs;
   tape.trained_ = step.mode == Mode::train;
   tape.seen_ = batch;

@@ -25,6 +25,9 @@ enum class LayerKind {
   gin,        // W_2 act(norm(W_1 ((1 + epsilon) h_i + sum_j w h_j)))
   gat,        // GATv2: attention; no edge weights
 };
+
+// Attention and maxima have no place for a weight on an edge.
+constexpr bool takes_edge_weights(LayerKind kind) { return kind != LayerKind::gat && kind != LayerKind::sage_max; }
 enum class Norm { none, layer, batch };
 enum class Jumping {
   none,
