@@ -53,9 +53,9 @@ std::string metrics_text(const nlohmann::json& metrics) {
   std::string text;
   for (const std::string& name : names) {
     const auto& value = metrics[name];
-    const std::string shown =
-        name == "r2" && value.is_number() ? fmt::format("{:.6f}", value.get<double>()) : figure(value);
-    text += fmt::format("{} {:<{}}", name, shown, &name == &names.back() ? 0 : 12);
+    const bool usual = name == "r2" && value.is_number() && std::abs(value.get<double>()) < 10;
+    const std::string shown = usual ? fmt::format("{:.6f}", value.get<double>()) : figure(value);
+    text += &name == &names.back() ? fmt::format("{} {}", name, shown) : fmt::format("{} {:<11} ", name, shown);
   }
   return text;
 }

@@ -143,7 +143,8 @@ Result<json> ged_pair(const GedPairOptions& o) try {
   r["mapping"] = mapping;
   r["path"] = path;
   r["bounds"] = {{"label", ged::label_bound(set.graphs[a], set.graphs[b], costs)},
-                 {"assignment", ged::assignment_bound(set.graphs[a], set.graphs[b], costs)}};
+                 {"assignment", ged::assignment_bound(set.graphs[a], set.graphs[b], costs,
+                                                      std::max(0.0, o.ged.limits.seconds - d.seconds))}};
   r["expanded"] = d.expanded;
   r["seconds"] = d.seconds;
   return r;

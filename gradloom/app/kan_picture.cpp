@@ -10,10 +10,10 @@ namespace {
 
 namespace spline = kernels::spline;
 
-constexpr std::size_t kPoints = 65;               // of a curve
-constexpr std::size_t kSamples = 2000;            // at most
+constexpr std::size_t kPoints = 65;                // of a curve
+constexpr std::size_t kSamples = 2000;             // at most
 constexpr std::size_t kEvaluations = 100'000'000;  // functions times samples of a layer, about
-constexpr std::size_t kAllDrawn = 4096;           // networks of more functions show a part of them
+constexpr std::size_t kAllDrawn = 4096;            // networks of more functions show a part of them
 constexpr std::size_t kMostDrawn = 64;
 constexpr std::size_t kSmallLayer = 16384;  // its importance is shown as a map
 

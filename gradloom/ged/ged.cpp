@@ -42,7 +42,9 @@ Distance edit_distance(const Exec& ex, const Graph& first, const Graph& second, 
   Distance d;
   d.lower = costs.value(answer.lower);
   d.upper = costs.value(answer.upper);
-  d.exact = answer.exact();
+  // A search that was cut short may know less than the counts of labels say.
+  if (!answer.exact()) d.lower = std::min(d.upper, std::max(d.lower, label_bound(first, second, costs)));
+  d.exact = d.lower == d.upper;
   d.smallest = answer.smallest;
   d.mapping = problem.to_first(answer.image);
   d.expanded = answer.expanded;
@@ -50,14 +52,15 @@ Distance edit_distance(const Exec& ex, const Graph& first, const Graph& second, 
   return d;
 }
 
-double assignment_bound(const Graph& first, const Graph& second, const CostTable& costs) {
+double assignment_bound(const Graph& first, const Graph& second, const CostTable& costs, double seconds) {
+  const auto deadline = deadline_after(seconds);
   const DenseGraph a(first, labels_of(costs)), b(second, labels_of(costs));
   Problem problem;
   problem.set(a, b, costs);
   Assigner assigner;
   assigner.set(problem);
   OpenNodes root;
-  assigner.root(root);
+  assigner.root(root, deadline);
   return costs.value(root.bound() + (root.bound() & 1));
 }
 

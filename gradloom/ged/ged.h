@@ -82,8 +82,9 @@ std::vector<EditOperation> edit_path(const Graph& first, const Graph& second, co
 
 // Lower bounds on the distance, from the cheapest to the best.
 double label_bound(const Graph& first, const Graph& second, const CostTable& costs);  // counts of labels and degrees
-double assignment_bound(const Graph& first, const Graph& second,
-                        const CostTable& costs);  // nodes with half their edges
+// Nodes with half their edges; what `seconds` allow is a bound as well.
+double assignment_bound(const Graph& first, const Graph& second, const CostTable& costs,
+                        double seconds = std::numeric_limits<double>::infinity());
 
 struct AllPairs {
   std::size_t graphs = 0;

@@ -193,10 +193,11 @@ void Problem::find_twins() {
     twins_[w] = w;
     for (std::uint32_t v = 0; v < w && twins_[w] == w; ++v) {
       if (twins_[v] != v || insert_[v] != insert_[w] || relation2(v, w) != relation2(w, v)) continue;
+      // Edges tell most columns apart after a few looks, labels only at the end of a column.
       bool same = true;
-      for (std::uint32_t i = 0; i < n1_ && same; ++i) same = node(i, v) == node(i, w);
       for (std::uint32_t x = 0; x < n2_ && same; ++x)
         same = x == v || x == w || (relation2(v, x) == relation2(w, x) && relation2(x, v) == relation2(x, w));
+      for (std::uint32_t i = 0; i < n1_ && same; ++i) same = node(i, v) == node(i, w);
       if (same) twins_[w] = v;
     }
   }
