@@ -113,6 +113,18 @@ int train_seeds(const Output& out, const TrainFlags& flags, std::int64_t first, 
   return code != kDone ? code : all["failed"] == 0 ? kDone : kFailed;
 }
 
+// Data are looked for from the current folder first: a run of their name would be taken for them from then on.
+void refuse_name_of_data(const Config& recipe, const fs::path& folder) {
+  if (recipe.schema().find("data.path") >= recipe.schema().keys().size() || !recipe.has("data.path")) return;
+  const fs::path data = recipe.string("data.path");
+  if (!recipe.string("data.root").empty() ||
+      fs::absolute(data).lexically_normal() != fs::absolute(folder / "").lexically_normal().parent_path())
+    return;
+  throw Exception(
+      ErrorCode::invalid_input,
+      fmt::format("the folder '{}' has the name of the data (data.path); choose another --out", folder.string()));
+}
+
 int train(const Output& out, TrainFlags flags) {
   app::RunOptions options = run_options(out, flags.exec);
   options.profile = flags.profile;
@@ -120,6 +132,7 @@ int train(const Output& out, TrainFlags flags) {
   const Config recipe = load_recipe(flags.recipe);
   const std::int64_t seed = recipe.integer("seed");
   const fs::path folder = flags.out.empty() ? default_folder(flags.recipe.recipe, seed) : fs::path(flags.out);
+  refuse_name_of_data(recipe, folder);
   if (flags.seeds && seed > kLargestSeed - *flags.seeds)
     throw Exception(ErrorCode::invalid_input, fmt::format("--seeds {} from seed {} on go beyond the largest seed, {}",
                                                           *flags.seeds, seed, kLargestSeed));

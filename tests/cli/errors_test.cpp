@@ -42,6 +42,10 @@ TEST_F(Errors, NumbersThatDoNotFitAreRefusedRatherThanBent) {
   expect_error({"ged", "a", "b", "--time", "nan"}, 2, "invalid_input", {"--time", "nan"});
 }
 
+TEST_F(Errors, ARunMayNotTakeTheNameOfItsData) {
+  expect_error({"train", "cora", "--out", "./cora/"}, 2, "invalid_input", {"./cora/", "data.path"});
+}
+
 TEST_F(Errors, SquaresMustFitTheGrid) {
   expect_error({"train", "checkerboard-small", "--set", "data.square=500"}, 2, "invalid_input",
                {"squares of 500", "data.square"});
