@@ -39,8 +39,7 @@ Result<GridTask> grid_task(const Config& recipe, const std::filesystem::path& da
   task.square = size_of(recipe, "data.square");
   task.damage = recipe.number("data.damage");
   if (task.kind == GridTaskKind::picture) {
-    const std::string& root = recipe.string("data.root");
-    auto picture = load_picture(recipe.string("data.image"), root.empty() ? data_root : std::filesystem::path(root));
+    auto picture = load_picture(recipe.string("data.image"), data_path(recipe, "data.image", data_root));
     if (!picture) return picture.error();
     task.height = picture->height;
     task.width = picture->width;

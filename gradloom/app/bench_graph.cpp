@@ -8,6 +8,7 @@
 
 #include "gradloom/app/bench.h"
 #include "gradloom/app/bench_timing.h"
+#include "gradloom/app/graph_settings.h"
 #include "gradloom/base/random.h"
 #include "gradloom/exec/profile.h"
 #include "gradloom/models/graph/network.h"
@@ -116,14 +117,8 @@ Arrays random_arrays(const BenchGraphOptions& o) {
 }
 
 graph::NetworkOptions network_options(const BenchGraphOptions& o, const GraphDataset<T>& data) {
-  using graph::LayerKind;
   graph::NetworkOptions n;
-  n.kind = o.layers == "mean"        ? LayerKind::mean
-           : o.layers == "sage-mean" ? LayerKind::sage_mean
-           : o.layers == "sage-max"  ? LayerKind::sage_max
-           : o.layers == "gin"       ? LayerKind::gin
-           : o.layers == "gat"       ? LayerKind::gat
-                                     : LayerKind::gcn;
+  n.kind = layer_kind(o.layers);
   n.task = data.arrays().task;
   n.inputs = o.features, n.outputs = data.arrays().outputs;
   n.hidden.assign(n.task == GraphTask::node ? o.depth - 1 : o.depth, o.features);

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "gradloom/app/graph_settings.h"
 #include "gradloom/app/karate.h"
 #include "gradloom/app/restart_seed.h"
-#include "gradloom/data/graph_source.h"
 #include "gradloom/io/run_log.h"
 #include "gradloom/train/metrics.h"
 #include "gradloom/train/predict.h"
@@ -20,37 +20,15 @@ namespace {
 
 [[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
 
-std::uint64_t data_seed(const Config& r) {
-  return static_cast<std::uint64_t>(r.has("data.seed") ? r.integer("data.seed") : r.integer("seed"));
-}
-
 Result<GraphSet> load_set(const Config& r, const std::filesystem::path& data_root) {
-  if (!r.has("data.path")) {
-    if (r.string("data.graph") == "karate") return karate_club();
-    return Error{ErrorCode::invalid_input,
-                 "the recipe names no graphs: set data.path to a file or folder (--set data.path=FILE)"};
-  }
-  GraphSource source;
-  const std::filesystem::path path = r.string("data.path");
-  std::error_code unreadable;
-  source.path = !r.string("data.root").empty()              ? std::filesystem::path(r.string("data.root")) / path
-                : std::filesystem::exists(path, unreadable) ? path
-                                                            : data_root / path;
-  auto format = parse_graph_format(r.string("data.format"));
-  if (!format) return format.error();
-  source.format = *format;
-  return load_graphs(source);
+  if (r.has("data.path")) return load_graphs(r, data_root);
+  if (r.string("data.graph") == "karate") return karate_club();
+  return Error{ErrorCode::invalid_input,
+               "the recipe names no graphs: set data.path to a file or folder (--set data.path=FILE)"};
 }
 
-GraphFeatureOptions feature_options(const Config& r) {
-  GraphFeatureOptions o;
-  const std::string& kind = r.string("data.features");
-  o.nodes = kind == "given"      ? NodeFeatures::given
-            : kind == "labels"   ? NodeFeatures::labels
-            : kind == "degrees"  ? NodeFeatures::degrees
-            : kind == "identity" ? NodeFeatures::identity
-            : kind == "constant" ? NodeFeatures::constant
-                                 : NodeFeatures::automatic;
+GraphFeatureOptions all_feature_options(const Config& r) {
+  GraphFeatureOptions o = feature_options(r);
   o.normalise_rows = r.boolean("data.normalise_rows");
   o.edge_labels = r.boolean("data.edge_labels");
   return o;
@@ -105,9 +83,7 @@ Result<GraphFamily<T>> GraphFamily<T>::load(const Config& recipe, const std::fil
   auto set = load_set(recipe, data_root);
   if (!set) return set.error();
   if (set->size() == 0) return Error{ErrorCode::invalid_input, "there are no graphs in the data"};
-  if (recipe.string("model.norm") == "batch" && recipe.boolean("train.keep_best"))
-    return Error{ErrorCode::invalid_input,
-                 "model.norm = \"batch\" needs train.keep_best = false: its statistics belong to the last parameters"};
+  if (auto norm = check_norm(recipe); !norm) return norm.error();
   if (recipe.string("model.norm") == "batch" && recipe.integer("train.parallel_examples") != 0)
     return Error{ErrorCode::invalid_input,
                  "model.norm = \"batch\" needs train.parallel_examples = 0: its statistics are those of a whole batch"};
@@ -128,8 +104,8 @@ void GraphFamily<T>::split_nodes() {
     if (recipe_.integer(key) != 0) fail(fmt::format("{} is for tasks with many graphs; a node task has one", key));
   if (set_->size() != 1) fail(fmt::format("a node task needs one graph; the data has {}", set_->size()));
   const std::uint32_t which[] = {0};
-  auto arrays =
-      std::make_shared<GraphArrays<T>>(make_graph_arrays<T>(*set_, which, GraphTask::node, feature_options(recipe_)));
+  auto arrays = std::make_shared<GraphArrays<T>>(
+      make_graph_arrays<T>(*set_, which, GraphTask::node, all_feature_options(recipe_)));
   const std::uint32_t nodes = set_->graphs[0].nodes();
   std::vector<std::uint32_t> known;
   for (std::uint32_t v = 0; v < nodes; ++v)
@@ -181,17 +157,7 @@ void GraphFamily<T>::split_graphs() {
     if (folds < 2 || fold >= folds || folds > n)
       fail(fmt::format("data.fold = {} of data.folds = {} does not exist for {} graphs", fold, folds, n));
     split = make_fold(n, folds, fold, data_seed(recipe_), labels);
-    if (validation > 0) {
-      std::vector<std::uint32_t> inner_labels;
-      for (const std::uint32_t i : split.train)
-        if (!labels.empty()) inner_labels.push_back(labels[i]);
-      const Split inner = make_split(split.train.size(), SplitFractions{1.0 - validation, validation, 0.0},
-                                     data_seed(recipe_), inner_labels);
-      std::vector<std::uint32_t> train;
-      for (const std::uint32_t i : inner.train) train.push_back(split.train[i]);
-      for (const std::uint32_t i : inner.validation) split.validation.push_back(split.train[i]);
-      split.train = std::move(train);
-    }
+    hold_out(split, validation, data_seed(recipe_), labels);
   } else {
     const double test = recipe_.number("data.test");
     split = make_split(n, SplitFractions{1.0 - validation - test, validation, test}, data_seed(recipe_), labels);
@@ -199,7 +165,7 @@ void GraphFamily<T>::split_graphs() {
   if (split.train.empty()) fail(fmt::format("{} graphs leave nothing to train on after the split", n));
   const auto part = [&](const std::vector<std::uint32_t>& which) {
     return Data(std::make_shared<GraphArrays<T>>(
-                    make_graph_arrays<T>(*set_, which, GraphTask::graph, feature_options(recipe_))),
+                    make_graph_arrays<T>(*set_, which, GraphTask::graph, all_feature_options(recipe_))),
                 {});
   };
   train_.emplace(part(split.train));
@@ -215,13 +181,7 @@ graph::NetworkOptions GraphFamily<T>::options(const GraphArrays<T>& a) const {
   o.task = task_of(r);
   const std::string &kind = r.string("model.layer"), &norm = r.string("model.norm"), &jump = r.string("model.jumping"),
                     &readout = r.string("model.readout");
-  using graph::LayerKind;
-  o.kind = kind == "mean"        ? LayerKind::mean
-           : kind == "sage-mean" ? LayerKind::sage_mean
-           : kind == "sage-max"  ? LayerKind::sage_max
-           : kind == "gin"       ? LayerKind::gin
-           : kind == "gat"       ? LayerKind::gat
-                                 : LayerKind::gcn;
+  o.kind = layer_kind(kind);
   o.norm = norm == "layer" ? graph::Norm::layer : norm == "batch" ? graph::Norm::batch : graph::Norm::none;
   o.jumping = jump == "concat" ? graph::Jumping::concat : jump == "max" ? graph::Jumping::max : graph::Jumping::none;
   o.readout = readout == "mean" ? graph::Readout::mean : readout == "max" ? graph::Readout::max : graph::Readout::sum;
@@ -333,7 +293,7 @@ CheckSubject<graph::GraphNetwork<T>> GraphFamily<T>::check_subject(const Exec&, 
   }
   auto data =
       std::make_shared<Data>(std::make_shared<GraphArrays<T>>(make_graph_arrays<T>(
-                                 task == GraphTask::node ? part : *set_, which, task, feature_options(recipe_))),
+                                 task == GraphTask::node ? part : *set_, which, task, all_feature_options(recipe_))),
                              std::vector<T>());
   graph::NetworkOptions o = options(data->arrays());
   o.limits.include(*data);

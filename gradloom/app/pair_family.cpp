@@ -5,8 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "gradloom/app/graph_settings.h"
 #include "gradloom/app/restart_seed.h"
-#include "gradloom/data/graph_source.h"
 #include "gradloom/train/predict.h"
 #include "gradloom/train/ranking.h"
 
@@ -18,54 +18,24 @@ namespace {
 
 [[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
 
-std::filesystem::path find(const Config& r, const char* key, const std::filesystem::path& data_root) {
-  const std::filesystem::path path = r.string(key);
-  std::error_code unreadable;
-  if (!r.string("data.root").empty()) return std::filesystem::path(r.string("data.root")) / path;
-  return std::filesystem::exists(path, unreadable) ? path : data_root / path;
-}
-
-GraphFeatureOptions feature_options(const Config& r) {
-  GraphFeatureOptions o;
-  const std::string& kind = r.string("data.features");
-  o.nodes = kind == "given"      ? NodeFeatures::given
-            : kind == "labels"   ? NodeFeatures::labels
-            : kind == "degrees"  ? NodeFeatures::degrees
-            : kind == "constant" ? NodeFeatures::constant
-                                 : NodeFeatures::automatic;
+GraphFeatureOptions features_alone(const Config& r) {
+  GraphFeatureOptions o = feature_options(r);
   o.answers = false;
   return o;
-}
-
-graph::LayerKind layer_kind(const std::string& name) {
-  using graph::LayerKind;
-  return name == "mean"        ? LayerKind::mean
-         : name == "gcn"       ? LayerKind::gcn
-         : name == "sage-mean" ? LayerKind::sage_mean
-         : name == "sage-max"  ? LayerKind::sage_max
-         : name == "gat"       ? LayerKind::gat
-                               : LayerKind::gin;
 }
 
 }  // namespace
 
 template <class T>
 Result<PairFamily<T>> PairFamily<T>::load(const Config& recipe, const std::filesystem::path& data_root) try {
-  if (recipe.string("model.norm") == "batch" && recipe.boolean("train.keep_best"))
-    return Error{ErrorCode::invalid_input,
-                 "model.norm = \"batch\" needs train.keep_best = false: its statistics belong to the last parameters"};
+  if (auto norm = check_norm(recipe); !norm) return norm.error();
   const std::string& loss = recipe.string("loss.kind");
   if (loss == "cross-entropy" || loss == "binary-cross-entropy")
     return Error{ErrorCode::invalid_input,
                  fmt::format("loss.kind = \"{}\" is for classes; similarities take mse, mae or huber", loss)};
-  GraphSource source;
-  source.path = find(recipe, "data.path", data_root);
-  auto format = parse_graph_format(recipe.string("data.format"));
-  if (!format) return format.error();
-  source.format = *format;
-  auto set = load_graphs(source);
+  auto set = load_graphs(recipe, data_root);
   if (!set) return set.error();
-  auto distances = load_distances(find(recipe, "data.distances", data_root));
+  auto distances = load_distances(data_path(recipe, "data.distances", data_root));
   if (!distances) return distances.error();
   if (auto same = check_same_graphs(*distances, *set); !same) return same.error();
   PairFamily family(recipe, std::make_shared<const GraphSet>(std::move(*set)),
@@ -93,7 +63,7 @@ PairDataset<T> PairFamily<T>::part(std::span<const std::uint32_t> queries,
       for (std::size_t b = a + 1; b < queries.size(); ++b) add(a, b);
   }
   return Data(
-      std::make_shared<GraphArrays<T>>(make_graph_arrays<T>(*set_, which, GraphTask::graph, feature_options(recipe_))),
+      std::make_shared<GraphArrays<T>>(make_graph_arrays<T>(*set_, which, GraphTask::graph, features_alone(recipe_))),
       std::move(pairs));
 }
 

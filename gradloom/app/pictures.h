@@ -20,9 +20,9 @@ struct Picture {
 // The names of shipped pictures.
 std::vector<std::string> shipped_pictures();
 
-// A shipped picture by name, or a PNG file (anything with a '/' or ending in .png). A picture in black, white and greys
-// has one plane, cut at half brightness; any other has three planes, which make eight colours. Fails with not_found
-// (naming the nearest shipped picture), io or invalid_input.
-Result<Picture> load_picture(const std::string& name_or_path, const std::filesystem::path& data_root);
+// A shipped picture by name, or (for a name with a '/' or ending in .png) the PNG file at `path`. A picture in black,
+// white and greys has one plane, cut at half brightness; any other has three planes, which make eight colours. Fails
+// with not_found (naming the nearest shipped picture), io or invalid_input.
+Result<Picture> load_picture(const std::string& name, const std::filesystem::path& path);
 
 }  // namespace gradloom::app

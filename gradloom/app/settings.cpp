@@ -20,18 +20,6 @@ std::vector<std::string> split_formulas(const std::string& text) {
   return formulas;
 }
 
-std::uint64_t data_seed(const Config& r) {
-  return static_cast<std::uint64_t>(r.has("data.seed") ? r.integer("data.seed") : r.integer("seed"));
-}
-
-// Without data.root a file is looked for where the user stands, then in the folder of data files.
-std::filesystem::path data_path(const Config& r, const char* key, const std::filesystem::path& data_root) {
-  const std::filesystem::path path = r.string(key);
-  if (!r.string("data.root").empty()) return std::filesystem::path(r.string("data.root")) / path;
-  std::error_code unreadable;
-  return std::filesystem::exists(path, unreadable) ? path : data_root / path;
-}
-
 RowSource row_source(const Config& r, const std::filesystem::path& data_root) {
   RowSource s;
   s.task = r.string("task") == "classification" ? Task::classification : Task::regression;
@@ -85,6 +73,17 @@ Result<RowDataset<double>> formula_test_rows(const Config& r, RowSource source) 
 
 }  // namespace
 
+std::uint64_t data_seed(const Config& r) {
+  return static_cast<std::uint64_t>(r.has("data.seed") ? r.integer("data.seed") : r.integer("seed"));
+}
+
+std::filesystem::path data_path(const Config& r, const char* key, const std::filesystem::path& data_root) {
+  const std::filesystem::path path = r.string(key);
+  if (!r.string("data.root").empty()) return std::filesystem::path(r.string("data.root")) / path;
+  std::error_code unreadable;
+  return std::filesystem::exists(path, unreadable) ? path : data_root / path;
+}
+
 Result<RowSplits> load_splits(const Config& r, const std::filesystem::path& data_root) {
   if (r.has("data.path") && r.has("data.formula"))
     return Error{ErrorCode::invalid_input, "data.path and data.formula are both set; a run has one source of data"};
@@ -109,16 +108,7 @@ Result<RowSplits> load_splits(const Config& r, const std::filesystem::path& data
                                "are 2 to the number of samples, counted from 0",
                                fold, folds, rows->size())};
     split = make_fold(rows->size(), folds, fold, data_seed(r), rows->parts().label);
-    const double validation = r.number("data.validation");
-    if (validation > 0) {
-      const auto train_rows = rows->subset(split.train);
-      const Split inner = make_split(train_rows.size(), SplitFractions{1.0 - validation, validation, 0.0}, data_seed(r),
-                                     train_rows.parts().label);
-      std::vector<std::uint32_t> train;
-      for (std::uint32_t i : inner.train) train.push_back(split.train[i]);
-      for (std::uint32_t i : inner.validation) split.validation.push_back(split.train[i]);
-      split.train = std::move(train);
-    }
+    hold_out(split, r.number("data.validation"), data_seed(r), rows->parts().label);
   } else {
     const double validation = r.number("data.validation");
     const double test = formula || has_test_file(r) ? 0.0 : r.number("data.test");

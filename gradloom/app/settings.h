@@ -19,6 +19,13 @@ struct RowSplits {
   std::optional<RowDataset<double>> validation, test;
 };
 
+// data.seed, or else the seed of the run.
+std::uint64_t data_seed(const Config& recipe);
+
+// The file or folder that `key` names: in data.root where that is set, otherwise from the current folder, otherwise
+// from `data_root`.
+std::filesystem::path data_path(const Config& recipe, const char* key, const std::filesystem::path& data_root);
+
 // Loads and splits what the recipe names. `data_root` serves when the recipe has no data.root. Fails as load_rows does,
 // or when a part that is asked for would be empty.
 Result<RowSplits> load_splits(const Config& recipe, const std::filesystem::path& data_root);

@@ -91,6 +91,17 @@ Split make_fold(std::size_t n, std::size_t folds, std::size_t fold, std::uint64_
   return split;
 }
 
+void hold_out(Split& split, double fraction, std::uint64_t seed, std::span<const std::uint32_t> labels) {
+  if (fraction <= 0.0) return;
+  std::vector<std::uint32_t> train_labels, train;
+  if (!labels.empty())
+    for (const std::uint32_t i : split.train) train_labels.push_back(labels[i]);
+  const Split inner = make_split(split.train.size(), SplitFractions{1.0 - fraction, fraction, 0.0}, seed, train_labels);
+  for (const std::uint32_t i : inner.train) train.push_back(split.train[i]);
+  for (const std::uint32_t i : inner.validation) split.validation.push_back(split.train[i]);
+  split.train = std::move(train);
+}
+
 void epoch_order(std::uint64_t seed, std::uint32_t epoch, std::span<std::uint32_t> order) {
   random_permutation(RandomStream(seed, RandomUse::shuffle, epoch), order);
 }

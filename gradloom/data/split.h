@@ -34,6 +34,10 @@ Split make_split(std::size_t n, const SplitCounts& counts, std::uint64_t seed,
 Split make_fold(std::size_t n, std::size_t folds, std::size_t fold, std::uint64_t seed,
                 std::span<const std::uint32_t> labels = {});
 
+// Moves this fraction of the training rows to validation, drawn as make_split draws; 0: none. `labels` are those of all
+// rows, or empty.
+void hold_out(Split& split, double fraction, std::uint64_t seed, std::span<const std::uint32_t> labels = {});
+
 // The order in which `epoch` visits the samples 0..order.size()-1.
 void epoch_order(std::uint64_t seed, std::uint32_t epoch, std::span<std::uint32_t> order);
 
