@@ -17,7 +17,7 @@ layout(std430, binding = 0) readonly buffer ParameterQuads { real4 parameter_qua
 layout(std430, binding = 3) readonly buffer Above { real4 dl_dy[]; };
 layout(std430, binding = 4) buffer Below { real dl_dx[]; };
 
-const uint kLanes = 8;  // sums of a block that grow side by side
+const uint kLanes = 8;  // sums of a block that grow side by side; unrolled by the driver: glslc's copies would lose `precise`
 const uint kMostSamples = 4;
 real d[kMostSamples * 8 * kLanes];
 
@@ -29,7 +29,7 @@ void load_weights(uint at, out real weight[kLanes]) {
   } else {
     real mine[kLanes];
     [[unroll]] for (uint part = 0; part < kLanes / kShare; ++part) mine[part] = parameters[at + part * kShare + my_share()];
-    [[unroll]] for (uint l = 0; l < kLanes; ++l) weight[l] = from(mine[l / kShare], l % kShare);
+    for (uint l = 0; l < kLanes; ++l) weight[l] = from(mine[l / kShare], l % kShare);
   }
 }
 
@@ -41,7 +41,7 @@ void multiply_row(uint at, uint steps, inout real lane_sum[kMostSamples * kLanes
       real weight[kLanes];
       load_weights(exists ? at + step * kLanes : at, weight);
       [[unroll]] for (uint v = 0; v < kSamples; ++v)
-        [[unroll]] for (uint l = 0; l < kLanes; ++l) {
+        for (uint l = 0; l < kLanes; ++l) {
           precise real term = d[(v * kSteps + step) * kLanes + l] * weight[l];
           precise real more = lane_sum[v * kLanes + l] + term;
           lane_sum[v * kLanes + l] = step == 0 ? term : (exists ? more : lane_sum[v * kLanes + l]);
@@ -80,7 +80,7 @@ void one_input(uint i, uint first_sample, uint first, uint steps) {
     }
   }
   precise real t[kSamples][kLanes];
-  [[unroll]] for (uint v = 0; v < kSamples; ++v) [[unroll]] for (uint l = 0; l < kLanes; ++l) t[v][l] = real(0);
+  [[unroll]] for (uint v = 0; v < kSamples; ++v) for (uint l = 0; l < kLanes; ++l) t[v][l] = real(0);
   real lane_sum[kMostSamples * kLanes];
   const uint last = greatest(high) + kDegree;
   uint row = least(low);
@@ -89,7 +89,7 @@ void one_input(uint i, uint first_sample, uint first, uint steps) {
     [[unroll]] for (uint v = 0; v < kSamples; ++v) {
       const uint k = row - span[v];
       const real rises = pick(slope[v], k);
-      [[unroll]] for (uint l = 0; l < kLanes; ++l) {
+      for (uint l = 0; l < kLanes; ++l) {
         precise real product = rises * lane_sum[v * kLanes + l];
         precise real more = t[v][l] + product;
         t[v][l] = k == 0 ? product : (k < kOrder ? more : t[v][l]);
@@ -99,7 +99,7 @@ void one_input(uint i, uint first_sample, uint first, uint steps) {
   if (kHasBase) {
     multiply_row((i * layer.rows + layer.rows - 1) * out_p + first, steps, lane_sum);
     [[unroll]] for (uint v = 0; v < kSamples; ++v)
-      [[unroll]] for (uint l = 0; l < kLanes; ++l) {
+      for (uint l = 0; l < kLanes; ++l) {
         precise real product = base_slope[v] * lane_sum[v * kLanes + l];
         t[v][l] = t[v][l] + product;
       }
