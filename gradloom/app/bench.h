@@ -33,7 +33,7 @@ struct BenchKanOptions {
 // bytes_allocated_per_step, serial_fraction, parallel_tasks, tape_bytes, parameter_bytes. Fails with numeric when the
 // result differs from the scalar reference in any bit.
 //
-// On a device: train_step_us, kernel_us (by kernel, of one step), bytes_host_to_device_per_step,
+// On a device: train_step_us, train_step_median_us, kernel_us (by kernel, fastest), bytes_host_to_device_per_step,
 // bytes_device_to_host_per_step, dispatches_per_step, submits_per_step, device_memory_bytes, parameter_bytes,
 // max_difference (from the CPU after two steps, of the largest parameter). Fails with numeric when that is above 1e-4.
 Result<nlohmann::json> bench_kan(const BenchKanOptions& options);

@@ -22,6 +22,8 @@ Result<void> check_limits(const DeviceInfo& info) {
     return lacks("storage buffers per shader:", info.max_bindings, kNeededBindings);
   if (info.max_group_size < kNeededGroup) return lacks("invocations per group:", info.max_group_size, kNeededGroup);
   if (info.push_bytes < kNeededPush) return lacks("bytes of push constants:", info.push_bytes, kNeededPush);
+  if (!info.shuffles)
+    return Error{ErrorCode::unsuitable_device, "the device " + info.name + " has no shuffles within subgroups"};
   return {};
 }
 
@@ -99,6 +101,7 @@ Result<std::unique_ptr<Device>> Device::open(const DeviceOptions& options) try {
   impl->faults = options.faults;
   if (options.faults.max_buffer_range > 0) impl->info.max_buffer_range = options.faults.max_buffer_range;
   if (options.faults.max_bindings > 0) impl->info.max_bindings = options.faults.max_bindings;
+  if (options.faults.as_discrete) impl->info.kind = DeviceKind::discrete;
   if (auto fits = check_limits(impl->info); !fits) return fits.error();
   impl->create(options);
   return std::make_unique<Device>(std::move(impl));

@@ -23,6 +23,7 @@ struct Faults {
   std::uint32_t max_bindings = 0;      // pretended limit
   std::uint64_t lose_at_submit = 0;    // this submit (from 1) and all later ones report a lost device
   std::uint32_t drop_barrier = 0;      // this barrier (from 1) of every recording is left out
+  bool as_discrete = false;            // a software device counts as a discrete one: kernels choose its tiles
 };
 
 struct DeviceOptions {

@@ -35,7 +35,8 @@ struct DeviceInfo {
   std::uint32_t max_bindings = 0;    // storage buffers of one shader
   std::uint32_t shared_bytes = 0;    // memory of one workgroup
   std::uint32_t push_bytes = 0;
-  std::uint32_t subgroup = 0;
+  std::uint32_t subgroup = 0;          // invocations that run in step
+  bool shuffles = false;               // they can read each other's values
   std::uint32_t offset_alignment = 1;  // of a binding, in bytes
   bool float64 = false;
   bool timestamps = false;

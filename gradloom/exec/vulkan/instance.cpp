@@ -161,6 +161,8 @@ DeviceInfo describe(VkPhysicalDevice device, unsigned number) {
   info.shared_bytes = limits.maxComputeSharedMemorySize;
   info.push_bytes = limits.maxPushConstantsSize;
   info.subgroup = modern ? subgroup.subgroupSize : 0;
+  info.shuffles = modern && (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
+                  (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT);
   info.offset_alignment = static_cast<std::uint32_t>(limits.minStorageBufferOffsetAlignment);
   info.float64 = features.shaderFloat64;
   info.timestamps = limits.timestampComputeAndGraphics;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gradloom/base/error.h"
 #include "gradloom/kernels/reduce/reduce.h"
 #include "gradloom/kernels/shader/shaders.h"
 
@@ -10,12 +11,18 @@ namespace gradloom::kernels {
 template <class T>
 void record_update(vulkan::Device& device, vulkan::Commands& commands, const DeviceUpdatePass& pass,
                    const std::string& label) {
-  const std::uint32_t push[] = {static_cast<std::uint32_t>(pass.count), static_cast<std::uint32_t>(pass.kind),
-                                pass.clipped ? 1u : 0u, pass.decays ? 1u : 0u};
+  if (pass.count % 4 != 0)
+    throw Exception(ErrorCode::invalid_input, "a range of parameters on a device is not a multiple of four");
+  // A software device's time follows its loads: more elements share the constants there.
+  const std::uint32_t quads = device.info().kind == vulkan::DeviceKind::software ? 4 : 1;
+  const std::uint32_t constants[] = {static_cast<std::uint32_t>(pass.kind), quads};
+  const std::uint32_t push[] = {static_cast<std::uint32_t>(pass.count / 4), pass.clipped ? 1u : 0u,
+                                pass.decays ? 1u : 0u};
   const vulkan::Binding bindings[] = {pass.parameters, pass.gradient, pass.first, pass.second,
                                       pass.samples,    pass.status,   pass.scale};
-  commands.dispatch({&device.kernel(shader_source<T>(Shader::update), {}), bindings, std::as_bytes(std::span(push)),
-                     (pass.count + kShaderGroup - 1) / kShaderGroup, label});
+  const std::uint64_t owned = 4 * kShaderGroup * quads;
+  commands.dispatch({&device.kernel(shader_source<T>(Shader::update), constants), bindings,
+                     std::as_bytes(std::span(push)), (pass.count + owned - 1) / owned, label});
 }
 
 std::vector<std::vector<NormRange>> bindable_ranges(const std::vector<NormRange>& ranges, std::size_t element_bytes,

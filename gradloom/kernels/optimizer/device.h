@@ -12,7 +12,7 @@ enum class DeviceUpdate : std::uint32_t { sgd, momentum, nesterov, adam };
 
 struct DeviceUpdatePass {
   DeviceUpdate kind = DeviceUpdate::adam;
-  std::size_t count = 0;                 // elements
+  std::size_t count = 0;                 // elements; a multiple of four
   vulkan::Binding parameters, gradient;  // the same range of each array
   vulkan::Binding first, second;         // of the state; any buffer where the kind has none
   vulkan::Binding samples, status;

@@ -1,69 +1,100 @@
-// One step of SGD, Adam or AdamW on a range of parameters: gradloom/kernels/optimizer/optimizer.h. One invocation owns an
-// element. After a loss that was not finite nothing changes.
+// One step of SGD, Adam or AdamW on a range of parameters: gradloom/kernels/optimizer/optimizer.h. One invocation owns
+// kQuads times four elements. After a loss that was not finite nothing changes.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 
 #include "gradloom/kernels/shader/step.glsl"
 
+layout(constant_id = 0) const uint kKind = 3;
+layout(constant_id = 1) const uint kQuads = 1;
+const uint kSgd = 0, kSgdMomentum = 1, kNesterov = 2, kAdam = 3;
+
 layout(push_constant) uniform What {
-  uint count;
-  uint kind;
+  uint quads;
   uint clipped;  // not 0: the scale of norm clipping is in `scale`
   uint decays;   // 0: weight decay is not for this range
 } what;
 
-const uint kSgd = 0, kSgdMomentum = 1, kNesterov = 2, kAdam = 3;
-
-layout(std430, binding = 0) buffer Parameters { real parameters[]; };
-layout(std430, binding = 1) readonly buffer Gradient { real gradient[]; };
-layout(std430, binding = 2) buffer First { real first_state[]; };    // velocity, or first moment
-layout(std430, binding = 3) buffer Second { real second_state[]; };  // second moment
+layout(std430, binding = 0) buffer Parameters { real4 parameters[]; };
+layout(std430, binding = 1) readonly buffer Gradient { real4 gradient[]; };
+layout(std430, binding = 2) buffer First { real4 first_state[]; };    // velocity, or first moment
+layout(std430, binding = 3) buffer Second { real4 second_state[]; };  // second moment
 layout(std430, binding = 4) readonly buffer Batch { real batch[]; };
 layout(std430, binding = 5) readonly buffer Status { uint status[]; };
 layout(std430, binding = 6) readonly buffer Scale { real scale[]; };
 
-void main() {
-  const uint n = group_number() * kGroup + gl_LocalInvocationID.x;
-  if (n >= what.count || status[0] != 0) return;
-  const real w = parameters[n];
-  const real factor = what.clipped != 0 ? scale[0] : batch[kGradientScale];
-  precise real scaled = factor * gradient[n];
-  const real limit = batch[kGradientLimit];
-  if (scaled < -limit) scaled = -limit;
-  if (scaled > limit) scaled = limit;
-  precise real decay = (what.decays != 0 ? batch[kL2] : real(0)) * w;
-  precise real g = scaled + decay;
-  if (what.kind == kAdam) {
-    precise real old_first = batch[kBeta1] * first_state[n];
-    precise real new_first = batch[kRest1] * g;
-    precise real m = old_first + new_first;
-    precise real square = g * g;
-    precise real old_second = batch[kBeta2] * second_state[n];
-    precise real new_second = batch[kRest2] * square;
-    precise real v = old_second + new_second;
+// The constants of the step, loaded once for all elements of an invocation.
+struct Constants {
+  real factor, limit, l2, rate, momentum, beta1, rest1, beta2, rest2, epsilon, keep, root_correction;
+};
+
+Constants load_constants() {
+  Constants c;
+  c.factor = what.clipped != 0 ? scale[0] : batch[kGradientScale];
+  c.limit = batch[kGradientLimit];
+  c.l2 = what.decays != 0 ? batch[kL2] : real(0);
+  c.rate = batch[kRate];
+  if (kKind == kAdam) {
+    c.beta1 = batch[kBeta1];
+    c.rest1 = batch[kRest1];
+    c.beta2 = batch[kBeta2];
+    c.rest2 = batch[kRest2];
+    c.epsilon = batch[kEpsilon];
+    c.keep = what.decays != 0 ? batch[kKeep] : real(1);
+    c.root_correction = batch[kRootCorrection];
+  } else if (kKind != kSgd) {
+    c.momentum = batch[kMomentum];
+  }
+  return c;
+}
+
+void update(uint n, Constants c) {
+  const real4 w = parameters[n];
+  precise real4 scaled = c.factor * gradient[n];
+  scaled = mix(scaled, real4(-c.limit), lessThan(scaled, real4(-c.limit)));
+  scaled = mix(scaled, real4(c.limit), greaterThan(scaled, real4(c.limit)));
+  precise real4 decay = c.l2 * w;
+  precise real4 g = scaled + decay;
+  if (kKind == kAdam) {
+    precise real4 old_first = c.beta1 * first_state[n];
+    precise real4 new_first = c.rest1 * g;
+    precise real4 m = old_first + new_first;
+    precise real4 square = g * g;
+    precise real4 old_second = c.beta2 * second_state[n];
+    precise real4 new_second = c.rest2 * square;
+    precise real4 v = old_second + new_second;
     first_state[n] = m;
     second_state[n] = v;
-    precise real root = batch[kRootCorrection] * sqrt(v);
-    precise real below = root + batch[kEpsilon];
-    precise real direction = m / below;
-    precise real change = batch[kRate] * direction;
-    precise real kept = (what.decays != 0 ? batch[kKeep] : real(1)) * w;
-    precise real updated = kept - change;
+    precise real4 root = c.root_correction * sqrt(v);
+    precise real4 below = root + real4(c.epsilon);
+    precise real4 direction = m / below;
+    precise real4 change = c.rate * direction;
+    precise real4 kept = c.keep * w;
+    precise real4 updated = kept - change;
     parameters[n] = updated;
     return;
   }
-  precise real direction = g;
-  if (what.kind != kSgd) {
-    precise real old = batch[kMomentum] * first_state[n];
-    precise real velocity = old + g;
+  precise real4 direction = g;
+  if (kKind != kSgd) {
+    precise real4 old = c.momentum * first_state[n];
+    precise real4 velocity = old + g;
     first_state[n] = velocity;
     direction = velocity;
-    if (what.kind == kNesterov) {
-      precise real ahead = batch[kMomentum] * velocity;
+    if (kKind == kNesterov) {
+      precise real4 ahead = c.momentum * velocity;
       direction = g + ahead;
     }
   }
-  precise real change = batch[kRate] * direction;
-  precise real updated = w - change;
+  precise real4 change = c.rate * direction;
+  precise real4 updated = w - change;
   parameters[n] = updated;
+}
+
+void main() {
+  const uint first = group_number() * kGroup * kQuads + gl_LocalInvocationID.x;
+  if (first >= what.quads || status[0] != 0) return;
+  const Constants c = load_constants();
+  [[unroll]] for (uint q = 0; q < kQuads; ++q)
+    if (first + q * kGroup < what.quads) update(first + q * kGroup, c);
 }

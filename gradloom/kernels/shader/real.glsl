@@ -13,8 +13,11 @@
 #define real4 vec4
 #endif
 
-const uint kGroup = 64;  // invocations of a workgroup, in every shader
+// Invocations of a workgroup. A shader that wants to choose defines GRADLOOM_OWN_GROUP and its own kGroup.
+#ifndef GRADLOOM_OWN_GROUP
+const uint kGroup = 64;
 layout(local_size_x = 64) in;
+#endif
 
 // Dispatches are rows of 65535 groups at most.
 uint group_number() { return gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x; }

@@ -12,11 +12,17 @@ constexpr std::uint32_t kForward32[] =
 constexpr std::uint32_t kForward64[] =
 #include <gradloom_shaders/spline_forward.f64.inc>
     ;
-constexpr std::uint32_t kBackward32[] =
-#include <gradloom_shaders/spline_backward.f32.inc>
+constexpr std::uint32_t kWeightGradient32[] =
+#include <gradloom_shaders/spline_weight_gradient.f32.inc>
     ;
-constexpr std::uint32_t kBackward64[] =
-#include <gradloom_shaders/spline_backward.f64.inc>
+constexpr std::uint32_t kInputGradient32[] =
+#include <gradloom_shaders/spline_input_gradient.f32.inc>
+    ;
+constexpr std::uint32_t kWeightGradient64[] =
+#include <gradloom_shaders/spline_weight_gradient.f64.inc>
+    ;
+constexpr std::uint32_t kInputGradient64[] =
+#include <gradloom_shaders/spline_input_gradient.f64.inc>
     ;
 constexpr std::uint32_t kLoss32[] =
 #include <gradloom_shaders/loss_loss.f32.inc>
@@ -65,12 +71,14 @@ vulkan::KernelSource shader_source(Shader shader) {
   switch (shader) {
     case Shader::spline_forward:
       return {"spline forward", pick(kForward32, kForward64), 4, 76};
-    case Shader::spline_backward:
-      return {"spline backward", pick(kBackward32, kBackward64), 6, 76};
+    case Shader::spline_weight_gradient:
+      return {"spline weight gradient", pick(kWeightGradient32, kWeightGradient64), 5, 76};
+    case Shader::spline_input_gradient:
+      return {"spline input gradient", pick(kInputGradient32, kInputGradient64), 5, 76};
     case Shader::loss:
       return {"loss", pick(kLoss32, kLoss64), 7, 48};
     case Shader::update:
-      return {"optimizer", pick(kUpdate32, kUpdate64), 7, 16};
+      return {"optimizer", pick(kUpdate32, kUpdate64), 7, 12};
     case Shader::squares:
       return {"squares", pick(kSquares32, kSquares64), 3, 12};
     case Shader::compress_half:

@@ -7,7 +7,8 @@ namespace gradloom::kernels {
 
 enum class Shader {
   spline_forward,
-  spline_backward,
+  spline_weight_gradient,
+  spline_input_gradient,
   loss,
   update,
   squares,
@@ -15,15 +16,21 @@ enum class Shader {
   compress_half,
   compress_top_k,
 };
-inline constexpr Shader kAllShaders[] = {Shader::spline_forward, Shader::spline_backward, Shader::loss,
-                                         Shader::update,         Shader::squares,         Shader::clip,
-                                         Shader::compress_half,  Shader::compress_top_k};
+inline constexpr Shader kAllShaders[] = {Shader::spline_forward,
+                                         Shader::spline_weight_gradient,
+                                         Shader::spline_input_gradient,
+                                         Shader::loss,
+                                         Shader::update,
+                                         Shader::squares,
+                                         Shader::clip,
+                                         Shader::compress_half,
+                                         Shader::compress_top_k};
 
 // T is float or double. Without Vulkan in the build, the module is empty.
 template <class T>
 vulkan::KernelSource shader_source(Shader shader);
 
-// Invocations of a workgroup, in every shader.
+// Invocations of a workgroup, in every shader that does not choose.
 inline constexpr std::uint64_t kShaderGroup = 64;
 
 }  // namespace gradloom::kernels

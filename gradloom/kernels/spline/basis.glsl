@@ -5,6 +5,13 @@
 #include "gradloom/kernels/elementary/elementary.glsl"
 
 layout(constant_id = 0) const uint kDegree = 3;
+layout(constant_id = 1) const uint kKind = 0;   // bits: kHasBase, kFreeKnots, kExtends
+layout(constant_id = 2) const uint kShare = 1;  // see subgroup.glsl
+layout(constant_id = 3) const uint kGroup = 64;
+layout(constant_id = 4) const uint kSubgroup = 1;  // its size, where that is certain; else 1
+layout(local_size_x_id = 3) in;
+
+#include "gradloom/kernels/shader/subgroup.glsl"
 
 // Letters and layouts: spline.h. Activations and their gradients are row-major here: (B, stride).
 layout(push_constant) uniform Layer {
@@ -27,13 +34,14 @@ layout(push_constant) uniform Layer {
   // Backward only.
   uint weight_groups;
   uint bias_groups;
-  uint input_groups;
+  uint tile;          // inputs of a group
   uint below_stride;  // of dl_dx
 } layer;
 
-const uint kHasBase = 1, kHasBias = 2, kFreeKnots = 4, kNormalise = 8, kAccumulate = 16, kScaleInput = 32;
-const uint kOutsideShift = 8;  // two bits of the flags
-const uint kLinear = 0, kClamp = 1, kExtend = 2, kZero = 3;
+// What costs time even where it is not asked for is a matter of the pipeline, the rest of the flags.
+const bool kHasBase = (kKind & 1) != 0, kFreeKnots = (kKind & 2) != 0, kExtends = (kKind & 4) != 0;
+const uint kHasBias = 1, kAccumulate = 2, kNormalise = 4, kLinear = 8, kZero = 16;
+const uint kOrder = kDegree + 1;
 
 bool has(uint flag) { return (layer.flags & flag) != 0; }
 uint out_padded() { return (layer.out_width + 15) / 16 * 16; }
@@ -48,18 +56,35 @@ struct BasisPoint {
   real slope[8];
 };
 
-real input_of(uint s, uint i) {
-  precise real x = inputs[s * layer.x_stride + i];
+// What all samples of one input share.
+struct InputGrid {
+  uint i;
+  real lo, hi, inverse_step, mean, scale;
+};
+
+InputGrid grid_of(uint i) {
+  InputGrid g;
+  g.i = i;
+  g.lo = buffers[layer.lo_at + i];
+  g.hi = buffers[layer.hi_at + i];
+  g.inverse_step = kFreeKnots ? real(0) : buffers[layer.inverse_step_at + i];
+  g.mean = has(kNormalise) ? buffers[layer.mean_at + i] : real(0);
+  g.scale = has(kNormalise) ? buffers[layer.scale_at + i] : real(1);
+  return g;
+}
+
+real input_of(uint s, InputGrid g) {
+  precise real x = inputs[s * layer.x_stride + g.i];
   if (has(kNormalise)) {
-    precise real centred = x - buffers[layer.mean_at + i];
-    x = centred * buffers[layer.scale_at + i];
+    precise real centred = x - g.mean;
+    x = centred * g.scale;
   }
   return x;
 }
 
 void uniform_basis(real t, real inverse_step, inout BasisPoint b) {
   b.value[0] = real(1);
-  for (uint d = 1; d <= kDegree; ++d) {
+  [[unroll]] for (uint d = 1; d <= kDegree; ++d) {
     if (d == kDegree) {
       precise real first = -b.value[0] * inverse_step;
       b.slope[0] = first;
@@ -89,7 +114,7 @@ void free_basis(uint left, real x, uint i, inout BasisPoint b) {
   const uint count = layer.grid + 4 * kDegree + 1;
   const uint knots = layer.extended_at + i * count;
   b.value[0] = real(1);
-  for (uint d = 1; d <= kDegree; ++d) {
+  [[unroll]] for (uint d = 1; d <= kDegree; ++d) {
     const uint inverse = layer.inverse_at + (i * kDegree + d - 1) * count;
     precise real share[8];
     for (uint r = 0; r < d; ++r) share[r] = b.value[r] * buffers[inverse + left + 1 + r - d];
@@ -156,45 +181,42 @@ BasisPoint nothing() {
   return b;
 }
 
-// Both kinds of knots and all policies meet in one evaluation each: shaders inline everything, and a second one would
-// double what a driver compiles.
-BasisPoint basis_point(uint i, real x) {
-  const uint outside = layer.flags >> kOutsideShift & 3u;
-  const bool extend = outside == kExtend;
-  const real lo = buffers[layer.lo_at + i], hi = buffers[layer.hi_at + i];
-  const bool below = !(x >= lo), above = x > hi;
-  const real inside = extend ? x : (below ? lo : (above ? hi : x));
+BasisPoint basis_point(InputGrid g, real x) {
+  const bool below = !(x >= g.lo), above = x > g.hi;
+  const real inside = kExtends ? x : (below ? g.lo : (above ? g.hi : x));
   const int last = int(layer.grid) - 1;
   BasisPoint b = nothing();
   int interval = 0;
-  if (!has(kFreeKnots)) {
-    const real inverse_step = buffers[layer.inverse_step_at + i];
-    precise real offset = inside - lo;
-    precise real u = offset * inverse_step;
+  bool beyond_all = false;  // `extend`: no function reaches this far
+  if (!kFreeKnots) {
+    precise real offset = inside - g.lo;
+    precise real u = offset * g.inverse_step;
     const real reach = real(kDegree + 1), low = -reach, high = real(layer.grid) + reach;
     const real whole = floor(u < low ? low : (high < u ? high : u));
-    if (extend && !(whole >= -real(kDegree) && whole < real(layer.grid + kDegree))) return b;
+    beyond_all = kExtends && !(whole >= -real(kDegree) && whole < real(layer.grid + kDegree));
     interval = int(whole);
-    if (!extend) interval = clamp(interval, 0, last);
+    if (!kExtends) interval = clamp(interval, 0, last);
     precise real t = u - real(interval);
-    uniform_basis(t, inverse_step, b);
+    uniform_basis(t, g.inverse_step, b);
   } else {
     // `extend` has p intervals more on each side.
-    const uint knots = layer.extended_at + i * (layer.grid + 4 * kDegree + 1);
-    const uint first = extend ? kDegree : 2 * kDegree;
-    const uint end = layer.grid + (extend ? 3 * kDegree : 2 * kDegree + 1);
-    if (extend && !(x >= buffers[knots + first] && x < buffers[knots + end])) return b;
-    interval = int(first + knots_below(i, first, end, inside)) - 1 - 2 * int(kDegree);
-    if (!extend) interval = clamp(interval, 0, last);
-    free_basis(uint(interval + 2 * int(kDegree)), inside, i, b);
+    const uint knots = layer.extended_at + g.i * (layer.grid + 4 * kDegree + 1);
+    const uint first = kExtends ? kDegree : 2 * kDegree;
+    const uint end = layer.grid + (kExtends ? 3 * kDegree : 2 * kDegree + 1);
+    if (kExtends) beyond_all = !(x >= buffers[knots + first] && x < buffers[knots + end]);
+    interval = int(first + knots_below(g.i, first, end, inside)) - 1 - 2 * int(kDegree);
+    // Those beyond all knots are dropped below; until then they need some interval that exists.
+    interval = kExtends ? clamp(interval, -int(kDegree), last + int(kDegree)) : clamp(interval, 0, last);
+    free_basis(uint(interval + 2 * int(kDegree)), inside, g.i, b);
   }
-  if (extend) {
+  if (kExtends) {
     shift_to_grid(interval, b);
+    if (beyond_all) b = nothing();
     return b;
   }
   b.span = uint(interval);
   if (!(below || above)) return b;
-  if (outside == kLinear) {
+  if (has(kLinear)) {
     precise real beyond = x - inside;
     for (uint k = 0; k <= kDegree; ++k) {
       precise real rise = b.slope[k] * beyond;
@@ -204,12 +226,17 @@ BasisPoint basis_point(uint i, real x) {
   } else {
     for (uint k = 0; k <= kDegree; ++k) {
       b.slope[k] = real(0);
-      if (outside == kZero) b.value[k] = real(0);
+      if (has(kZero)) b.value[k] = real(0);
     }
   }
   return b;
 }
 
-uint basis_span(uint i, real x) { return basis_point(i, x).span; }
+// Row r of the basis from its functions that are not zero: function k = r - span, if k <= p.
+real pick(real of[kOrder], uint k) {
+  real found = of[0];
+  [[unroll]] for (uint other = 1; other < kOrder; ++other) found = k == other ? of[other] : found;
+  return found;
+}
 
 #endif

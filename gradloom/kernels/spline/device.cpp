@@ -1,5 +1,8 @@
 #include "gradloom/kernels/spline/device.h"
 
+#include <algorithm>
+#include <bit>
+
 #include "gradloom/base/error.h"
 #include "gradloom/kernels/shader/shaders.h"
 
@@ -9,11 +12,12 @@ namespace {
 // The push constants of basis.glsl.
 struct LayerPush {
   std::uint32_t batch, in_width, out_width, rows, grid, flags, x_stride, bias_at, lo_at, hi_at, inverse_step_at,
-      extended_at, inverse_at, mean_at, scale_at, weight_groups, bias_groups, input_groups, below_stride;
+      extended_at, inverse_at, mean_at, scale_at, weight_groups, bias_groups, tile, below_stride;
 };
 
-constexpr std::uint32_t kBase = 1, kBias = 2, kFreeKnots = 4, kNormalise = 8, kAccumulate = 16, kScaleInput = 32;
-constexpr unsigned kOutsideShift = 8;
+constexpr std::uint32_t kBias = 1, kAccumulate = 2, kNormalise = 4, kLinear = 8, kZero = 16;  // flags
+constexpr std::uint32_t kBase = 1, kFreeKnots = 2, kExtends = 4;                              // kind
+constexpr std::size_t kBusy = 1 << 14;  // invocations that keep a device busy
 
 std::uint32_t narrow(std::size_t n) { return static_cast<std::uint32_t>(n); }
 
@@ -26,8 +30,8 @@ LayerPush push_of(const DeviceLayer& layer, const DevicePass& pass) {
   p.out_width = narrow(s.out);
   p.rows = narrow(s.rows());
   p.grid = s.grid;
-  p.flags = (s.base ? kBase : 0) | (s.bias ? kBias : 0) | (s.knots == Knots::free ? kFreeKnots : 0) |
-            (layer.normalise ? kNormalise : 0) | static_cast<std::uint32_t>(s.outside) << kOutsideShift;
+  p.flags = (s.bias ? kBias : 0) | (layer.normalise ? kNormalise : 0) | (s.outside == OutOfGrid::linear ? kLinear : 0) |
+            (s.outside == OutOfGrid::zero ? kZero : 0);
   p.x_stride = narrow(pass.x_stride);
   p.bias_at = layer.bias_at;
   p.lo_at = layer.lo_at;
@@ -40,29 +44,126 @@ LayerPush push_of(const DeviceLayer& layer, const DevicePass& pass) {
   return p;
 }
 
-std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
-
-// Samples that share the weights which an invocation of forward loads. More loads are saved, the fewer rows there are
-// in comparison; but a device wants many invocations.
-std::uint32_t samples_of_invocation(const vulkan::DeviceInfo& device, const Shape& s, std::size_t batch) {
-  constexpr std::size_t kBusy = 1 << 14;  // invocations that keep a device busy
-  std::uint32_t samples = 8;
-  if (s.grid + s.degree > samples * (s.degree + 1)) return 1;
-  if (device.kind != vulkan::DeviceKind::software)
-    while (samples > 1 && divide_up(batch, samples) * (s.out_padded() / 4) < kBusy) samples /= 2;
-  return samples;
+std::uint32_t kind_of(const Shape& s) {
+  return (s.base ? kBase : 0) | (s.knots == Knots::free ? kFreeKnots : 0) |
+         (s.outside == OutOfGrid::extend ? kExtends : 0);
 }
 
-// Inputs whose weights a group of backward owns: as many as fit.
+std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
+
+// A software device's time follows its loads: there, neighbours of a subgroup load for each other, many samples share
+// what is loaded, and a group is no larger than it must be. Other devices broadcast what a subgroup loads from one
+// address by themselves, and want many invocations with few registers.
+bool counts_loads(const vulkan::DeviceInfo& device) { return device.kind == vulkan::DeviceKind::software; }
+
+std::uint32_t share_of(const vulkan::DeviceInfo& device, std::uint32_t most) {
+  return counts_loads(device) ? std::min(std::bit_floor(std::clamp(device.subgroup, 1u, 8u)), most) : 1;
+}
+
+// Large tiles load less and take longer to compile.
+bool is_large(const Shape& s, std::size_t batch) { return batch >= 32 && s.in * s.out_padded() >= 1024; }
+
+// Mesa's software driver ends all loops of an invocation after 65535 turns, in sum, and says nothing. Layers that would
+// need more are refused.
+constexpr std::size_t kMostTurns = 60'000;
+
+void require_turns(const vulkan::DeviceInfo& device, std::size_t turns) {
+  if (counts_loads(device) && turns > kMostTurns)
+    throw Exception(ErrorCode::unsuitable_device, "a layer with this batch needs " + std::to_string(turns) +
+                                                      " turns of a shader's loop; " + device.name + " runs at most " +
+                                                      std::to_string(kMostTurns));
+}
+
+// Turns of one evaluation of the basis: the search for a knot.
+std::size_t basis_turns(const Shape& s) {
+  return s.knots == Knots::free ? std::bit_width(s.grid + 4 * s.degree) + 1 : 0;
+}
+
+// Whether all rows pass by all samples of an invocation, of which each takes p + 1; else each loads its own.
+bool rows_pass(const Shape& s) { return s.spline_rows() <= 64; }
+
+// Invocations along the outputs, each with four.
+std::uint32_t lanes_for(const Shape& s) {
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(std::bit_ceil(s.out_padded() / 4), 4, 8));
+}
+
+// Invocations that share, those of a group, and those of a subgroup: 1 where its size is not certain.
+struct Groups {
+  std::uint32_t share = 1, group = kShaderGroup, subgroup = 1;
+};
+
+// On a software device a group is one subgroup: then no barrier stops it, and nothing needs to be kept across one.
+Groups small_groups(const vulkan::DeviceInfo& device, std::uint32_t lanes) {
+  return {share_of(device, lanes), std::max(lanes, 8u), share_of(device, 8)};
+}
+
+struct ForwardTiles {
+  Groups groups;
+  std::uint32_t tile, samples;
+};
+
+ForwardTiles forward_tiles(const vulkan::DeviceInfo& device, const Shape& s, std::size_t batch) {
+  if (counts_loads(device) && rows_pass(s)) {
+    const std::uint32_t tile = lanes_for(s), samples = !is_large(s, batch) ? 8 : batch < 128 ? 32 : 64;
+    const ForwardTiles tiles{small_groups(device, tile), tile, samples};
+    require_turns(device, s.in * (s.rows() + 2 + samples / tiles.groups.share * basis_turns(s)));
+    return tiles;
+  }
+  require_turns(device, s.in * (s.degree + 4 + basis_turns(s)));
+  // Few outputs: more samples in a group instead.
+  ForwardTiles tiles{{}, s.out_padded() <= 16 ? 4u : 16u, 8};
+  // More loads are saved, the fewer rows there are in comparison; but a device wants many invocations.
+  if (s.grid + s.degree > tiles.samples * (s.degree + 1)) tiles.samples = 1;
+  while (tiles.samples > 1 && divide_up(batch, tiles.samples) * (s.out_padded() / 4) < kBusy) tiles.samples /= 2;
+  return tiles;
+}
+
+struct WeightTiles {
+  Groups groups;
+  std::uint32_t lanes, spans, held, inputs;  // inputs: of a group
+};
+
 template <class T>
-std::uint32_t inputs_of_group(const vulkan::DeviceInfo& device, const Shape& s) {
+WeightTiles weight_tiles(const vulkan::DeviceInfo& device, const Shape& s, std::size_t batch) {
+  const std::uint32_t spans = narrow(counted_spans(s));
+  if (counts_loads(device)) {
+    const std::uint32_t lanes = lanes_for(s), held = !is_large(s, batch) ? 1 : batch <= 64 ? 64 : narrow(kChunk);
+    const Groups groups = small_groups(device, lanes);
+    const std::size_t chunks = divide_up(batch, kChunk), blocks = kChunk / groups.share;
+    const std::size_t round = kChunk / lanes * (1 + basis_turns(s)) + divide_up(s.grid + 1, lanes) * 2 * blocks +
+                              s.rows() + s.grid + blocks * (1 + basis_turns(s));
+    std::uint32_t inputs = 16;
+    const auto turns = [&] { return chunks * (kChunk + inputs * lanes / groups.group * round); };
+    while (inputs > groups.group / lanes && turns() > kMostTurns) inputs /= 2;
+    require_turns(device, turns());
+    return {groups, lanes, spans, held, inputs};
+  }
+  // As many inputs at a time as fit.
   std::uint32_t inputs = 4;
   while (inputs > 1 && backward_shared_bytes<T>(s, inputs) > device.shared_bytes) inputs /= 2;
   if (backward_shared_bytes<T>(s, inputs) > device.shared_bytes)
     throw Exception(ErrorCode::unsuitable_device,
                     "degree " + std::to_string(s.degree) + " needs " + std::to_string(backward_shared_bytes<T>(s, 1)) +
                         " bytes of workgroup memory; " + device.name + " has " + std::to_string(device.shared_bytes));
-  return inputs;
+  return {{}, narrow(kShaderGroup) / inputs, spans, 1, inputs};
+}
+
+struct InputTiles {
+  Groups groups;
+  std::uint32_t samples, inputs;
+};
+
+InputTiles input_tiles(const vulkan::DeviceInfo& device, const Shape& s, std::size_t batch) {
+  if (counts_loads(device) && rows_pass(s)) {
+    InputTiles tiles{small_groups(device, 8), is_large(s, batch) ? 4u : 1u, 32};
+    const auto turns = [&] {
+      return divide_up(s.out, kBlock) * tiles.inputs * (s.rows() + 2 + tiles.samples * basis_turns(s));
+    };
+    while (tiles.inputs > 1 && turns() > kMostTurns) tiles.inputs /= 2;
+    require_turns(device, turns());
+    return tiles;
+  }
+  return {{}, 1, static_cast<std::uint32_t>(std::clamp<std::size_t>(s.in * batch / kBusy, 1, 8))};
 }
 
 }  // namespace
@@ -71,36 +172,60 @@ template <class T>
 void record_forward(vulkan::Device& device, vulkan::Commands& commands, const DeviceLayer& layer,
                     const DevicePass& pass, const std::string& label) {
   const LayerPush push = push_of(layer, pass);
-  const std::size_t quads = layer.shape.out_padded() / 4;
-  // Few outputs: more samples in a group instead.
-  const std::uint32_t tile = quads <= 4 ? 4 : 16;
-  const std::uint32_t samples = samples_of_invocation(device.info(), layer.shape, pass.batch);
-  const std::uint32_t constants[] = {layer.shape.degree, tile, samples};
+  const ForwardTiles t = forward_tiles(device.info(), layer.shape, pass.batch);
+  const std::uint32_t constants[] = {
+      layer.shape.degree, kind_of(layer.shape), t.groups.share, t.groups.group, t.groups.subgroup, t.tile, t.samples};
   const vulkan::Binding bindings[] = {pass.parameters, pass.buffers, pass.x, pass.y};
-  commands.dispatch({&device.kernel(shader_source<T>(Shader::spline_forward), constants), bindings,
+  commands.dispatch(
+      {&device.kernel(shader_source<T>(Shader::spline_forward), constants), bindings,
+       std::as_bytes(std::span(&push, 1)),
+       divide_up(pass.batch, t.groups.group / t.tile * t.samples) * divide_up(layer.shape.out_padded() / 4, t.tile),
+       label});
+}
+
+template <class T>
+void record_weight_gradient(vulkan::Device& device, vulkan::Commands& commands, const DeviceLayer& layer,
+                            const DevicePass& pass, const DeviceGradients& gradients, const std::string& label) {
+  LayerPush push = push_of(layer, pass);
+  const Shape& s = layer.shape;
+  const WeightTiles t = weight_tiles<T>(device.info(), s, pass.batch);
+  if (gradients.weight) push.weight_groups = narrow(divide_up(s.in, t.inputs) * divide_up(s.out_padded() / 4, t.lanes));
+  if (gradients.bias && s.bias) push.bias_groups = narrow(divide_up(s.out_padded(), t.groups.group));
+  push.tile = t.inputs;
+  if (gradients.mode == GradientMode::accumulate) push.flags |= kAccumulate;
+  const std::uint32_t constants[] = {s.degree,          kind_of(s), t.groups.share, t.groups.group,
+                                     t.groups.subgroup, t.lanes,    t.spans,        t.held};
+  const vulkan::Binding bindings[] = {pass.parameters, pass.buffers, pass.x, pass.y, gradients.gradient};
+  commands.dispatch({&device.kernel(shader_source<T>(Shader::spline_weight_gradient), constants), bindings,
+                     std::as_bytes(std::span(&push, 1)), std::uint64_t{push.weight_groups} + push.bias_groups, label});
+}
+
+template <class T>
+void record_input_gradient(vulkan::Device& device, vulkan::Commands& commands, const DeviceLayer& layer,
+                           const DevicePass& pass, const DeviceGradients& gradients, const std::string& label) {
+  LayerPush push = push_of(layer, pass);
+  const Shape& s = layer.shape;
+  const InputTiles t = input_tiles(device.info(), s, pass.batch);
+  push.tile = t.inputs;
+  push.below_stride = narrow(gradients.dl_dx_stride);
+  const std::size_t lanes = s.out_lanes();
+  const std::uint32_t steps = narrow(std::min(lanes, kBlock) / kLanes);
+  const std::uint32_t cut = lanes > kBlock && lanes % kBlock != 0 ? 1 : 0;
+  const std::uint32_t constants[] = {s.degree,          kind_of(s), t.groups.share, t.groups.group,
+                                     t.groups.subgroup, t.samples,  steps,          cut};
+  const vulkan::Binding bindings[] = {pass.parameters, pass.buffers, pass.x, pass.y, gradients.dl_dx};
+  commands.dispatch({&device.kernel(shader_source<T>(Shader::spline_input_gradient), constants), bindings,
                      std::as_bytes(std::span(&push, 1)),
-                     divide_up(pass.batch, kShaderGroup / tile * samples) * divide_up(quads, tile), label});
+                     divide_up(gradients.dl_dx_stride, t.inputs) * divide_up(pass.batch, t.groups.group * t.samples),
+                     label});
 }
 
 template <class T>
 void record_backward(vulkan::Device& device, vulkan::Commands& commands, const DeviceLayer& layer,
                      const DevicePass& pass, const DeviceGradients& gradients, const std::string& label) {
-  LayerPush push = push_of(layer, pass);
-  const Shape& s = layer.shape;
-  const std::uint32_t inputs = inputs_of_group<T>(device.info(), s);
-  const std::size_t quads = s.out_padded() / 4;
-  if (gradients.weight) push.weight_groups = narrow(divide_up(s.in, inputs) * divide_up(quads, kShaderGroup / inputs));
-  if (gradients.bias && s.bias) push.bias_groups = narrow(divide_up(s.out_padded(), kShaderGroup));
-  push.below_stride = narrow(gradients.dl_dx_stride);
-  push.input_groups = narrow(gradients.dl_dx_stride * divide_up(pass.batch, kShaderGroup));
-  if (gradients.mode == GradientMode::accumulate) push.flags |= kAccumulate;
-  if (layer.normalise) push.flags |= kScaleInput;
-  const std::uint32_t constants[] = {s.degree, inputs};
-  const vulkan::Binding bindings[] = {pass.parameters, pass.buffers,       pass.x,
-                                      pass.y,          gradients.gradient, gradients.dl_dx};
-  commands.dispatch({&device.kernel(shader_source<T>(Shader::spline_backward), constants), bindings,
-                     std::as_bytes(std::span(&push, 1)),
-                     std::uint64_t{push.weight_groups} + push.bias_groups + push.input_groups, label});
+  if (gradients.weight || (gradients.bias && layer.shape.bias))
+    record_weight_gradient<T>(device, commands, layer, pass, gradients, label + " weights");
+  if (gradients.dl_dx_stride > 0) record_input_gradient<T>(device, commands, layer, pass, gradients, label + " inputs");
 }
 
 #define GRADLOOM_INSTANTIATE(T)                                                                               \

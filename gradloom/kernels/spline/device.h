@@ -42,17 +42,22 @@ struct DeviceGradients {
   std::size_t dl_dx_stride = 0;  // InP for the gradient of the layer below, In for that of the batch; 0: not asked for
 };
 
-// Records one dispatch for everything that is asked for; none when that is nothing. No barrier.
+// Records one dispatch for the gradients of weights and biases and one for dl_dx, as they are asked for. No barrier:
+// they may overlap.
 template <class T>
 void record_backward(vulkan::Device& device, vulkan::Commands& commands, const DeviceLayer& layer,
                      const DevicePass& pass, const DeviceGradients& gradients, const std::string& label);
 
-// Bytes of workgroup memory that backward needs for `inputs` inputs at a time.
+// Room for the spans of a layer in workgroup memory.
+inline std::size_t counted_spans(const Shape& shape) {
+  return shape.grid <= 16 ? 16 : shape.grid <= 64 ? 64 : kMaxGrid;
+}
+
+// Bytes of workgroup memory that the gradient of the weights needs for `inputs` inputs at a time.
 template <class T>
 std::size_t backward_shared_bytes(const Shape& shape, std::size_t inputs) {
-  constexpr std::size_t kCounts = 64;
-  return inputs *
-         (kChunk * ((shape.degree + 2) * sizeof(T) + 2 * sizeof(std::uint32_t)) + kCounts * sizeof(std::uint32_t));
+  return inputs * (kChunk * ((shape.degree + 2) * sizeof(T) + 2 * sizeof(std::uint32_t)) +
+                   (counted_spans(shape) + 1) * sizeof(std::uint32_t));
 }
 
 }  // namespace gradloom::kernels::spline

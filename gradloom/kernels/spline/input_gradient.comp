@@ -1,0 +1,139 @@
+// dl_dx of one layer: gradloom/kernels/spline/spline.h, input_gradient. A group owns layer.tile inputs of kGroup * kSamples
+// samples. An invocation keeps dl_dy of its samples for a block of outputs; rows of weights pass by, and a
+// sample takes those of its span.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#define GRADLOOM_OWN_GROUP
+
+#include "gradloom/kernels/spline/basis.glsl"
+
+layout(constant_id = 5) const uint kSamples = 1;  // of an invocation, at most kMostSamples
+layout(constant_id = 6) const uint kSteps = 8;    // of 8 outputs in a block
+layout(constant_id = 7) const bool kCut = false;  // the last block has fewer
+
+layout(std430, binding = 0) readonly buffer Parameters { real parameters[]; };
+layout(std430, binding = 0) readonly buffer ParameterQuads { real4 parameter_quads[]; };
+layout(std430, binding = 3) readonly buffer Above { real4 dl_dy[]; };
+layout(std430, binding = 4) buffer Below { real dl_dx[]; };
+
+const uint kLanes = 8;  // sums of a block that grow side by side; unrolled by the driver: glslc's copies would lose `precise`
+const uint kMostSamples = 4;
+real d[kMostSamples * 8 * kLanes];
+
+// Eight weights of one row, from element `at` on.
+void load_weights(uint at, out real weight[kLanes]) {
+  if (kShare == 1) {
+    const real4 left = parameter_quads[at / 4], right = parameter_quads[at / 4 + 1];
+    weight = real[](left.x, left.y, left.z, left.w, right.x, right.y, right.z, right.w);
+  } else {
+    real mine[kLanes];
+    [[unroll]] for (uint part = 0; part < kLanes / kShare; ++part) mine[part] = parameters[at + part * kShare + my_share()];
+    for (uint l = 0; l < kLanes; ++l) weight[l] = from(mine[l / kShare], l % kShare);
+  }
+}
+
+// lane_sum = dl_dy times the row that starts at element `at`, by lane; of the block's first `steps` steps.
+void multiply_row(uint at, uint steps, inout real lane_sum[kMostSamples * kLanes]) {
+  [[unroll]] for (uint step = 0; step < kSteps; ++step) {
+    const bool exists = !kCut || step < steps;
+    if (kShare > 1 || exists) {
+      real weight[kLanes];
+      load_weights(exists ? at + step * kLanes : at, weight);
+      [[unroll]] for (uint v = 0; v < kSamples; ++v)
+        for (uint l = 0; l < kLanes; ++l) {
+          precise real term = d[(v * kSteps + step) * kLanes + l] * weight[l];
+          precise real more = lane_sum[v * kLanes + l] + term;
+          lane_sum[v * kLanes + l] = step == 0 ? term : (exists ? more : lane_sum[v * kLanes + l]);
+        }
+    }
+  }
+}
+
+real tree(real t[kLanes]) {
+  precise real a = t[0] + t[4];
+  precise real b = t[1] + t[5];
+  precise real c = t[2] + t[6];
+  precise real e = t[3] + t[7];
+  precise real even = a + c;
+  precise real odd = b + e;
+  precise real result = even + odd;
+  return result;
+}
+
+void one_input(uint i, uint first_sample, uint first, uint steps) {
+  const uint out_p = out_padded();
+  const InputGrid g = grid_of(i);
+  uint span[kSamples], low = 0xffffffffu, high = 0;
+  real slope[kSamples][kOrder], base_slope[kSamples];
+  [[unroll]] for (uint v = 0; v < kSamples; ++v) {
+    const real x = input_of(min(first_sample + v * kGroup, layer.batch - 1), g);
+    const BasisPoint b = basis_point(g, x);
+    span[v] = b.span;
+    low = min(low, b.span);
+    high = max(high, b.span);
+    [[unroll]] for (uint k = 0; k < kOrder; ++k) slope[v][k] = b.slope[k];
+    base_slope[v] = real(0);
+    if (kHasBase) {
+      real value;
+      elementary_silu(x, value, base_slope[v]);
+    }
+  }
+  precise real t[kSamples][kLanes];
+  [[unroll]] for (uint v = 0; v < kSamples; ++v) for (uint l = 0; l < kLanes; ++l) t[v][l] = real(0);
+  real lane_sum[kMostSamples * kLanes];
+  const uint last = greatest(high) + kDegree;
+  uint row = least(low);
+  [[dont_unroll]] do {
+    multiply_row((i * layer.rows + row) * out_p + first, steps, lane_sum);
+    [[unroll]] for (uint v = 0; v < kSamples; ++v) {
+      const uint k = row - span[v];
+      const real rises = pick(slope[v], k);
+      for (uint l = 0; l < kLanes; ++l) {
+        precise real product = rises * lane_sum[v * kLanes + l];
+        precise real more = t[v][l] + product;
+        t[v][l] = k == 0 ? product : (k < kOrder ? more : t[v][l]);
+      }
+    }
+  } while (++row <= last);
+  if (kHasBase) {
+    multiply_row((i * layer.rows + layer.rows - 1) * out_p + first, steps, lane_sum);
+    [[unroll]] for (uint v = 0; v < kSamples; ++v)
+      for (uint l = 0; l < kLanes; ++l) {
+        precise real product = base_slope[v] * lane_sum[v * kLanes + l];
+        t[v][l] = t[v][l] + product;
+      }
+  }
+  [[unroll]] for (uint v = 0; v < kSamples; ++v) {
+    const uint s = first_sample + v * kGroup;
+    precise real result = tree(t[v]);
+    if (s < layer.batch) {
+      if (first > 0) result = dl_dx[s * layer.below_stride + i] + result;
+      if (has(kNormalise) && first + 64 >= layer.out_width) result = result * g.scale;
+      dl_dx[s * layer.below_stride + i] = result;
+    }
+  }
+}
+
+void main() {
+  const uint blocks = (layer.batch + kGroup * kSamples - 1) / (kGroup * kSamples), group = group_number();
+  const uint first_input = group / blocks * layer.tile;
+  const uint first_sample = group % blocks * kGroup * kSamples + my_number(), quads = out_padded() / 4;
+  if (first_input >= layer.below_stride) return;
+  const uint last = min(first_input + layer.tile, layer.in_width);
+  for (uint first = 0; first < layer.out_width; first += 64) {
+    const uint steps = min(8, (out_lanes() - first) / kLanes);
+    [[unroll]] for (uint v = 0; v < kSamples; ++v) {
+      const uint from_quad = min(first_sample + v * kGroup, layer.batch - 1) * quads + first / 4;
+      [[unroll]] for (uint q = 0; q < kSteps * 2; ++q) {
+        const real4 four = dl_dy[from_quad + (kCut ? min(q, 2 * steps - 1) : q)];
+        [[unroll]] for (uint part = 0; part < 4; ++part) d[v * kSteps * kLanes + q * 4 + part] = four[part];
+      }
+    }
+    for (uint i = first_input; i < last; ++i) one_input(i, first_sample, first, steps);
+  }
+  // Padding of the layer below.
+  for (uint i = max(first_input, layer.in_width); i < min(first_input + layer.tile, layer.below_stride); ++i)
+    [[unroll]] for (uint v = 0; v < kSamples; ++v)
+      if (first_sample + v * kGroup < layer.batch) dl_dx[(first_sample + v * kGroup) * layer.below_stride + i] = real(0);
+}

@@ -1,0 +1,224 @@
+// The gradients of one layer's weights and biases: gradloom/kernels/spline/spline.h, weight_gradient and bias_gradient. The
+// first groups own the weights of layer.tile inputs to kLanes * 4 outputs, kInputs inputs at a time; the last ones
+// kGroup biases. The basis is evaluated again: that is cheaper than to store and load it.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#define GRADLOOM_OWN_GROUP
+
+#include "gradloom/kernels/spline/basis.glsl"
+
+layout(constant_id = 5) const uint kLanes = 16;  // invocations along the outputs, a multiple of kShare
+layout(constant_id = 6) const uint kSpans = 64;  // at least G
+layout(constant_id = 7) const uint kHeld = 1;    // dl_dy of that many samples is kept by who works with it; 1: none
+
+layout(std430, binding = 3) readonly buffer Above { real dl_dy[]; };
+layout(std430, binding = 3) readonly buffer AboveQuads { real4 dl_dy_quads[]; };
+layout(std430, binding = 4) buffer Gradient { real gradient[]; };
+layout(std430, binding = 4) buffer GradientQuads { real4 gradient_quads[]; };
+
+const uint kInputs = kGroup / kLanes;
+const uint kChunk = 256;
+const bool kFewSpans = kShare > 1 || kSpans <= 64;
+// By input and sample of a chunk. Neighbours that share evaluate the basis where they need it.
+const uint kStored = kShare == 1 ? kInputs * kChunk : 1;
+shared real shared_value[kStored * kOrder];
+shared real shared_base[kStored];
+shared uint shared_span[kInputs * kChunk];
+shared uint shared_place[kInputs * kChunk];       // samples in the order of their spans
+shared uint shared_begin[kInputs * (kSpans + 1)];  // places of a span: [begin of it, begin of the next)
+
+real4 held[kHeld];
+
+void hold(uint first, uint count, uint quad) {
+  if (kHeld == 1) return;
+  const uint quads = out_padded() / 4;
+  uint s = 0;
+  [[dont_unroll]] do { held[s] = dl_dy_quads[(first + s) * quads + quad]; } while (++s < count);
+}
+
+real base_value(real x) {
+  real value, slope;
+  elementary_silu(x, value, slope);
+  return value;
+}
+
+// The samples of a chunk, by everyone who works for input i.
+void evaluate(uint n, uint i, uint first, uint count) {
+  const InputGrid g = grid_of(i);
+  for (uint s = my_number() % kLanes; s < count; s += kLanes) {
+    const real x = input_of(first + s, g);
+    const BasisPoint b = basis_point(g, x);
+    const uint at = n * kChunk + s;
+    shared_span[at] = b.span;
+    if (kShare == 1) {
+      [[unroll]] for (uint k = 0; k < kOrder; ++k) shared_value[at * kOrder + k] = b.value[k];
+      if (kHasBase) shared_base[at] = base_value(x);
+    }
+  }
+}
+
+// Sorts the samples of a chunk by span, stably. Few spans, or neighbours that share: each span finds its own samples.
+void sort_few(uint n, uint count) {
+  const uint begins = n * (kSpans + 1);
+  for (uint span_block = 0; span_block <= layer.grid; span_block += kLanes) {
+    const uint span = span_block + my_number() % kLanes;
+    uint at = 0, block = 0;
+    do {
+      const uint mine = shared_span[n * kChunk + min(block + my_share(), count - 1)];
+      [[unroll]] for (uint m = 0; m < kShare; ++m) at += block + m < count && from(mine, m) < span ? 1 : 0;
+      block += kShare;
+    } while (block < count);
+    if (span <= layer.grid) shared_begin[begins + span] = at;
+    block = 0;
+    do {
+      const uint mine = shared_span[n * kChunk + min(block + my_share(), count - 1)];
+      [[unroll]] for (uint m = 0; m < kShare; ++m)
+        if (from(mine, m) == span && block + m < count) shared_place[n * kChunk + at++] = block + m;
+      block += kShare;
+    } while (block < count);
+  }
+}
+
+// Many spans: each sample counts who comes before it.
+void sort_many(uint n, uint count) {
+  for (uint s = my_number() % kLanes; s < count; s += kLanes) {
+    const uint span = shared_span[n * kChunk + s];
+    uint rank = 0;
+    for (uint other = 0; other < count; ++other) {
+      const uint its = shared_span[n * kChunk + other];
+      rank += its < span || (its == span && other < s) ? 1 : 0;
+    }
+    shared_place[n * kChunk + rank] = s;
+  }
+}
+
+void find_begins(uint n, uint count) {
+  for (uint span = my_number() % kLanes; span <= layer.grid; span += kLanes) {
+    uint low = 0, high = count;
+    while (low < high) {
+      const uint middle = (low + high) / 2;
+      if (shared_span[n * kChunk + shared_place[n * kChunk + middle]] < span)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    shared_begin[n * (kSpans + 1) + span] = low;
+  }
+}
+
+void put_quad(uint at, real4 value, bool store, bool touched) {
+  if (store) {
+    gradient_quads[at] = value;
+  } else if (touched) {
+    precise real4 sum = gradient_quads[at] + value;
+    gradient_quads[at] = sum;
+  }
+}
+
+// Adds the samples of a chunk, by span, then by sample, to the rows of four outputs of input i, the n-th of the group. A
+// row is complete when its last span is.
+void add_chunk(uint n, uint i, uint quad, uint first, uint count, bool stores, bool overwrites) {
+  const uint quads = out_padded() / 4, column = i * layer.rows * quads + quad, begins = n * (kSpans + 1);
+  InputGrid g;
+  if (kShare > 1) g = grid_of(i);
+  precise real4 sum[kOrder];
+  [[unroll]] for (uint k = 0; k < kOrder; ++k) sum[k] = real4(0);
+  precise real4 base_sum = real4(0);
+  uint at = 0, reach = 0, row = 0;
+  [[dont_unroll]] do {
+    const uint end = row < layer.grid ? shared_begin[begins + row + 1] : at;
+    if (at < end) {
+      reach = row + kOrder;
+      [[dont_unroll]] do {
+        // My share: one sample.
+        const uint mine = shared_place[n * kChunk + min(at + my_share(), end - 1)];
+        real value[kOrder], base = real(0);
+        if (kShare > 1) {
+          const real x = input_of(first + mine, g);
+          const BasisPoint b = basis_point(g, x);
+          [[unroll]] for (uint k = 0; k < kOrder; ++k) value[k] = b.value[k];
+          if (kHasBase) base = base_value(x);
+        } else {
+          [[unroll]] for (uint k = 0; k < kOrder; ++k) value[k] = shared_value[(n * kChunk + mine) * kOrder + k];
+          if (kHasBase) base = shared_base[n * kChunk + mine];
+        }
+        [[unroll]] for (uint m = 0; m < kShare; ++m) {
+          const bool counts = at + m < end;
+          const uint s = from(mine, m);
+          const real4 d = kHeld > 1 ? held[s] : dl_dy_quads[(first + s) * quads + quad];
+          [[unroll]] for (uint k = 0; k < kOrder; ++k) {
+            precise real4 term = from(value[k], m) * d;
+            precise real4 more = sum[k] + term;
+            sum[k] = counts ? more : sum[k];
+          }
+          if (kHasBase) {
+            precise real4 term = from(base, m) * d;
+            precise real4 more = base_sum + term;
+            base_sum = counts ? more : base_sum;
+          }
+        }
+        at += kShare;
+      } while (at < end);
+    }
+    at = end;
+    if (stores) put_quad(column + row * quads, sum[0], overwrites, row < reach);
+    [[unroll]] for (uint k = 0; k < kDegree; ++k) sum[k] = sum[k + 1];
+    sum[kDegree] = real4(0);
+  } while (++row < layer.grid + kDegree);
+  if (kHasBase && stores) put_quad(column + row * quads, base_sum, overwrites, true);
+}
+
+void weight_gradient(uint group) {
+  const uint quads = out_padded() / 4, blocks = (quads + kLanes - 1) / kLanes;
+  const uint me = my_number(), n = me / kLanes, first_input = group / blocks * layer.tile;
+  const uint place = group % blocks * kLanes + me % kLanes;
+  const bool overwrite = !has(kAccumulate);
+  // Who has no output of its own keeps the others company: they need what it loads.
+  const bool works = place * 4 < out_lanes();
+  const uint quad = works ? place : 0, last_input = min(first_input + layer.tile, layer.in_width);
+  if (overwrite && !works && place < quads)
+    for (uint i = first_input + n; i < last_input; i += kInputs)
+      for (uint r = 0; r < layer.rows; ++r) gradient_quads[(i * layer.rows + r) * quads + place] = real4(0);
+  for (uint first = 0; first < layer.batch; first += kChunk) {
+    const uint count = min(kChunk, layer.batch - first);
+    hold(first, count, quad);
+    for (uint round = first_input; round < last_input; round += kInputs) {
+      const uint i = round + n;
+      const bool exists = i < last_input;
+      meet();
+      if (exists) evaluate(n, i, first, count);
+      meet();
+      if (kFewSpans) {
+        if (exists) sort_few(n, count);
+      } else {
+        if (exists) sort_many(n, count);
+        meet();
+        if (exists) find_begins(n, count);
+      }
+      meet();
+      if (exists) add_chunk(n, i, quad, first, count, works, overwrite && first == 0);
+    }
+  }
+}
+
+void bias_gradient(uint group) {
+  const uint j = group * kGroup + my_number(), out_p = out_padded();
+  if (j >= out_p) return;
+  for (uint first = 0; first < layer.batch; first += kChunk) {
+    const uint last = min(first + kChunk, layer.batch);
+    precise real sum = real(0);
+    uint s = first;
+    do { sum = sum + dl_dy[s * out_p + j]; } while (++s < last);
+    if (has(kAccumulate) || first > 0) sum = gradient[layer.bias_at + j] + sum;
+    gradient[layer.bias_at + j] = sum;
+  }
+}
+
+void main() {
+  const uint group = group_number();
+  if (group < layer.weight_groups)
+    weight_gradient(group);
+  else if (group < layer.weight_groups + layer.bias_groups)
+    bias_gradient(group - layer.weight_groups);
+}
