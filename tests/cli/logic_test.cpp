@@ -31,7 +31,7 @@ TEST_F(Logic, ARunThatReachesItsGoalEndsEarlyAndIsASuccess) {
   Image white(3, 2, {255, 255, 255});
   ASSERT_TRUE(write_file_atomic(scratch_ / "white.png", encode_png(white)));
   const auto r = json_of({"train", "picture", "--out", "run", "--set", "data.image=white.png", "--set",
-                          "data.start=zeros", "--set", "model.channels=4", "--set", "model.update=[12,8,4]", "--set",
+                          "data.start=zeros", "--set", "model.channels=4", "--set", "model.update=[20,12,8,4]", "--set",
                           "epochs=500", "--set", "train.goal_every=5"});
   EXPECT_EQ(r["success"], true);
   EXPECT_EQ(r["epochs"], 5);
