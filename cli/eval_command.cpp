@@ -16,6 +16,9 @@ struct EvalFlags {
 };
 
 int evaluate(const Output& out, const EvalFlags& flags) {
+  const std::filesystem::path run = flags.folder;
+  refuse_overwriting(flags.predictions, {run / "recipe.toml", run / "log.jsonl", run / "report.html",
+                                         run / "circuit.json", run / "checkpoint/last.safetensors"});
   nlohmann::json result =
       app::evaluate(flags.folder, run_options(out, flags.exec), {.predictions = flags.predictions}).or_throw();
   out.print(fmt::format("{}, after {}\n", flags.folder, epochs_text(result.value("epochs", std::uint64_t{0}))));

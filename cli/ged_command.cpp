@@ -126,6 +126,7 @@ class PairsLine {
 };
 
 int run_all_pairs(const Output& out, const GedFlags& flags) {
+  refuse_overwriting(flags.out, {flags.graphs[0], flags.common.costs});
   app::GedAllPairsOptions o;
   o.file = flags.graphs[0];
   o.files = flags.common.files();

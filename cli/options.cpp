@@ -73,6 +73,15 @@ Config load_recipe(const RecipeFlags& flags) {
   throw Failure(recipe.error(), hint);
 }
 
+void refuse_overwriting(const std::filesystem::path& out, std::initializer_list<std::filesystem::path> inputs) {
+  for (const std::filesystem::path& input : inputs) {
+    std::error_code missing;
+    if (out.empty() || input.empty() || !std::filesystem::equivalent(out, input, missing) || missing) continue;
+    throw Exception(ErrorCode::invalid_input,
+                    fmt::format("'{}' would be overwritten, but it is read; choose another name", out.string()));
+  }
+}
+
 std::filesystem::path default_data_root() {
   const char* root = std::getenv("GRADLOOM_DATA");
   return root && *root ? root : ".";

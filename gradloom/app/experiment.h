@@ -104,7 +104,7 @@ class Experiment {
   std::uint64_t log_lines_ = 0;
   std::optional<std::uint64_t> data_;  // fingerprint of the training data, once it is needed
   nlohmann::json latest_metrics_;      // of family_.epoch_metrics()
-  bool stopped_at_start_ = false, data_changed_ = false;
+  bool stopped_at_start_ = false, data_changed_ = false, log_is_short_ = false;
   Clock::time_point begin_ = Clock::now(), last_save_ = begin_;
   std::uint64_t epochs_here_ = 0;  // since this process began, for the estimate of the time left
 };

@@ -147,6 +147,8 @@ void GraphFamily<T>::split_graphs() {
   for (const Graph& g : set_->graphs)
     if (g.graph_class()) labels.push_back(*g.graph_class());
   if (labels.size() != n) labels.clear();
+  if (!labels.empty() && std::equal(labels.begin() + 1, labels.end(), labels.begin()))
+    fail("every graph has the same class; there is nothing to learn");
   const double validation = recipe_.number("data.validation");
   const auto folds = static_cast<std::size_t>(recipe_.integer("data.folds"));
   Split split;

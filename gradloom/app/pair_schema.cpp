@@ -18,7 +18,7 @@ Schema pair_schema() {
   s.integer("data.seed", std::nullopt, "Seed of the split; unset: the run's seed.").at_least(0);
   s.string("model.layer", "gin", "Kind of the encoder's layers.")
       .one_of({"mean", "gcn", "sage-mean", "sage-max", "gin", "gat"});
-  s.integers("model.hidden", {64, 64, 64}, "Widths of the encoder's layers.").at_least(1).count(1);
+  s.integers("model.hidden", {64, 64, 64}, "Widths of the encoder's layers.").at_least(1).at_most(1 << 20).count(1);
   s.integer("model.heads", 1, "gat: heads of attention.").at_least(1);
   s.integer("model.code", 64, "Numbers that the encoder makes of a graph.").at_least(1).at_most(4096);
   s.integer("model.head", 64, "Width of the layer that sees a pair.").at_least(1).at_most(4096);

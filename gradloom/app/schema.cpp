@@ -262,7 +262,9 @@ Schema graph_schema() {
   s.integer("data.seed", std::nullopt, "Seed of the split; unset: the run's seed.").at_least(0);
   s.boolean("data.curve", false, "Note the accuracy on validation and test data after every epoch.");
   s.string("model.layer", "gcn", "Kind of the layers.").one_of({"mean", "gcn", "sage-mean", "sage-max", "gin", "gat"});
-  s.integers("model.hidden", {16}, "Widths of the layers; for nodes one more, to the classes, follows.").at_least(1);
+  s.integers("model.hidden", {16}, "Widths of the layers; for nodes one more, to the classes, follows.")
+      .at_least(1)
+      .at_most(1 << 20);
   s.integer("model.heads", 1, "gat: heads of attention.").at_least(1);
   s.string("model.activation", "relu", "Activation.").one_of({"relu", "silu"});
   s.string("model.norm", "none", "Normalisation in every hidden layer.").one_of({"none", "layer", "batch"});

@@ -97,6 +97,9 @@ Result<RowSplits> load_splits(const Config& r, const std::filesystem::path& data
   const RowSource source = row_source(r, data_root);
   auto rows = load_rows(source);
   if (!rows) return rows.error();
+  if (rows->is_classification() && rows->outputs() < 2)
+    return Error{ErrorCode::invalid_input, fmt::format("every sample has the class '{}'; there is nothing to learn",
+                                                       rows->outputs() == 1 ? rows->class_names()[0] : "")};
   const bool formula = !r.has("data.path");
   const std::size_t folds = static_cast<std::size_t>(r.integer("data.folds"));
   Split split;

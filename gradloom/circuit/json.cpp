@@ -117,7 +117,7 @@ Result<AnyCircuit> read(const json& object) {
   if (const std::string format = reader.text("format"); !reader.error && format != kFormat)
     return wrong(fmt::format("\"format\" is \"{}\", not \"{}\"", format, kFormat));
   if (const std::uint32_t version = reader.number("version"); !reader.error && version != 1)
-    return Error{ErrorCode::unsupported,
+    return Error{ErrorCode::invalid_input,
                  fmt::format("circuit: version {} is not known; this program reads version 1", version)};
   const std::string kind = reader.text("kind");
   if (reader.error) return *reader.error;

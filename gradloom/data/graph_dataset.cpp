@@ -12,6 +12,17 @@ namespace {
 
 [[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
 
+// A number of the file in the precision of the run.
+template <class T>
+T narrow(double v) {
+  if (std::abs(v) > static_cast<double>(std::numeric_limits<T>::max()))
+    fail(
+        fmt::format("the graphs have the value {}, which is too large for float32; set precision = \"float64\", or "
+                    "scale it",
+                    v));
+  return static_cast<T>(v);
+}
+
 std::size_t padded(std::size_t width) { return (width + 15) / 16 * 16; }
 
 NodeFeatures resolve(NodeFeatures asked, const Graph& first) {
@@ -60,9 +71,9 @@ void write_row(NodeFeatures kind, const Graph& g, std::uint32_t v, std::size_t w
       break;
   }
   if (const SparseRows& s = g.sparse_features(); !s.empty())
-    for (std::uint32_t e = s.row_ptr[v]; e < s.row_ptr[v + 1]; ++e) to[s.column[e]] = static_cast<T>(s.value[e]);
+    for (std::uint32_t e = s.row_ptr[v]; e < s.row_ptr[v + 1]; ++e) to[s.column[e]] = narrow<T>(s.value[e]);
   else
-    for (std::size_t c = 0; c < width; ++c) to[c] = static_cast<T>(g.node_features()[v * width + c]);
+    for (std::size_t c = 0; c < width; ++c) to[c] = narrow<T>(g.node_features()[v * width + c]);
 }
 
 template <class T>
@@ -79,7 +90,7 @@ void append_sparse(GraphArrays<T>& a, const SparseRows& s, const GraphFeatureOpt
     const std::size_t first = a.feature_value.size();
     for (std::uint32_t e = s.row_ptr[r]; e < s.row_ptr[r + 1]; ++e) {
       a.feature_column.push_back(s.column[e]);
-      a.feature_value.push_back(static_cast<T>(s.value[e]));
+      a.feature_value.push_back(narrow<T>(s.value[e]));
     }
     if (o.normalise_rows) normalise(std::span<T>(a.feature_value).subspan(first));
     a.feature_ptr.push_back(static_cast<std::uint32_t>(a.feature_value.size()));
@@ -107,11 +118,11 @@ template <class T>
 void append_edges(GraphArrays<T>& a, const Graph& g, const GraphFeatureOptions& o) {
   const std::size_t given = g.edge_feature_width();
   for (const std::uint32_t edge : g.arc_edge()) {
-    if (!g.edge_weights().empty()) a.edge_weight.push_back(static_cast<T>(g.edge_weights()[edge]));
+    if (!g.edge_weights().empty()) a.edge_weight.push_back(narrow<T>(g.edge_weights()[edge]));
     if (a.edge_features == 0) continue;
     a.edge_x.resize(a.edge_x.size() + a.edge_stride);
     T* to = a.edge_x.data() + a.edge_x.size() - a.edge_stride;
-    for (std::size_t k = 0; k < given; ++k) to[k] = static_cast<T>(g.edge_features()[edge * given + k]);
+    for (std::size_t k = 0; k < given; ++k) to[k] = narrow<T>(g.edge_features()[edge * given + k]);
     if (o.edge_labels && !g.edge_labels().empty()) to[given + g.edge_labels()[edge]] = T(1);
   }
 }
@@ -126,7 +137,7 @@ void append_answers(GraphArrays<T>& a, const GraphSet& set, std::uint32_t which)
   } else if (g.graph_class()) {
     a.label.push_back(*g.graph_class());
   } else if (g.graph_target()) {
-    a.target.push_back(static_cast<T>(*g.graph_target()));
+    a.target.push_back(narrow<T>(*g.graph_target()));
   } else {
     fail(fmt::format("graph {} has neither a class nor a target", which));
   }

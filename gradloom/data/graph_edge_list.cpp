@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 
 #include "gradloom/data/csv.h"
 #include "gradloom/data/graph_source.h"
@@ -12,24 +13,45 @@
 namespace gradloom {
 namespace {
 
+constexpr std::string_view kFrom[] = {"from", "source", "src", "u"}, kTo[] = {"to", "target", "dst", "v"},
+                           kOther[] = {"label", "weight", "graph"};
+
+bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Names of nodes may be words, so a header is known by its own: both ends in full. (u and v are common names of nodes.)
+CsvTable read_table(const std::string& text, const GraphSource& source) {
+  const std::string name = source.path.string();
+  CsvTable plain = parse_csv(text, {.header = CsvHeader::absent, .comment = "#"}, name).or_throw();
+  bool from = false, to = false;
+  for (std::size_t c = 0; plain.rows() > 0 && c < plain.columns.size(); ++c) {
+    const std::string_view cell = plain.cell(0, c);
+    from = from || (cell != "u" && is_one_of(kFrom, cell));
+    to = to || (cell != "v" && is_one_of(kTo, cell));
+  }
+  if (from && to) return parse_csv(text, {.header = CsvHeader::present, .comment = "#"}, name).or_throw();
+  return parse_csv(text, {.comment = "#"}, name).or_throw();
+}
+
 class EdgeListParser {
  public:
-  EdgeListParser(std::string text, const GraphSource& source)
-      : source_(source), table_(parse_csv(std::move(text), {.comment = "#"}, source.path.string()).or_throw()) {
-    const auto column = [&](std::initializer_list<std::string_view> names) -> std::optional<std::size_t> {
+  EdgeListParser(const std::string& text, const GraphSource& source)
+      : source_(source), table_(read_table(text, source)) {
+    const auto column = [&](std::span<const std::string_view> names) -> std::optional<std::size_t> {
       for (std::size_t c = 0; c < table_.columns.size(); ++c)
-        if (std::find(names.begin(), names.end(), table_.columns[c]) != names.end()) return c;
+        if (is_one_of(names, table_.columns[c])) return c;
       return std::nullopt;
     };
     if (table_.columns.size() < 2)
       throw Exception(ErrorCode::invalid_input,
                       fmt::format("{}: an edge needs two columns, its ends; there is one column", table_.source));
-    from_ = column({"from", "source", "src", "u"}).value_or(0);
-    to_ = column({"to", "target", "dst", "v"}).value_or(1);
+    from_ = column(kFrom).value_or(0);
+    to_ = column(kTo).value_or(1);
     if (from_ == to_) to_ = from_ == 0 ? 1 : 0;
-    graph_ = column({"graph"});
-    label_ = column({"label"});
-    weight_ = column({"weight"});
+    label_ = column({kOther, 1});
+    weight_ = column({kOther + 1, 1});
+    graph_ = column({kOther + 2, 1});
     // Without a header the third column is the label.
     if (table_.columns[0] == "column1" && table_.columns.size() == 3) label_ = 2;
     for (std::size_t c = 0; c < table_.columns.size(); ++c)

@@ -37,6 +37,7 @@ class Scale {
       if (c > 1e12) refuse("the cost {} is too large; at most 1e12", c);
       largest = std::max(largest, c);
     });
+    if (largest > 0.0 && largest < 1e-12) refuse("the largest cost is {}; it must be at least 1e-12", largest);
     for (double decimals = 1.0; decimals <= 1e6 && !exact_; decimals *= 10.0) {
       exact_ = true;
       for_each_cost(costs, [&](double c) {

@@ -1,5 +1,7 @@
 #include "gradloom/ged/ged.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -25,6 +27,7 @@ Labels labels_of(const CostTable& costs) { return costs.labels_matter() ? Labels
 // Pairs that need more expansions than this are solved later, with all threads on one pair.
 constexpr std::uint64_t kEasyExpansions = 20000;
 constexpr std::size_t kPairsOfATask = 32;
+constexpr std::uint32_t kBestFirstNodes = 64;
 
 }  // namespace
 
@@ -33,6 +36,10 @@ Distance edit_distance(const Exec& ex, const Graph& first, const Graph& second, 
   const auto start = Clock::now();
   const SearchLimits limits{.expansions = options.limits.expansions,
                             .deadline = deadline_after(options.limits.seconds)};
+  if (options.solver == Solver::best_first && std::min(first.nodes(), second.nodes()) > kBestFirstNodes)
+    throw Exception(ErrorCode::unsupported,
+                    fmt::format("the best-first solver is for graphs of up to {} nodes; the other one takes more",
+                                kBestFirstNodes));
   const DenseGraph a(first, labels_of(costs)), b(second, labels_of(costs));
   PairSolver solver;
   const Problem& problem = solver.set(a, b, costs);

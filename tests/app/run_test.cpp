@@ -173,11 +173,48 @@ TEST_F(StoppedRun, GoesOnWithItsOwnDataOnly) {
   EXPECT_TRUE(app::resume(scratch_ / "run", options()));
 }
 
+TEST_F(StoppedRun, SaysBeforeItTrainsThatItsLogIsDamaged) {
+  std::ofstream(scratch_ / "run/log.jsonl") << "garbage\n{}\n";
+  auto outcome = app::resume(scratch_ / "run", options());
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().message, testing::HasSubstr("log.jsonl:1"));
+}
+
+TEST_F(StoppedRun, WarnsWhenItsLogIsLostAndAFinishedOneKeepsItsReport) {
+  std::vector<std::string> warnings;
+  app::RunOptions listening = options();
+  listening.log = [&](LogLevel level, const std::string& text) {
+    if (level == LogLevel::warning) warnings.push_back(text);
+  };
+  ASSERT_TRUE(app::resume(scratch_ / "run", listening));
+  EXPECT_TRUE(warnings.empty());
+  const auto report = [&] {
+    std::ifstream file(scratch_ / "run/report.html");
+    return std::string{std::istreambuf_iterator<char>(file), {}};
+  };
+  const std::string whole = report();
+  std::filesystem::remove(scratch_ / "run/log.jsonl");
+  ASSERT_TRUE(app::resume(scratch_ / "run", listening));
+  EXPECT_THAT(warnings, testing::ElementsAre(testing::HasSubstr("lost lines")));
+  EXPECT_EQ(report(), whole);
+}
+
 TEST_F(StoppedRun, IsRefusedWhereItsRecipeDoesNotLead) {
   edit_recipe("epochs = 3", "epochs = 0");
   auto outcome = app::resume(scratch_ / "run", options());
   ASSERT_FALSE(outcome);
   EXPECT_THAT(outcome.error().message, testing::HasSubstr("1 epochs of stage 1, but the recipe has 0"));
+}
+
+TEST(Classes, OneAloneIsNothingToLearn) {
+  const Scratch scratch;
+  std::ofstream(scratch / "table.csv") << "x,y\n1,a\n2,a\n3,a\n4,a\n5,a\n6,a\n";
+  app::RunOptions options;
+  options.data_root = scratch.path();
+  const std::vector<std::string> more = {"data.path=table.csv", "data.target=y", "task=classification"};
+  auto outcome = app::train(app::load_recipe("kan-tabular", more).or_throw(), scratch / "run", options);
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().message, testing::HasSubstr("every sample has the class 'a'"));
 }
 
 TEST(Losses, ThatDoNotFitTheDataLeaveNoFolder) {

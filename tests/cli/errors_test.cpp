@@ -46,6 +46,21 @@ TEST_F(Errors, ARunMayNotTakeTheNameOfItsData) {
   expect_error({"train", "cora", "--out", "./cora/"}, 2, "invalid_input", {"./cora/", "data.path"});
 }
 
+TEST_F(Errors, WhatIsReadIsNeverOverwritten) {
+  write("graphs.txt", "t # 0\nv 0 A\nv 1 B\ne 0 1 x\nt # 1\nv 0 A\n");
+  const std::string before = bytes_of(scratch_ / "graphs.txt");
+  expect_error({"ged", "graphs.txt", "--all-pairs", "--out", "./graphs.txt"}, 2, "invalid_input", {"overwritten"});
+  EXPECT_EQ(bytes_of(scratch_ / "graphs.txt"), before);
+  json_of(Words{"train", "kan-hello", "--out", "run"} + kTiny);
+  const std::string recipe = bytes_of(scratch_ / "run/recipe.toml");
+  expect_error({"eval", "run", "--predictions", "run/recipe.toml"}, 2, "invalid_input", {"overwritten"});
+  EXPECT_EQ(bytes_of(scratch_ / "run/recipe.toml"), recipe);
+}
+
+TEST_F(Errors, WidthsThatNoMachineHoldsAreRefusedAtOnce) {
+  expect_error({"train", "karate", "--set", "model.hidden=[4294967296]"}, 2, "invalid_input", {"model.hidden"});
+}
+
 TEST_F(Errors, SquaresMustFitTheGrid) {
   expect_error({"train", "checkerboard-small", "--set", "data.square=500"}, 2, "invalid_input",
                {"squares of 500", "data.square"});

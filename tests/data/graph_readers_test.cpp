@@ -144,6 +144,18 @@ TEST(GraphReaders, ReadJson) {
   EXPECT_THAT(error("7"), HasSubstr("must hold a graph"));
 }
 
+TEST(GraphReaders, KnowTheHeaderOfAnEdgeListByItsWords) {
+  const Scratch scratch;
+  const auto nodes = [&](const std::string& text) {
+    std::ofstream(scratch / "e.csv") << text;
+    return load_graphs({.path = scratch / "e.csv"}).or_throw().graphs[0].nodes();
+  };
+  EXPECT_EQ(nodes("from,to\na,b\n"), 2u);
+  EXPECT_EQ(nodes("source,target,label\na,b,x\nb,c,y\n"), 3u);
+  EXPECT_EQ(nodes("anna,to\nto,bert\n"), 3u);  // a name, not a header
+  EXPECT_EQ(nodes("u,v\nv,w\n"), 3u);
+}
+
 TEST(GraphReaders, ReadEdgeLists) {
   const GraphSet set = parse_edge_list(kCsv, named("e.csv")).or_throw();
   ASSERT_EQ(set.size(), 2u);

@@ -12,6 +12,8 @@ namespace gradloom::graph {
 
 namespace {
 
+constexpr std::size_t kWidest = 1 << 20;
+
 [[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
 
 std::size_t clamped(const std::vector<std::size_t>& v, std::size_t i) { return v[std::min(i, v.size() - 1)]; }
@@ -38,7 +40,7 @@ void validate(const NetworkOptions& o) {
   const bool headless = o.task == GraphTask::node && o.jumping == Jumping::none;
   if (o.hidden.empty() && !headless) fail("hidden is empty; this network needs at least one layer of messages");
   for (const std::size_t w : o.hidden) {
-    if (w == 0) fail("a hidden layer has width 0");
+    if (w == 0 || w > kWidest) fail(fmt::format("a hidden layer has width {}; it must be 1 to {}", w, kWidest));
     if (o.kind == LayerKind::gat && (o.heads == 0 || w % o.heads != 0))
       fail(fmt::format("a hidden layer of width {} cannot be dealt evenly to {} heads", w, o.heads));
     if (o.jumping == Jumping::max && w != o.hidden.front()) fail("jumping by maximum needs hidden layers of one width");
