@@ -40,7 +40,7 @@ void add_recipe_options(CLI::App& command, RecipeFlags& flags);  // RECIPE, --se
 // Throws Failure as load_recipe fails.
 Config load_recipe(const RecipeFlags& flags);
 
-// Throws when `out` is one of the files that the command reads or that belong to what it reads.
+// Throws when `out` is one of these files.
 void refuse_overwriting(const std::filesystem::path& out, std::initializer_list<std::filesystem::path> inputs);
 
 // GRADLOOM_DATA, or the current folder.

@@ -117,8 +117,8 @@ int train_seeds(const Output& out, const TrainFlags& flags, std::int64_t first, 
 void refuse_name_of_data(const Config& recipe, const fs::path& folder) {
   if (recipe.schema().find("data.path") >= recipe.schema().keys().size() || !recipe.has("data.path")) return;
   const fs::path data = recipe.string("data.path");
-  if (!recipe.string("data.root").empty() ||
-      fs::absolute(data).lexically_normal() != fs::absolute(folder / "").lexically_normal().parent_path())
+  if (!recipe.string("data.root").empty() || fs::absolute(data / "").lexically_normal().parent_path() !=
+                                                 fs::absolute(folder / "").lexically_normal().parent_path())
     return;
   throw Exception(
       ErrorCode::invalid_input,

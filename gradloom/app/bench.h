@@ -30,8 +30,8 @@ struct BenchKanOptions {
 
 // JSON: forward_us, train_step_us (Adam), single_us, p99_single_us, gflops_forward, gflops_train, peak_gflops,
 // peak_fma_gflops, fraction_forward, fraction_train (of peak_gflops), sequential_train_step_us, speedup,
-// bytes_allocated_per_step, serial_fraction, parallel_tasks, tape_bytes, parameter_bytes. Fails with numeric when the
-// result differs from the scalar reference in any bit.
+// one_thread_train_step_us, speedup_threads, bytes_allocated_per_step, serial_fraction, parallel_tasks, tape_bytes,
+// parameter_bytes. Fails with numeric when the result differs from the scalar reference in any bit.
 //
 // On a device: train_step_us, train_step_median_us, kernel_us (by kernel, fastest), bytes_host_to_device_per_step,
 // bytes_device_to_host_per_step, dispatches_per_step, submits_per_step, device_memory_bytes, parameter_bytes,
@@ -49,8 +49,8 @@ struct BenchLogicOptions {
 
 // One update (forward, backward, optimizer) of a logic automaton. JSON: update_ms, ns_per_gate_cell (time over the
 // gates of all cells that are computed in all steps), gflops, peak_gflops, sequential_update_ms (the scalar reference),
-// speedup, tape_bytes, scratch_bytes_per_thread, serial_fraction, parallel_tasks. Fails with numeric when the result
-// differs from the scalar reference in any bit.
+// speedup, one_thread_update_ms, speedup_threads, tape_bytes, scratch_bytes_per_thread, serial_fraction,
+// parallel_tasks. Fails with numeric when the result differs from the scalar reference in any bit.
 Result<nlohmann::json> bench_logic(const BenchLogicOptions& options);
 
 struct BenchGraphOptions {

@@ -269,16 +269,21 @@ Result<void> GraphFamily<T>::finish(const Exec& ex, const Model& model, const Mo
   if (!recipe_.boolean("data.curve")) return {};
   auto log = read_run_log(folder.log());
   if (!log) return log.error();
+  // Of the epochs that the log still has.
   std::vector<double> validation, test;
+  std::vector<std::uint64_t> epochs;
   for (const json& line : log->lines) {
-    if (line.contains("validation_accuracy")) validation.push_back(line["validation_accuracy"].get<double>());
-    if (line.contains("test_accuracy")) test.push_back(line["test_accuracy"].get<double>());
+    const json v = line.value("validation_accuracy", json()), t = line.value("test_accuracy", json());
+    if (!v.is_number() && !t.is_number()) continue;
+    epochs.push_back(line.value("run_epoch", std::uint64_t{0}));
+    if (v.is_number()) validation.push_back(v.get<double>());
+    if (t.is_number()) test.push_back(t.get<double>());
   }
-  summary["curve"] = {{"validation", validation}, {"test", test}};
-  if (validation.empty() || test.size() != validation.size()) return {};
+  summary["curve"] = {{"epoch", epochs}, {"validation", validation}, {"test", test}};
+  if (validation.size() != epochs.size() || test.size() != epochs.size() || epochs.empty()) return {};
   const auto best = std::max_element(validation.begin(), validation.end());
   const auto at = static_cast<std::size_t>(best - validation.begin());
-  summary["chosen"] = {{"epoch", at + 1}, {"validation", *best}, {"test", test[at]}};
+  summary["chosen"] = {{"epoch", epochs[at]}, {"validation", *best}, {"test", test[at]}};
   return {};
 }
 
@@ -327,8 +332,9 @@ void GraphFamily<T>::describe(const Exec&, const Model& network, const ModelArra
                 {}};
     for (const char* name : {"validation", "test"}) {
       Series series{name, std::string_view(name) == "test" ? Role::test : Role::validation, {}};
-      double epoch = 0;
-      for (const json& value : summary["curve"][name]) series.points.push_back({++epoch, value.get<double>()});
+      const json &epochs = summary["curve"]["epoch"], &values = summary["curve"][name];
+      for (std::size_t e = 0; e < std::min(epochs.size(), values.size()); ++e)
+        series.points.push_back({epochs[e].get<double>(), values[e].get<double>()});
       if (!series.points.empty()) chart.series.push_back(std::move(series));
     }
     report.sections.push_back(std::move(chart));

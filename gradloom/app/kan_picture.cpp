@@ -119,8 +119,8 @@ SplineNetwork spline_picture(const Exec& ex, const kan::Network<T>& network, con
     std::size_t equal = 0;
     for (std::size_t e = 0; e < importance.size(); ++e) {
       picture.all_importance += importance[e];
-      const bool curve = picture.functions <= kAllDrawn || importance[e] > drawn_from ||
-                         (importance[e] == drawn_from && equal++ < kMostDrawn);
+      const bool curve =
+          picture.functions <= kAllDrawn || importance[e] > drawn_from || (importance[e] == drawn_from && equal++ == 0);
       if (!curve && importance.size() > kSmallLayer) continue;
       const std::size_t i = e / out;
       EdgeFunction edge{l, i, e % out, {}, {}, importance[e], f.low(i), f.high(i)};

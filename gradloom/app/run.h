@@ -51,14 +51,16 @@ struct RunOutcome {
 // what was saved before a failure stays.
 Result<RunOutcome> train(const Config& recipe, const std::filesystem::path& folder, const RunOptions& options);
 
-// Continues a run from its last checkpoint, with the bits of a run that was never interrupted.
+// Continues a run from its last checkpoint, with the bits of a run that was never interrupted. Refuses other training
+// data than those of the run.
 Result<RunOutcome> resume(const std::filesystem::path& folder, const RunOptions& options);
 
 struct EvaluateOptions {
   std::filesystem::path predictions;  // write predictions for the test part (or all data) as CSV; empty: do not
 };
 
-// Metrics of a run's model on all parts of its data. Does not write into the folder.
+// Metrics of a run's model on all parts of its data; data_changed: the training data are no longer those of the run.
+// Does not write into the folder.
 Result<nlohmann::json> evaluate(const std::filesystem::path& folder, const RunOptions& options,
                                 const EvaluateOptions& what);
 

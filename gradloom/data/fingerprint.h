@@ -47,7 +47,7 @@ class Fingerprint {
   std::uint64_t state_ = 0xcbf29ce484222325u;
 };
 
-// Everything of a batch that a model or a loss reads.
+// What everything else in a batch follows from.
 template <class T>
 void add_to(Fingerprint& f, const RowBatch<T>& batch) {
   f.take(batch.size);

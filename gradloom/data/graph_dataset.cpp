@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "gradloom/base/error.h"
@@ -16,10 +17,8 @@ namespace {
 template <class T>
 T narrow(double v) {
   if (std::abs(v) > static_cast<double>(std::numeric_limits<T>::max()))
-    fail(
-        fmt::format("the graphs have the value {}, which is too large for float32; set precision = \"float64\", or "
-                    "scale it",
-                    v));
+    fail(fmt::format("the graphs have the value {}, which is too large{}", v,
+                     sizeof(T) == 4 ? " for float32; set precision = \"float64\", or scale it" : "; scale it"));
   return static_cast<T>(v);
 }
 

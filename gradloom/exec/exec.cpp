@@ -17,8 +17,8 @@ namespace {
 
 constexpr unsigned kMaxThreads = 1024;
 
-// A pool ends the program when the system refuses it a thread. So as many are started here first, once, and stopped
-// again: a refusal becomes an error that can be reported.
+// A pool ends the program when the system refuses it a thread. So as many are started here first, and stopped again: a
+// refusal becomes an error that can be reported. What was proven is remembered, because pools are made often.
 void prove_threads(unsigned wanted) {
   static std::mutex mutex;
   static unsigned proven = 1;
@@ -26,10 +26,11 @@ void prove_threads(unsigned wanted) {
   if (wanted <= proven) return;
   std::atomic<bool> go = false;
   std::vector<std::thread> threads;
+  threads.reserve(wanted - 1);
   std::string refusal;
   try {
     for (unsigned i = 1; i < wanted; ++i) threads.emplace_back([&go] { go.wait(false); });
-  } catch (const std::system_error& e) {
+  } catch (const std::exception& e) {
     refusal = e.what();
   }
   go = true;

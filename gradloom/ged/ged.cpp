@@ -29,6 +29,13 @@ constexpr std::uint64_t kEasyExpansions = 20000;
 constexpr std::size_t kPairsOfATask = 32;
 constexpr std::uint32_t kBestFirstNodes = 64;
 
+// A search that was cut short may know less than the counts of labels say.
+double lower_bound(const PairAnswer& answer, const Graph& first, const Graph& second, const CostTable& costs) {
+  const double found = costs.value(answer.lower);
+  if (answer.exact()) return found;
+  return std::min(costs.value(answer.upper), std::max(found, label_bound(first, second, costs)));
+}
+
 }  // namespace
 
 Distance edit_distance(const Exec& ex, const Graph& first, const Graph& second, const CostTable& costs,
@@ -38,7 +45,7 @@ Distance edit_distance(const Exec& ex, const Graph& first, const Graph& second, 
                             .deadline = deadline_after(options.limits.seconds)};
   if (options.solver == Solver::best_first && std::min(first.nodes(), second.nodes()) > kBestFirstNodes)
     throw Exception(ErrorCode::unsupported,
-                    fmt::format("the best-first solver is for graphs of up to {} nodes; the other one takes more",
+                    fmt::format("the best-first solver needs one graph of at most {} nodes; the other solver takes any",
                                 kBestFirstNodes));
   const DenseGraph a(first, labels_of(costs)), b(second, labels_of(costs));
   PairSolver solver;
@@ -47,10 +54,8 @@ Distance edit_distance(const Exec& ex, const Graph& first, const Graph& second, 
       options.solver == Solver::depth_first ? solver.solve(&ex, limits) : solve_best_first(problem, limits);
   if (answer.exact() && options.ties == Ties::smallest) solver.make_smallest(&ex, limits, answer);
   Distance d;
-  d.lower = costs.value(answer.lower);
+  d.lower = lower_bound(answer, first, second, costs);
   d.upper = costs.value(answer.upper);
-  // A search that was cut short may know less than the counts of labels say.
-  if (!answer.exact()) d.lower = std::min(d.upper, std::max(d.lower, label_bound(first, second, costs)));
   d.exact = d.lower == d.upper;
   d.smallest = answer.smallest;
   d.mapping = problem.to_first(answer.image);
@@ -98,10 +103,10 @@ AllPairs all_pairs(const Exec& ex, const GraphSet& set, const CostTable& costs, 
     solver.set(dense[j], dense[i], costs);
     const PairAnswer answer = solver.solve(inside, {.expansions = std::min(most, options.limits.expansions),
                                                     .deadline = deadline_after(options.limits.seconds)});
-    r.lower[at] = costs.value(answer.lower);
     r.upper[at] = costs.value(answer.upper);
+    r.lower[at] = lower_bound(answer, set.graphs[j], set.graphs[i], costs);
     r.expanded[at] = answer.expanded;
-    return answer.exact();
+    return r.lower[at] == r.upper[at];
   };
   const auto tell = [&](std::size_t more) {
     const std::size_t now = done += more;

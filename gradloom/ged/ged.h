@@ -18,7 +18,7 @@ namespace gradloom::ged {
 
 enum class Solver {
   depth_first,  // branch and bound with assignment bounds; in parallel over subtrees
-  best_first,   // A* with label bounds: an independent second opinion, for small graphs; one thread
+  best_first,   // A* with label bounds: a second opinion where one graph has at most 64 nodes; one thread
 };
 
 // Which optimal mapping is returned; `any` saves the searches for the smallest.

@@ -163,10 +163,23 @@ InputTiles input_tiles(const vulkan::DeviceInfo& device, const Shape& s, std::si
     require_turns(device, turns());
     return tiles;
   }
-  return {{}, 1, static_cast<std::uint32_t>(std::clamp<std::size_t>(s.in * batch / kBusy, 1, 8))};
+  const std::uint32_t inputs = static_cast<std::uint32_t>(std::clamp<std::size_t>(s.in * batch / kBusy, 1, 8));
+  require_turns(device, divide_up(s.out, kBlock) * inputs * (s.degree + 4 + basis_turns(s)));
+  return {{}, 1, inputs};
 }
 
 }  // namespace
+
+template <class T>
+void require_forward(const vulkan::DeviceInfo& device, const Shape& shape, std::size_t batch) {
+  forward_tiles(device, shape, batch);
+}
+
+template <class T>
+void require_backward(const vulkan::DeviceInfo& device, const Shape& shape, std::size_t batch) {
+  weight_tiles<T>(device, shape, batch);
+  input_tiles(device, shape, batch);
+}
 
 template <class T>
 void record_forward(vulkan::Device& device, vulkan::Commands& commands, const DeviceLayer& layer,
@@ -229,6 +242,8 @@ void record_backward(vulkan::Device& device, vulkan::Commands& commands, const D
 }
 
 #define GRADLOOM_INSTANTIATE(T)                                                                               \
+  template void require_forward<T>(const vulkan::DeviceInfo&, const Shape&, std::size_t);                     \
+  template void require_backward<T>(const vulkan::DeviceInfo&, const Shape&, std::size_t);                    \
   template void record_forward<T>(vulkan::Device&, vulkan::Commands&, const DeviceLayer&, const DevicePass&,  \
                                   const std::string&);                                                        \
   template void record_backward<T>(vulkan::Device&, vulkan::Commands&, const DeviceLayer&, const DevicePass&, \

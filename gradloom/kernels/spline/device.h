@@ -34,6 +34,13 @@ template <class T>
 void record_forward(vulkan::Device& device, vulkan::Commands& commands, const DeviceLayer& layer,
                     const DevicePass& pass, const std::string& label);
 
+// Throws unsuitable_device when the device cannot run the passes of a layer over a batch of this size. Recording throws
+// the same, but may come late.
+template <class T>
+void require_forward(const vulkan::DeviceInfo& device, const Shape& shape, std::size_t batch);
+template <class T>
+void require_backward(const vulkan::DeviceInfo& device, const Shape& shape, std::size_t batch);
+
 struct DeviceGradients {
   vulkan::Binding gradient;  // laid out as the layer's parameters
   bool weight = true, bias = true;

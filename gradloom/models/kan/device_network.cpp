@@ -64,12 +64,18 @@ DeviceTape DeviceNetwork<T>::make_tape(std::size_t batch, bool input_gradient) c
     return at;
   };
   for (std::size_t l = 0; l < layers(); ++l) {
+    spline::require_forward<T>(device_.info(), network_.shape(l), batch);
     tape.activations.push_back(take(network_.shape(l).out_padded()));
     tape.gradients.push_back(take(network_.shape(l).out_padded()));
   }
   tape.dl_dx = take(input_gradient ? input_width() : 1);
   tape.memory = device_.make_buffer(bytes, vulkan::BufferUse::device);
   return tape;
+}
+
+template <class T>
+void DeviceNetwork<T>::require_backward(std::size_t batch) const {
+  for (std::size_t l = 0; l < layers(); ++l) spline::require_backward<T>(device_.info(), network_.shape(l), batch);
 }
 
 template <class T>

@@ -26,7 +26,10 @@ class DeviceNetwork {
   std::uint32_t output_std_at() const { return buffer_at(network_.affine().output_std); }
   std::size_t layers() const { return network_.layers(); }
 
+  // Throws unsuitable_device when a layer cannot run forward over such batches, device_memory when there is no room.
   DeviceTape make_tape(std::size_t batch, bool input_gradient) const;
+  // Throws unsuitable_device when a layer cannot run backward over such batches.
+  void require_backward(std::size_t batch) const;
   void record_forward(vulkan::Commands& commands, const DeviceArrays& arrays, const DeviceTape& tape, std::size_t batch,
                       vulkan::Binding x) const;
   void record_backward(vulkan::Commands& commands, const Step& step, const DeviceArrays& arrays, const DeviceTape& tape,
