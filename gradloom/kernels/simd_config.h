@@ -8,7 +8,7 @@
 // minutes.
 #define HWY_DISABLED_TARGETS (HWY_AVX3 | HWY_AVX3_DL | HWY_SSE4 | HWY_SSSE3)
 #else
-// Processors with SSSE3 and no SSE4 are older than 2008; they run the version for SSE2.
+// Processors with SSSE3 and no SSE4 are older than 2008; they run the scalar version.
 #define HWY_DISABLED_TARGETS (HWY_AVX3 | HWY_AVX3_DL | HWY_SSSE3)
 #endif
 #define HWY_COMPILE_ALL_ATTAINABLE

@@ -8,7 +8,7 @@
 
 namespace gradloom::kernels {
 
-// Names such as "AVX2", "SSE4", "SSE2"; the best, which is used by default, comes first. Never empty.
+// Names such as "AVX2", "SSE4", "SCALAR"; the best, which is used by default, comes first. Never empty.
 std::vector<std::string> simd_targets();
 
 // The kernels use this instruction set until the scope ends; then the best one again (or the one of the scope around
