@@ -39,7 +39,7 @@ int export_circuit(const Output& out, ExportFlags flags) {
   app::ExportCircuitOptions& o = flags.options;
   static const std::map<std::string, app::ExportFormat> kFormats = {{"c", app::ExportFormat::c},
                                                                     {"verilog", app::ExportFormat::verilog},
-                                                                    {"json", app::ExportFormat::json},
+                                                                    {"json", app::ExportFormat::circuit_json},
                                                                     {"dot", app::ExportFormat::dot},
                                                                     {"svg", app::ExportFormat::svg}};
   o.circuit = flags.circuit;

@@ -34,6 +34,12 @@ if(GRADLOOM_SANITIZE)
   target_link_options(gradloom_warnings INTERFACE -fsanitize=${GRADLOOM_SANITIZE})
   target_compile_definitions(gradloom_warnings INTERFACE GRADLOOM_FEW_SIMD_TARGETS)
 endif()
+# For code that computes little and parses nothing: checks of every pointer double its size and its time to build, and
+# AddressSanitizer finds most of what they find. Readers and models have them.
+set(GRADLOOM_LIGHT_CHECKS "")
+if(GRADLOOM_SANITIZE MATCHES "undefined")
+  set(GRADLOOM_LIGHT_CHECKS -fno-sanitize=null,alignment,object-size,vptr)
+endif()
 
 # gradloom_room(<name> USES <room>... [EXPOSES <target>...] [LINKS <target>...] [EXCLUDES <file>...])
 # Every .cpp below the folder belongs to the room. USES are the rooms it may include. EXPOSES are foreign libraries that its

@@ -11,7 +11,7 @@ namespace {
 
 using logic::Trial;
 
-constexpr std::size_t kStarts = 64;         // of a trial
+constexpr std::size_t kTrialStarts = 64;    // of a trial
 constexpr unsigned kFire = 154;             // of 256: close to 0.6
 constexpr std::size_t kLargerStarts = 4;    // on each larger grid
 constexpr std::size_t kLargestSide = 64;    // of a checkerboard in a trial, about
@@ -40,7 +40,7 @@ void kill_blocks(const GridTask& task, std::uint64_t seed, std::uint64_t epoch, 
     const std::size_t clear = std::min(kClearOfTheEdge, (side - block) / 2);
     return clear + random.below(position, static_cast<std::uint32_t>(side - block - 2 * clear + 1));
   };
-  for (std::uint32_t k = 0; k < kStarts; ++k) {
+  for (std::uint32_t k = 0; k < kTrialStarts; ++k) {
     if ((kDamaged >> k & 1) == 0) continue;
     const std::size_t top = place(2 * k, task.height, h), left = place(2 * k + 1, task.width, w);
     for (std::size_t y = top; y < top + h; ++y)
@@ -70,12 +70,12 @@ std::vector<Trial> make_trials(const AutomatonSubject& subject, GridPart part, s
                                std::size_t starts) {
   const GridTask task = tried(subject.task);
   const bool board = task.kind == GridTaskKind::checkerboard;
-  if (board) starts = kStarts;
+  if (board) starts = kTrialStarts;
   const GridDataset<float> data(task, part, subject.seed, starts);
-  auto storage = data.make_storage(kStarts);
+  auto storage = data.make_storage(kTrialStarts);
   std::vector<Trial> trials;
-  for (std::size_t first = 0; first < starts; first += kStarts) {
-    std::vector<std::uint32_t> rows(std::min(kStarts, starts - first));
+  for (std::size_t first = 0; first < starts; first += kTrialStarts) {
+    std::vector<std::uint32_t> rows(std::min(kTrialStarts, starts - first));
     std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(first));
     const RowBatch<float> batch = data.draw(epoch, rows, storage);
     Trial trial{

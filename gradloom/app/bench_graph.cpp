@@ -19,8 +19,7 @@ namespace {
 
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
-using T = float;
-using Arrays = GraphArrays<T>;
+using Arrays = GraphArrays<float>;
 
 double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
@@ -103,20 +102,21 @@ Arrays random_arrays(const BenchGraphOptions& o) {
   for (std::size_t g = 0; g <= o.graphs; ++g) a.graph_ptr.push_back(static_cast<std::uint32_t>(g * o.nodes));
   for (std::size_t v = 0; v < a.nodes; ++v) {
     const double d = a.ptr[v + 1] - a.ptr[v];
-    a.root.push_back(static_cast<T>(1 / std::sqrt(d + 1)));
-    a.with_self.push_back(static_cast<T>(1 / (d + 1)));
-    a.without.push_back(d > 0 ? static_cast<T>(1 / d) : T(0));
+    a.root.push_back(static_cast<float>(1 / std::sqrt(d + 1)));
+    a.with_self.push_back(static_cast<float>(1 / (d + 1)));
+    a.without.push_back(d > 0 ? static_cast<float>(1 / d) : float(0));
   }
   a.x.resize(a.nodes * a.stride);
   const RandomStream random(2, RandomUse::data);
   for (std::size_t v = 0; v < a.nodes; ++v)
     for (std::size_t c = 0; c < a.features; ++c)
-      a.x[v * a.stride + c] = static_cast<T>(2 * random.uniform(static_cast<std::uint32_t>(v * a.features + c)) - 1);
+      a.x[v * a.stride + c] =
+          static_cast<float>(2 * random.uniform(static_cast<std::uint32_t>(v * a.features + c)) - 1);
   for (std::size_t r = 0; r < a.rows(); ++r) a.label.push_back(static_cast<std::uint32_t>(r % a.outputs));
   return a;
 }
 
-graph::NetworkOptions network_options(const BenchGraphOptions& o, const GraphDataset<T>& data) {
+graph::NetworkOptions network_options(const BenchGraphOptions& o, const GraphDataset<float>& data) {
   graph::NetworkOptions n;
   n.kind = layer_kind(o.layers);
   n.task = data.arrays().task;
@@ -127,15 +127,15 @@ graph::NetworkOptions network_options(const BenchGraphOptions& o, const GraphDat
 }
 
 // One network and a trainer on it; the data is shared.
-struct Setup {
-  using Model = graph::GraphNetwork<T>;
+struct GraphSetup {
+  using Model = graph::GraphNetwork<float>;
   Exec ex;
   Model network;
-  TrainState<T> state;
-  std::unique_ptr<Trainer<Model, GraphDataset<T>>> trainer;
+  TrainState<float> state;
+  std::unique_ptr<Trainer<Model, GraphDataset<float>>> trainer;
 
-  Setup(const BenchGraphOptions& o, const GraphDataset<T>& data, Variant variant, unsigned threads,
-        Profile* profile = nullptr)
+  GraphSetup(const BenchGraphOptions& o, const GraphDataset<float>& data, Variant variant, unsigned threads,
+             Profile* profile = nullptr)
       : ex({.threads = threads, .variant = variant}), network(network_options(o, data)) {
     ex.set_profile(profile);
     state = initial_state(network, 1);
@@ -145,7 +145,7 @@ struct Setup {
     options.epochs = std::uint64_t{1} << 40;
     options.loss.kind = LossKind::cross_entropy;
     options.optimizer.lr = 1e-6;  // weights stay as they are, so every step is the same work
-    trainer = std::make_unique<Trainer<Model, GraphDataset<T>>>(ex, network, data, options, state);
+    trainer = std::make_unique<Trainer<Model, GraphDataset<float>>>(ex, network, data, options, state);
   }
   void step() {
     state.position.batch = 0;
@@ -157,7 +157,7 @@ struct Setup {
 struct Work {
   double forward_flops = 0.0, step_flops = 0.0, gathered_bytes = 0.0;
 };
-Work work_of(const graph::GraphNetwork<T>& network, const Arrays& a) {
+Work work_of(const graph::GraphNetwork<float>& network, const Arrays& a) {
   Work w;
   const auto nodes = static_cast<double>(a.nodes), arcs = static_cast<double>(a.source.size());
   for (const graph::Op& op : network.ops()) {
@@ -169,7 +169,7 @@ Work work_of(const graph::GraphNetwork<T>& network, const Arrays& a) {
       w.step_flops += (op.in == 0 ? 2 : 3) * flops;
     }
     if (op.kind == graph::OpKind::gather) {
-      const double flops = 2 * (arcs + nodes) * width, bytes = (arcs + 2 * nodes) * width * sizeof(T) + 4 * arcs;
+      const double flops = 2 * (arcs + nodes) * width, bytes = (arcs + 2 * nodes) * width * sizeof(float) + 4 * arcs;
       const int passes = op.in == 0 ? 1 : 2;
       w.forward_flops += flops;
       w.step_flops += passes * flops;
@@ -180,7 +180,7 @@ Work work_of(const graph::GraphNetwork<T>& network, const Arrays& a) {
 }
 
 // How fast memory is read, in GB/s.
-double read_speed(unsigned threads, const Buffer<T>& memory, std::vector<double>& sums) {
+double read_speed(unsigned threads, const Buffer<float>& memory, std::vector<double>& sums) {
   const Exec ex({.threads = threads});
   const std::size_t parts = sums.size(), size = memory.size() / parts;
   const double best = fastest(0.05, 3, [&] {
@@ -192,23 +192,23 @@ double read_speed(unsigned threads, const Buffer<T>& memory, std::vector<double>
       sums[p] = static_cast<double>(sum[0] ^ sum[1] ^ sum[2] ^ sum[3] ^ sum[4] ^ sum[5] ^ sum[6] ^ sum[7]);
     });
   });
-  return static_cast<double>(memory.size() * sizeof(T)) / best * 1e-6;
+  return static_cast<double>(memory.size() * sizeof(float)) / best * 1e-6;
 }
 
 // Bytes by which memory grows with one more edge: two arcs in the indices and in the tape.
-double bytes_per_edge(const Setup& setup) {
+double bytes_per_edge(const GraphSetup& setup) {
   graph::NetworkOptions larger = setup.network.options();
   constexpr std::size_t kMore = 1 << 16;
   for (std::size_t& n : larger.limits.arcs) n += kMore;
   const TapeLimits limits{.batch = 1};
   const auto before = setup.network.make_tape(setup.ex, limits).bytes();
-  const auto after = graph::GraphNetwork<T>(larger).make_tape(setup.ex, limits).bytes();
+  const auto after = graph::GraphNetwork<float>(larger).make_tape(setup.ex, limits).bytes();
   return 2 * (3 * sizeof(std::uint32_t) + static_cast<double>(after - before) / static_cast<double>(kMore));
 }
 
 // What a step leaves behind.
 struct Left {
-  Buffer<T> parameters, gradient;
+  Buffer<float> parameters, gradient;
 };
 
 // The first steps by the scalar reference, timed; a graph that takes it seconds gets one.
@@ -217,36 +217,36 @@ struct Sequential {
   double milliseconds = std::numeric_limits<double>::infinity();
   Left left;
 };
-Sequential run_reference(const BenchGraphOptions& o, const GraphDataset<T>& data) {
+Sequential run_reference(const BenchGraphOptions& o, const GraphDataset<float>& data) {
   constexpr double kLong = 2000.0;
   Sequential s;
-  Setup reference(o, data, Variant::reference, 1);
+  GraphSetup reference(o, data, Variant::reference, 1);
   const auto step = [&] {
     const auto start = Clock::now();
     reference.step();
     s.milliseconds = std::min(s.milliseconds, milliseconds_since(start));
   };
   for (step(), s.steps = 1; s.steps < 2 && s.milliseconds < kLong; ++s.steps) step();
-  s.left = {Buffer<T>(reference.state.parameters.size()), Buffer<T>(reference.state.gradient.size())};
+  s.left = {Buffer<float>(reference.state.parameters.size()), Buffer<float>(reference.state.gradient.size())};
   std::copy_n(reference.state.parameters.data(), s.left.parameters.size(), s.left.parameters.data());
   std::copy_n(reference.state.gradient.data(), s.left.gradient.size(), s.left.gradient.data());
   if (s.milliseconds < kLong) fastest(std::min(o.seconds, 0.3), 1, step);
   return s;
 }
 
-void check_bits(Setup& fast, const Sequential& s) {
+void check_bits(GraphSetup& fast, const Sequential& s) {
   for (int i = 0; i < s.steps; ++i) fast.step();
   if (!same_bits(fast.state.parameters, s.left.parameters) || !same_bits(fast.state.gradient, s.left.gradient))
     throw Exception(ErrorCode::numeric,
                     "the fast kernels and the scalar reference differ: this build is broken, its speed means nothing");
 }
 
-double forward_time(const BenchGraphOptions& o, const GraphDataset<T>& data, const Setup& fast) {
+double forward_time(const BenchGraphOptions& o, const GraphDataset<float>& data, const GraphSetup& fast) {
   auto tape = fast.network.make_tape(fast.ex, {.batch = data.size(), .backward = false});
   const std::size_t stride = (fast.network.output_width() + 15) / 16 * 16;
-  Buffer<T> y(data.size() * stride);
-  const ModelArrays<T> arrays{fast.state.parameters.array(), fast.state.buffers.array()};
-  const GraphBatch<T> batch = data.all();
+  Buffer<float> y(data.size() * stride);
+  const ModelArrays<float> arrays{fast.state.parameters.array(), fast.state.buffers.array()};
+  const GraphBatch<float> batch = data.all();
   return fastest(o.seconds, 3, [&] {
     fast.network.forward(fast.ex, {.mode = Mode::evaluate}, arrays, batch, tape,
                          {y.data(), {batch.size, fast.network.output_width()}, {stride, 1}});
@@ -254,13 +254,13 @@ double forward_time(const BenchGraphOptions& o, const GraphDataset<T>& data, con
 }
 
 // One network at a time: of large graphs there may be no room for two.
-json measure(const BenchGraphOptions& o, const GraphDataset<T>& data) {
+json measure(const BenchGraphOptions& o, const GraphDataset<float>& data) {
   const Sequential sequential = run_reference(o, data);
   json r;
   double step_ms = 0.0;
   Work work;
   {
-    Setup fast(o, data, Variant::fast, o.threads);
+    GraphSetup fast(o, data, Variant::fast, o.threads);
     check_bits(fast, sequential);
     step_ms = fastest(o.seconds, 3, [&] { fast.step(); });
     r["bytes_allocated_per_step"] = nullptr;
@@ -275,17 +275,17 @@ json measure(const BenchGraphOptions& o, const GraphDataset<T>& data) {
   }
   double one_ms = step_ms;
   if (o.threads > 1) {
-    Setup one(o, data, Variant::fast, 1);
+    GraphSetup one(o, data, Variant::fast, 1);
     one.step();
     one_ms = fastest(o.seconds, 3, [&] { one.step(); });
   }
   {
     // How much of a step runs outside of parallel loops, measured on two threads at least.
-    Setup threaded(o, data, Variant::fast, std::max(2u, o.threads));
+    GraphSetup threaded(o, data, Variant::fast, std::max(2u, o.threads));
     const SerialShare share = serial_share(threaded.ex, 5, [&] { threaded.step(); });
     r["serial_fraction"] = share.fraction, r["parallel_tasks"] = share.tasks;
   }
-  Buffer<T> memory(std::size_t{1} << 25);
+  Buffer<float> memory(std::size_t{1} << 25);
   std::vector<double> sums(64);
   const double read_one = read_speed(1, memory, sums), read_two = read_speed(2, memory, sums);
   const double forward_ms = r["forward_ms"];
@@ -302,11 +302,11 @@ json measure(const BenchGraphOptions& o, const GraphDataset<T>& data) {
 }  // namespace
 
 Result<json> bench_graph(const BenchGraphOptions& o) try {
-  const GraphDataset<T> data(std::make_shared<const Arrays>(random_arrays(o)), {});
+  const GraphDataset<float> data(std::make_shared<const Arrays>(random_arrays(o)), {});
   json r = measure(o, data);
   if (o.profile) {
     Profile profile(o.threads);
-    Setup profiled(o, data, Variant::fast, o.threads, &profile);
+    GraphSetup profiled(o, data, Variant::fast, o.threads, &profile);
     r["phases"] = phases_of(profile, 20, [&] { profiled.step(); });
   }
   return r;

@@ -15,13 +15,13 @@ namespace {
 using nlohmann::json;
 using Model = graph::GraphNetwork<float>;
 
-struct Setup {
+struct RecipeSetup {
   Exec ex;
   Model model;
   TrainState<float> state;
   Trainer<Model, GraphDataset<float>> trainer;
 
-  Setup(const Config& recipe, const GraphFamily<float>& family, ExecOptions options, Profile* profile = nullptr)
+  RecipeSetup(const Config& recipe, const GraphFamily<float>& family, ExecOptions options, Profile* profile = nullptr)
       : ex(options),
         model(family.model(0)),
         state(family.start(ex, 0)),
@@ -49,8 +49,8 @@ Result<json> bench_graph_recipe(const BenchGraphRecipeOptions& o) try {
                                                        o.recipe, recipe->string("family"))};
   auto family = GraphFamily<float>::load(*recipe, o.data_root);
   if (!family) return family.error();
-  Setup fast(*recipe, *family, {.threads = o.threads});
-  Setup reference(*recipe, *family, {.threads = 1, .variant = Variant::reference});
+  RecipeSetup fast(*recipe, *family, {.threads = o.threads});
+  RecipeSetup reference(*recipe, *family, {.threads = 1, .variant = Variant::reference});
   for (int i = 0; i < 2; ++i) fast.epoch(), reference.epoch();
   if (!same_bits(fast.state.parameters, reference.state.parameters) ||
       !same_bits(fast.state.gradient, reference.state.gradient))
@@ -58,9 +58,9 @@ Result<json> bench_graph_recipe(const BenchGraphRecipeOptions& o) try {
                  "the fast kernels and the scalar reference differ: this build is broken, its speed means nothing"};
   const Timing epoch = repeat(o.seconds, [&] { fast.epoch(); });
   const Timing sequential = repeat(std::min(o.seconds, 0.3), [&] { reference.epoch(); });
-  Setup one(*recipe, *family, {.threads = 1});
+  RecipeSetup one(*recipe, *family, {.threads = 1});
   const double one_us = o.threads == 1 ? epoch.fastest : repeat(o.seconds, [&] { one.epoch(); }).fastest;
-  Setup threaded(*recipe, *family, {.threads = std::max(2u, o.threads)});
+  RecipeSetup threaded(*recipe, *family, {.threads = std::max(2u, o.threads)});
   const SerialShare share = serial_share(threaded.ex, 5, [&] { threaded.epoch(); });
   json r{{"recipe", o.recipe}, {"threads", o.threads}, {"samples", family->train().size()}};
   r["updates"] = fast.trainer.batches_per_epoch();
@@ -71,7 +71,7 @@ Result<json> bench_graph_recipe(const BenchGraphRecipeOptions& o) try {
   r["tape_bytes"] = fast.trainer.tape_bytes();
   if (o.profile) {
     Profile profile(o.threads);
-    Setup profiled(*recipe, *family, {.threads = o.threads}, &profile);
+    RecipeSetup profiled(*recipe, *family, {.threads = o.threads}, &profile);
     r["phases"] = phases_of(profile, 20, [&] { profiled.epoch(); });
   }
   return r;

@@ -25,7 +25,7 @@ using nlohmann::json;
 
 // One network with data, and a trainer on it.
 template <class T>
-struct Setup {
+struct KanSetup {
   Exec ex;
   kan::Network<T> network;
   RowDataset<T> data;
@@ -54,7 +54,7 @@ struct Setup {
     return n;
   }
 
-  Setup(const BenchKanOptions& o, Variant variant, unsigned threads, Profile* profile = nullptr)
+  KanSetup(const BenchKanOptions& o, Variant variant, unsigned threads, Profile* profile = nullptr)
       : ex({.threads = threads, .variant = variant}), network(network_options(o)), data(random_rows(o)) {
     ex.set_profile(profile);
     state.parameters = Buffer<T>(network.parameters().flat_size());
@@ -74,8 +74,8 @@ struct Setup {
 
 template <class T>
 Result<json> bench(const BenchKanOptions& o) {
-  Setup<T> fast(o, Variant::fast, o.threads);
-  Setup<T> reference(o, Variant::reference, 1);
+  KanSetup<T> fast(o, Variant::fast, o.threads);
+  KanSetup<T> reference(o, Variant::reference, 1);
   for (int i = 0; i < 2; ++i) {
     fast.step();
     reference.step();
@@ -107,7 +107,7 @@ Result<json> bench(const BenchKanOptions& o) {
   const auto peak_after = kernels::measure_peak(o.double_precision);
   double one_thread = train.fastest;
   if (o.threads > 1) {
-    Setup<T> one(o, Variant::fast, 1);
+    KanSetup<T> one(o, Variant::fast, 1);
     one_thread = repeat(o.seconds, [&] { one.step(); }).fastest;
   }
   const Timing sequential = repeat(std::min(o.seconds, 0.5), [&] { reference.step(); });
@@ -119,7 +119,7 @@ Result<json> bench(const BenchKanOptions& o) {
     allocated = (o.allocated_bytes() - before) / 10;
   }
   // How much of a step runs outside of parallel loops, measured on two threads at least.
-  Setup<T> threaded(o, Variant::fast, std::max(2u, o.threads));
+  KanSetup<T> threaded(o, Variant::fast, std::max(2u, o.threads));
   const SerialShare share = serial_share(threaded.ex, 20, [&] { threaded.step(); });
 
   double pairs = 0.0, first = 0.0;
@@ -161,7 +161,7 @@ Result<json> bench(const BenchKanOptions& o) {
   r["parameter_bytes"] = fast.state.parameters.size() * sizeof(T);
   if (o.profile) {
     Profile profile(o.threads);
-    Setup<T> profiled(o, Variant::fast, o.threads, &profile);
+    KanSetup<T> profiled(o, Variant::fast, o.threads, &profile);
     r["phases"] = phases_of(profile, 50, [&] { profiled.step(); });
   }
   return r;
@@ -173,7 +173,7 @@ Result<json> bench_device(const BenchKanOptions& o) {
   using DeviceTraining = DeviceTrainer<kan::DeviceNetwork<T>, RowDataset<T>>;
   constexpr double kTolerance = 1e-4;
   vulkan::Device& device = *o.device;
-  Setup<T> cpu(o, Variant::fast, 1), gpu(o, Variant::fast, 1);
+  KanSetup<T> cpu(o, Variant::fast, 1), gpu(o, Variant::fast, 1);
   gpu.trainer.reset();
   const std::uint64_t taken = device.counters().memory_bytes;
   const kan::DeviceNetwork<T> network(device, gpu.network);

@@ -21,13 +21,14 @@ using nlohmann::json;
 // the gradients of both inputs, four sums.
 constexpr double kFlops = 2 * 6 + 8 + 8;
 
-struct Setup {
+struct LogicSetup {
   Exec ex;
   logic::Automaton<float> model;
   TrainState<float> state;
   Trainer<logic::Automaton<float>, GridDataset<float>> trainer;
 
-  Setup(const Config& recipe, const AutomatonFamily<float>& family, ExecOptions options, Profile* profile = nullptr)
+  LogicSetup(const Config& recipe, const AutomatonFamily<float>& family, ExecOptions options,
+             Profile* profile = nullptr)
       : ex(options),
         model(family.model(stage_count(recipe) - 1)),  // the last stage: what the recipe is about
         state(family.start(ex, 0)),
@@ -54,8 +55,8 @@ Result<json> bench_logic(const BenchLogicOptions& o) try {
   if (!recipe) return recipe.error();
   auto family = AutomatonFamily<float>::load(*recipe, o.data_root);
   if (!family) return family.error();
-  Setup fast(*recipe, *family, {.threads = o.threads});
-  Setup reference(*recipe, *family, {.threads = 1, .variant = Variant::reference});
+  LogicSetup fast(*recipe, *family, {.threads = o.threads});
+  LogicSetup reference(*recipe, *family, {.threads = 1, .variant = Variant::reference});
   for (int i = 0; i < 2; ++i) {
     fast.step();
     reference.step();
@@ -69,7 +70,7 @@ Result<json> bench_logic(const BenchLogicOptions& o) try {
   const auto peak_after = kernels::measure_peak(false);
   double one_thread = update.fastest;
   if (o.threads > 1) {
-    Setup one(*recipe, *family, {.threads = 1});
+    LogicSetup one(*recipe, *family, {.threads = 1});
     one_thread = repeat(o.seconds, [&] { one.step(); }).fastest;
   }
   const Timing sequential = repeat(std::min(o.seconds, 0.5), [&] { reference.step(); });
@@ -80,7 +81,7 @@ Result<json> bench_logic(const BenchLogicOptions& o) try {
   // Cells that rest are not computed.
   const double evaluations = static_cast<double>(fast.model.gate_evaluations()) *
                              static_cast<double>(fast.model.cells() * a.steps * batch) * a.fire_probability;
-  Setup threaded(*recipe, *family, {.threads = std::max(2u, o.threads)});
+  LogicSetup threaded(*recipe, *family, {.threads = std::max(2u, o.threads)});
   const SerialShare share = serial_share(threaded.ex, 5, [&] { threaded.step(); });
   json r;
   r["recipe"] = o.recipe;
@@ -105,7 +106,7 @@ Result<json> bench_logic(const BenchLogicOptions& o) try {
   r["parallel_tasks"] = share.tasks;
   if (o.profile) {
     Profile profile(o.threads);
-    Setup profiled(*recipe, *family, {.threads = o.threads}, &profile);
+    LogicSetup profiled(*recipe, *family, {.threads = o.threads}, &profile);
     r["phases"] = phases_of(profile, 10, [&] { profiled.step(); });
   }
   return r;

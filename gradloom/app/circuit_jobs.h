@@ -33,11 +33,11 @@ struct RunCircuitOptions {
 // (whether the last step changed anything), seconds, gcells_per_s, tiles_computed_share, out.
 Result<nlohmann::json> run_circuit(const RunCircuitOptions& options);
 
-enum class ExportFormat { c, verilog, json, dot, svg };
+enum class ExportFormat { c, verilog, circuit_json, dot, svg };
 
 struct ExportCircuitOptions {
   std::filesystem::path circuit;  // a file, or the folder of a run
-  ExportFormat format = ExportFormat::json;
+  ExportFormat format = ExportFormat::circuit_json;
   std::filesystem::path out;  // empty: the text is in the result only
   Minimiser minimiser = Minimiser::own;
   std::vector<std::uint32_t> observed;  // of a cell rule: drop what these channels never depend on; empty: keep all

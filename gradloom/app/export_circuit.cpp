@@ -32,7 +32,7 @@ std::string written(const AnyCircuit& any, const ExportCircuitOptions& o) {
       return circuit::to_dot(any, o.name);
     case ExportFormat::svg:
       return circuit::to_svg(any, o.name);
-    case ExportFormat::json:
+    case ExportFormat::circuit_json:
       break;
   }
   return circuit::to_json(any);
@@ -49,7 +49,7 @@ Result<Circuit> read_back(std::string_view text, ExportFormat format) {
     case ExportFormat::svg:
       return Error{ErrorCode::unsupported,
                    "an SVG drawing cannot be read back, so it cannot be verified; every other format can"};
-    case ExportFormat::json:
+    case ExportFormat::circuit_json:
       break;
   }
   auto any = circuit::parse_circuit_json(text);

@@ -10,6 +10,7 @@
 #include "gradloom/circuit/run.h"
 #include "tests/circuit/support.h"
 #include "tests/support/mutate.h"
+#include "tests/support/sanitized.h"
 
 namespace gradloom::test {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 using circuit::Grid;
 using testing::HasSubstr;
 
-std::string message_of(std::string_view text, std::uint64_t max_cells = 1u << 20) {
+std::string pattern_message(std::string_view text, std::uint64_t max_cells = 1u << 20) {
   const auto r = circuit::parse_rle(text, max_cells);
   return r ? "" : r.error().message;
 }
@@ -50,23 +51,23 @@ TEST(Rle, RoundTripGivesTheSameGrid) {
 }
 
 TEST(Rle, NamesWhatIsWrong) {
-  EXPECT_THAT(message_of(""), HasSubstr("header"));
-  EXPECT_THAT(message_of("bob$2bo$3o!\n"), HasSubstr("header"));
-  EXPECT_THAT(message_of("x = 3\nbo!"), HasSubstr("comma"));
-  EXPECT_THAT(message_of("x = 0, y = 3\n!"), HasSubstr("0 x 3"));
-  EXPECT_THAT(message_of("x = 99999999999999999999, y = 3\n!"), HasSubstr("x = a number"));
-  EXPECT_THAT(message_of("x = 999999999999999999, y = 999999999999999999\n!"), HasSubstr("too many"));
-  EXPECT_THAT(message_of("x = 3, y = 3\n4o!"), HasSubstr("row 0 is longer than the header's 3"));
-  EXPECT_THAT(message_of("x = 3, y = 3\n2o999999999999999999o!"), HasSubstr("longer"));
-  EXPECT_THAT(message_of("x = 3, y = 3\n99999999999999999999o!"), HasSubstr("18 digits"));
-  EXPECT_THAT(message_of("x = 3, y = 3\n0o!"), HasSubstr("count of 0"));
-  EXPECT_THAT(message_of("x = 3, y = 3\no4$o!"), HasSubstr("more rows"));
-  EXPECT_THAT(message_of("x = 3, y = 3\n999999999999999999$!"), HasSubstr("more rows"));
-  EXPECT_THAT(message_of("x = 3, y = 3\no$o"), HasSubstr("no `!`"));
-  EXPECT_THAT(message_of("x = 3, y = 3\no2"), HasSubstr("without a letter"));
-  EXPECT_THAT(message_of("x = 3, y = 3\n\n\no?o!"), HasSubstr("line 4: a character '?'"));
-  EXPECT_THAT(message_of("x = 3, y = 3\nyX!"), HasSubstr("no state"));
-  EXPECT_EQ(message_of("x=3,y=3\r\n  3 o $\r\n#C between\r\n2$!"), "") << "blanks are welcome";
+  EXPECT_THAT(pattern_message(""), HasSubstr("header"));
+  EXPECT_THAT(pattern_message("bob$2bo$3o!\n"), HasSubstr("header"));
+  EXPECT_THAT(pattern_message("x = 3\nbo!"), HasSubstr("comma"));
+  EXPECT_THAT(pattern_message("x = 0, y = 3\n!"), HasSubstr("0 x 3"));
+  EXPECT_THAT(pattern_message("x = 99999999999999999999, y = 3\n!"), HasSubstr("x = a number"));
+  EXPECT_THAT(pattern_message("x = 999999999999999999, y = 999999999999999999\n!"), HasSubstr("too many"));
+  EXPECT_THAT(pattern_message("x = 3, y = 3\n4o!"), HasSubstr("row 0 is longer than the header's 3"));
+  EXPECT_THAT(pattern_message("x = 3, y = 3\n2o999999999999999999o!"), HasSubstr("longer"));
+  EXPECT_THAT(pattern_message("x = 3, y = 3\n99999999999999999999o!"), HasSubstr("18 digits"));
+  EXPECT_THAT(pattern_message("x = 3, y = 3\n0o!"), HasSubstr("count of 0"));
+  EXPECT_THAT(pattern_message("x = 3, y = 3\no4$o!"), HasSubstr("more rows"));
+  EXPECT_THAT(pattern_message("x = 3, y = 3\n999999999999999999$!"), HasSubstr("more rows"));
+  EXPECT_THAT(pattern_message("x = 3, y = 3\no$o"), HasSubstr("no `!`"));
+  EXPECT_THAT(pattern_message("x = 3, y = 3\no2"), HasSubstr("without a letter"));
+  EXPECT_THAT(pattern_message("x = 3, y = 3\n\n\no?o!"), HasSubstr("line 4: a character '?'"));
+  EXPECT_THAT(pattern_message("x = 3, y = 3\nyX!"), HasSubstr("no state"));
+  EXPECT_EQ(pattern_message("x=3,y=3\r\n  3 o $\r\n#C between\r\n2$!"), "") << "blanks are welcome";
 }
 
 TEST(Rle, DamagedFilesAreRefusedOrRead) {
@@ -121,7 +122,8 @@ TEST(Rle, KnownPatternsEvolveOnTheMinimisedCircuitAsTheyShould) {
   const Exec ex({1, Variant::fast});
   const auto patterns = expected_patterns();
   EXPECT_GE(patterns.size(), 26u);
-  for (const auto& [file, rows] : patterns) {
+  for (auto [file, rows] : patterns) {
+    if (kSanitized) std::erase_if(rows, [](const Expected& e) { return e.generation > 100; });
     const circuit::Pattern p = circuit::parse_rle(text_of(data_root() / "life" / file)).or_throw();
     const std::size_t margin = rows.back().generation + 2;
     Grid start(1, p.cells.height() + 2 * margin, p.cells.width() + 2 * margin);

@@ -24,12 +24,12 @@ std::string file_bytes(std::string header, std::size_t data_bytes) {
   return bytes;
 }
 
-Result<TensorFile> parse(const std::string& bytes) {
+Result<TensorFile> parse_tensors(const std::string& bytes) {
   return parse_safetensors(std::as_bytes(std::span(bytes)), "some file");
 }
 
 std::string error_of(const std::string& header, std::size_t data_bytes) {
-  const auto result = parse(file_bytes(header, data_bytes));
+  const auto result = parse_tensors(file_bytes(header, data_bytes));
   return result.ok() ? "no error" : result.error().message;
 }
 
@@ -112,7 +112,7 @@ TEST(SafetensorsWriter, ThrowsOnViewsThatAreWrong) {
 
 TEST(SafetensorsReader, AlignsTensorsThatAreNot) {
   const auto header = "{" + entry("a", "U8", "[1]", "[0,1]") + "," + entry("b", "F64", "[1]", "[1,9]") + "}";
-  const TensorFile file = parse(file_bytes(header, 9)).or_throw();
+  const TensorFile file = parse_tensors(file_bytes(header, 9)).or_throw();
   const auto span = file.values<double>("b").or_throw();
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(span.data()) % alignof(double), 0u);
   double expected;
@@ -121,15 +121,16 @@ TEST(SafetensorsReader, AlignsTensorsThatAreNot) {
 }
 
 TEST(SafetensorsReader, NamesTheNearestTensorAndTheDtypeItHas) {
-  const TensorFile file = parse(file_bytes("{" + entry("weight", "F32", "[1]", "[0,4]") + "}", 4)).or_throw();
+  const TensorFile file = parse_tensors(file_bytes("{" + entry("weight", "F32", "[1]", "[0,4]") + "}", 4)).or_throw();
   EXPECT_THAT(file.values<float>("wieght").error().message, HasSubstr("nearest is 'weight'"));
   EXPECT_THAT(file.values<double>("weight").error().message, HasSubstr("is F32, but F64 is needed"));
 }
 
 TEST(SafetensorsReader, RejectsHeadersThatAreTooLongOrTruncated) {
-  EXPECT_THAT(parse("1234").error().message, HasSubstr("at least 8 bytes"));
-  EXPECT_THAT(parse(std::string("\xff\xff\xff\xff\xff\xff\xff\xff", 8)).error().message, HasSubstr("above the limit"));
-  EXPECT_THAT(parse(std::string("\x05\0\0\0\0\0\0\0{}", 10)).error().message, HasSubstr("truncated"));
+  EXPECT_THAT(parse_tensors("1234").error().message, HasSubstr("at least 8 bytes"));
+  EXPECT_THAT(parse_tensors(std::string("\xff\xff\xff\xff\xff\xff\xff\xff", 8)).error().message,
+              HasSubstr("above the limit"));
+  EXPECT_THAT(parse_tensors(std::string("\x05\0\0\0\0\0\0\0{}", 10)).error().message, HasSubstr("truncated"));
 }
 
 TEST(SafetensorsReader, RejectsOverlappingTensors) {
@@ -168,7 +169,7 @@ TEST(SafetensorsReader, RejectsHeadersThatAreNotWhatTheyShouldBe) {
   EXPECT_THAT(error_of("{\"\xff\":1}", 0), HasSubstr("UTF-8"));
   EXPECT_THAT(error_of(R"({"__metadata__":{"k":1}})", 0), HasSubstr("not a string"));
   EXPECT_THAT(error_of(R"({"a":{"dtype":"F32","shape":[]}})", 0), HasSubstr("no 'data_offsets'"));
-  const auto unsupported = parse(file_bytes("{" + entry("a", "BF16", "[1]", "[0,2]") + "}", 2));
+  const auto unsupported = parse_tensors(file_bytes("{" + entry("a", "BF16", "[1]", "[0,2]") + "}", 2));
   EXPECT_EQ(unsupported.error().code, ErrorCode::unsupported);
   EXPECT_THAT(error_of(std::string(100'000, '['), 0), HasSubstr("not JSON"));
 }
@@ -182,7 +183,7 @@ TEST(SafetensorsReader, SurvivesRandomDamage) {
   const std::string good = read_file(scratch / "t", 1000).or_throw();
   std::size_t accepted = 0;
   for (std::uint32_t i = 0; i < 20'000; ++i) {
-    const auto result = parse(test::mutate(good, 1, i));
+    const auto result = parse_tensors(test::mutate(good, 1, i));
     if (result.ok())
       ++accepted;
     else

@@ -22,7 +22,7 @@ using Cpu = Trainer<Network<float>, RowDataset<float>>;
 using Gradients = DeviceGradients<DeviceNetwork<float>>;
 using Host = Trainer<Gradients, RowDataset<float>>;
 
-TrainOptions options(OptimizerKind kind, Compression compression = Compression::none) {
+TrainOptions compressed(OptimizerKind kind, Compression compression = Compression::none) {
   TrainOptions o;
   o.batch = 16;
   o.epochs = 3;
@@ -63,7 +63,7 @@ TEST_F(OptimizeOnHost, WholeGradientsGiveTheBitsOfTheCpu) {
       for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::adamw}) {
         SCOPED_TRACE(testing::Message() << accumulate << " batches, clip " << clip_norm << ", optimizer "
                                         << static_cast<int>(kind));
-        TrainOptions o = options(kind);
+        TrainOptions o = compressed(kind);
         o.accumulate = accumulate;
         o.optimizer.clip_norm = clip_norm;
         o.freeze = {"layer0.bias"};
@@ -79,7 +79,7 @@ TEST_F(OptimizeOnHost, LbfgsDescendsAsOnTheCpu) {
   const auto network = small_network<float>();
   const auto data = smooth_rows<float>(64);
   const Exec ex({.threads = 1});
-  TrainOptions o = options(OptimizerKind::lbfgs);
+  TrainOptions o = compressed(OptimizerKind::lbfgs);
   o.optimizer.lr = 1.0;
   TrainState<float> a = initial_state(network, 3), b = initial_state(network, 3);
   Cpu cpu(ex, network, data, o, a);
@@ -113,7 +113,7 @@ TEST_F(OptimizeOnHost, CompressedGradientsConverge) {
   const Exec ex({.threads = 1});
   enum class Waiting { is_kept, is_forgotten };
   const auto last_loss = [&](OptimizerKind optimizer, Compression kind, Waiting waiting) {
-    TrainOptions o = options(optimizer, kind);
+    TrainOptions o = compressed(optimizer, kind);
     o.batch = 64;
     o.epochs = 100;
     if (optimizer == OptimizerKind::sgd) o.optimizer.lr = 0.1;
@@ -145,7 +145,7 @@ TEST_F(OptimizeOnHost, ACompressedGradientMovesFewBytes) {
   const std::size_t size = network.parameters().flat_size(), pairs = 2 * sizeof(float);
   for (const Compression kind : {Compression::none, Compression::half, Compression::top_k}) {
     TrainState<float> state = initial_state(network, 3);
-    const TrainOptions o = options(OptimizerKind::adam, kind);
+    const TrainOptions o = compressed(OptimizerKind::adam, kind);
     OnHost host(device(), ex, network, data, o, state);
     host.trainer.step();
     const vulkan::DeviceCounters before = device().counters();
@@ -161,7 +161,7 @@ TEST_F(OptimizeOnHost, WhatWaitsToBeSentSurvivesACheckpoint) {
   const auto data = smooth_rows<float>(70);
   const Exec ex({.threads = 1});
   for (const bool forget : {false, true}) {
-    const TrainOptions o = options(OptimizerKind::adam, Compression::top_k);
+    const TrainOptions o = compressed(OptimizerKind::adam, Compression::top_k);
     TrainState<float> whole_run = initial_state(network, 3), state = initial_state(network, 3);
     OnHost(device(), ex, network, data, o, whole_run).trainer.run();
     {
@@ -187,7 +187,7 @@ TEST_F(OptimizeOnHost, LbfgsWithCompressionIsRefused) {
   const auto data = smooth_rows<float>(64);
   const Exec ex({.threads = 1});
   TrainState<float> state = initial_state(network, 3);
-  const TrainOptions o = options(OptimizerKind::lbfgs, Compression::half);
+  const TrainOptions o = compressed(OptimizerKind::lbfgs, Compression::half);
   const std::string message = test::message_of([&] { OnHost(device(), ex, network, data, o, state); });
   EXPECT_NE(message.find("exact gradients"), std::string::npos) << message;
 }
@@ -199,7 +199,7 @@ TEST_F(OptimizeOnHost, DivergenceIsToldAndChangesNothing) {
   const RowDataset<float> data(rows);
   const Exec ex({.threads = 1});
   TrainState<float> state = initial_state(network, 3);
-  TrainOptions o = options(OptimizerKind::adam);
+  TrainOptions o = compressed(OptimizerKind::adam);
   o.batch = 64;
   OnHost host(device(), ex, network, data, o, state);
   EXPECT_NE(test::message_of([&] { host.trainer.run(); }).find("diverged"), std::string::npos);

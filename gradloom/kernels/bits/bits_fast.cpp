@@ -71,8 +71,9 @@ HWY_INLINE void paired(const BitInstruction& i, Word* base, std::size_t words) {
   });
 }
 
+// A function of its own for each inner operation: all in one would take minutes to compile under the sanitizers.
 template <BitOp inner>
-HWY_INLINE void pair_of(const BitInstruction& i, Word* base, std::size_t words) {
+HWY_NOINLINE void pair_of(const BitInstruction& i, Word* base, std::size_t words) {
   switch (i.outer) {
 #define GRADLOOM_CASE(OP) \
   case BitOp::OP:         \
