@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "gradloom/app/checkpoint_position.h"
 #include "gradloom/app/device_training.h"
 #include "gradloom/app/report.h"
 #include "gradloom/app/run.h"
@@ -79,7 +80,6 @@ class Experiment {
   void prove_loss(const M& model, const D& data, const char* part) const;
   void finish_stage();
   void save(const M& model, const RunFolder& folder);
-  Result<void> check_position(const TrainPosition& position, const std::string& file) const;
   std::uint64_t data_fingerprint();
   void append_log(const nlohmann::json& line);
   RunOutcome interrupted(const RunFolder& folder) const;
@@ -112,3 +112,4 @@ class Experiment {
 }  // namespace gradloom::app
 
 #include "gradloom/app/experiment.inc"
+#include "gradloom/app/experiment_restore.inc"

@@ -14,8 +14,8 @@ constexpr std::size_t kPoints = 65;                // of a curve
 constexpr std::size_t kSamples = 2000;             // at most
 constexpr std::size_t kEvaluations = 100'000'000;  // functions times samples of a layer, about
 constexpr std::size_t kAllDrawn = 4096;            // networks of more functions show a part of them
-constexpr std::size_t kMostDrawn = 64;
-constexpr std::size_t kSmallLayer = 16384;  // its importance is shown as a map
+constexpr std::size_t kMostDrawn = 64;             // then, of each layer
+static_assert(kMostDrawn >= kGalleryCurves);
 
 // The functions that leave input i of a layer, all at once.
 template <class T>
@@ -121,7 +121,7 @@ SplineNetwork spline_picture(const Exec& ex, const kan::Network<T>& network, con
       picture.all_importance += importance[e];
       const bool curve =
           picture.functions <= kAllDrawn || importance[e] > drawn_from || (importance[e] == drawn_from && equal++ == 0);
-      if (!curve && importance.size() > kSmallLayer) continue;
+      if (!curve && importance.size() > kLargestMap) continue;
       const std::size_t i = e / out;
       EdgeFunction edge{l, i, e % out, {}, {}, importance[e], f.low(i), f.high(i)};
       if (curve) draw(f, edge);

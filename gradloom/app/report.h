@@ -89,6 +89,10 @@ struct EdgeFunction {
   double grid_hi = 1;
 };
 
+// What the page has room for: a map of the importance of a layer's edges up to so many, and so many curves of a network
+// that is too large for a picture. Whoever measures a network need not keep more.
+inline constexpr std::size_t kLargestMap = 16384, kGalleryCurves = 48;
+
 // A picture of the network when it is small enough; otherwise importance maps and the most important functions.
 // Edges that were pruned are simply absent; so may be, of a layer too large for a map, those that matter little.
 struct SplineNetwork {

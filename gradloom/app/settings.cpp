@@ -84,6 +84,14 @@ std::filesystem::path data_path(const Config& r, const char* key, const std::fil
   return std::filesystem::exists(path, unreadable) ? path : data_root / path;
 }
 
+std::vector<std::filesystem::path> data_paths(const Config& r, const std::filesystem::path& data_root) {
+  std::vector<std::filesystem::path> paths;
+  for (const char* key : {"data.path", "data.test_path", "data.distances", "data.image"})
+    if (r.schema().find(key) < r.schema().keys().size() && r.has(key) && !r.string(key).empty())
+      paths.push_back(data_path(r, key, data_root));
+  return paths;
+}
+
 Result<RowSplits> load_splits(const Config& r, const std::filesystem::path& data_root) {
   if (r.has("data.path") && r.has("data.formula"))
     return Error{ErrorCode::invalid_input, "data.path and data.formula are both set; a run has one source of data"};

@@ -26,6 +26,9 @@ std::uint64_t data_seed(const Config& recipe);
 // from `data_root`.
 std::filesystem::path data_path(const Config& recipe, const char* key, const std::filesystem::path& data_root);
 
+// Everything that the recipe reads its data from.
+std::vector<std::filesystem::path> data_paths(const Config& recipe, const std::filesystem::path& data_root);
+
 // Loads and splits what the recipe names. `data_root` serves when the recipe has no data.root. Fails as load_rows does,
 // or when a part that is asked for would be empty.
 Result<RowSplits> load_splits(const Config& recipe, const std::filesystem::path& data_root);

@@ -8,6 +8,7 @@
 
 #include "gradloom/circuit/validate.h"
 #include "gradloom/io/file.h"
+#include "gradloom/io/json.h"
 
 namespace gradloom::circuit {
 namespace {
@@ -157,26 +158,10 @@ std::string to_json(const AnyCircuit& any) {
 }
 
 Result<AnyCircuit> parse_circuit_json(std::string_view text) {
-  std::set<std::string> seen;
-  std::string repeated;
-  constexpr int kDeepest = 64;
-  bool deep = false;
-  const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
-    if (depth > kDeepest) deep = true;
-    if (event == json::parse_event_t::key && depth == 1 && !seen.insert(parsed.get<std::string>()).second)
-      repeated = parsed.get<std::string>();
-    return !deep;
-  };
-  json object;
-  try {
-    object = json::parse(text, watch);
-  } catch (const json::exception& e) {
-    return wrong(fmt::format("not JSON: {}", e.what()));
-  }
-  if (deep) return wrong("nested too deeply");
-  if (!object.is_object()) return wrong("the file must hold one JSON object");
-  if (!repeated.empty()) return wrong(fmt::format("the key \"{}\" is there twice", repeated));
-  return read(object);
+  auto object = parse_json(text, "circuit");
+  if (!object) return object.error();
+  if (!object->is_object()) return wrong("the file must hold one JSON object");
+  return read(*object);
 }
 
 Result<AnyCircuit> load_circuit(const std::filesystem::path& file_or_folder) {

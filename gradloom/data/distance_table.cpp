@@ -1,7 +1,6 @@
 #include "gradloom/data/distance_table.h"
 
 #include <charconv>
-#include <cmath>
 
 #include "gradloom/data/text_lines.h"
 #include "gradloom/io/file.h"
@@ -11,12 +10,13 @@ namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 constexpr std::uint32_t kMostGraphs = 1u << 15;  // what the bytes can hold, roughly
+constexpr double kLargestDistance = 1e15;        // sums of many stay exact enough
 
 double distance(const TextLines& lines, std::string_view word) {
   double value = 0.0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc() || end != word.data() + word.size() || !std::isfinite(value) || value < 0)
-    lines.fail("a distance is '{}', not a number >= 0", TextLines::shown(word));
+  if (error != std::errc() || end != word.data() + word.size() || !(value >= 0) || value > kLargestDistance)
+    lines.fail("a distance is '{}', not a number from 0 to {:g}", TextLines::shown(word), kLargestDistance);
   return value;
 }
 

@@ -20,10 +20,21 @@ bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// The text up to the end of the first line that is neither empty nor a comment.
+std::string_view first_row(std::string_view text) {
+  std::size_t begin = 0, end = 0;
+  do {
+    begin = end;
+    end = std::min(text.find('\n', begin), text.size() - 1) + 1;
+  } while (end < text.size() && (text[begin] == '#' || text[begin] == '\n' || text[begin] == '\r'));
+  return text.substr(0, end);
+}
+
 // Names of nodes may be words, so a header is known by its own: both ends in full. (u and v are common names of nodes.)
 CsvTable read_table(const std::string& text, const GraphSource& source) {
   const std::string name = source.path.string();
-  CsvTable plain = parse_csv(text, {.header = CsvHeader::absent, .comment = "#"}, name).or_throw();
+  const CsvOptions headless{.header = CsvHeader::absent, .comment = "#"};
+  const CsvTable plain = parse_csv(text.empty() ? text : std::string(first_row(text)), headless, name).or_throw();
   bool from = false, to = false;
   for (std::size_t c = 0; plain.rows() > 0 && c < plain.columns.size(); ++c) {
     const std::string_view cell = plain.cell(0, c);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gradloom/data/graph_source.h"
+#include "gradloom/io/json.h"
 #include "gradloom/io/nearest.h"
 
 namespace gradloom {
@@ -17,16 +18,7 @@ class JsonParser {
   explicit JsonParser(const GraphSource& source) : source_(source) {}
 
   GraphSet run(std::string_view text) {
-    json root;
-    try {
-      root = json::parse(text);
-    } catch (const json::parse_error& e) {
-      const std::size_t at = std::min(e.byte, text.size());
-      const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
-      throw Exception(ErrorCode::invalid_input,
-                      fmt::format("{}:{}: this is not JSON (at byte {}); check brackets, commas and quotes",
-                                  source_.path.string(), line, e.byte));
-    }
+    json root = parse_json(text, source_.path.string()).or_throw();
     direction_ = source_.direction;
     if (root.is_object() && root.contains("graphs")) {
       check_keys(root, "the file", {"graphs", "directed"});
@@ -99,7 +91,7 @@ class JsonParser {
       for (std::uint32_t i = 0; i < nodes.get<std::uint32_t>(); ++i) graph.add_node().or_throw();
       return;
     }
-    if (!nodes.is_array()) fail(where, "must be a number or a list");
+    if (!nodes.is_array()) fail(where, "must be a whole number from 0, or a list");
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       const std::string at = fmt::format("{}[{}]", where, i);
       NodeValues values;
@@ -158,8 +150,6 @@ Result<GraphSet> parse_graph_json(std::string_view text, const GraphSource& sour
   return JsonParser(source).run(text);
 } catch (const Exception& e) {
   return e.error();
-} catch (const json::exception& e) {  // text that is not UTF-8, inside a name
-  return Error{ErrorCode::invalid_input, fmt::format("{}: {}", source.path.string(), e.what())};
 }
 
 }  // namespace gradloom

@@ -18,7 +18,9 @@ namespace gradloom {
 class TextLines {
  public:
   TextLines(std::string_view text, std::string_view source, std::string_view separators = "")
-      : rest_(text), source_(source), gaps_(std::string(" \t\r\v\f") + std::string(separators)) {}
+      : rest_(text), source_(source), gaps_(std::string(" \t\r\v\f") + std::string(separators)) {
+    if (rest_.starts_with("\xef\xbb\xbf")) rest_.remove_prefix(3);  // the mark that some editors put first
+  }
 
   // False at the end of the text.
   bool next() {

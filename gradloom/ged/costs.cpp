@@ -7,10 +7,13 @@
 #include <numeric>
 
 #include "gradloom/data/csv.h"
+#include "gradloom/io/json.h"
 #include "gradloom/io/nearest.h"
 
 namespace gradloom::ged {
 namespace {
+
+constexpr double kLargestCost = 1e12;
 
 template <class... Args>
 [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
@@ -33,8 +36,7 @@ class Scale {
   explicit Scale(const Costs& costs) {
     double largest = 0.0;
     for_each_cost(costs, [&](double c) {
-      if (!(c >= 0.0) || !std::isfinite(c)) refuse("the cost {} is not a finite number >= 0", c);
-      if (c > 1e12) refuse("the cost {} is too large; at most 1e12", c);
+      if (!(c >= 0.0) || c > kLargestCost) refuse("the cost {} is not a number from 0 to {:g}", c, kLargestCost);
       largest = std::max(largest, c);
     });
     if (largest > 0.0 && largest < 1e-12) refuse("the largest cost is {}; it must be at least 1e-12", largest);
@@ -90,26 +92,30 @@ void fill_single(std::unordered_map<std::uint32_t, Cost>& to, const std::vector<
   for (const LabelCost& l : list) to[label_of(table, l.label, what)] = scale.steps(l.cost);
 }
 
-double number_of(const nlohmann::json& value, const std::string& key) {
-  if (!value.is_number()) refuse("'{}' must be a number", key);
+// `where` is the file and the key.
+double number_of(const nlohmann::json& value, const std::string& where) {
+  if (!value.is_number() || !(value.get<double>() >= 0.0) || value.get<double>() > kLargestCost)
+    refuse("{} must be a number from 0 to {:g}, not {}", where, kLargestCost, value.dump().substr(0, 40));
   return value.get<double>();
 }
 
-std::vector<PairCost> pairs_of(const nlohmann::json& list, const std::string& key) {
+std::vector<PairCost> pairs_of(const nlohmann::json& list, const std::string& where) {
   std::vector<PairCost> pairs;
-  if (!list.is_array()) refuse("'{}' must be a list such as [[\"C\", \"N\", 0.5]]", key);
+  if (!list.is_array()) refuse("{} must be a list such as [[\"C\", \"N\", 0.5]]", where);
   for (const auto& p : list) {
     if (!p.is_array() || p.size() != 3 || !p[0].is_string() || !p[1].is_string())
-      refuse("an entry of '{}' must be [label, label, cost]", key);
-    pairs.push_back({p[0], p[1], number_of(p[2], key)});
+      refuse("{}: an entry must be [label, label, cost]", where);
+    pairs.push_back(
+        {p[0], p[1], number_of(p[2], fmt::format("{}: the cost of {} and {}", where, p[0].dump(), p[1].dump()))});
   }
   return pairs;
 }
 
-std::vector<LabelCost> singles_of(const nlohmann::json& table, const std::string& key) {
+std::vector<LabelCost> singles_of(const nlohmann::json& table, const std::string& where) {
   std::vector<LabelCost> list;
-  if (!table.is_object()) refuse("'{}' must be an object such as {{\"C\": 2}}", key);
-  for (const auto& [label, cost] : table.items()) list.push_back({label, number_of(cost, key)});
+  if (!table.is_object()) refuse("{} must be an object such as {{\"C\": 2}}", where);
+  for (const auto& [label, cost] : table.items())
+    list.push_back({label, number_of(cost, fmt::format("{}: the cost of '{}'", where, label))});
   return list;
 }
 
@@ -144,39 +150,40 @@ Result<Costs> parse_costs(std::string_view numbers) {
 }
 
 Result<Costs> parse_costs_json(std::string_view text, std::string_view source) try {
-  const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json object = parse_json(text, source).or_throw();
   if (!object.is_object()) refuse("{}: this is not a JSON object with costs", source);
   Costs c;
   const std::vector<std::string> keys = {"labels",     "node_sub",     "node_indel",   "node_delete",  "node_insert",
                                          "edge_sub",   "edge_indel",   "edge_delete",  "edge_insert",  "node_pairs",
                                          "edge_pairs", "node_deletes", "node_inserts", "edge_deletes", "edge_inserts"};
-  if (object.contains("node_indel")) c.node_delete = c.node_insert = number_of(object["node_indel"], "node_indel");
-  if (object.contains("edge_indel")) c.edge_delete = c.edge_insert = number_of(object["edge_indel"], "edge_indel");
+  const auto at = [&](std::string_view key) { return fmt::format("{}: '{}'", source, key); };
+  if (object.contains("node_indel")) c.node_delete = c.node_insert = number_of(object["node_indel"], at("node_indel"));
+  if (object.contains("edge_indel")) c.edge_delete = c.edge_insert = number_of(object["edge_indel"], at("edge_indel"));
   for (const auto& [key, value] : object.items()) {
     if (key == "node_sub")
-      c.node_sub = number_of(value, key);
+      c.node_sub = number_of(value, at(key));
     else if (key == "node_delete")
-      c.node_delete = number_of(value, key);
+      c.node_delete = number_of(value, at(key));
     else if (key == "node_insert")
-      c.node_insert = number_of(value, key);
+      c.node_insert = number_of(value, at(key));
     else if (key == "edge_sub")
-      c.edge_sub = number_of(value, key);
+      c.edge_sub = number_of(value, at(key));
     else if (key == "edge_delete")
-      c.edge_delete = number_of(value, key);
+      c.edge_delete = number_of(value, at(key));
     else if (key == "edge_insert")
-      c.edge_insert = number_of(value, key);
+      c.edge_insert = number_of(value, at(key));
     else if (key == "node_pairs")
-      c.node_pairs = pairs_of(value, key);
+      c.node_pairs = pairs_of(value, at(key));
     else if (key == "edge_pairs")
-      c.edge_pairs = pairs_of(value, key);
+      c.edge_pairs = pairs_of(value, at(key));
     else if (key == "node_deletes")
-      c.node_deletes = singles_of(value, key);
+      c.node_deletes = singles_of(value, at(key));
     else if (key == "node_inserts")
-      c.node_inserts = singles_of(value, key);
+      c.node_inserts = singles_of(value, at(key));
     else if (key == "edge_deletes")
-      c.edge_deletes = singles_of(value, key);
+      c.edge_deletes = singles_of(value, at(key));
     else if (key == "edge_inserts")
-      c.edge_inserts = singles_of(value, key);
+      c.edge_inserts = singles_of(value, at(key));
     else if (key == "labels" && (value == "compare" || value == "ignore"))
       c.labels = value == "compare" ? Labels::compare : Labels::ignore;
     else if (key == "labels")

@@ -8,11 +8,11 @@
 #include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 
 #include "gradloom/base/function_ref.h"
 #include "gradloom/io/file.h"
 #include "gradloom/io/file_descriptor.h"
+#include "gradloom/io/json.h"
 #include "gradloom/io/safetensors.h"
 
 namespace gradloom {
@@ -80,24 +80,8 @@ class SafetensorsReader {
   }
 
   void parse_header(const std::string& text) {
-    std::set<std::string> names, inner;
-    std::optional<std::string> repeated;
-    const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
-      if (event == json::parse_event_t::object_start && depth == 1) inner.clear();
-      if (event == json::parse_event_t::key && depth <= 2 &&
-          !(depth == 1 ? names : inner).insert(parsed.get_ref<const std::string&>()).second)
-        repeated = parsed.get_ref<const std::string&>();
-      return true;
-    };
-    json header;
-    try {
-      header = json::parse(text, watch);
-    } catch (const json::exception& e) {
-      fail("the header is not JSON in UTF-8: {}", e.what());
-    }
+    const json header = parse_json(text, file_.source_ + ": header").or_throw();
     if (!header.is_object()) fail("the header is not a JSON object");
-    if (repeated) fail("the name '{}' appears twice in the header", *repeated);
-
     for (const auto& [name, entry] : header.items()) {
       if (name == "__metadata__")
         parse_metadata(entry);

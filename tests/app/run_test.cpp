@@ -32,7 +32,7 @@ std::vector<SmallRun> small_runs() {
        {"data.samples=60", "data.test_samples=20", "epochs=2", "train.restarts=2", "train.restart_epochs=2"}},
       {"Automaton",
        "checkerboard-small",
-       {"epochs=4", "data.height=8", "data.width=8", "model.steps=3", "data.damage=0.5"}},
+       {"epochs=4", "data.height=8", "data.width=8", "model.steps=3", "data.damage=0.5", "train.search=20"}},
       {"Gates",
        "logic-classify",
        {"epochs=4", "data.path=table.csv", "data.test_path=", "data.test=0.2", "data.header=no", "data.target=-1",

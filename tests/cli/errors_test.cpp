@@ -55,6 +55,13 @@ TEST_F(Errors, WhatIsReadIsNeverOverwritten) {
   const std::string recipe = bytes_of(scratch_ / "run/recipe.toml");
   expect_error({"eval", "run", "--predictions", "run/recipe.toml"}, 2, "invalid_input", {"overwritten"});
   EXPECT_EQ(bytes_of(scratch_ / "run/recipe.toml"), recipe);
+  std::string table = "a,b\n";
+  for (int i = 0; i < 40; ++i) table += std::to_string(i) + "," + std::to_string(i % 7) + "\n";
+  write("table.csv", table);
+  json_of({"train", "kan-tabular", "--out", "tabular", "--set", "data.path=table.csv", "--set", "epochs=1", "--set",
+           "train.batch=0"});
+  expect_error({"eval", "tabular", "--predictions", "./table.csv"}, 2, "invalid_input", {"table.csv", "overwritten"});
+  EXPECT_EQ(bytes_of(scratch_ / "table.csv"), table);
 }
 
 TEST_F(Errors, WidthsThatNoMachineHoldsAreRefusedAtOnce) {

@@ -70,6 +70,7 @@ TEST(GraphReaders, TveErrorsNameTheLine) {
     const auto r = parse_tve(text, named("g.txt"));
     return r.ok() ? std::string("no error") : r.error().message;
   };
+  EXPECT_EQ(error("\xef\xbb\xbft 1\nv 0 C\n"), "no error") << "a mark that editors put first";
   EXPECT_THAT(error(""), HasSubstr("there is no graph"));
   EXPECT_THAT(error("v 0 C\n"), HasSubstr("g.txt:1: a node or edge stands before"));
   EXPECT_THAT(error("t 1\nv 1 C\n"), HasSubstr("g.txt:2: node 1 comes where node 0 is due"));
@@ -141,6 +142,8 @@ TEST(GraphReaders, ReadJson) {
   EXPECT_THAT(error("{\"nodes\": 2, \"edges\": [[0, 2]]}"), HasSubstr("graphs[0].edges[0]: the edge 0 - 2"));
   EXPECT_THAT(error("{\"nodes\": 2, \"egdes\": []}"), HasSubstr("the nearest is 'edges'"));
   EXPECT_THAT(error("{\"nodes\": 99999999999}"), HasSubstr("more than"));
+  EXPECT_THAT(error("{\"nodes\": -1}"), HasSubstr("graphs[0].nodes must be a whole number from 0"));
+  EXPECT_THAT(error("{\"nodes\": 2, \"nodes\": 3}"), HasSubstr("g.json: the key 'nodes' appears twice"));
   EXPECT_THAT(error("7"), HasSubstr("must hold a graph"));
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/ged/support.h"
+#include "tests/support/sanitized.h"
 
 namespace gradloom::ged {
 namespace {
@@ -147,7 +148,7 @@ TEST(EditDistance, DoesNotDependOnThreads) {
   const CostTable costs(uniform_costs(), {}, {});
   std::uint64_t most = 0;
   for (std::size_t i = 1; i < graphs.size(); ++i)
-    for (std::uint64_t limit : {std::uint64_t{9000}, std::uint64_t{60000}}) {
+    for (std::uint64_t limit : test::thinned<std::uint64_t>({9000, 60000})) {
       const Options o{.limits = {.expansions = limit}};
       const Distance expected = edit_distance(one, graphs[i - 1], graphs[i], costs, o);
       most = std::max(most, expected.expanded);
@@ -223,6 +224,14 @@ TEST(EditCosts, RefuseNonsense) {
   EXPECT_FALSE(parse_costs("1,1,inf,1").ok());
   EXPECT_THAT(parse_costs_json("{\"node_sup\": 1}", "c.json").error().message, HasSubstr("the nearest is 'node_sub'"));
   EXPECT_FALSE(parse_costs_json("[1]", "c.json").ok());
+  const auto json_error = [](const char* text) { return parse_costs_json(text, "c.json").error().message; };
+  EXPECT_THAT(json_error("{\"node_sub\": -1}"),
+              HasSubstr("c.json: 'node_sub' must be a number from 0 to 1e+12, not -1"));
+  EXPECT_THAT(json_error("{\"node_deletes\": {\"C\": \"x\"}}"),
+              HasSubstr("c.json: 'node_deletes': the cost of 'C' must be"));
+  EXPECT_THAT(json_error("{\"edge_pairs\": [[\"C\", \"N\", null]]}"),
+              HasSubstr("c.json: 'edge_pairs': the cost of \"C\" and"));
+  EXPECT_THAT(json_error("{\"node_sub\": 1, \"node_sub\": 2}"), HasSubstr("'node_sub' appears twice"));
   const Costs c =
       parse_costs_json("{\"labels\": \"compare\", \"node_indel\": 2, \"node_pairs\": [[\"C\", \"N\", 0.5]]}", "c.json")
           .or_throw();

@@ -9,6 +9,7 @@
 #include "gradloom/models/graph/dual.h"
 #include "gradloom/train/gradient_check.h"
 #include "tests/models/graph_support.h"
+#include "tests/support/sanitized.h"
 
 namespace gradloom {
 namespace {
@@ -283,14 +284,14 @@ TEST_P(GraphNetworks, WrongGradientsOfEverySliceAndOfTheInputsAreCaught) {
   // Every slice once, then every defect where there is most to compare.
   std::size_t largest = 0;
   for (std::size_t s = 0; s < f.network.parameters().size(); ++s) {
-    expect_caught(How::sign, s, f.network.parameters()[s].name);
+    if (!test::kSanitized || s % 4 == 0) expect_caught(How::sign, s, f.network.parameters()[s].name);
     if (f.network.parameters()[s].logical_size() > f.network.parameters()[largest].logical_size()) largest = s;
   }
   for (const How how : {How::factor, How::missing, How::swapped}) {
     expect_caught(how, largest, f.network.parameters()[largest].name);
     if (!c.shape.sparse) expect_caught(how, Wrong::kInput, "dl_dx");  // sparse features have no gradient
   }
-  EXPECT_GT(caught, 3 * below);
+  EXPECT_GT(caught, test::kSanitized ? below : 3 * below);
 }
 
 TEST(GraphNetworkErrors, NameWhatIsWrong) {

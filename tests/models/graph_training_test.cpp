@@ -99,7 +99,7 @@ TEST(GraphTraining, ParallelLoopHasTheLossGradientsAndWeightsOfTheSequentialRefe
 TEST(GraphTraining, BatchesPiecesAndSingleGraphsOnAnyThreadsGiveTheSameBits) {
   for (const std::uint32_t star : test::thinned<std::uint32_t>({4500, 0})) {
     const GraphDataset<float> data = graphs(star);
-    for (const auto& [name, options] : networks()) {
+    for (const auto& [name, options] : test::thinned(networks())) {
       const Trained expected =
           train({.threads = 1, .variant = Variant::reference}, options, data, {.batch = 1, .accumulate = 12});
       for (const TrainOptions& how :

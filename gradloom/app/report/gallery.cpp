@@ -15,7 +15,7 @@ namespace gradloom::app {
 namespace {
 
 constexpr std::size_t kLargestLayer = 160, kLargestNetwork = 320, kWidestLayer = 40;
-constexpr std::size_t kGallery = 48, kLargestMap = 16384, kCurvePoints = 256;
+constexpr std::size_t kCurvePoints = 256;
 
 bool fits_picture(const std::vector<std::size_t>& widths) {
   std::size_t total = 0;
@@ -144,7 +144,7 @@ void append_network_gallery(std::string& out, const SplineNetwork& network) {
   std::stable_sort(edges.begin(), edges.end(), [](const EdgeFunction* a, const EdgeFunction* b) {
     return clamped_importance(*a) > clamped_importance(*b);
   });
-  const std::size_t shown = std::min(edges.size(), kGallery);
+  const std::size_t shown = std::min(edges.size(), kGalleryCurves);
   for (std::size_t i = 0; i < shown; ++i) shown_importance += clamped_importance(*edges[i]);
 
   out += "<div class=\"maps\">\n";
