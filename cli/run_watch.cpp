@@ -12,6 +12,14 @@ namespace {
 
 std::string resume_command(const std::filesystem::path& folder) { return "gradloom resume " + shell_word(folder); }
 
+// On the device where the run was.
+std::string resume_command(const std::filesystem::path& folder, const app::RunOptions& options) {
+  if (!options.device) return resume_command(folder);
+  const bool required = options.wish == app::DeviceWish::required;
+  return fmt::format("{} --device {}", resume_command(folder),
+                     required ? std::to_string(options.device->info().number) : "auto");
+}
+
 // What can still be done after a failure, if anything.
 std::string advice(const Error& error, const std::filesystem::path& folder) {
   std::error_code ignored;
@@ -48,7 +56,7 @@ WatchedRun watch_run(const Output& out, const std::filesystem::path& folder, app
   run.summary = std::move(outcome->summary);
   if (outcome->interrupted) {
     run.exit_code = signals.exit_code();
-    run.summary["resume"] = resume_command(folder);
+    run.summary["resume"] = resume_command(folder, options);
   }
   return run;
 }
@@ -58,7 +66,8 @@ void print_run(const Output& out, const std::filesystem::path& folder, const Wat
   const std::string spent =
       fmt::format("{}, {}", epochs_text(s.value("epochs", std::uint64_t{0})), duration(s.value("seconds", 0.0)));
   if (run.interrupted()) {
-    out.tell(fmt::format("Interrupted ({}). Nothing is lost; go on with\n  {}\n", spent, resume_command(folder)));
+    out.tell(
+        fmt::format("Interrupted ({}). Nothing is lost; go on with\n  {}\n", spent, s["resume"].get<std::string>()));
     return;
   }
   out.print(fmt::format("{} ({})\n", out.paint(Paint::green, "Done"), spent));

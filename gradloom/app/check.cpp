@@ -6,6 +6,7 @@
 #include "gradloom/app/device_training.h"
 #include "gradloom/app/families.h"
 #include "gradloom/app/run.h"
+#include "gradloom/app/settings.h"
 #include "gradloom/kernels/simd_targets.h"
 #include "gradloom/models/graph/dual.h"
 #include "gradloom/models/kan/dual.h"
@@ -192,7 +193,7 @@ void compare_bits(const Config& recipe, const F& family, json& result) {
 template <class F64, class F32>
 Result<json> check_family(const Config& recipe, const RunOptions& options, const CheckOptions& what) {
   auto family = F64::load(recipe, options.data_root);
-  if (!family) return family.error();
+  if (!family) return with_places(family.error(), recipe);
   const Exec ex(options.exec);
   const auto subject = family->check_subject(ex, what.samples);
   const TrainState<double>& state = subject.state;

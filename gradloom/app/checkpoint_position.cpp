@@ -6,7 +6,8 @@
 
 namespace gradloom::app {
 
-Result<void> check_position(const Config& recipe, std::size_t samples, const TrainPosition& at, const std::string& file) {
+Result<void> check_position(const Config& recipe, std::size_t samples, const TrainPosition& at,
+                            const std::string& file) {
   const auto wrong = [&](const std::string& what) -> Result<void> {
     return Error{ErrorCode::invalid_input,
                  fmt::format("{} {}; the checkpoint and recipe.toml are not of one run", file, what)};
@@ -21,8 +22,7 @@ Result<void> check_position(const Config& recipe, std::size_t samples, const Tra
   if (at.run_epoch < at.epoch || at.run_epoch - at.epoch > before)
     return wrong(fmt::format("counts {} epochs in all and {} in stage {}, which cannot be", at.run_epoch, at.epoch,
                              at.stage + 1));
-  if (at.batch > samples)
-    return wrong(fmt::format("has done {} batches of an epoch of {} samples", at.batch, samples));
+  if (at.batch > samples) return wrong(fmt::format("has done {} batches of an epoch of {} samples", at.batch, samples));
   return {};
 }
 

@@ -10,7 +10,9 @@
 
 namespace gradloom::app {
 
-// Fails when a run of `recipe` on `samples` training samples can never stand at this position; `file` is the checkpoint.
-Result<void> check_position(const Config& recipe, std::size_t samples, const TrainPosition& at, const std::string& file);
+// Fails when a run of `recipe` on `samples` training samples can never stand at this position; `file` is the
+// checkpoint.
+Result<void> check_position(const Config& recipe, std::size_t samples, const TrainPosition& at,
+                            const std::string& file);
 
 }  // namespace gradloom::app

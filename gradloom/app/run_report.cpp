@@ -18,7 +18,10 @@ Value loss_of(const json& part) { return part.is_object() ? value_of(part["loss"
 void add_figures(const json& summary, Report& r) {
   for (const char* part : {"test", "validation"}) {
     if (!summary[part].is_object()) continue;
-    if (summary[part].contains("accuracy"))
+    if (summary[part].contains("hard_accuracy"))
+      r.figures.push_back(
+          {fmt::format("{} accuracy, hard circuit", part), summary[part]["hard_accuracy"].get<double>() * 100, "%"});
+    else if (summary[part].contains("accuracy"))
       r.figures.push_back({fmt::format("{} accuracy", part), summary[part]["accuracy"].get<double>() * 100, "%"});
     if (summary[part].contains("rmse"))
       r.figures.push_back({fmt::format("{} RMSE", part), value_of(summary[part]["rmse"]), ""});
@@ -50,7 +53,11 @@ Chart loss_chart(const RunFolder& folder) {
 }
 
 Table metrics_table(const json& summary) {
-  Table table{"Metrics", "", {"part"}, {}, std::nullopt};
+  Table table{"Metrics",
+              "Of the parameters that were kept. The curve has the mean over each epoch, while they changed.",
+              {"part"},
+              {},
+              std::nullopt};
   for (const auto& [name, value] : summary["train"].items()) table.columns.push_back(name);
   for (const char* part : {"train", "validation", "test"}) {
     if (!summary[part].is_object()) continue;

@@ -92,6 +92,14 @@ std::vector<std::filesystem::path> data_paths(const Config& r, const std::filesy
   return paths;
 }
 
+Error with_places(Error error, const Config& r) {
+  const bool has_root = r.schema().find("data.root") < r.schema().keys().size();
+  if (error.code == ErrorCode::not_found && has_root && r.string("data.root").empty())
+    error.message +=
+        "; data are looked for in the current folder, then in $GRADLOOM_DATA (or only in data.root, if set)";
+  return error;
+}
+
 Result<RowSplits> load_splits(const Config& r, const std::filesystem::path& data_root) {
   if (r.has("data.path") && r.has("data.formula"))
     return Error{ErrorCode::invalid_input, "data.path and data.formula are both set; a run has one source of data"};

@@ -29,6 +29,9 @@ std::filesystem::path data_path(const Config& recipe, const char* key, const std
 // Everything that the recipe reads its data from.
 std::vector<std::filesystem::path> data_paths(const Config& recipe, const std::filesystem::path& data_root);
 
+// Adds to an error about a file that is not there where files are looked for.
+Error with_places(Error error, const Config& recipe);
+
 // Loads and splits what the recipe names. `data_root` serves when the recipe has no data.root. Fails as load_rows does,
 // or when a part that is asked for would be empty.
 Result<RowSplits> load_splits(const Config& recipe, const std::filesystem::path& data_root);

@@ -1,4 +1,5 @@
 #include <optional>
+#include <span>
 
 #include "gradloom/data/graph_source.h"
 #include "gradloom/data/text_lines.h"
@@ -37,9 +38,8 @@ class TveParser {
   // "t ID", "t ID SPLIT", "t # ID"; "t # -1" ends a file of some programs.
   void start() {
     finish();
-    auto words = lines_.words();
-    words.erase(words.begin());
-    if (!words.empty() && words[0] == "#") words.erase(words.begin());
+    auto words = std::span(lines_.words()).subspan(1);
+    if (!words.empty() && words[0] == "#") words = words.subspan(1);
     if (words.empty() || words.size() > 2)
       lines_.fail("a graph starts with 't ID', 't # ID' or 't ID SPLIT', but {} words follow the t", words.size());
     if (words[0] == "-1") return;

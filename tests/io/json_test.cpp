@@ -43,7 +43,8 @@ TEST(ParseJson, RefusesNumbersBeyondADoubleAndTooManyLevels) {
 }
 
 TEST(ParseJson, SurvivesRandomDamage) {
-  const std::string good = R"({"graphs": [{"nodes": 2, "edges": [[0, 1, "x"]], "id": "a"}, {"nodes": ["C"], "id": 1.5e3}]})";
+  const std::string good =
+      R"({"graphs": [{"nodes": 2, "edges": [[0, 1, "x"]], "id": "a"}, {"nodes": ["C"], "id": 1.5e3}]})";
   std::size_t refused = 0;
   for (std::uint32_t i = 0; i < 3000; ++i) {
     const auto r = parse_json(test::mutate(good, 3, i), "f.json");
