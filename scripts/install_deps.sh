@@ -5,7 +5,7 @@ set -euo pipefail
 
 packages=(
   g++ cmake ninja-build ccache pkg-config git python3
-  libtbb-dev libhwy-dev libeigen3-dev
+  libhwy-dev libeigen3-dev
   libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev
   libpng-dev zlib1g-dev libmuparser-dev libpugixml-dev
   libgtest-dev libgmock-dev libbenchmark-dev clang-format iverilog yosys

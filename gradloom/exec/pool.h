@@ -1,23 +1,62 @@
-// Exec::Pool: the threads behind Exec. Implemented by exactly one of parallel_tbb.cpp and parallel_threads.cpp.
+// Exec::Pool: the threads behind Exec. They look for the next loop a while before they sleep, so that a loop of
+// microseconds is worth sharing.
 #pragma once
 
 #include <atomic>
-#include <exception>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
 
-#include "gradloom/base/float_mode.h"
 #include "gradloom/exec/exec.h"
 
 namespace gradloom {
 
+unsigned default_threads();
+
 class Exec::Pool {
  public:
-  virtual ~Pool() = default;
-  // Calls run(worker) once on each of up to `workers` threads, the caller's among them, and waits for all.
-  virtual void run(unsigned workers, FunctionRef<void(unsigned worker)> run) = 0;
+  // Throws unsupported when the system refuses a thread.
+  explicit Pool(unsigned threads);
+  ~Pool();
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
 
-  static std::unique_ptr<Pool> make(unsigned threads);
+  // Calls body(task, worker) for each task < tasks. A worker begins with a share of its own, the same tasks in every
+  // loop of that size, because what they wrote in the last one is still in its cache; then it helps others. `body` must
+  // not throw.
+  void run(std::size_t tasks, FunctionRef<void(std::size_t task, unsigned worker)> body);
+  // Of the loop that runs; called by a body. Tasks that nobody has begun are left out.
+  void abandon();
+
+ private:
+  // What is left of a worker's share; in a cache line of its own.
+  struct alignas(64) Share {
+    std::atomic<std::size_t> next = 0;
+    std::size_t end = 0;
+  };
+
+  void serve(unsigned helper);
+  void work(unsigned worker);
+  void stop();
+  void wake();
+  template <class F>
+  void wait_until(F&& ready);
+
+  const unsigned looks_;  // before a thread sleeps
+  std::vector<Share> shares_;
+  // Written by run() while nobody is inside.
+  const FunctionRef<void(std::size_t, unsigned)>* body_ = nullptr;
+  unsigned workers_ = 0;
+  std::uint64_t loop_ = 0;  // its number
+  alignas(64) std::atomic<std::uint64_t> state_ = 0;
+  alignas(64) std::atomic<unsigned> asleep_ = 0;
+  std::atomic<bool> stopped_ = false;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::thread> threads_;
 };
-
-unsigned default_threads();
 
 }  // namespace gradloom

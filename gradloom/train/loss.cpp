@@ -75,11 +75,14 @@ template <class T>
 T cross_entropy_row(const T* y, std::size_t out, std::size_t label, T factor, T* dl_dy) {
   const T top = *std::max_element(y, y + out);
   T sum = 0;
-  for (std::size_t j = 0; j < out; ++j) sum += kernels::exp(y[j] - top);
+  for (std::size_t j = 0; j < out; ++j) {
+    const T e = kernels::exp(y[j] - top);
+    sum += e;
+    if (dl_dy) dl_dy[j] = e;
+  }
   if (dl_dy) {
     const T inverse = T(1) / sum;
-    for (std::size_t j = 0; j < out; ++j)
-      dl_dy[j] = (kernels::exp(y[j] - top) * inverse - (j == label ? T(1) : T(0))) * factor;
+    for (std::size_t j = 0; j < out; ++j) dl_dy[j] = (dl_dy[j] * inverse - (j == label ? T(1) : T(0))) * factor;
   }
   return kernels::log(sum) + top - y[label];
 }

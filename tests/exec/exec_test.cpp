@@ -65,6 +65,38 @@ TEST(Exec, ReallyUsesSeveralThreads) {
   EXPECT_EQ(ids.size(), 2u);
 }
 
+// Helpers come in time, late, and out of sleep; what a loop wrote is there when it returns.
+TEST(Exec, ShortLoopsLoseNothingWhateverTheHelpersDo) {
+  for (unsigned threads : {2u, 3u, 9u}) {
+    const Exec ex({.threads = threads});
+    std::vector<int> counts(64, 0);
+    constexpr int kLoops = 3000;
+    for (int loop = 0; loop < kLoops; ++loop) {
+      const std::size_t tasks = 2 + static_cast<std::size_t>(loop) % 63;
+      ex.parallel_for(tasks, [&](std::size_t task, unsigned) { ++counts[task]; });
+      if (loop % 500 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    for (std::size_t t = 0; t < counts.size(); ++t) {
+      int expected = 0;
+      for (int loop = 0; loop < kLoops; ++loop) expected += t < 2 + static_cast<std::size_t>(loop) % 63;
+      ASSERT_EQ(counts[t], expected) << "task " << t << ", " << threads << " threads";
+    }
+  }
+}
+
+// The caller goes to sleep while the last task runs, and is woken by it.
+TEST(Exec, WaitsForALongLastTask) {
+  const Exec ex({.threads = 2});
+  for (int i = 0; i < 5; ++i) {
+    std::atomic<int> done{0};
+    ex.parallel_for(2, [&](std::size_t, unsigned worker) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(worker == 0 ? 0 : 5));
+      ++done;
+    });
+    EXPECT_EQ(done.load(), 2);
+  }
+}
+
 TEST(Exec, RethrowsTheFirstExceptionAndStaysUsable) {
   for (unsigned threads : {1u, 2u, 4u}) {
     const Exec ex({.threads = threads});

@@ -90,9 +90,10 @@ void GraphNetwork<T>::Pass::gather_op(const Op& op, std::size_t n) const {
   forward.x = network.value(tape, op.in), forward.x_stride = stride, forward.width = stride;
   if (edges && !batch.edge_weight.empty()) {
     T* to = tape.workspace_.template at<T>(tape.edge_weight_);
-    for_arcs(ex, forward.ptr, part.first_node, part.last_node, stride, [&](std::size_t begin, std::size_t end) {
-      message::value_gradient<T>(forward, dl_dy, stride, begin, end, message::Onto::add, to);
-    });
+    for_arcs(ex, forward.ptr, part.first_node, part.last_node, kGathered * stride,
+             [&](std::size_t begin, std::size_t end) {
+               message::value_gradient<T>(forward, dl_dy, stride, begin, end, message::Onto::add, to);
+             });
   }
   if (tape.needed_[op.in]) {
     auto g = forward;
@@ -124,7 +125,7 @@ void GraphNetwork<T>::Pass::edge_gather_op(const Op& op) const {
   g.x = batch.edge_x.data(), g.x_stride = batch.edge_x.stride(0), g.width = stride;
   T* to = tape.workspace_.template at<T>(tape.edge_x_);
   T* to_weight = tape.workspace_.template at<T>(tape.edge_weight_);
-  for_arcs(ex, g.ptr, part.first_node, part.last_node, stride, [&](std::size_t begin, std::size_t end) {
+  for_arcs(ex, g.ptr, part.first_node, part.last_node, kGathered * stride, [&](std::size_t begin, std::size_t end) {
     if (g.value) message::value_gradient<T>(g, dl_dy, stride, begin, end, message::Onto::add, to_weight);
     for (std::size_t i = begin; i < end; ++i)
       for (std::size_t e = g.ptr[i]; e < g.ptr[i + 1]; ++e) {
@@ -149,7 +150,7 @@ void GraphNetwork<T>::Pass::attention_op(const Op& op, std::size_t n) const {
     some.dl_da = sums(n) + b * size, some.dl_dedge_weight = some.dl_da + stride;
     message::attend_gradient<T>(p, some, begin, end);
   });
-  for_arcs(ex, p.out_ptr, part.first_node, part.last_node, stride * 4,
+  for_arcs(ex, p.out_ptr, part.first_node, part.last_node, 4 * kGathered * stride,
            [&](std::size_t begin, std::size_t end) { message::attend_source_gradient<T>(p, g, begin, end); });
   if (!whole()) return;
   const std::size_t count = dense::row_blocks(batch.nodes);
@@ -209,7 +210,7 @@ void GraphNetwork<T>::backward_op(const Pass& pass, std::size_t n) const {
       T* to = pass.target(n, op.in);
       const std::uint8_t* keep = tape.workspace_.template at<std::uint8_t>(memory.a);
       const T scale = static_cast<T>(dropout(pass.step, op.probability, n, 0).scale());
-      for_rows(ex, first, last, stride, [&](std::size_t begin, std::size_t end) {
+      for_rows(ex, first, last, kPlain * stride, [&](std::size_t begin, std::size_t end) {
         if (tape.trained_)
           rowwise::apply_dropout<T>(dl_dy, keep, scale, begin * stride, end * stride, to);
         else
@@ -224,7 +225,7 @@ void GraphNetwork<T>::backward_op(const Pass& pass, std::size_t n) const {
       m.slot = pass.batch.arcs.out_slot.data();
       m.winner = tape.workspace_.template at<std::uint32_t>(memory.a);
       m.dl_dy = dl_dy, m.stride = stride, m.width = stride, m.dl_dx = pass.target(n, op.in), m.dl_dx_stride = stride;
-      for_arcs(ex, m.out_ptr, first, last, stride, [&](std::size_t begin, std::size_t end) {
+      for_arcs(ex, m.out_ptr, first, last, kGathered * stride, [&](std::size_t begin, std::size_t end) {
         std::fill(m.dl_dx + begin * stride, m.dl_dx + end * stride, T(0));
         message::max_gradient_rows<T>(m, begin, end);
       });
@@ -238,7 +239,7 @@ void GraphNetwork<T>::backward_op(const Pass& pass, std::size_t n) const {
         pass.written(n, op.other);
       }
       T* dl_dz = gradient_of(tape, op.in);
-      for_rows(ex, first, last, stride, [&](std::size_t begin, std::size_t end) {
+      for_rows(ex, first, last, kPlain * stride, [&](std::size_t begin, std::size_t end) {
         rowwise::activate_gradient<T>({begin, end, out.width, stride}, op.activation, x, bias, dl_dy, dl_dz);
       });
       return pass.bias_of(op, n, dl_dz);
@@ -248,7 +249,7 @@ void GraphNetwork<T>::backward_op(const Pass& pass, std::size_t n) const {
       for (std::size_t k = 0; k < op.ins.size(); ++k) {
         if (!tape.needed_[op.ins[k]]) continue;
         T* to = pass.target(n, op.ins[k]);
-        for_rows(ex, first, last, stride, [&](std::size_t begin, std::size_t end) {
+        for_rows(ex, first, last, kPlain * stride, [&](std::size_t begin, std::size_t end) {
           for (std::size_t i = begin * stride; i < end * stride; ++i) to[i] = winner[i] == k ? dl_dy[i] : T(0);
         });
         pass.written(n, op.ins[k]);
@@ -321,7 +322,7 @@ void GraphNetwork<T>::backward(const Exec& ex, const Step& step, const ModelArra
   transpose_weights(ex, {step, arrays, batch, tape});
   const std::size_t stride = tensors_[last_].stride;
   T* top = gradient_of(tape, last_);
-  for_rows(ex, 0, batch.size, stride, [&](std::size_t begin, std::size_t end) {
+  for_rows(ex, 0, batch.size, kPlain * stride, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)
       for (std::size_t c = 0; c < stride; ++c) top[i * stride + c] = c < options_.outputs ? dl_dy(i, c) : T(0);
   });
@@ -334,7 +335,7 @@ void GraphNetwork<T>::backward(const Exec& ex, const Step& step, const ModelArra
   if (!all.whole()) all.sum_parameters();
   if (!inputs) return;
   const T* x = gradient_of(tape, 0);
-  for_rows(ex, 0, batch.nodes, options_.inputs, [&](std::size_t begin, std::size_t end) {
+  for_rows(ex, 0, batch.nodes, kPlain * options_.inputs, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)
       for (std::size_t c = 0; c < options_.inputs; ++c) dl_dx(i, c) = x[i * tensors_[0].stride + c];
   });

@@ -78,7 +78,7 @@ struct GraphNetwork<T>::Pass {
     if (!graded(n, t)) return;
     const Tensor& tensor = network.tensors_[t];
     T* to = network.gradient_of(tape, t);
-    for_rows(ex, part.begin(tensor), part.end(tensor), tensor.stride, [&](std::size_t begin, std::size_t end) {
+    for_rows(ex, part.begin(tensor), part.end(tensor), kPlain * tensor.stride, [&](std::size_t begin, std::size_t end) {
       rowwise::add<T>({begin, end, tensor.width, tensor.stride}, scratch_of(t), to);
     });
   }

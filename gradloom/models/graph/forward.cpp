@@ -67,7 +67,7 @@ void GraphNetwork<T>::run_gather(const Exec& ex, Tape& tape, const message::Gath
       message::finish_hub<T>(g, hub[from + t], sums + starts[from + t] * tape.widest_);
     });
   }
-  for_arcs(ex, g.ptr, first, last, g.width,
+  for_arcs(ex, g.ptr, first, last, kGathered * g.width,
            [&](std::size_t begin, std::size_t end) { message::gather_rows<T>(ex.variant(), g, begin, end); });
 }
 
@@ -180,7 +180,7 @@ void GraphNetwork<T>::forward_op(const Exec& ex, const Call& call, const Part& p
       g.y = op.start == Start::y ? scratch : y;
       run_gather(ex, tape, g, first, last, tape.feature_in_);
       if (op.start == Start::y)
-        for_rows(ex, first, last, stride, [&](std::size_t begin, std::size_t end) {
+        for_rows(ex, first, last, kPlain * stride, [&](std::size_t begin, std::size_t end) {
           rowwise::add<T>({begin, end, out.width, stride}, scratch, y);
         });
       return;
@@ -206,13 +206,13 @@ void GraphNetwork<T>::forward_op(const Exec& ex, const Call& call, const Part& p
                             stride,
                             y,
                             tape.workspace_.template at<std::uint32_t>(memory.a)};
-      for_arcs(ex, m.ptr, first, last, stride,
+      for_arcs(ex, m.ptr, first, last, kGathered * stride,
                [&](std::size_t begin, std::size_t end) { message::max_rows<T>(m, begin, end); });
       return;
     }
     case OpKind::attention: {
       const auto p = attention_of(op, n, batch, arrays, tape);
-      for_arcs(ex, p.ptr, first, last, stride * 4,
+      for_arcs(ex, p.ptr, first, last, 4 * kGathered * stride,
                [&](std::size_t begin, std::size_t end) { message::attend<T>(p, begin, end); });
       return;
     }
@@ -223,14 +223,14 @@ void GraphNetwork<T>::forward_op(const Exec& ex, const Call& call, const Part& p
     case OpKind::activate: {
       const T* x = value(tape, op.in);
       const T *bias = weights(arrays, op.bias), *residual = op.other == kNone ? nullptr : value(tape, op.other);
-      for_rows(ex, first, last, stride, [&](std::size_t begin, std::size_t end) {
+      for_rows(ex, first, last, kPlain * stride, [&](std::size_t begin, std::size_t end) {
         rowwise::activate<T>({begin, end, out.width, stride}, op.activation, x, bias, residual, y);
       });
       return;
     }
     case OpKind::jump_max: {
       std::uint32_t* winner = tape.workspace_.template at<std::uint32_t>(memory.a);
-      for_rows(ex, first, last, stride, [&](std::size_t first_row, std::size_t last_row) {
+      for_rows(ex, first, last, kPlain * stride, [&](std::size_t first_row, std::size_t last_row) {
         const std::size_t begin = first_row * stride, end = last_row * stride;
         for (std::size_t k = 0; k < op.ins.size(); ++k) {
           const T* x = value(tape, op.ins[k]);
@@ -290,7 +290,7 @@ void GraphNetwork<T>::forward(const Exec& ex, const Step& step, const ModelArray
     forward_op(who, call, part, n);
   });
   const T* from = value(tape, last_);
-  for_rows(ex, 0, batch.size, options_.outputs, [&](std::size_t begin, std::size_t end) {
+  for_rows(ex, 0, batch.size, kPlain * options_.outputs, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)
       std::copy_n(from + i * tensors_[last_].stride, options_.outputs, y.row(i));
   });

@@ -177,7 +177,7 @@ void PairNetwork<T>::head_backward(const Pass& pass, View<const T, 2> dl_dy) con
   const T *z = pass.at(tape.z_), *sum = pass.at(tape.sum_);
   T *dz = pass.at(tape.dz_), *dh = pass.at(tape.dhidden_), *transposed = pass.at(tape.transposed_);
   const T* last = weights(pass.arrays, 2);
-  for_rows(ex, 0, batch.size, 4 * hidden_stride_, [&](std::size_t begin, std::size_t end) {
+  for_rows(ex, 0, batch.size, kPlain * hidden_stride_, [&](std::size_t begin, std::size_t end) {
     for (std::size_t p = begin; p < end; ++p) {
       const T s = batch.inverse_size[p], value = z[p * kPad];
       std::fill_n(dz + p * kPad, kPad, T(0));
@@ -214,7 +214,7 @@ void PairNetwork<T>::backward(const Exec& ex, const Step& step, const ModelArray
   const std::size_t width = code_width();
   const T *code = pass.at(tape.code_), *df = pass.at(tape.dfeatures_);
   T* dcode = pass.at(tape.dcode_);
-  const std::size_t tasks = std::min(batch.graphs, task_count(4 * batch.size * width));
+  const std::size_t tasks = std::min(batch.graphs, task_count(kPlain * batch.size * width));
   ex.parallel_for(tasks, [&](std::size_t t, unsigned) {
     for (std::size_t g = batch.graphs * t / tasks; g < batch.graphs * (t + 1) / tasks; ++g) {
       T* to = dcode + g * code_stride_;

@@ -30,7 +30,7 @@ rowwise::BatchNorm<T> batch_of(const GraphNetwork<T>& network, const NormPass<T>
 template <class F>
 void for_graphs(const Exec& ex, const Part& part, std::size_t stride, F&& body) {
   const std::size_t graphs = part.last_graph - part.first_graph,
-                    tasks = std::min(graphs, task_count((part.last_node - part.first_node) * stride));
+                    tasks = std::min(graphs, task_count((part.last_node - part.first_node) * kPlain * stride));
   ex.parallel_for(tasks, [&](std::size_t t, unsigned) {
     body(part.first_graph + graphs * t / tasks, part.first_graph + graphs * (t + 1) / tasks);
   });
@@ -44,7 +44,7 @@ void forward_norm(const Exec& ex, const GraphNetwork<T>& network, const NormPass
   if (p.op.norm == Norm::layer) {
     auto n = layer_of(network, p, x, mean, inverse);
     n.y = y;
-    for_rows(ex, p.first, p.last, 4 * p.stride, [&](std::size_t begin, std::size_t end) {
+    for_rows(ex, p.first, p.last, 2 * kPlain * p.stride, [&](std::size_t begin, std::size_t end) {
       rowwise::layer_norm<T>({begin, end, p.width, p.stride}, n);
     });
     return;
@@ -72,7 +72,7 @@ void forward_norm(const Exec& ex, const GraphNetwork<T>& network, const NormPass
     }
   }
   const auto n = batch_of<T>(network, p, x, mean, inverse);
-  for_rows(ex, 0, p.last, 4 * p.stride, [&](std::size_t begin, std::size_t end) {
+  for_rows(ex, 0, p.last, 2 * kPlain * p.stride, [&](std::size_t begin, std::size_t end) {
     rowwise::batch_norm<T>({begin, end, p.width, p.stride}, n, y);
   });
 }
@@ -92,7 +92,7 @@ void backward_batch_norm(const Exec& ex, const GraphNetwork<T>& network, const N
   T *mean_product = blocks, *mean_dy = blocks + p.stride;
   const T count = static_cast<T>(std::max<std::size_t>(1, p.last));
   for (std::size_t c = 0; c < p.stride; ++c) mean_product[c] = sums[c] / count, mean_dy[c] = sums[p.stride + c] / count;
-  for_rows(ex, 0, p.last, 4 * p.stride, [&](std::size_t begin, std::size_t end) {
+  for_rows(ex, 0, p.last, 2 * kPlain * p.stride, [&](std::size_t begin, std::size_t end) {
     rowwise::batch_norm_gradient<T>({begin, end, p.width, p.stride}, n, dl_dy, fixed ? nullptr : mean_dy, mean_product,
                                     dl_dx);
   });

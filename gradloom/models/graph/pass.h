@@ -11,8 +11,10 @@ namespace dense = kernels::dense;
 namespace message = kernels::message;
 namespace rowwise = kernels::rowwise;
 
-// Parallel tasks for this many multiplications or additions: enough work in each to be worth a task.
-inline std::size_t task_count(std::size_t work) { return std::clamp<std::size_t>(work / 16384, 1, 256); }
+// Parallel tasks for so much work, some microseconds each. Work is counted in multiplications of a dense product; an
+// element that is read, changed a little and written takes as long as kPlain of them, one that is gathered kGathered.
+inline constexpr std::size_t kPlain = 8, kGathered = 4;
+inline std::size_t task_count(std::size_t work) { return std::clamp<std::size_t>(work / 65536, 1, 256); }
 
 // The sums of a graph's rows are cut only when it has more rows than this.
 inline constexpr std::size_t kGraphBlock = 2048;
