@@ -127,7 +127,7 @@ TEST_F(TrainOnDevice, ClipsByNormAsTheCpuDoes) {
     moved = std::max<double>(moved, std::abs(on_cpu.parameters[i] - free.parameters[i]));
   }
   EXPECT_LE(difference, 1e-6);
-  EXPECT_LE(device().counters().dispatches - before, (3 * network.layers() + 4) * on_device.position.step);
+  EXPECT_EQ(device().counters().dispatches - before, (3 * network.layers() + 2) * on_device.position.step);
   EXPECT_GT(moved, 1e-4) << "the limit was never reached, so nothing was tested";
 }
 

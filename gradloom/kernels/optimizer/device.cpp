@@ -36,6 +36,12 @@ std::vector<std::vector<NormRange>> bindable_ranges(const std::vector<NormRange>
   return parts;
 }
 
+// Of the shader, for so many chunks.
+static std::size_t groups_of(std::size_t sums) {
+  constexpr std::size_t kChunksOfGroup = 4;
+  return (sums + kChunksOfGroup - 1) / kChunksOfGroup;
+}
+
 template <class T>
 NormClip<T>::NormClip(vulkan::Device& device, const vulkan::DeviceBuffer& values, const std::vector<NormRange>& ranges)
     : device_(device) {
@@ -54,12 +60,15 @@ NormClip<T>::NormClip(vulkan::Device& device, const vulkan::DeviceBuffer& values
       sums_ += chunks;
       ++ranges_;
     }
+    groups_ += groups_of(part.sums);
     parts_.push_back(part);
   }
   if (sums_ == 0) return;
   sums_buffer_ = device.make_buffer(2 * sums_ * sizeof(T), vulkan::BufferUse::device);
   table_ = device.make_buffer(table.size() * sizeof(std::uint32_t), vulkan::BufferUse::device);
   scale_ = device.make_buffer(sizeof(T), vulkan::BufferUse::device);
+  done_ = device.make_buffer(sizeof(std::uint32_t), vulkan::BufferUse::device);
+  device.zero(done_);
   device.write(table_, 0, std::as_bytes(std::span(table)));
 }
 
@@ -71,21 +80,20 @@ vulkan::Binding NormClip<T>::scale() const {
 template <class T>
 void NormClip<T>::record(vulkan::Commands& commands, const vulkan::Binding& samples) const {
   if (sums_ == 0) return;
-  constexpr std::size_t kChunksOfGroup = 4;
-  const vulkan::Binding sums{&sums_buffer_, 0, sums_buffer_.bytes()}, table{&table_, 0, table_.bytes()};
+  const auto whole = [](const vulkan::DeviceBuffer& b) { return vulkan::Binding{&b, 0, b.bytes()}; };
   for (const Part& part : parts_) {
-    const std::uint32_t push[] = {part.first_range, part.first_sum, part.sums};
-    const vulkan::Binding bindings[] = {part.values, table, sums};
-    commands.dispatch({&device_.kernel(shader_source<T>(Shader::squares), {}), bindings, std::as_bytes(std::span(push)),
-                       (part.sums + kChunksOfGroup - 1) / kChunksOfGroup, "clip"});
-    // Parts write to one binding; only the next kernel reads it, but a checker sees no more than the binding.
+    const std::uint32_t push[] = {part.first_range,
+                                  part.first_sum,
+                                  part.sums,
+                                  static_cast<std::uint32_t>(ranges_),
+                                  static_cast<std::uint32_t>(sums_),
+                                  static_cast<std::uint32_t>(groups_)};
+    const vulkan::Binding bindings[] = {part.values, whole(table_), whole(sums_buffer_),
+                                        samples,     scale(),       whole(done_)};
+    commands.dispatch({&device_.kernel(shader_source<T>(Shader::clip), {}), bindings, std::as_bytes(std::span(push)),
+                       groups_of(part.sums), "clip"});
     commands.barrier();
   }
-  const std::uint32_t push[] = {static_cast<std::uint32_t>(ranges_), static_cast<std::uint32_t>(sums_)};
-  const vulkan::Binding bindings[] = {sums, table, samples, scale()};
-  commands.dispatch(
-      {&device_.kernel(shader_source<T>(Shader::clip), {}), bindings, std::as_bytes(std::span(push)), 1, "clip"});
-  commands.barrier();
 }
 
 #define GRADLOOM_INSTANTIATE(T)                                                                                    \

@@ -42,7 +42,7 @@ class NormClip {
  public:
   // Ranges of `values`, which is not owned, in order.
   NormClip(vulkan::Device& device, const vulkan::DeviceBuffer& values, const std::vector<NormRange>& ranges);
-  // Records one dispatch for all ranges that one binding can span, and one more, with barriers between and after them.
+  // Records one dispatch for all ranges that one binding can span, with a barrier after each.
   void record(vulkan::Commands& commands, const vulkan::Binding& samples) const;
   vulkan::Binding scale() const;
 
@@ -53,8 +53,8 @@ class NormClip {
   };
   vulkan::Device& device_;
   std::vector<Part> parts_;
-  std::size_t ranges_ = 0, sums_ = 0;
-  vulkan::DeviceBuffer sums_buffer_, table_, scale_;
+  std::size_t ranges_ = 0, sums_ = 0, groups_ = 0;
+  vulkan::DeviceBuffer sums_buffer_, table_, scale_, done_;
 };
 
 }  // namespace gradloom::kernels

@@ -36,12 +36,6 @@ constexpr std::uint32_t kUpdate32[] =
 constexpr std::uint32_t kUpdate64[] =
 #include <gradloom_shaders/optimizer_update.f64.inc>
     ;
-constexpr std::uint32_t kSquares32[] =
-#include <gradloom_shaders/reduce_squares.f32.inc>
-    ;
-constexpr std::uint32_t kSquares64[] =
-#include <gradloom_shaders/reduce_squares.f64.inc>
-    ;
 constexpr std::uint32_t kHalf32[] =
 #include <gradloom_shaders/compress_half.f32.inc>
     ;
@@ -79,8 +73,6 @@ vulkan::KernelSource shader_source(Shader shader) {
       return {"loss", pick(kLoss32, kLoss64), 7, 48};
     case Shader::update:
       return {"optimizer", pick(kUpdate32, kUpdate64), 7, 12};
-    case Shader::squares:
-      return {"squares", pick(kSquares32, kSquares64), 3, 12};
     case Shader::compress_half:
       return {"16 bits", pick(kHalf32, kHalf64), 2, 4};
     case Shader::compress_top_k:
@@ -88,7 +80,7 @@ vulkan::KernelSource shader_source(Shader shader) {
     case Shader::clip:
       break;
   }
-  return {"clip", pick(kClip32, kClip64), 4, 8};
+  return {"clip", pick(kClip32, kClip64), 6, 24};
 }
 
 template vulkan::KernelSource shader_source<float>(Shader);
