@@ -56,10 +56,12 @@ void GraphNetwork<T>::Pass::block_products(const Op& op, std::size_t first, std:
 
 // Rows of graphs need no sums here: each is the whole of its graph.
 template <class T>
-void GraphNetwork<T>::Pass::bias_of(const Op& op, std::size_t n, const T* dl_dz) const {
+void GraphNetwork<T>::Pass::bias_of(const Op& op, std::size_t n, const T* dl_dz,
+                                    FunctionRef<void(std::size_t, std::size_t)> first) const {
   if (!trains(op.bias) || network.tensors_[op.out].graphs) return;
   const std::size_t stride = network.tensors_[op.out].stride;
   for_sums([&](std::size_t b, std::size_t begin, std::size_t end) {
+    first(begin, end);
     dense::column_sums<T>(dl_dz + begin * stride, end - begin, stride, stride, sums(n) + b * stride);
   });
   if (whole()) finish_blocks(op.bias, sums(n), dense::row_blocks(batch.nodes), stride);
@@ -78,7 +80,7 @@ void GraphNetwork<T>::Pass::sparse_op(const Op& op, std::size_t n) const {
   g.y = step.gradient == GradientMode::overwrite ? slice(op.weight) : blocks();
   network.run_gather(ex, tape, g, 0, batch.feature_columns, tape.feature_out_);
   if (step.gradient == GradientMode::accumulate) return finish(op.weight, blocks());
-  report(op.weight);
+  finish_ranges(op.weight, [](std::size_t, std::size_t) {});
 }
 
 template <class T>
@@ -239,9 +241,11 @@ void GraphNetwork<T>::backward_op(const Pass& pass, std::size_t n) const {
         pass.written(n, op.other);
       }
       T* dl_dz = gradient_of(tape, op.in);
-      for_rows(ex, first, last, kPlain * stride, [&](std::size_t begin, std::size_t end) {
+      const auto rows = [&](std::size_t begin, std::size_t end) {
         rowwise::activate_gradient<T>({begin, end, out.width, stride}, op.activation, x, bias, dl_dy, dl_dz);
-      });
+      };
+      if (pass.whole() && pass.trains(op.bias)) return pass.bias_of(op, n, dl_dz, rows);
+      for_rows(ex, first, last, kPlain * stride, rows);
       return pass.bias_of(op, n, dl_dz);
     }
     case OpKind::jump_max: {
@@ -319,13 +323,7 @@ void GraphNetwork<T>::backward(const Exec& ex, const Step& step, const ModelArra
     tape.edge_feature_gradient_ = View<const T, 2>(to, {batch.arc_count(), options_.edge_features}, {stride, 1});
   }
   find_needed(step, inputs, tape);
-  transpose_weights(ex, {step, arrays, batch, tape});
-  const std::size_t stride = tensors_[last_].stride;
-  T* top = gradient_of(tape, last_);
-  for_rows(ex, 0, batch.size, kPlain * stride, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i)
-      for (std::size_t c = 0; c < stride; ++c) top[i * stride + c] = c < options_.outputs ? dl_dy(i, c) : T(0);
-  });
+  begin_backward(ex, {step, arrays, batch, tape}, dl_dy);
   run_ops(ex, batch, tape, Order::backwards, [&](const Exec& who, const Part& part, std::size_t n, unsigned worker) {
     if (!tape.needed_[ops_[n].out]) return;
     const ProfileScope scope(ex, tape.op_[n].backward_phase, worker);

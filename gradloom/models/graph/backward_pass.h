@@ -46,24 +46,27 @@ struct GraphNetwork<T>::Pass {
 
   // Adds the blocks of a slice (each `size` apart) into its gradient and tells the sink, range by range.
   void finish_blocks(std::size_t s, T* from, std::size_t count, std::size_t size) const {
-    for_ranges(ex, network.parameters_[s].stored_size(), [&](std::size_t begin, std::size_t end) {
+    finish_ranges(s, [&](std::size_t begin, std::size_t end) {
       dense::add_blocks<T>(from, count, size, begin, end, step.gradient, slice(s));
     });
-    report(s);
   }
   // A slice whose gradient is complete in `from`.
   void finish(std::size_t s, const T* from) const {
-    const std::size_t size = network.parameters_[s].stored_size();
     T* to = slice(s);
-    for (std::size_t i = 0; i < size; ++i) to[i] = step.gradient == GradientMode::overwrite ? from[i] : to[i] + from[i];
-    report(s);
+    finish_ranges(s, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i)
+        to[i] = step.gradient == GradientMode::overwrite ? from[i] : to[i] + from[i];
+    });
   }
-  void report(std::size_t s) const {
-    if (!sink) return;
+  // fill(begin, end) completes pieces of a slice's gradient, and the sink is told of each.
+  template <class F>
+  void finish_ranges(std::size_t s, F&& fill) const {
     const Slice& done = network.parameters_[s];
-    constexpr std::size_t kRange = 4096;
+    constexpr std::size_t kRange = 2048;
     ex.parallel_for((done.stored_size() + kRange - 1) / kRange, [&](std::size_t t, unsigned worker) {
-      sink->finished(done.offset + t * kRange, std::min(done.end(), done.offset + (t + 1) * kRange), worker);
+      const std::size_t begin = t * kRange, end = std::min(done.stored_size(), begin + kRange);
+      fill(begin, end);
+      if (sink) sink->finished(done.offset + begin, done.offset + end, worker);
     });
   }
   // Where an operation writes the gradient of a tensor: the tensor's own memory the first time, then scratch.
@@ -89,7 +92,10 @@ struct GraphNetwork<T>::Pass {
   void edge_gather_op(const Op& op) const;
   void attention_op(const Op& op, std::size_t n) const;
   void norm_op(const Op& op, std::size_t n) const;
-  void bias_of(const Op& op, std::size_t n, const T* dl_dz) const;
+  // Before the rows of a block are summed, `first` makes them.
+  void bias_of(
+      const Op& op, std::size_t n, const T* dl_dz,
+      FunctionRef<void(std::size_t begin, std::size_t end)> first = [](std::size_t, std::size_t) {}) const;
   void block_products(const Op& op, std::size_t first, std::size_t last, std::size_t least) const;
 
   // The gradients of parameters from those of rows, graph after graph; see sums.cpp.

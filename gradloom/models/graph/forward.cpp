@@ -49,7 +49,8 @@ void GraphNetwork<T>::find_hubs(std::span<const std::uint32_t> ptr, Tape& tape, 
 
 template <class T>
 void GraphNetwork<T>::run_gather(const Exec& ex, Tape& tape, const message::Gather<T>& g, std::size_t first,
-                                 std::size_t last, const typename Tape::HubList& hubs) const {
+                                 std::size_t last, const typename Tape::HubList& hubs,
+                                 FunctionRef<void(std::size_t, std::size_t)> then) const {
   const std::uint32_t* hub = tape.workspace_.template at<std::uint32_t>(hubs.rows);
   const auto before = [&](std::size_t row) {
     return static_cast<std::size_t>(std::lower_bound(hub, hub + hubs.count, row) - hub);
@@ -67,8 +68,26 @@ void GraphNetwork<T>::run_gather(const Exec& ex, Tape& tape, const message::Gath
       message::finish_hub<T>(g, hub[from + t], sums + starts[from + t] * tape.widest_);
     });
   }
-  for_arcs(ex, g.ptr, first, last, kGathered * g.width,
-           [&](std::size_t begin, std::size_t end) { message::gather_rows<T>(ex.variant(), g, begin, end); });
+  for_arcs(ex, g.ptr, first, last, kGathered * g.width, [&](std::size_t begin, std::size_t end) {
+    message::gather_rows<T>(ex.variant(), g, begin, end);
+    then(begin, end);
+  });
+}
+
+template <class T>
+bool GraphNetwork<T>::is_activated(std::size_t n) const {
+  const bool by_rows = ops_[n].kind == OpKind::dense || ops_[n].kind == OpKind::gather;
+  return by_rows && n + 1 < ops_.size() && ops_[n + 1].kind == OpKind::activate && ops_[n + 1].in == ops_[n].out;
+}
+
+template <class T>
+void GraphNetwork<T>::activate_rows(const Call& call, std::size_t n, std::size_t begin, std::size_t end) const {
+  const Op& op = ops_[n];
+  const Tensor& out = tensors_[op.out];
+  const T *x = value(call.tape, op.in), *bias = weights(call.arrays, op.bias);
+  const T* residual = op.other == kNone ? nullptr : value(call.tape, op.other);
+  rowwise::activate<T>({begin, end, out.width, out.stride}, op.activation, x, bias, residual,
+                       call.tape.workspace_.template at<T>(call.tape.value_[op.out]));
 }
 
 // Every graph draws for itself, so it does not matter which others are in its batch.
@@ -142,6 +161,10 @@ void GraphNetwork<T>::forward_op(const Exec& ex, const Call& call, const Part& p
   const std::size_t first = part.begin(out), last = part.end(out), stride = out.stride;
   T* y = tape.workspace_.template at<T>(tape.value_[op.out]);
   const bool training = step.mode == Mode::train;
+  // Rows that are still in the cache are activated at once.
+  const auto activate_next = [&](std::size_t begin, std::size_t end) {
+    if (is_activated(n)) activate_rows(call, n + 1, begin, end);
+  };
   switch (op.kind) {
     case OpKind::dropout: {
       const T* x = value(tape, op.in);
@@ -158,6 +181,7 @@ void GraphNetwork<T>::forward_op(const Exec& ex, const Call& call, const Part& p
         auto some = p;
         some.rows = end - begin, some.x += begin * in.stride, some.y = y + begin * stride;
         dense::multiply<T>(ex.variant(), some);
+        activate_next(begin, end);
       });
       return;
     }
@@ -188,7 +212,7 @@ void GraphNetwork<T>::forward_op(const Exec& ex, const Call& call, const Part& p
     case OpKind::gather: {
       auto g = gather_of(op, batch, arrays);
       g.x = value(tape, op.in), g.x_stride = stride, g.y = y, g.y_stride = stride, g.width = stride;
-      return run_gather(ex, tape, g, first, last, tape.in_);
+      return run_gather(ex, tape, g, first, last, tape.in_, activate_next);
     }
     case OpKind::edge_gather: {
       message::Gather<T> g = gather_of(op, batch, arrays);
@@ -220,14 +244,11 @@ void GraphNetwork<T>::forward_op(const Exec& ex, const Call& call, const Part& p
       return forward_norm(ex, *this, {step, arrays, op, first, last, out.width, stride}, value(tape, op.in),
                           tape.workspace_.template at<T>(memory.a), tape.workspace_.template at<T>(memory.b),
                           tape.workspace_.template at<T>(tape.blocks_), y);
-    case OpKind::activate: {
-      const T* x = value(tape, op.in);
-      const T *bias = weights(arrays, op.bias), *residual = op.other == kNone ? nullptr : value(tape, op.other);
-      for_rows(ex, first, last, kPlain * stride, [&](std::size_t begin, std::size_t end) {
-        rowwise::activate<T>({begin, end, out.width, stride}, op.activation, x, bias, residual, y);
-      });
+    case OpKind::activate:
+      if (n > 0 && is_activated(n - 1)) return;
+      for_rows(ex, first, last, kPlain * stride,
+               [&](std::size_t begin, std::size_t end) { activate_rows(call, n, begin, end); });
       return;
-    }
     case OpKind::jump_max: {
       std::uint32_t* winner = tape.workspace_.template at<std::uint32_t>(memory.a);
       for_rows(ex, first, last, kPlain * stride, [&](std::size_t first_row, std::size_t last_row) {
@@ -326,7 +347,8 @@ std::uint64_t GraphNetwork<T>::branches(const Tape& tape) const {
   template std::size_t GraphNetwork<T>::rows_of(const Batch&, std::size_t) const;                                    \
   template const T* GraphNetwork<T>::weights(const ModelArrays<T>&, std::size_t) const;                              \
   template void GraphNetwork<T>::run_gather(const Exec&, Tape&, const message::Gather<T>&, std::size_t, std::size_t, \
-                                            const typename Tape::HubList&) const;                                    \
+                                            const typename Tape::HubList&,                                           \
+                                            FunctionRef<void(std::size_t, std::size_t)>) const;                      \
   template message::Gather<T> GraphNetwork<T>::gather_of(const Op&, const Batch&, const ModelArrays<T>&) const;      \
   template message::Attention<T> GraphNetwork<T>::attention_of(const Op&, std::size_t, const Batch&,                 \
                                                                const ModelArrays<T>&, Tape&) const;                  \

@@ -220,8 +220,13 @@ class GraphNetwork {
   template <class F>
   void run_ops(const Exec& ex, const Batch& batch, const Tape& tape, Order order, F&& run) const;
   void find_hubs(std::span<const std::uint32_t> ptr, Tape& tape, typename Tape::HubList& list) const;
-  void run_gather(const Exec& ex, Tape& tape, const kernels::message::Gather<T>& g, std::size_t first, std::size_t last,
-                  const typename Tape::HubList& hubs) const;
+  void run_gather(
+      const Exec& ex, Tape& tape, const kernels::message::Gather<T>& g, std::size_t first, std::size_t last,
+      const typename Tape::HubList& hubs,
+      FunctionRef<void(std::size_t begin, std::size_t end)> then = [](std::size_t, std::size_t) {}) const;
+  // The next operation does nothing but activate what this one gives, row by row.
+  bool is_activated(std::size_t op) const;
+  void activate_rows(const Call& call, std::size_t op, std::size_t begin, std::size_t end) const;
   void run_dropout(const Exec& ex, const Call& call, const Part& part, std::size_t op) const;
   kernels::message::Gather<T> gather_of(const Op& op, const Batch& batch, const ModelArrays<T>& arrays) const;
   kernels::message::Attention<T> attention_of(const Op& op, std::size_t n, const Batch& batch,
@@ -232,7 +237,7 @@ class GraphNetwork {
   const T* weights(const ModelArrays<T>& arrays, std::size_t slice) const;
   void forward_op(const Exec& ex, const Call& call, const Part& part, std::size_t n) const;
   void find_needed(const Step& step, bool inputs, Tape& tape) const;
-  void transpose_weights(const Exec& ex, const Call& call) const;
+  void begin_backward(const Exec& ex, const Call& call, View<const T, 2> dl_dy) const;
   void backward_op(const Pass& pass, std::size_t n) const;
 
   NetworkOptions options_;
