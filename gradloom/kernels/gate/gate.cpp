@@ -19,9 +19,10 @@ void logit_gradient(Variant variant, std::span<const T> logits, const T* sums, s
 }
 
 template <class T>
-void forward(Variant variant, std::span<const Gate<T>> gates, const T* in, T* out) {
-  if (variant == Variant::fast) return fast::forward(gates, in, out);
-  reference::forward(gates, in, out);
+void forward(Variant variant, std::span<const Gate<T>> gates, const T* in, T* out, const Copies& copies) {
+  if (variant == Variant::fast) return fast::forward(gates, in, out, copies);
+  for (std::size_t k = 0; k < copies.count; ++k)
+    reference::forward(gates, in + k * copies.in_step, out + k * copies.out_step);
 }
 
 template <class T>
@@ -33,7 +34,7 @@ void backward(Variant variant, std::span<const Gate<T>> gates, const LayerGradie
 #define GRADLOOM_INSTANTIATE(T)                                                                          \
   template void coefficients<T>(Variant, std::span<const T>, Gate<T>*, std::size_t);                     \
   template void logit_gradient<T>(Variant, std::span<const T>, const T*, std::size_t, GradientMode, T*); \
-  template void forward<T>(Variant, std::span<const Gate<T>>, const T*, T*);                             \
+  template void forward<T>(Variant, std::span<const Gate<T>>, const T*, T*, const Copies&);              \
   template void backward<T>(Variant, std::span<const Gate<T>>, const LayerGradient<T>&);
 GRADLOOM_INSTANTIATE(float)
 GRADLOOM_INSTANTIATE(double)

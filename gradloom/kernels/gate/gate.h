@@ -53,9 +53,15 @@ template <class T>
 void logit_gradient(Variant variant, std::span<const T> logits, const T* sums, std::size_t stride, GradientMode mode,
                     T* dl_dz);
 
-// in (R, L); out (N, L) is overwritten and does not overlap in.
+// The same gates on several inputs, which share the loads of their coefficients: copy k reads in + k * in_step and
+// writes out + k * out_step.
+struct Copies {
+  std::size_t count = 1, in_step = 0, out_step = 0;
+};
+
+// in (R, L) and out (N, L) of each copy; out is overwritten and overlaps nothing.
 template <class T>
-void forward(Variant variant, std::span<const Gate<T>> gates, const T* in, T* out);
+void forward(Variant variant, std::span<const Gate<T>> gates, const T* in, T* out, const Copies& copies = {});
 
 // The arrays of one layer's backward pass; none overlap.
 template <class T>

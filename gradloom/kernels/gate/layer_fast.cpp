@@ -17,8 +17,9 @@ namespace HWY_NAMESPACE {
 
 using namespace gradloom::kernels::HWY_NAMESPACE;
 
-template <class T>
-void forward_any(const Gate<T>* HWY_RESTRICT gates, std::size_t count, const T* HWY_RESTRICT in, T* HWY_RESTRICT out) {
+template <std::size_t copies, class T>
+HWY_INLINE void forward_copies(const Gate<T>* HWY_RESTRICT gates, std::size_t count, const T* HWY_RESTRICT in,
+                               std::size_t in_step, T* HWY_RESTRICT out, std::size_t out_step) {
   constexpr Tag<T> d;
   constexpr std::size_t lanes = hn::MaxLanes(d), parts = kTile / lanes;
   using V = hn::Vec<Tag<T>>;
@@ -28,12 +29,23 @@ void forward_any(const Gate<T>* HWY_RESTRICT gates, std::size_t count, const T* 
     T* y = out + n * kTile;
     const V c0 = hn::Set(d, gate.c[0]), c1 = hn::Set(d, gate.c[1]), c2 = hn::Set(d, gate.c[2]),
             c3 = hn::Set(d, gate.c[3]);
-    unroll<parts>([&](auto k) GRADLOOM_UNROLLED {
-      const V va = hn::LoadU(d, a + k * lanes), vb = hn::LoadU(d, b + k * lanes);
-      const V left = hn::Add(c0, hn::Mul(c1, va)), right = hn::Add(c2, hn::Mul(c3, va));
-      hn::StoreU(hn::Add(left, hn::Mul(right, vb)), d, y + k * lanes);
+    unroll<copies>([&](auto copy) GRADLOOM_UNROLLED {
+      unroll<parts>([&](auto k) GRADLOOM_UNROLLED {
+        const V va = hn::LoadU(d, a + copy * in_step + k * lanes), vb = hn::LoadU(d, b + copy * in_step + k * lanes);
+        const V left = hn::Add(c0, hn::Mul(c1, va)), right = hn::Add(c2, hn::Mul(c3, va));
+        hn::StoreU(hn::Add(left, hn::Mul(right, vb)), d, y + copy * out_step + k * lanes);
+      });
     });
   }
+}
+
+template <class T>
+void forward_any(const Gate<T>* gates, std::size_t count, const T* in, T* out, const Copies& copies) {
+  std::size_t k = 0;
+  for (; k + 2 <= copies.count; k += 2)
+    forward_copies<2>(gates, count, in + k * copies.in_step, copies.in_step, out + k * copies.out_step,
+                      copies.out_step);
+  if (k < copies.count) forward_copies<1>(gates, count, in + k * copies.in_step, 0, out + k * copies.out_step, 0);
 }
 
 template <class T>
@@ -116,12 +128,12 @@ void backward_any(const Gate<float>* HWY_RESTRICT gates, std::size_t count, cons
 }
 #endif
 
-#define GRADLOOM_DEFINE(T)                                                                     \
-  void forward_##T(const Gate<T>* gates, std::size_t count, const T* in, T* out) {             \
-    forward_any(gates, count, in, out);                                                        \
-  }                                                                                            \
-  void backward_##T(const Gate<T>* gates, std::size_t count, const LayerGradient<T>& arrays) { \
-    backward_any(gates, count, arrays);                                                        \
+#define GRADLOOM_DEFINE(T)                                                                               \
+  void forward_##T(const Gate<T>* gates, std::size_t count, const T* in, T* out, const Copies& copies) { \
+    forward_any(gates, count, in, out, copies);                                                          \
+  }                                                                                                      \
+  void backward_##T(const Gate<T>* gates, std::size_t count, const LayerGradient<T>& arrays) {           \
+    backward_any(gates, count, arrays);                                                                  \
   }
 GRADLOOM_DEFINE(float)
 GRADLOOM_DEFINE(double)
@@ -138,12 +150,12 @@ HWY_EXPORT(forward_double);
 HWY_EXPORT(backward_float);
 HWY_EXPORT(backward_double);
 namespace fast {
-#define GRADLOOM_DEFINE(T)                                                        \
-  void forward(std::span<const Gate<T>> gates, const T* in, T* out) {             \
-    HWY_DYNAMIC_DISPATCH(forward_##T)(gates.data(), gates.size(), in, out);       \
-  }                                                                               \
-  void backward(std::span<const Gate<T>> gates, const LayerGradient<T>& arrays) { \
-    HWY_DYNAMIC_DISPATCH(backward_##T)(gates.data(), gates.size(), arrays);       \
+#define GRADLOOM_DEFINE(T)                                                                  \
+  void forward(std::span<const Gate<T>> gates, const T* in, T* out, const Copies& copies) { \
+    HWY_DYNAMIC_DISPATCH(forward_##T)(gates.data(), gates.size(), in, out, copies);         \
+  }                                                                                         \
+  void backward(std::span<const Gate<T>> gates, const LayerGradient<T>& arrays) {           \
+    HWY_DYNAMIC_DISPATCH(backward_##T)(gates.data(), gates.size(), arrays);                 \
   }
 GRADLOOM_DEFINE(float)
 GRADLOOM_DEFINE(double)

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "gradloom/exec/profile.h"
-#include "gradloom/kernels/elementary/elementary.h"
+#include "gradloom/kernels/elementary/arrays.h"
 #include "gradloom/models/logic/automaton.h"
 
 namespace gradloom::logic {
@@ -225,11 +225,15 @@ ModelArrays<T> Automaton<T>::seen(const Exec& ex, const Step& step, const ModelA
   const double grown = options_.noise_ramp == 0 ? 1.0 : std::min(1.0, (step.epoch + 1.0) / options_.noise_ramp);
   const T scale = static_cast<T>(options_.gate_noise * grown);
   ex.parallel_for(divide_up(size, kChunk), [&](std::size_t chunk, unsigned) {
-    for (std::size_t i = chunk * kChunk; i < std::min(size, (chunk + 1) * kChunk); ++i) {
-      // Never 0 or 1, in either precision.
-      const T u = static_cast<T>((random.bits(static_cast<std::uint32_t>(i)) >> 41) + 0.5) * T(0x1p-23);
-      to[i] = arrays.parameters.data()[i] - scale * kernels::log(-kernels::log(u));
-    }
+    const std::size_t begin = chunk * kChunk, end = std::min(size, begin + kChunk);
+    const std::span<T> some(to + begin, end - begin);
+    // Never 0 or 1, in either precision.
+    for (std::size_t i = begin; i < end; ++i)
+      to[i] = static_cast<T>((random.bits(static_cast<std::uint32_t>(i)) >> 41) + 0.5) * T(0x1p-23);
+    kernels::log<T>(ex.variant(), some, some);
+    for (T& v : some) v = -v;
+    kernels::log<T>(ex.variant(), some, some);
+    for (std::size_t i = begin; i < end; ++i) to[i] = arrays.parameters.data()[i] - scale * to[i];
   });
   return {Array<const T>(std::span<const T>(to, size)), arrays.buffers};
 }

@@ -15,6 +15,9 @@ std::size_t total(const std::vector<std::size_t>& widths) {
 
 std::size_t widest(const std::vector<std::size_t>& widths) { return *std::max_element(widths.begin(), widths.end()); }
 
+// Channels on which perception runs together: their gates have the same coefficients.
+constexpr std::size_t kTogether = 2;
+
 // Where signals lie in the scratch, in rows: perception layers of each channel (but the last, whose outputs are inputs
 // of the update), inputs of the update, its layers, then gradients.
 struct Rows {
@@ -22,28 +25,33 @@ struct Rows {
       : hidden(total(s.perception) - s.perception.back()),
         update(s.channels * hidden),
         update_width(std::max(s.update_inputs(), widest(s.update))),
-        gradient(std::max(update + s.update_inputs() + total(s.update), hidden + 2 * update_width)),
+        gradient(std::max(update + s.update_inputs() + total(s.update), kTogether * hidden + 2 * update_width)),
         perception_width(widest(s.perception)) {}
   std::size_t end() const { return gradient + 2 * update_width + 2 * perception_width; }
 
   std::size_t hidden, update, update_width, gradient, perception_width;
 };
 
-// Runs perception on every channel; rows of hidden layers of channel c start at c * hidden_stride.
+// Runs perception on every channel. Hidden layers of channels that run together lie behind each other; with
+// Hidden::shared every group of them begins with the same rows.
+enum class Hidden { kept, shared };
 template <class T>
-void perceive(Variant variant, const CellShape& s, std::span<const gate::Gate<T>> gates, const T* patch, T* hidden,
-              std::size_t hidden_stride, T* update) {
-  for (std::size_t c = 0; c < s.channels; ++c) {
+void perceive(Variant variant, const CellShape& s, const Rows& rows, std::span<const gate::Gate<T>> gates,
+              const T* patch, T* hidden, Hidden how, T* update) {
+  for (std::size_t c = 0; c < s.channels; c += kTogether) {
+    gate::Copies copies{std::min(kTogether, s.channels - c), 9 * kTile, rows.hidden * kTile};
     const T* in = patch + c * 9 * kTile;
-    std::copy_n(in + 4 * kTile, kTile, update + c * kTile);
-    T* row = hidden + c * hidden_stride * kTile;
+    for (std::size_t k = 0; k < copies.count; ++k)
+      std::copy_n(in + (k * 9 + 4) * kTile, kTile, update + (c + k) * kTile);
+    T* row = hidden + (how == Hidden::kept ? c : 0) * rows.hidden * kTile;
     std::size_t first = 0;
     for (std::size_t l = 0; l < s.perception.size(); ++l) {
       const std::size_t count = s.perception[l];
       const bool last = l + 1 == s.perception.size();
       T* out = last ? update + (s.channels + c * count) * kTile : row;
-      gate::forward<T>(variant, gates.subspan(first, count), in, out);
-      in = out;
+      if (last) copies.out_step = count * kTile;
+      gate::forward<T>(variant, gates.subspan(first, count), in, out, copies);
+      in = out, copies.in_step = copies.out_step;
       row += count * kTile;
       first += count;
     }
@@ -61,8 +69,8 @@ void tile_forward(Variant variant, const CellShape& s, std::span<const gate::Gat
                   T* out) {
   const Rows rows(s);
   // Nobody reads hidden signals later, so channels and every second layer share their rows and stay in the cache.
-  T* update = scratch + rows.hidden * kTile;
-  perceive(variant, s, gates, patch, scratch, 0, update);
+  T* update = scratch + kTogether * rows.hidden * kTile;
+  perceive(variant, s, rows, gates, patch, scratch, Hidden::shared, update);
   T* const turns[] = {update + rows.update_width * kTile, update};
   const T* in = update;
   std::size_t first = total(s.perception);
@@ -79,7 +87,7 @@ void tile_gradient(Variant variant, const CellShape& s, std::span<const gate::Ga
                    const TileGradient<T>& arrays, T* scratch) {
   const Rows rows(s);
   T* update = scratch + rows.update * kTile;
-  perceive(variant, s, gates, arrays.patch, scratch, rows.hidden, update);
+  perceive(variant, s, rows, gates, arrays.patch, scratch, Hidden::kept, update);
   const std::size_t perception_gates = total(s.perception);
   // The last layer's outputs are not needed.
   std::size_t first = perception_gates;
