@@ -8,7 +8,7 @@ packages=(
   libhwy-dev libeigen3-dev
   libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev
   libpng-dev zlib1g-dev libmuparser-dev libpugixml-dev
-  libgtest-dev libgmock-dev libbenchmark-dev clang-format iverilog yosys
+  libgtest-dev libgmock-dev clang-format iverilog yosys
   libvulkan-dev glslc mesa-vulkan-drivers vulkan-validationlayers
 )
 

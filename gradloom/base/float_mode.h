@@ -7,7 +7,7 @@
 
 namespace gradloom {
 
-// Every kernel and every reference runs under this mode, so that they agree in their bits (DESIGN: arithmetic, rule 5).
+// Every kernel and every reference runs under this mode, so that they agree in their bits (ARCHITECTURE.md, rule 5).
 // The caller's mode is restored. Costs one register read when the mode is already set.
 class FlushSubnormals {
  public:

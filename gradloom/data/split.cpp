@@ -102,8 +102,4 @@ void hold_out(Split& split, double fraction, std::uint64_t seed, std::span<const
   split.train = std::move(train);
 }
 
-void epoch_order(std::uint64_t seed, std::uint32_t epoch, std::span<std::uint32_t> order) {
-  random_permutation(RandomStream(seed, RandomUse::shuffle, epoch), order);
-}
-
 }  // namespace gradloom

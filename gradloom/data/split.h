@@ -38,7 +38,4 @@ Split make_fold(std::size_t n, std::size_t folds, std::size_t fold, std::uint64_
 // rows, or empty.
 void hold_out(Split& split, double fraction, std::uint64_t seed, std::span<const std::uint32_t> labels = {});
 
-// The order in which `epoch` visits the samples 0..order.size()-1.
-void epoch_order(std::uint64_t seed, std::uint32_t epoch, std::span<std::uint32_t> order);
-
 }  // namespace gradloom

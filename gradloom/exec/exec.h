@@ -43,7 +43,8 @@ class Exec {
 
   // Calls body(task, worker) for task = 0..tasks-1, in any order, on up to threads() threads; worker < threads() and no
   // two calls that run at the same time share it. Returns when all are done. The first exception thrown by a body is
-  // rethrown. Every body runs with subnormals flushed. Allocates nothing.
+  // rethrown. Every body runs with subnormals flushed. Allocates nothing. A body may use another Exec, not this one:
+  // with several threads that throws invalid_input.
   void parallel_for(std::size_t tasks, FunctionRef<void(std::size_t task, unsigned worker)> body) const;
 
   // Timing of parallel loops costs two clock reads each, so it is off until asked for.
@@ -54,7 +55,7 @@ class Exec {
   void set_profile(Profile* profile) { profile_ = profile; }
   Profile* profile() const { return profile_; }
 
-  class Pool;  // of the thread library chosen at build time; see exec/pool.h
+  class Pool;  // the threads; see exec/pool.h
 
  private:
   unsigned threads_;

@@ -10,7 +10,7 @@
 namespace gradloom {
 namespace {
 
-// Some tens of microseconds: longer than the pause between two loops of a training step, and too short to be noticed.
+// About a tenth of a millisecond: longer than the pause between two loops of a training step, too short to be noticed.
 constexpr unsigned kLooks = 4000;
 
 void breathe() {
@@ -23,12 +23,13 @@ void breathe() {
 
 // The caller opens a loop and closes it when it finds no more tasks. A helper enters while the loop is open, and the
 // caller waits for those that are inside: one that comes late finds the door closed, and nobody has waited for it. One
-// word holds it all: the loop's number (32 bits), helpers wanted (15), open (1), helpers inside (16).
-constexpr std::uint64_t kOpen = 1u << 16;
+// word holds it all: the loop's number (32 bits), helpers wanted (14), the end of the pool (1), open (1), helpers
+// inside (16).
+constexpr std::uint64_t kOpen = 1u << 16, kStopped = 1u << 17;
 
-std::uint64_t opened(std::uint64_t loop, unsigned helpers) { return loop << 32 | std::uint64_t{helpers} << 17 | kOpen; }
+std::uint64_t opened(std::uint64_t loop, unsigned helpers) { return loop << 32 | std::uint64_t{helpers} << 18 | kOpen; }
 std::uint64_t loop_of(std::uint64_t state) { return state >> 32; }
-bool takes(std::uint64_t state, unsigned helper) { return (state & kOpen) && helper <= (state >> 17 & 0x7fff); }
+bool takes(std::uint64_t state, unsigned helper) { return (state & kOpen) && helper <= (state >> 18 & 0x3fff); }
 bool is_empty(std::uint64_t state) { return (state & (kOpen - 1)) == 0; }
 
 }  // namespace
@@ -36,10 +37,11 @@ bool is_empty(std::uint64_t state) { return (state & (kOpen - 1)) == 0; }
 unsigned default_threads() { return std::max(1u, std::thread::hardware_concurrency()); }
 
 // With more threads than cores, one that looks keeps another from working.
-Exec::Pool::Pool(unsigned threads) : looks_(threads <= default_threads() ? kLooks : 0), shares_(threads) {
+Exec::Pool::Pool(unsigned threads) : looks_(threads <= default_threads() ? kLooks : 0), seats_(threads) {
+  threads_.reserve(threads - 1);
   try {
     for (unsigned helper = 1; helper < threads; ++helper) threads_.emplace_back([this, helper] { serve(helper); });
-  } catch (const std::system_error& e) {
+  } catch (const std::exception& e) {
     stop();
     throw Exception(ErrorCode::unsupported, "the system refused a thread after " + std::to_string(threads_.size() + 1) +
                                                 " of " + std::to_string(threads) + " (" + e.what() +
@@ -50,35 +52,38 @@ Exec::Pool::Pool(unsigned threads) : looks_(threads <= default_threads() ? kLook
 Exec::Pool::~Pool() { stop(); }
 
 void Exec::Pool::stop() {
-  stopped_ = true;
-  wake();
+  state_ = kStopped;
+  for (unsigned helper = 1; helper < seats_.size(); ++helper) wake(helper);
   for (std::thread& thread : threads_) thread.join();
 }
 
 void Exec::Pool::run(std::size_t tasks, FunctionRef<void(std::size_t, unsigned)> body) {
+  if (running_.exchange(true))
+    throw Exception(ErrorCode::invalid_input, "a parallel loop was started inside another one of the same Exec");
   body_ = &body;
-  workers_ = static_cast<unsigned>(std::min<std::size_t>(tasks, shares_.size()));
+  workers_ = static_cast<unsigned>(std::min<std::size_t>(tasks, seats_.size()));
   for (unsigned k = 0; k < workers_; ++k) {
-    shares_[k].next.store(tasks * k / workers_, std::memory_order_relaxed);
-    shares_[k].end = tasks * (k + 1) / workers_;
+    seats_[k].next.store(tasks * k / workers_, std::memory_order_relaxed);
+    seats_[k].end = tasks * (k + 1) / workers_;
   }
   loop_ = (loop_ + 1) & 0xffffffff;
   state_ = opened(loop_, workers_ - 1);
-  if (asleep_ != 0) wake();
+  for (unsigned helper = 1; helper < workers_; ++helper) wake(helper);
   work(0);
   state_ -= kOpen;
-  wait_until([this] { return is_empty(state_); });
+  wait_until(0, [this] { return is_empty(state_); });
+  running_ = false;
 }
 
 void Exec::Pool::abandon() {
-  for (unsigned k = 0; k < workers_; ++k) shares_[k].next.store(shares_[k].end, std::memory_order_relaxed);
+  for (unsigned k = 0; k < workers_; ++k) seats_[k].next.store(seats_[k].end, std::memory_order_relaxed);
 }
 
 void Exec::Pool::work(unsigned worker) {
   const FlushSubnormals flush;
   for (unsigned k = 0; k < workers_; ++k) {
-    Share& share = shares_[(worker + k) % workers_];
-    for (std::size_t task; (task = share.next.fetch_add(1, std::memory_order_relaxed)) < share.end;)
+    Seat& seat = seats_[(worker + k) % workers_];
+    for (std::size_t task; (task = seat.next.fetch_add(1, std::memory_order_relaxed)) < seat.end;)
       (*body_)(task, worker);
   }
 }
@@ -87,35 +92,41 @@ void Exec::Pool::serve(unsigned helper) {
   std::uint64_t seen = 0;
   while (true) {
     std::uint64_t state = 0;
-    wait_until([&] {
+    wait_until(helper, [&] {
       state = state_;
-      return stopped_ || (takes(state, helper) && loop_of(state) != seen);
+      return (state & kStopped) || (takes(state, helper) && loop_of(state) != seen);
     });
-    if (stopped_) return;
+    if (state & kStopped) return;
     if (!state_.compare_exchange_strong(state, state + 1)) continue;
     seen = loop_of(state);
     work(helper);
-    if (is_empty(--state_) && asleep_ != 0) wake();
+    const std::uint64_t left = --state_;
+    if (is_empty(left) && !(left & kOpen)) wake(0);
   }
 }
 
-// A thread says that it sleeps before its last look, and who changes something asks for sleepers afterwards: one of the
-// two sees the other.
+// A worker says that it sleeps before its last look, and who changes the state looks for sleepers afterwards: one of
+// the two sees the other.
 template <class F>
-void Exec::Pool::wait_until(F&& ready) {
+void Exec::Pool::wait_until(unsigned worker, F&& ready) {
   for (unsigned look = 0; look < looks_; ++look) {
     if (ready()) return;
     breathe();
   }
-  std::unique_lock lock(mutex_);
-  ++asleep_;
-  changed_.wait(lock, ready);
-  --asleep_;
+  std::atomic<std::uint32_t>& asleep = seats_[worker].asleep;
+  while (true) {
+    asleep = 1;
+    if (ready()) break;
+    asleep.wait(1);
+  }
+  asleep = 0;
 }
 
-void Exec::Pool::wake() {
-  { const std::lock_guard lock(mutex_); }
-  changed_.notify_all();
+void Exec::Pool::wake(unsigned worker) {
+  std::atomic<std::uint32_t>& asleep = seats_[worker].asleep;
+  if (asleep == 0) return;
+  asleep = 0;
+  asleep.notify_one();
 }
 
 }  // namespace gradloom

@@ -3,10 +3,8 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -26,36 +24,34 @@ class Exec::Pool {
 
   // Calls body(task, worker) for each task < tasks. A worker begins with a share of its own, the same tasks in every
   // loop of that size, because what they wrote in the last one is still in its cache; then it helps others. `body` must
-  // not throw.
+  // not throw. Throws invalid_input when a loop is under way.
   void run(std::size_t tasks, FunctionRef<void(std::size_t task, unsigned worker)> body);
   // Of the loop that runs; called by a body. Tasks that nobody has begun are left out.
   void abandon();
 
  private:
-  // What is left of a worker's share; in a cache line of its own.
-  struct alignas(64) Share {
+  // A worker's share of the loop, and whether the worker sleeps; in a cache line of its own.
+  struct alignas(64) Seat {
     std::atomic<std::size_t> next = 0;
     std::size_t end = 0;
+    std::atomic<std::uint32_t> asleep = 0;
   };
 
   void serve(unsigned helper);
   void work(unsigned worker);
   void stop();
-  void wake();
+  void wake(unsigned worker);
   template <class F>
-  void wait_until(F&& ready);
+  void wait_until(unsigned worker, F&& ready);
 
-  const unsigned looks_;  // before a thread sleeps
-  std::vector<Share> shares_;
+  const unsigned looks_;     // before a thread sleeps
+  std::vector<Seat> seats_;  // 0: whoever calls run()
   // Written by run() while nobody is inside.
   const FunctionRef<void(std::size_t, unsigned)>* body_ = nullptr;
   unsigned workers_ = 0;
   std::uint64_t loop_ = 0;  // its number
+  std::atomic<bool> running_ = false;
   alignas(64) std::atomic<std::uint64_t> state_ = 0;
-  alignas(64) std::atomic<unsigned> asleep_ = 0;
-  std::atomic<bool> stopped_ = false;
-  std::mutex mutex_;
-  std::condition_variable changed_;
   std::vector<std::thread> threads_;
 };
 

@@ -168,15 +168,5 @@ TEST(Split, ThrowsOnPartsThatDoNotFit) {
   EXPECT_THROW(make_split(10, SplitFractions{}, 1, std::vector<std::uint32_t>{1, 2}), Exception);
 }
 
-TEST(EpochOrder, IsAPermutationThatChangesWithTheEpoch) {
-  std::vector<std::uint32_t> a(100), b(100), again(100);
-  epoch_order(7, 0, a);
-  epoch_order(7, 1, b);
-  epoch_order(7, 0, again);
-  EXPECT_EQ(a, again);
-  EXPECT_NE(a, b);
-  EXPECT_EQ(std::set<std::uint32_t>(b.begin(), b.end()).size(), 100u);
-}
-
 }  // namespace
 }  // namespace gradloom

@@ -38,7 +38,7 @@ std::vector<std::vector<NormRange>> bindable_ranges(const std::vector<NormRange>
 
 // Of the shader, for so many chunks.
 static std::size_t groups_of(std::size_t sums) {
-  constexpr std::size_t kChunksOfGroup = 4;
+  constexpr std::size_t kChunksOfGroup = kShaderGroup / 16;
   return (sums + kChunksOfGroup - 1) / kChunksOfGroup;
 }
 

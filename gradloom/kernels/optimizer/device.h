@@ -2,6 +2,8 @@
 // and clipping by norm. The constants of a step stand in the head of the batch (shader/step.h).
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "gradloom/exec/vulkan/device.h"
@@ -16,7 +18,7 @@ struct DeviceUpdatePass {
   vulkan::Binding parameters, gradient;  // the same range of each array
   vulkan::Binding first, second;         // of the state; any buffer where the kind has none
   vulkan::Binding samples, status;
-  vulkan::Binding scale;  // one scalar: that of clip_scale; any buffer without clipping
+  vulkan::Binding scale;  // one scalar: that of NormClip::scale(); any buffer without clipping
   bool clipped = false;
   bool decays = true;  // false: the step's weight decay is not for this range
 };
@@ -26,7 +28,7 @@ template <class T>
 void record_update(vulkan::Device& device, vulkan::Commands& commands, const DeviceUpdatePass& pass,
                    const std::string& label);
 
-// Elements [begin, end) of an array; begin is a multiple of 256 bytes.
+// Elements [begin, end) of an array, at least one; begin is a multiple of 256 bytes.
 struct NormRange {
   std::size_t begin = 0, end = 0;
 };

@@ -49,10 +49,10 @@ constexpr std::uint32_t kTopK64[] =
 #include <gradloom_shaders/compress_top_k.f64.inc>
     ;
 constexpr std::uint32_t kClip32[] =
-#include <gradloom_shaders/reduce_clip.f32.inc>
+#include <gradloom_shaders/optimizer_clip.f32.inc>
     ;
 constexpr std::uint32_t kClip64[] =
-#include <gradloom_shaders/reduce_clip.f64.inc>
+#include <gradloom_shaders/optimizer_clip.f64.inc>
     ;
 
 }  // namespace

@@ -57,11 +57,11 @@ void GraphNetwork<T>::Pass::block_products(const Op& op, std::size_t first, std:
 // Rows of graphs need no sums here: each is the whole of its graph.
 template <class T>
 void GraphNetwork<T>::Pass::bias_of(const Op& op, std::size_t n, const T* dl_dz,
-                                    FunctionRef<void(std::size_t, std::size_t)> first) const {
+                                    FunctionRef<void(std::size_t, std::size_t)> make_rows) const {
   if (!trains(op.bias) || network.tensors_[op.out].graphs) return;
   const std::size_t stride = network.tensors_[op.out].stride;
   for_sums([&](std::size_t b, std::size_t begin, std::size_t end) {
-    first(begin, end);
+    make_rows(begin, end);
     dense::column_sums<T>(dl_dz + begin * stride, end - begin, stride, stride, sums(n) + b * stride);
   });
   if (whole()) finish_blocks(op.bias, sums(n), dense::row_blocks(batch.nodes), stride);
@@ -241,11 +241,11 @@ void GraphNetwork<T>::backward_op(const Pass& pass, std::size_t n) const {
         pass.written(n, op.other);
       }
       T* dl_dz = gradient_of(tape, op.in);
-      const auto rows = [&](std::size_t begin, std::size_t end) {
+      const auto activate = [&](std::size_t begin, std::size_t end) {
         rowwise::activate_gradient<T>({begin, end, out.width, stride}, op.activation, x, bias, dl_dy, dl_dz);
       };
-      if (pass.whole() && pass.trains(op.bias)) return pass.bias_of(op, n, dl_dz, rows);
-      for_rows(ex, first, last, kPlain * stride, rows);
+      if (pass.whole() && pass.trains(op.bias)) return pass.bias_of(op, n, dl_dz, activate);
+      for_rows(ex, first, last, kPlain * stride, activate);
       return pass.bias_of(op, n, dl_dz);
     }
     case OpKind::jump_max: {
@@ -297,6 +297,28 @@ void GraphNetwork<T>::find_needed(const Step& step, bool inputs, Tape& tape) con
     for (const std::size_t t : op.ins)
       if (needed[t]) now[t] = 1;
   }
+}
+
+// The gradient of the network's output goes to its tensor. Backward multiplies with transposed weights; they are turned
+// before any gradient is told, as weights may change then.
+template <class T>
+void GraphNetwork<T>::begin_backward(const Exec& ex, const Call& call, View<const T, 2> dl_dy) const {
+  const std::size_t rows = call.batch.size, stride = tensors_[last_].stride,
+                    pieces = task_count(rows * kPlain * stride);
+  T* top = gradient_of(call.tape, last_);
+  ex.parallel_for(pieces + ops_.size(), [&](std::size_t t, unsigned) {
+    if (t < pieces) {
+      for (std::size_t i = rows * t / pieces; i < rows * (t + 1) / pieces; ++i)
+        for (std::size_t c = 0; c < stride; ++c) top[i * stride + c] = c < options_.outputs ? dl_dy(i, c) : T(0);
+      return;
+    }
+    const std::size_t n = t - pieces;
+    const Op& op = ops_[n];
+    if (op.kind != OpKind::dense || !call.tape.needed_[op.in] || !call.tape.needed_[op.out]) return;
+    const Tensor &in = tensors_[op.in], &out = tensors_[op.out];
+    dense::transpose<T>(weights(call.arrays, op.weight), in.width, out.width, out.stride,
+                        call.tape.workspace_.template at<T>(call.tape.op_[n].transposed));
+  });
 }
 
 template <class T>

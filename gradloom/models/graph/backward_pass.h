@@ -92,10 +92,10 @@ struct GraphNetwork<T>::Pass {
   void edge_gather_op(const Op& op) const;
   void attention_op(const Op& op, std::size_t n) const;
   void norm_op(const Op& op, std::size_t n) const;
-  // Before the rows of a block are summed, `first` makes them.
+  // Before the rows of a block are summed, make_rows fills them; not called for a bias that does not learn.
   void bias_of(
       const Op& op, std::size_t n, const T* dl_dz,
-      FunctionRef<void(std::size_t begin, std::size_t end)> first = [](std::size_t, std::size_t) {}) const;
+      FunctionRef<void(std::size_t begin, std::size_t end)> make_rows = [](std::size_t, std::size_t) {}) const;
   void block_products(const Op& op, std::size_t first, std::size_t last, std::size_t least) const;
 
   // The gradients of parameters from those of rows, graph after graph; see sums.cpp.

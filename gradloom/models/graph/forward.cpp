@@ -285,7 +285,7 @@ void GraphNetwork<T>::forward(const Exec& ex, const Step& step, const ModelArray
     fail(fmt::format("the edges have {} features, the network {}", batch.edge_x.extent(1), options_.edge_features));
   if (!batch.edge_weight.empty() && !takes_edge_weights(options_.kind))
     fail("the edges have weights, which layers of attention or of maxima would not look at");
-  tape.batch_nodes_ = batch.nodes, tape.batch_rows_ = batch.size, tape.batch_graphs_ = batch.graphs;
+  tape.batch_nodes_ = batch.nodes, tape.batch_rows_ = batch.size;
   tape.trained_ = step.mode == Mode::train;
   tape.seen_ = batch;
   find_hubs(batch.arcs.ptr, tape, tape.in_);

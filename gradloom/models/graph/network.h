@@ -131,7 +131,7 @@ class GraphTape {
   };
   TapeLimits limits_;
   std::size_t nodes_ = 0, graphs_ = 0, arcs_ = 0, entries_ = 0;
-  std::size_t batch_nodes_ = 0, batch_rows_ = kNone, batch_graphs_ = 0;
+  std::size_t batch_nodes_ = 0, batch_rows_ = kNone;
   bool trained_ = false;  // the last forward pass was in training mode
   Workspace workspace_;
   std::vector<std::size_t> value_, gradient_;

@@ -125,31 +125,7 @@ void GraphNetwork<T>::Pass::sum_parameters() const {
   }
 }
 
-// The gradient of the network's output goes to its tensor. Backward multiplies with transposed weights; they are turned
-// before any gradient is told, as weights may change then.
-template <class T>
-void GraphNetwork<T>::begin_backward(const Exec& ex, const Call& call, View<const T, 2> dl_dy) const {
-  const std::size_t rows = call.batch.size, stride = tensors_[last_].stride,
-                    pieces = task_count(rows * kPlain * stride);
-  T* top = gradient_of(call.tape, last_);
-  ex.parallel_for(pieces + ops_.size(), [&](std::size_t t, unsigned) {
-    if (t < pieces) {
-      for (std::size_t i = rows * t / pieces; i < rows * (t + 1) / pieces; ++i)
-        for (std::size_t c = 0; c < stride; ++c) top[i * stride + c] = c < options_.outputs ? dl_dy(i, c) : T(0);
-      return;
-    }
-    const std::size_t n = t - pieces;
-    const Op& op = ops_[n];
-    if (op.kind != OpKind::dense || !call.tape.needed_[op.in] || !call.tape.needed_[op.out]) return;
-    const Tensor &in = tensors_[op.in], &out = tensors_[op.out];
-    dense::transpose<T>(weights(call.arrays, op.weight), in.width, out.width, out.stride,
-                        call.tape.workspace_.template at<T>(call.tape.op_[n].transposed));
-  });
-}
-
 template void GraphNetwork<float>::Pass::sum_parameters() const;
 template void GraphNetwork<double>::Pass::sum_parameters() const;
-template void GraphNetwork<float>::begin_backward(const Exec&, const Call&, View<const float, 2>) const;
-template void GraphNetwork<double>::begin_backward(const Exec&, const Call&, View<const double, 2>) const;
 
 }  // namespace gradloom::graph

@@ -1,4 +1,4 @@
-// A spline network (Kolmogorov-Arnold network): layers of learnable splines on every edge, DESIGN section 4.
+// A spline network (Kolmogorov-Arnold network): layers of learnable splines on every edge (docs/math).
 #pragma once
 
 #include <memory>

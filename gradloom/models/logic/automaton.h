@@ -1,4 +1,4 @@
-// A logic automaton: a cellular automaton whose cells update themselves by a circuit of soft gates, DESIGN section 5.
+// A logic automaton: a cellular automaton whose cells update themselves by a circuit of soft gates (docs/math).
 #pragma once
 
 #include <vector>

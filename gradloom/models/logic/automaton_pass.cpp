@@ -1,47 +1,19 @@
-// Forward and backward of the automaton, step by step; docs/math/logic.md.
+// Forward of the automaton, step by step; docs/math/logic.md.
+#include "gradloom/models/logic/automaton_pass.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "gradloom/exec/profile.h"
 #include "gradloom/kernels/elementary/arrays.h"
-#include "gradloom/models/logic/automaton.h"
 
 namespace gradloom::logic {
 
-namespace gate = kernels::gate;
-
 namespace {
-
-constexpr std::size_t kTile = gate::kTile;
-constexpr std::size_t kShards = 32;                         // at most: sums of gates exist this often
 constexpr std::size_t kPatchBudget = std::size_t{4} << 20;  // bytes
 constexpr std::size_t kBlock = 4096;                        // cells that are asked at a time whether they fire
 constexpr std::size_t kForwardTasks = 128;
-
-std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
-
-// What a worker needs beside the scratch of a tile.
-template <class T>
-struct TileMemory {
-  TileMemory(const CellShape& shape, T* memory)
-      : patch(memory),
-        out(patch + shape.channels * gate::kPatch * kTile),
-        dl_dpatch(out + shape.channels * kTile),
-        scratch(dl_dpatch + shape.channels * gate::kPatch * kTile) {}
-  static std::size_t size(const CellShape& shape) {
-    return shape.channels * (2 * gate::kPatch + 1) * kTile + shape.scratch();
-  }
-  T *patch, *out, *dl_dpatch, *scratch;
-};
-
-// The sums of a shard should stay in the cache for a few tiles; 8 of them still feed 8 threads on small grids.
-std::size_t shards_for(std::size_t tiles) {
-  return std::max(std::min<std::size_t>(tiles, 8), std::min(tiles / 4, kShards));
-}
-
-[[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
-
 }  // namespace
 
 template <class T>
@@ -73,9 +45,9 @@ T Automaton<T>::state(const Tape& tape, std::size_t sample, std::size_t t, std::
 template <class T>
 AutomatonTape<T> Automaton<T>::make_tape(const Exec& ex, const TapeLimits& limits) const {
   const std::size_t batch = limits.batch, channels = options_.channels, height = options_.height;
-  if (batch == 0) fail("a tape for batches of 0 samples was asked for");
+  if (batch == 0) refuse("a tape for batches of 0 samples was asked for");
   if (batch > (std::size_t{1} << 32) / cells() || batch > 65536)
-    fail(fmt::format("a batch of {} grids of {} x {} cells is too large", batch, height, options_.width));
+    refuse(fmt::format("a batch of {} grids of {} x {} cells is too large", batch, height, options_.width));
   Tape tape;
   tape.limits_ = limits;
   tape.workers_ = ex.threads();
@@ -127,12 +99,12 @@ AutomatonTape<T> Automaton<T>::make_tape(const Exec& ex, const TapeLimits& limit
 template <class T>
 void Automaton<T>::check(const Exec& ex, const Step&, const Batch& batch, const Tape& tape) const {
   if (ex.threads() > tape.workers_)
-    fail(fmt::format("{} threads with a tape that was made for {}", ex.threads(), tape.workers_));
+    refuse(fmt::format("{} threads with a tape that was made for {}", ex.threads(), tape.workers_));
   if (batch.size > tape.limits_.batch)
-    fail(fmt::format("the batch has {} samples, the tape was made for {}", batch.size, tape.limits_.batch));
+    refuse(fmt::format("the batch has {} samples, the tape was made for {}", batch.size, tape.limits_.batch));
   if (batch.size > 0 && batch.x.extent(1) != input_width())
-    fail(fmt::format("the batch has {} features, the automaton {} channels of {} x {} cells", batch.x.extent(1),
-                     options_.channels, options_.height, options_.width));
+    refuse(fmt::format("the batch has {} features, the automaton {} channels of {} x {} cells", batch.x.extent(1),
+                       options_.channels, options_.height, options_.width));
 }
 
 template <class T>
@@ -270,181 +242,6 @@ void Automaton<T>::forward(const Exec& ex, const Step& step, const ModelArrays<T
   ex.parallel_for(batch.size, [&](std::size_t s, unsigned) {
     for (std::size_t c = 0; c < options_.target_channels; ++c)
       std::copy_n(grid(tape, options_.steps) + (s * channels + c) * plane_, cells(), y.row(s) + c * cells());
-  });
-}
-
-template <class T>
-void Automaton<T>::backward_wave(const Exec& ex, const Step& step, const Wave& wave, Tape& tape, bool inputs) const {
-  const gate::GridShape shape = grid_shape();
-  const T* from = grid(tape, wave.t);
-  const T* dl_dnext = gradient_grid(tape, wave.t + 1);
-  T* patches = tape.workspace_.template at<T>(tape.at_.patches);
-  const gate::PatchPlanes planes{tape.slots_};
-  const std::size_t first_sample = wave.begin / cells(), patch_plane = tape.slots_ * options_.width;
-  const auto patch_at = [&](std::size_t sample, std::size_t row, std::size_t column) {
-    return (sample - first_sample) * shape.channels * gate::kPatch * patch_plane +
-           planes.slot(row, options_.height) * options_.width + column;
-  };
-  if (!whole(step, tape))
-    find_firing(ex, step, wave, tape, [&](std::uint32_t number) {
-      if (!inputs) return;
-      // It keeps its state: the gradient goes to the cell itself, as if by the centre of its patch.
-      const std::size_t sample = number / cells(), cell = number % cells();
-      const std::size_t at = patch_at(sample, cell / options_.width, cell % options_.width);
-      for (std::size_t c = 0; c < shape.channels; ++c)
-        for (std::size_t p = 0; p < gate::kPatch; ++p)
-          patches[at + (c * gate::kPatch + p) * patch_plane] =
-              p == 4 ? dl_dnext[sample * shape.sample() + c * plane_ + cell] : T(0);
-    });
-  const std::span<const gate::Gate<T>> gates(tape.workspace_.template at<gate::Gate<T>>(tape.at_.gates), gates_);
-  const std::size_t count = tiles(step, wave, tape), shards = shards_for(count);
-  ex.parallel_for(shards, [&](std::size_t shard, unsigned worker) {
-    const ProfileScope scope(ex, tape.phases_.tiles, worker);
-    const TileMemory<T> memory(shape_, tape.workspace_.template at<T>(tape.at_.scratch + worker * tape.scratch_bytes_));
-    T* sums = tape.workspace_.template at<T>(tape.at_.sums) + shard * gates_ * gate::kPartial;
-    for (std::size_t tile = shard * count / shards; tile < (shard + 1) * count / shards; ++tile) {
-      std::uint32_t numbers[kTile];
-      gate::PatchIndex index;
-      gate::find_patches(shape, numbers, cells_of(step, wave, tile, tape, numbers), &index);
-      gate::read_patches(shape, index, from, memory.patch);
-      for (std::size_t c = 0; c < shape.channels; ++c)
-        for (std::size_t l = 0; l < kTile; ++l)
-          memory.out[c * kTile + l] = l < index.count ? dl_dnext[index.at[4][l] + c * plane_] : T(0);
-      tile_gradient(ex.variant(), shape_, gates, {memory.patch, memory.out, memory.dl_dpatch, sums}, memory.scratch);
-      if (!inputs) continue;
-      std::size_t at[kTile];
-      for (std::size_t l = 0; l < index.count; ++l) at[l] = patch_at(index.sample[l], index.row[l], index.column[l]);
-      bool adjacent = index.count == kTile;
-      for (std::size_t l = 1; l < kTile && adjacent; ++l) adjacent = at[l] == at[0] + l;
-      for (std::size_t plane = 0; plane < shape.channels * gate::kPatch; ++plane) {
-        T* to = patches + plane * patch_plane;
-        const T* row = memory.dl_dpatch + plane * kTile;
-        if (adjacent)
-          std::copy_n(row, kTile, to + at[0]);
-        else
-          for (std::size_t l = 0; l < index.count; ++l) to[at[l]] = row[l];
-      }
-    }
-  });
-}
-
-template <class T>
-void Automaton<T>::gather(const Exec& ex, const Wave& wave, std::size_t first_row, std::size_t rows, Tape& tape) const {
-  constexpr std::size_t kRows = 16;  // of one task
-  const gate::GridShape shape = grid_shape();
-  const gate::PatchPlanes planes{tape.slots_};
-  const std::size_t first_sample = wave.begin / cells(), samples = divide_up(wave.end, cells()) - first_sample;
-  const std::size_t blocks = divide_up(rows, kRows);
-  const T* patches = tape.workspace_.template at<T>(tape.at_.patches);
-  T* dl_dstate = gradient_grid(tape, wave.t);
-  ex.parallel_for(samples * shape.channels * blocks, [&](std::size_t task, unsigned worker) {
-    const ProfileScope scope(ex, tape.phases_.gather, worker);
-    const std::size_t block = task % blocks, plane = task / blocks;  // of (samples, C)
-    const T* from = patches + plane * gate::kPatch * tape.slots_ * options_.width;
-    T* to = dl_dstate + (first_sample * shape.channels + plane) * plane_;
-    const std::size_t end = first_row + std::min(rows, (block + 1) * kRows);
-    for (std::size_t row = first_row + block * kRows; row < end; ++row)
-      gate::gather_row(shape, planes, from, row, to + row * options_.width);
-  });
-}
-
-template <class T>
-void Automaton<T>::backward_step(const Exec& ex, const Step& step, std::size_t t, Tape& tape, bool inputs) const {
-  const std::size_t height = options_.height, width = options_.width;
-  for (std::size_t s = 0; s < tape.batch_; s += tape.group_) {
-    const std::size_t first = s * cells(), last = std::min(tape.batch_, s + tape.group_) * cells();
-    if (tape.band_ == height) {
-      const Wave wave{t, first, last};
-      backward_wave(ex, step, wave, tape, inputs);
-      if (inputs) gather(ex, wave, 0, height, tape);
-      continue;
-    }
-    // Bands of rows, one sample at a time: a row is collected when its neighbours are there; row 0 and the last row,
-    // which are neighbours of each other on a periodic grid, at the end.
-    std::size_t collected = 1;
-    for (std::size_t row = 0; row < height; row += tape.band_) {
-      const std::size_t end = std::min(height, row + tape.band_);
-      const Wave wave{t, first + row * width, first + end * width};
-      backward_wave(ex, step, wave, tape, inputs);
-      if (!inputs) continue;
-      const std::size_t ready = end == height ? height : end - 1;
-      if (ready > collected) gather(ex, wave, collected, ready - collected, tape);
-      collected = std::max(collected, ready);
-      if (end == height) gather(ex, wave, 0, 1, tape);
-    }
-  }
-}
-
-template <class T>
-void Automaton<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch,
-                            Tape& tape, View<const T, 2> dl_dy, Array<T> gradient, View<T, 2> dl_dx,
-                            GradientSink* sink) const {
-  check(ex, step, batch, tape);
-  if (!tape.limits_.backward) fail("the tape was made for forward passes only");
-  if (tape.batch_ != batch.size)
-    fail(fmt::format("backward of {} samples after a forward pass of {}", batch.size, tape.batch_));
-  bool trainable = false;
-  for (std::size_t s = 0; s < parameters_.size(); ++s) trainable = trainable || !step.is_frozen(s);
-  if (!trainable && dl_dx.empty()) return;
-
-  const std::size_t channels = options_.channels, numbers = gates_ * gate::kPartial;
-  T* sums = tape.workspace_.template at<T>(tape.at_.sums);
-  ex.parallel_for(tape.shards_,
-                  [&](std::size_t shard, unsigned) { std::fill_n(sums + shard * numbers, numbers, T(0)); });
-  ex.parallel_for(batch.size, [&](std::size_t s, unsigned) {
-    for (std::size_t c = 0; c < channels; ++c) {
-      T* to = gradient_grid(tape, options_.steps) + (s * channels + c) * plane_;
-      if (c < options_.target_channels)
-        std::copy_n(dl_dy.row(s) + c * cells(), cells(), to);
-      else
-        std::fill_n(to, cells(), T(0));
-    }
-  });
-  for (std::size_t t = options_.steps; t-- > 0;) backward_step(ex, step, t, tape, t > 0 || !dl_dx.empty());
-  if (!dl_dx.empty())
-    ex.parallel_for(batch.size, [&](std::size_t s, unsigned) {
-      for (std::size_t c = 0; c < channels; ++c)
-        std::copy_n(gradient_grid(tape, 0) + (s * channels + c) * plane_, cells(), dl_dx.row(s) + c * cells());
-      if (!tape.some_dead_) return;
-      const std::uint8_t* dead = tape.workspace_.template at<std::uint8_t>(tape.at_.dead) + s * cells();
-      for (std::size_t i = 0; i < channels * cells(); ++i)
-        if (dead[i % cells()]) dl_dx(s, i) = T(0);
-    });
-  ModelArrays<T> logits = arrays;
-  if (noisy(step))
-    logits.parameters =
-        Array<const T>(std::span<const T>(tape.workspace_.template at<T>(tape.at_.logits), parameters_.flat_size()));
-  finish(ex, step, logits, tape, gradient, sink);
-}
-
-template <class T>
-void Automaton<T>::finish(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, Tape& tape, Array<T> gradient,
-                          GradientSink* sink) const {
-  constexpr std::size_t kChunk = 4096;
-  const std::size_t numbers = gates_ * gate::kPartial;
-  T* sums = tape.workspace_.template at<T>(tape.at_.sums);
-  ex.parallel_for(divide_up(numbers, kChunk), [&](std::size_t chunk, unsigned) {
-    const std::size_t begin = chunk * kChunk, end = std::min(numbers, begin + kChunk);
-    for (std::size_t stride = 1; stride < tape.shards_; stride *= 2)
-      for (std::size_t s = 0; s + stride < tape.shards_; s += 2 * stride)
-        for (std::size_t n = begin; n < end; ++n)
-          sums[s * numbers + n] = sums[s * numbers + n] + sums[(s + stride) * numbers + n];
-  });
-  // One task for each kernel of each layer of perception, one for each layer of the update.
-  const std::size_t kernels = options_.kernels, perception_tasks = perception_.size() * kernels;
-  ex.parallel_for(perception_tasks + update_.size(), [&](std::size_t task, unsigned worker) {
-    const bool perceives = task < perception_tasks;
-    const Layer& layer = perceives ? perception_[task / kernels] : update_[task - perception_tasks];
-    if (step.is_frozen(layer.parameter)) return;
-    const std::size_t k = perceives ? task % kernels : 0, size = layer.gates * gate::kFunctions;
-    const std::size_t at = parameters_[layer.parameter].offset + k * size;
-    {
-      const ProfileScope scope(ex, tape.phases_.logits, worker);
-      gate::logit_gradient<T>(ex.variant(), {arrays.parameters.data() + at, size},
-                              sums + (layer.first + k) * gate::kPartial, layer.kernels, step.gradient,
-                              gradient.data() + at);
-    }
-    if (sink) sink->finished(at, at + size, worker);
   });
 }
 

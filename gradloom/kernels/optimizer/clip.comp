@@ -22,13 +22,13 @@ layout(std430, binding = 3) readonly buffer Batch { real batch[]; };
 layout(std430, binding = 4) writeonly buffer Scale { real scale[]; };
 layout(std430, binding = 5) coherent buffer Done { uint done; };  // groups of this step; 0 between steps
 
-const uint kChunk = 4096, kLanes = 16;
-shared real lanes[64];
+const uint kChunk = 4096, kLanes = 16, kChunksOfGroup = kGroup / kLanes;
+shared real lanes[kGroup];
 shared bool is_last;
 
 void sum_chunk() {
   const uint me = gl_LocalInvocationID.x, lane = me % kLanes;
-  const uint at = group_number() * (kGroup / kLanes) + me / kLanes, result = what.first_sum + at;
+  const uint at = group_number() * kChunksOfGroup + me / kLanes, result = what.first_sum + at;
   const bool works = at < what.part_sums;
   precise real sum = real(0);
   if (works) {
@@ -78,6 +78,8 @@ void add_ranges() {
 }
 
 void main() {
+  // A dispatch in two dimensions may have groups too many.
+  if (group_number() * kChunksOfGroup >= what.part_sums) return;
   sum_chunk();
   memoryBarrierBuffer();
   barrier();

@@ -1,0 +1,40 @@
+// What the forward and the backward pass of the automaton share; not part of the interface.
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "gradloom/base/error.h"
+#include "gradloom/models/logic/automaton.h"
+
+namespace gradloom::logic {
+
+namespace gate = kernels::gate;
+
+inline constexpr std::size_t kTile = gate::kTile;
+inline constexpr std::size_t kShards = 32;  // at most: sums of gates exist this often
+
+inline std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
+
+// What a worker needs beside the scratch of a tile.
+template <class T>
+struct TileMemory {
+  TileMemory(const CellShape& shape, T* memory)
+      : patch(memory),
+        out(patch + shape.channels * gate::kPatch * kTile),
+        dl_dpatch(out + shape.channels * kTile),
+        scratch(dl_dpatch + shape.channels * gate::kPatch * kTile) {}
+  static std::size_t size(const CellShape& shape) {
+    return shape.channels * (2 * gate::kPatch + 1) * kTile + shape.scratch();
+  }
+  T *patch, *out, *dl_dpatch, *scratch;
+};
+
+// The sums of a shard should stay in the cache for a few tiles; 8 of them still feed 8 threads on small grids.
+inline std::size_t shards_for(std::size_t tiles) {
+  return std::max(std::min<std::size_t>(tiles, 8), std::min(tiles / 4, kShards));
+}
+
+[[noreturn]] inline void refuse(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
+
+}  // namespace gradloom::logic
