@@ -106,6 +106,20 @@ TEST_F(Errors, Files) {
   expect_error({"train", "broken.toml"}, 2, "invalid_input", {"broken.toml"});
 }
 
+TEST_F(Errors, MissingDataSayWhereTheyWereLookedFor) {
+  const Words places = {"nowhere.csv", "current folder", "$GRADLOOM_DATA", "data.root"};
+  for (const char* command : {"train", "check"})
+    expect_error({command, "kan-tabular", "--set", "data.path=nowhere.csv"}, 2, "not_found", places);
+  const auto with_root =
+      json_of({"train", "kan-tabular", "--set", "data.path=nowhere.csv", "--set", "data.root=there"}, 2);
+  EXPECT_THAT(with_root["error"]["message"].get<std::string>(),
+              testing::AllOf(HasSubstr("there/nowhere.csv"), testing::Not(HasSubstr("GRADLOOM_DATA"))));
+  Launch elsewhere = launch({"train", "kan-tabular", "--set", "data.path=nowhere.csv", "--json"});
+  elsewhere.environment["GRADLOOM_DATA"] = "/no/such/folder";
+  EXPECT_THAT(parsed(Process(elsewhere).wait())["error"]["message"].get<std::string>(),
+              HasSubstr("/no/such/folder/nowhere.csv"));
+}
+
 TEST_F(Errors, TablesNameRowAndColumn) {
   std::string csv = "width,height,price\n";
   for (int i = 0; i < 30; ++i) csv += "1,2,3\n";
