@@ -18,6 +18,8 @@ TEST_F(Errors, WrongWordsNameTheNearestOne) {
   expect_error({"train", "kan-hello", "--set", "optimizer.lrr=1"}, 2, "invalid_input",
                {"optimizer.lrr", "optimizer.lr"});
   expect_error({"train", "kan-hello", "--epoch", "3"}, 2, "invalid_input", {"--epoch", "--set epochs="});
+  expect_error({"bench", "graph", "--device", "gpu"}, 2, "invalid_input", {"'gradloom bench graph'", "on the cpu"});
+  expect_error({"recipes", "show", "nope"}, 2, "not_found", {"'nope'; `gradloom recipes` lists all"});
 }
 
 TEST_F(Errors, MissingAndMalformedArguments) {
@@ -136,6 +138,9 @@ TEST_F(Errors, TablesThatOnlyLookRight) {
   write("big.csv", "a,b\n1,2\n1e39,3\n");
   expect_error({"train", "kan-tabular", "--set", "data.path=big.csv", "--set", "train.batch=0"}, 2, "invalid_input",
                {"row 1", "'a'", "1e+39", "float64"});
+  write("twice.csv", "a,b,a\n1,2,3\n4,5,6\n");
+  expect_error({"train", "kan-tabular", "--set", "data.path=twice.csv"}, 2, "invalid_input",
+               {"twice.csv", "'a'", "columns 1 and 3"});
   write("mac.csv", "a,b\r1,2\r3,4\r");
   expect_error({"train", "kan-tabular", "--set", "data.path=mac.csv"}, 2, "invalid_input",
                {"mac.csv", "carriage return"});
