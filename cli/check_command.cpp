@@ -26,10 +26,19 @@ void print_mismatches(const Output& out, const nlohmann::json& mismatches) {
                           m.value("numeric", 0.0)));
 }
 
-void print_check(const Output& out, const std::string& recipe, const nlohmann::json& r) {
+// What was compared with the cpu, and how far apart they may be.
+std::string device_text(const Config& recipe, const nlohmann::json& r) {
+  const std::string after = fmt::format("parameters after {} steps of {}", r["device_steps"].get<std::uint64_t>(),
+                                        recipe.string("optimizer.kind"));
+  if (r["device_equal"].get<bool>()) return "equal bits: " + after;
+  return fmt::format("{} differ by {} of the largest; {} is allowed", after, figure(r["device_difference"]),
+                     figure(r["device_allowed"]));
+}
+
+void print_check(const Output& out, const std::string& title, const Config& recipe, const nlohmann::json& r) {
   const bool passed = r.value("passed", false);
   out.print(
-      fmt::format("{}: {}\n", recipe, passed ? out.paint(Paint::green, "passed") : out.paint(Paint::red, "FAILED")));
+      fmt::format("{}: {}\n", title, passed ? out.paint(Paint::green, "passed") : out.paint(Paint::red, "FAILED")));
   std::vector<std::pair<std::string, std::string>> rows;
   const auto count = [&](const char* key) { return r.value(key, std::uint64_t{0}); };
   rows.emplace_back(
@@ -50,11 +59,7 @@ void print_check(const Output& out, const std::string& recipe, const nlohmann::j
   verdict("threads", "threads_equal", "threads");
   verdict("simd targets", "targets_equal", "targets");
   verdict("reference", "reference_equal", "");
-  if (r.contains("device_equal"))
-    rows.emplace_back(r.value("device", "device"),
-                      r["device_equal"].get<bool>()
-                          ? "equal bits"
-                          : fmt::format("differs by {} of the largest", figure(r["device_difference"])));
+  if (r.contains("device_equal")) rows.emplace_back(r.value("device", "device"), device_text(recipe, r));
   if (r.contains("reason") && r["reason"].is_string() && !r["reason"].get<std::string>().empty())
     rows.emplace_back("reason", r["reason"].get<std::string>());
   out.print_rows(rows);
@@ -66,7 +71,7 @@ int check(const Output& out, const CheckFlags& flags) {
   const app::RunOptions options = run_options(out, flags.exec);
   const Config recipe = load_recipe(flags.recipe);
   const nlohmann::json result = app::check(recipe, options, flags.what).or_throw();
-  print_check(out, flags.recipe.recipe, result);
+  print_check(out, flags.recipe.recipe, recipe, result);
   out.result(result);
   return result.value("passed", false) ? kDone : kFailed;
 }

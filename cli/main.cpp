@@ -61,6 +61,16 @@ int run_choice(const Choice& choice) {
   }
 }
 
+// A command like others, so that a full disk is told.
+Choice printing(std::string text) {
+  Choice choice;
+  choice.run = [text = std::move(text)](const Output& out) {
+    out.print(text);
+    return kDone;
+  };
+  return choice;
+}
+
 int run(std::vector<std::string> arguments) {
   CLI::App program("Trains spline networks, logic automata and graph networks: right, the same on any machine, fast.",
                    "gradloom");
@@ -87,11 +97,9 @@ int run(std::vector<std::string> arguments) {
   try {
     program.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", program.help());
-    return kDone;
+    choice = printing(program.help());
   } catch (const CLI::CallForVersion& e) {
-    fmt::print("{}\n", e.what());
-    return kDone;
+    choice = printing(fmt::format("{}\n", e.what()));
   } catch (const CLI::ParseError& e) {
     choice.flags.json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
     if (arguments.empty()) fmt::print(stderr, "{}\n", program.help());

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "gradloom/app/recipe.h"
+#include "gradloom/io/file.h"
 
 namespace gradloom::cli {
 
@@ -74,12 +75,7 @@ Config load_recipe(const RecipeFlags& flags) {
 }
 
 void refuse_overwriting(const std::filesystem::path& out, std::initializer_list<std::filesystem::path> inputs) {
-  for (const std::filesystem::path& input : inputs) {
-    std::error_code missing;
-    if (out.empty() || input.empty() || !std::filesystem::equivalent(out, input, missing) || missing) continue;
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("'{}' would be overwritten, but it is read; choose another name", out.string()));
-  }
+  gradloom::refuse_overwriting(out, std::span(inputs.begin(), inputs.size())).or_throw();
 }
 
 std::filesystem::path default_data_root() {

@@ -70,7 +70,12 @@ void print_run(const Output& out, const std::filesystem::path& folder, const Wat
         fmt::format("Interrupted ({}). Nothing is lost; go on with\n  {}\n", spent, s["resume"].get<std::string>()));
     return;
   }
-  out.print(fmt::format("{} ({})\n", out.paint(Paint::green, "Done"), spent));
+  const bool has_goal = s.contains("success"), reached = s.value("success", true);
+  out.print(fmt::format("{}{} ({})\n", out.paint(Paint::green, "Done"),
+                        !has_goal ? ""
+                        : reached ? ", goal reached"
+                                  : ", goal not reached",
+                        spent));
   std::vector<std::pair<std::string, std::string>> rows;
   for (const char* part : {"test", "validation", "train"})
     if (s.contains(part) && s[part].is_object()) rows.emplace_back(part, metrics_text(s[part]));

@@ -70,6 +70,8 @@ Finding find_unknown(const CLI::App& program, const std::vector<std::string>& ar
       const std::size_t equals = word.find('=');
       const std::string name = word.substr(0, equals);
       const CLI::Option* option = at->get_option_no_throw(name);
+      if (!option && name == "--device")  // the key of that name is about the optimizer
+        return {at, fmt::format("'{}' has no option --device: it runs on the cpu", command_line(program, *at))};
       if (!option && is_recipe_key(*at, name))
         return {at, fmt::format("'{}' has no option {}; keys of the recipe are set with --set {}=VALUE",
                                 command_line(program, *at), name, nearest_key(name))};

@@ -6,6 +6,7 @@
 #include "gradloom/app/bench_timing.h"
 #include "gradloom/app/graph_family.h"
 #include "gradloom/app/recipe.h"
+#include "gradloom/app/settings.h"
 #include "gradloom/exec/profile.h"
 #include "gradloom/train/trainer.h"
 
@@ -48,7 +49,7 @@ Result<json> bench_graph_recipe(const BenchGraphRecipeOptions& o) try {
     return Error{ErrorCode::invalid_input, fmt::format("bench graph needs a recipe of the family graph; {} is of {}",
                                                        o.recipe, recipe->string("family"))};
   auto family = GraphFamily<float>::load(*recipe, o.data_root);
-  if (!family) return family.error();
+  if (!family) return with_places(family.error(), *recipe);
   RecipeSetup fast(*recipe, *family, {.threads = o.threads});
   RecipeSetup reference(*recipe, *family, {.threads = 1, .variant = Variant::reference});
   for (int i = 0; i < 2; ++i) fast.epoch(), reference.epoch();

@@ -157,6 +157,8 @@ void compare_device(const Config& recipe, const F& family, vulkan::Device& devic
   result["device_equal"] = std::memcmp(states[0].parameters.data(), states[1].parameters.data(),
                                        sizeof(T) * states[0].parameters.size()) == 0;
   result["device_difference"] = largest > 0 ? difference / largest : difference;
+  result["device_allowed"] = kDeviceTolerance;
+  result["device_steps"] = kSteps;
   if (!(difference <= kDeviceTolerance * largest)) result["unequal"].push_back(device.info().name);
 }
 

@@ -315,6 +315,14 @@ CheckSubject<graph::GraphNetwork<T>> GraphFamily<T>::check_subject(const Exec&, 
 }
 
 template <class T>
+std::string GraphFamily<T>::learned_from() const {
+  if (task_of(recipe_) != GraphTask::node) return fmt::format("{} training graphs", train_->size());
+  const auto batch = train_->all();
+  const auto told = std::count_if(batch.weight.begin(), batch.weight.end(), [](T w) { return w != T(0); });
+  return fmt::format("trained on {} labelled nodes of {}", told, batch.weight.size());
+}
+
+template <class T>
 void GraphFamily<T>::describe(const Exec&, const Model& network, const ModelArrays<T>&, const json& summary,
                               Report& report) const {
   const GraphArrays<T>& a = train_->arrays();

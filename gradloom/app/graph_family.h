@@ -52,6 +52,7 @@ class GraphFamily {
   Result<nlohmann::json> study(const Exec&, const Model&, const ModelArrays<T>&) const { return nlohmann::json(); }
   CheckSubject<Model> check_subject(const Exec& ex, std::size_t samples) const;
 
+  std::string learned_from() const;  // "2 labelled nodes of 34", or how many graphs
   void describe(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, const nlohmann::json& summary,
                 Report& report) const;
   std::vector<std::string> warnings(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const;

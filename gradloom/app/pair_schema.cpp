@@ -7,9 +7,10 @@ Schema pair_schema() {
   Schema s;
   add_head(s, "graph-pairs", 100, "Passes over the training pairs in each stage.");
   s.string("data.root", "", "Folder of data.path and data.distances; empty: the current folder, then $GRADLOOM_DATA.");
-  s.string("data.path", std::nullopt, "File with graphs; docs/graphs.md shows the formats.").required();
+  s.string("data.path", std::nullopt, "File with graphs; docs/graphs.md shows the formats.").required().file();
   s.string("data.distances", std::nullopt, "Their exact distances, as `gradloom ged FILE --all-pairs --out F` writes.")
-      .required();
+      .required()
+      .file();
   s.string("data.format", "auto", "Format of data.path.").one_of({"auto", "tve", "tu", "gin", "gxl", "edges", "json"});
   s.string("data.features", "auto", "Features of nodes; auto: those given, else labels, else numbers of neighbours.")
       .one_of({"auto", "given", "labels", "degrees", "constant"});

@@ -31,7 +31,7 @@ Result<Config> parse_recipe(std::string_view toml_text, std::string_view source,
                             std::span<const std::string> overrides);
 
 // A shipped recipe by name, or a file by path (anything with a '/' or ending in .toml), with overrides "key=value"
-// applied. Fails with not_found, naming the nearest recipe, or as parse_config does.
+// applied. Fails with not_found, naming a recipe that is near, or as parse_config does.
 Result<Config> load_recipe(const std::string& name_or_path, std::span<const std::string> overrides);
 
 }  // namespace gradloom::app

@@ -70,12 +70,11 @@ Table metrics_table(const json& summary) {
 
 }  // namespace
 
-Report run_report(const Config& recipe, const json& summary, const RunFolder& folder, std::size_t samples) {
+Report run_report(const Config& recipe, const json& summary, const RunFolder& folder, const std::string& learned_from) {
   Report r;
   r.title = folder.path().filename().string();
-  r.subtitle =
-      fmt::format("{} training samples, {} parameters, {}, seed {}", samples, summary["parameters"].get<std::size_t>(),
-                  recipe.string("precision"), recipe.integer("seed"));
+  r.subtitle = fmt::format("{}, {} parameters, {}, seed {}", learned_from, summary["parameters"].get<std::size_t>(),
+                           recipe.string("precision"), recipe.integer("seed"));
   add_figures(summary, r);
   r.sections.push_back(loss_chart(folder));
   r.sections.push_back(metrics_table(summary));

@@ -9,8 +9,9 @@
 
 namespace gradloom::app {
 
-// `summary` as in RunOutcome; the curves come from the folder's log.
-Report run_report(const Config& recipe, const nlohmann::json& summary, const RunFolder& folder, std::size_t samples);
+// `summary` as in RunOutcome; the curves come from the folder's log. `learned_from` says how much was trained on.
+Report run_report(const Config& recipe, const nlohmann::json& summary, const RunFolder& folder,
+                  const std::string& learned_from);
 
 // Where the time went, when the run was profiled.
 void add_phases(const nlohmann::json& summary, Report& report);

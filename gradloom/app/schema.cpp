@@ -7,8 +7,9 @@ namespace {
 
 void add_row_data_keys(Schema& s) {
   s.string("data.root", "", "Folder that data.path is looked up in; empty: the current folder, then $GRADLOOM_DATA.");
-  s.string("data.path", std::nullopt, "CSV (.gz too), .npy or .npz file. Unset: data.formula.");
-  s.string("data.test_path", std::nullopt, "File with the test samples, in the columns of data.path; empty: none.");
+  s.string("data.path", std::nullopt, "CSV (.gz too), .npy or .npz file. Unset: data.formula.").file();
+  s.string("data.test_path", std::nullopt, "File with the test samples, in the columns of data.path; empty: none.")
+      .file();
   s.string("data.formula", std::nullopt, "Target as a formula in x1, x2, ...; several targets are separated by ';'.");
   s.numbers("data.ranges", {-1.0, 1.0}, "Ranges of the variables: low, high for all, or low1, high1, low2, high2, ...")
       .count(2);
@@ -156,7 +157,7 @@ void add_automaton_keys(Schema& s) {
   s.integer("data.height", 16, "Rows of the grid; a picture brings its own.").at_least(1).at_most(1 << 16);
   s.integer("data.width", 16, "Columns of the grid; a picture brings its own.").at_least(1).at_most(1 << 16);
   s.integer("data.square", 2, "Checkerboard: cells along the side of a square.").at_least(1).at_most(1 << 16);
-  s.string("data.image", "lizard", "Picture: the name of a shipped one (lizard, letter), or a PNG file.");
+  s.string("data.image", "lizard", "Picture: the name of a shipped one (lizard, letter), or a PNG file.").file();
   s.string("data.start", "random", "State before the first step: random bits, one cell of ones in the centre, zeros.")
       .one_of({"random", "centre", "zeros"});
   s.number("data.damage", 0.0, "Share of the training samples in which a block of cells is dead and does not count.")
@@ -244,7 +245,8 @@ Schema graph_schema() {
       .one_of({"nodes", "graphs"});
   s.string("data.root", "", "Folder that data.path is looked up in; empty: the current folder, then $GRADLOOM_DATA.");
   s.string("data.path", std::nullopt,
-           "File or folder with graphs; docs/graphs.md shows the formats. Unset: data.graph.");
+           "File or folder with graphs; docs/graphs.md shows the formats. Unset: data.graph.")
+      .file();
   s.string("data.graph", "", "A graph that ships with the program.").one_of({"", "karate"});
   s.string("data.format", "auto", "Format of data.path.")
       .one_of({"auto", "tve", "tu", "gin", "gxl", "edges", "json", "planetoid"});

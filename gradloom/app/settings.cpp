@@ -77,7 +77,10 @@ std::uint64_t data_seed(const Config& r) {
   return static_cast<std::uint64_t>(r.has("data.seed") ? r.integer("data.seed") : r.integer("seed"));
 }
 
-std::filesystem::path data_path(const Config& r, const char* key, const std::filesystem::path& data_root) {
+std::filesystem::path data_path(const Config& r, const std::string& key, const std::filesystem::path& data_root) {
+  const std::size_t index = r.schema().find(key);
+  if (index < r.schema().keys().size() && !r.schema().keys()[index].names_file)
+    throw Exception(ErrorCode::invalid_input, fmt::format("the schema does not say that {} names a file", key));
   const std::filesystem::path path = r.string(key);
   if (!r.string("data.root").empty()) return std::filesystem::path(r.string("data.root")) / path;
   std::error_code unreadable;
@@ -86,9 +89,9 @@ std::filesystem::path data_path(const Config& r, const char* key, const std::fil
 
 std::vector<std::filesystem::path> data_paths(const Config& r, const std::filesystem::path& data_root) {
   std::vector<std::filesystem::path> paths;
-  for (const char* key : {"data.path", "data.test_path", "data.distances", "data.image"})
-    if (r.schema().find(key) < r.schema().keys().size() && r.has(key) && !r.string(key).empty())
-      paths.push_back(data_path(r, key, data_root));
+  for (const SchemaKey& key : r.schema().keys())
+    if (key.names_file && r.has(key.path) && !r.string(key.path).empty())
+      paths.push_back(data_path(r, key.path, data_root));
   return paths;
 }
 

@@ -23,10 +23,10 @@ struct RowSplits {
 std::uint64_t data_seed(const Config& recipe);
 
 // The file or folder that `key` names: in data.root where that is set, otherwise from the current folder, otherwise
-// from `data_root`.
-std::filesystem::path data_path(const Config& recipe, const char* key, const std::filesystem::path& data_root);
+// from `data_root`. The schema must say that `key` names a file.
+std::filesystem::path data_path(const Config& recipe, const std::string& key, const std::filesystem::path& data_root);
 
-// Everything that the recipe reads its data from.
+// Everything that the recipe reads its data from: the keys of its schema that name a file.
 std::vector<std::filesystem::path> data_paths(const Config& recipe, const std::filesystem::path& data_root);
 
 // Adds to an error about a file that is not there where files are looked for.

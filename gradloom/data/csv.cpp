@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
-#include <set>
+#include <map>
 
 namespace gradloom {
 namespace {
@@ -181,10 +181,8 @@ class CsvParser {
   bool first_row_is_header() const {
     if (options_.header != CsvHeader::automatic) return options_.header == CsvHeader::present;
     double value;
-    std::set<std::string_view> names;
     for (std::size_t c = 0; c < width_; ++c)
-      if (table_.cells[c].empty() || parse_number(table_.cells[c], value) || !names.insert(table_.cells[c]).second)
-        return false;
+      if (table_.cells[c].empty() || parse_number(table_.cells[c], value)) return false;
     for (std::size_t c = 0; c < width_ && table_.rows() > 1; ++c)
       if (parse_number(table_.cells[width_ + c], value)) return true;
     return false;
@@ -195,10 +193,14 @@ class CsvParser {
       for (std::size_t c = 0; c < width_; ++c) table_.columns.push_back(fmt::format("column{}", c + 1));
       return;
     }
-    std::set<std::string_view> names;
+    std::map<std::string_view, std::size_t> places;
     for (std::size_t c = 0; c < width_; ++c) {
-      if (!names.insert(table_.cells[c]).second && !table_.cells[c].empty())
-        fail("the header names '{}' twice; rename one, or say that there is no header", table_.cells[c]);
+      const auto [first, is_new] = places.emplace(table_.cells[c], c);
+      if (!is_new && !table_.cells[c].empty())
+        fail(
+            "the header names '{}' twice, in columns {} and {} (counted from 1); rename one, or say that there is no "
+            "header",
+            table_.cells[c], first->second + 1, c + 1);
       table_.columns.push_back(table_.cells[c].empty() ? fmt::format("column{}", c + 1) : std::string(table_.cells[c]));
     }
     table_.cells.erase(table_.cells.begin(), table_.cells.begin() + static_cast<std::ptrdiff_t>(width_));

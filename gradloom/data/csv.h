@@ -14,7 +14,7 @@
 namespace gradloom {
 
 enum class CsvHeader {
-  automatic,  // a first row without numbers, whose names differ, above a row with a number
+  automatic,  // a first row without numbers and empty cells, above a row with a number
   present,
   absent,
 };

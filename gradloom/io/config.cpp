@@ -59,6 +59,7 @@ SchemaKey& SchemaKey::below(double bound) { return high = bound, high_open = tru
 SchemaKey& SchemaKey::at_most(double bound) { return high = bound, high_open = false, *this; }
 SchemaKey& SchemaKey::one_of(std::vector<std::string> allowed) { return choices = std::move(allowed), *this; }
 SchemaKey& SchemaKey::required() { return must_be_set = true, *this; }
+SchemaKey& SchemaKey::file() { return names_file = true, *this; }
 SchemaKey& SchemaKey::count(std::size_t least, std::size_t most) {
   min_count = least;
   max_count = most;

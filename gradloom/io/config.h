@@ -32,6 +32,7 @@ struct SchemaKey {
   ConfigValue fallback;  // monostate: absent unless set
   std::string doc;
   bool must_be_set = false;
+  bool names_file = false;  // a string that names a file or folder to read
   std::optional<double> low, high;
   bool low_open = false, high_open = false;         // the bound itself is not allowed
   std::vector<std::string> choices;                 // of strings; empty: any
@@ -46,6 +47,7 @@ struct SchemaKey {
   SchemaKey& one_of(std::vector<std::string> allowed);
   SchemaKey& count(std::size_t least, std::size_t most = SIZE_MAX);
   SchemaKey& required();
+  SchemaKey& file();
 
   std::string describe() const;  // "number, > 0": type, range, choices
 };

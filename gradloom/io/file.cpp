@@ -114,6 +114,16 @@ Error system_error(std::string_view what, const std::filesystem::path& path, int
   return {code, message};
 }
 
+Result<void> refuse_overwriting(const std::filesystem::path& out, std::span<const std::filesystem::path> inputs) {
+  for (const std::filesystem::path& input : inputs) {
+    std::error_code missing;
+    if (!std::filesystem::equivalent(out, input, missing) || missing) continue;
+    return Error{ErrorCode::invalid_input,
+                 fmt::format("'{}' would be overwritten, but it is read; choose another name", out.string())};
+  }
+  return {};
+}
+
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes) {
   const FileDescriptor file = open_file(path, O_RDONLY | O_NONBLOCK);  // else opening a pipe waits for a writer
   if (!file.valid()) return system_error("read", path, errno);

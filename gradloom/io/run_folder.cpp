@@ -5,6 +5,7 @@
 #include <sys/file.h>
 
 #include <cerrno>
+#include <vector>
 
 #include "gradloom/io/file.h"
 
@@ -16,12 +17,18 @@ namespace {
 
 constexpr const char* kLockName = ".lock";
 
+// As write_file_atomic names them.
+bool is_temporary_of(const fs::path& path, std::string_view file) {
+  const std::string name = path.filename().string();
+  return name.starts_with(fmt::format(".{}.", file)) && name.ends_with(".tmp");
+}
+
 // What a run leaves that ended before its recipe was saved: an empty folder of checkpoints, a temporary of the recipe.
 bool is_leftover(const fs::directory_entry& entry) {
   std::error_code error;
   const std::string name = entry.path().filename().string();
   if (name == "checkpoint") return entry.is_directory(error) && fs::is_empty(entry.path(), error);
-  return name.starts_with(".recipe.toml.") && name.ends_with(".tmp");
+  return is_temporary_of(entry.path(), "recipe.toml");
 }
 
 // Fails unless the folder is missing or empty.
@@ -48,6 +55,16 @@ Result<void> check_empty(const fs::path& path) {
   return {};
 }
 
+// Half-written files of a process that was killed. Only the run's own: others may write theirs here at any time.
+void remove_temporaries(const fs::path& folder, std::initializer_list<std::string_view> files) {
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    for (const std::string_view file : files)
+      if (is_temporary_of(it->path(), file)) found.push_back(it->path());
+  for (const fs::path& path : found) fs::remove(path, error);  // one that stays does no harm
+}
+
 Result<void> make_folder(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
@@ -71,6 +88,7 @@ Result<RunFolder> RunFolder::create(const fs::path& path) {
   // Another run may have filled the folder before the lock was ours.
   if (auto r = check_empty(path); !r) return r.error();
   if (auto r = make_folder(folder.checkpoints()); !r) return r.error();
+  folder.clean();
   return folder;
 }
 
@@ -85,8 +103,14 @@ Result<RunFolder> RunFolder::open(const fs::path& path, FolderAccess access) {
   if (access == FolderAccess::write) {
     if (auto r = folder.lock(); !r) return r.error();
     if (auto r = make_folder(folder.checkpoints()); !r) return r.error();
+    folder.clean();
   }
   return folder;
+}
+
+void RunFolder::clean() const {
+  remove_temporaries(path_, {"recipe.toml", "log.jsonl", "report.html", "circuit.json"});
+  remove_temporaries(checkpoints(), {"last.safetensors"});
 }
 
 Result<void> RunFolder::lock() {

@@ -13,7 +13,8 @@ enum class FolderAccess {
   write,  // an exclusive lock for as long as the RunFolder lives
 };
 
-// Movable. A writer's lock ends with it, or with the process.
+// Movable. A writer's lock ends with it, or with the process. A writer first removes temporary files that a killed one
+// left.
 class RunFolder {
  public:
   // Makes the folder (and those above it) and locks it for writing. Fails with invalid_input when it exists and is not
@@ -33,6 +34,7 @@ class RunFolder {
  private:
   explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
   Result<void> lock();
+  void clean() const;
 
   std::filesystem::path path_;
   FileDescriptor lock_;

@@ -186,11 +186,13 @@ TEST_F(Commands, DataComesFromTheEnvironmentUnlessTheRecipeNamesARoot) {
 
 TEST_F(Commands, AResultThatCannotBeWrittenIsAnError) {
   // A full device behind standard output.
-  Launch l = launch({"-c", std::string(GRADLOOM_PROGRAM) + " devices > /dev/full"});
-  l.program = "/bin/sh";
-  const Ended ended = Process(l).wait();
-  EXPECT_EQ(ended.code, 1);
-  EXPECT_THAT(ended.err, HasSubstr("standard output"));
+  for (const char* words : {"devices", "--help", "train --help", "--version"}) {
+    Launch l = launch({"-c", std::string(GRADLOOM_PROGRAM) + " " + words + " > /dev/full"});
+    l.program = "/bin/sh";
+    const Ended ended = Process(l).wait();
+    EXPECT_EQ(ended.code, 1) << words;
+    EXPECT_THAT(ended.err, HasSubstr("standard output")) << words;
+  }
 }
 
 }  // namespace

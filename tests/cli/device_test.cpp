@@ -1,4 +1,6 @@
 // The command on a Vulkan device: the same files as on the CPU.
+#include <signal.h>
+
 #include "gradloom/exec/vulkan/info.h"
 #include "tests/cli/program.h"
 
@@ -92,6 +94,35 @@ TEST_F(OnDevice, LbfgsRunsOnTheHostWithGradientsOfTheDevice) {
   const auto trained = json_of(Words{"train", "kan-hello", "--out", "run", "--device", "gpu"} + kTiny);
   EXPECT_NE(trained["device"], "cpu");
   EXPECT_TRUE(trained["test"].contains("rmse"));
+}
+
+TEST_F(OnDevice, AnInterruptedRunSaysWhereItWasAndGoesOnThere) {
+  const Words training = {"train", "kan-hello", "--out", "run", "--device", "gpu"};
+  Process process(
+      launch(training + kAdam + Words{"--set", "epochs=1000000", "--set", "train.checkpoint_seconds=0.02"}));
+  ASSERT_TRUE(process.wait_until([&] { return has_checkpoint("run"); }));
+  process.send(SIGINT);
+  const Ended cut = process.wait();
+  EXPECT_EQ(cut.code, 130) << cut.err;
+  const auto devices = json_of({"devices"})["devices"];
+  bool named = false;
+  for (const auto& device : devices)
+    if (device.contains("number") &&
+        cut.err.find("running on " + device["name"].get<std::string>()) != std::string::npos) {
+      named = true;
+      EXPECT_THAT(cut.err, testing::HasSubstr("gradloom resume run --device " + device["number"].dump()));
+    }
+  EXPECT_TRUE(named) << cut.err;
+}
+
+TEST_F(OnDevice, CheckSaysWhatWasComparedAndWhatIsAllowed) {
+  const Ended lbfgs = run(Words{"check", "kan-hello", "--device", "gpu", "--max-elements", "20"} + kTiny);
+  EXPECT_EQ(lbfgs.code, 0) << lbfgs.err;
+  EXPECT_THAT(lbfgs.out, testing::HasSubstr("parameters after 4 steps of lbfgs"));
+  const auto r = json_of(Words{"check", "kan-hello", "--device", "gpu", "--max-elements", "20"} + kTiny);
+  if (!r["device_equal"].get<bool>()) {
+    EXPECT_THAT(lbfgs.out, testing::HasSubstr("0.0001 is allowed"));
+  }
 }
 
 TEST_F(OnDevice, AutoTellsWhereItRuns) {

@@ -18,6 +18,8 @@ TEST_F(Errors, WrongWordsNameTheNearestOne) {
   expect_error({"train", "kan-hello", "--set", "optimizer.lrr=1"}, 2, "invalid_input",
                {"optimizer.lrr", "optimizer.lr"});
   expect_error({"train", "kan-hello", "--epoch", "3"}, 2, "invalid_input", {"--epoch", "--set epochs="});
+  expect_error({"bench", "graph", "--device", "gpu"}, 2, "invalid_input", {"'gradloom bench graph'", "on the cpu"});
+  expect_error({"recipes", "show", "nope"}, 2, "not_found", {"'nope'; `gradloom recipes` lists all"});
 }
 
 TEST_F(Errors, MissingAndMalformedArguments) {
@@ -106,6 +108,20 @@ TEST_F(Errors, Files) {
   expect_error({"train", "broken.toml"}, 2, "invalid_input", {"broken.toml"});
 }
 
+TEST_F(Errors, MissingDataSayWhereTheyWereLookedFor) {
+  const Words places = {"nowhere.csv", "current folder", "$GRADLOOM_DATA", "data.root"};
+  for (const char* command : {"train", "check"})
+    expect_error({command, "kan-tabular", "--set", "data.path=nowhere.csv"}, 2, "not_found", places);
+  const auto with_root =
+      json_of({"train", "kan-tabular", "--set", "data.path=nowhere.csv", "--set", "data.root=there"}, 2);
+  EXPECT_THAT(with_root["error"]["message"].get<std::string>(),
+              testing::AllOf(HasSubstr("there/nowhere.csv"), testing::Not(HasSubstr("GRADLOOM_DATA"))));
+  Launch elsewhere = launch({"train", "kan-tabular", "--set", "data.path=nowhere.csv", "--json"});
+  elsewhere.environment["GRADLOOM_DATA"] = "/no/such/folder";
+  EXPECT_THAT(parsed(Process(elsewhere).wait())["error"]["message"].get<std::string>(),
+              HasSubstr("/no/such/folder/nowhere.csv"));
+}
+
 TEST_F(Errors, TablesNameRowAndColumn) {
   std::string csv = "width,height,price\n";
   for (int i = 0; i < 30; ++i) csv += "1,2,3\n";
@@ -122,6 +138,9 @@ TEST_F(Errors, TablesThatOnlyLookRight) {
   write("big.csv", "a,b\n1,2\n1e39,3\n");
   expect_error({"train", "kan-tabular", "--set", "data.path=big.csv", "--set", "train.batch=0"}, 2, "invalid_input",
                {"row 1", "'a'", "1e+39", "float64"});
+  write("twice.csv", "a,b,a\n1,2,3\n4,5,6\n");
+  expect_error({"train", "kan-tabular", "--set", "data.path=twice.csv"}, 2, "invalid_input",
+               {"twice.csv", "'a'", "columns 1 and 3"});
   write("mac.csv", "a,b\r1,2\r3,4\r");
   expect_error({"train", "kan-tabular", "--set", "data.path=mac.csv"}, 2, "invalid_input",
                {"mac.csv", "carriage return"});

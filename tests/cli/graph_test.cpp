@@ -34,6 +34,7 @@ TEST_F(Graphs, KarateIsLearnedFromTwoMembers) {
   for (const auto& r : all["runs"]) sum += r["test"]["accuracy"].get<double>();
   EXPECT_EQ(all["runs"].size(), 5u);
   EXPECT_GT(sum / 5, 0.85);
+  EXPECT_THAT(bytes_of(scratch_ / "runs/seed-0/report.html"), testing::HasSubstr("trained on 2 labelled nodes of 34"));
 }
 
 TEST_F(Graphs, KarateEndsWithTheSameBitsOnAnyThreadsAndTheReference) {

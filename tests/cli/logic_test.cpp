@@ -1,4 +1,5 @@
 // Logic automata and gate classifiers from the command line.
+#include "gradloom/app/report.h"
 #include "gradloom/data/image.h"
 #include "gradloom/io/file.h"
 #include "tests/cli/program.h"
@@ -30,12 +31,23 @@ TEST_F(Logic, ARunThatReachesItsGoalEndsEarlyAndIsASuccess) {
   // With the target that every cell has already, the first look is the last.
   Image white(3, 2, {255, 255, 255});
   ASSERT_TRUE(write_file_atomic(scratch_ / "white.png", encode_png(white)));
-  const auto r = json_of({"train", "picture", "--out", "run", "--set", "data.image=white.png", "--set",
-                          "data.start=zeros", "--set", "model.channels=4", "--set", "model.update=[20,12,8,4]", "--set",
-                          "epochs=500", "--set", "train.goal_every=5"});
+  const Words words = {"train", "picture",           "--set", "data.image=white.png",     "--set", "data.start=zeros",
+                       "--set", "model.channels=4",  "--set", "model.update=[20,12,8,4]", "--set", "epochs=500",
+                       "--set", "train.goal_every=5"};
+  const auto r = json_of(words + Words{"--out", "run"});
   EXPECT_EQ(r["success"], true);
   EXPECT_EQ(r["epochs"], 5);
   EXPECT_EQ(r["test"]["hard_loss"], 0.0);
+  EXPECT_THAT(run(words + Words{"--out", "people"}).out, HasSubstr("Done, goal reached (5 epochs"));
+}
+
+TEST_F(Logic, TheHeadlineOfTheReportIsWhatTheHardCircuitGetsRight) {
+  const Ended ended = run(Words{"train", "game-of-life-small", "--out", "run"} + kSmallLife);
+  EXPECT_THAT(ended.out, HasSubstr("Done, goal not reached (20 epochs"));
+  const double right = 100 * json_of({"eval", "run"})["test"]["hard_accuracy"].get<double>();
+  EXPECT_THAT(bytes_of(scratch_ / "run/report.html"),
+              HasSubstr("<dl class=\"figures\">\n<div><dt>test accuracy, hard circuit</dt><dd>" +
+                        app::Value(right).text() + " <span>%</span>"));
 }
 
 TEST_F(Logic, SeedsThatMissTheirGoalLowerTheRateButDoNotFail) {

@@ -49,7 +49,10 @@ TEST_F(Resume, AfterKillsInTheMiddleOfAccumulatedSteps) {
             SIGKILL);
   EXPECT_EQ(interrupt({"resume", "cut", "--threads", "3"}, SIGKILL, newer_checkpoint("cut", checkpoint("cut"))).signal,
             SIGKILL);
+  write("cut/checkpoint/.last.safetensors.1.0.tmp", "half a checkpoint");
   const auto r = json_of({"resume", "cut", "--threads", "2"});
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(scratch_ / "cut"))
+    EXPECT_NE(entry.path().extension(), ".tmp") << entry.path();
   EXPECT_EQ(r["epochs"], 300);
   EXPECT_EQ(r["stages"].size(), 2u) << "also the stage that an earlier process ended";
   expect_same_end("cut");

@@ -56,7 +56,9 @@ TEST(Csv, FindsTheHeaderOrIsTold) {
   EXPECT_EQ(parse("p,x\np,y\n").rows(), 2u);
   EXPECT_EQ(parse("1,2\n3,4\n", {.header = CsvHeader::present}).rows(), 1u);
   EXPECT_EQ(parse("a,b\n1,2\n", {.header = CsvHeader::absent}).rows(), 2u);
-  EXPECT_THAT(error_of("a,a\n1,2\n", {.header = CsvHeader::present}), HasSubstr("'a' twice"));
+  EXPECT_THAT(error_of("a,a\n1,2\n", {.header = CsvHeader::present}), HasSubstr("'a' twice, in columns 1 and 2"));
+  EXPECT_THAT(error_of("b,a,c,a\n1,2,3,4\n"), HasSubstr("'a' twice, in columns 2 and 4"));
+  EXPECT_EQ(parse("a,a\n1,2\n", {.header = CsvHeader::absent}).rows(), 2u);
 }
 
 TEST(Csv, SkipsCommentsAndFirstLines) {

@@ -119,6 +119,23 @@ TEST(AtomicFile, WritesThroughLinks) {
   EXPECT_FALSE(write_file_atomic("/proc/self/fd/1", "text"));
 }
 
+TEST(RefuseOverwriting, KnowsAFileByAnyName) {
+  const test::Scratch scratch;
+  ASSERT_TRUE(write_file_atomic(scratch / "read", "text"));
+  ASSERT_TRUE(write_file_atomic(scratch / "other", "text"));
+  std::filesystem::create_symlink("read", scratch / "link");
+  const std::vector<std::filesystem::path> inputs = {"", scratch / "missing", scratch / "read"};
+  for (const auto& path : {scratch / "read", scratch / "." / "read", scratch / "link"}) {
+    const auto refused = refuse_overwriting(path, inputs);
+    ASSERT_FALSE(refused.ok()) << path;
+    EXPECT_EQ(refused.error().code, ErrorCode::invalid_input);
+    EXPECT_THAT(refused.error().message, HasSubstr(path.string()));
+  }
+  EXPECT_TRUE(refuse_overwriting(scratch / "other", inputs).ok());
+  EXPECT_TRUE(refuse_overwriting(scratch / "missing", inputs).ok()) << "what is not there cannot be lost";
+  EXPECT_TRUE(refuse_overwriting("", inputs).ok());
+}
+
 TEST(ReadFile, DoesNotWaitForPipes) {
   const test::Scratch scratch;
   ASSERT_EQ(::mkfifo((scratch / "pipe").c_str(), 0600), 0);

@@ -10,6 +10,7 @@ namespace gradloom {
 namespace {
 
 using testing::HasSubstr;
+namespace fs = std::filesystem;
 
 TEST(RunFolder, IsMadeWithTheFoldersAboveIt) {
   const test::Scratch scratch;
@@ -34,10 +35,30 @@ TEST(RunFolder, AcceptsWhatARunLeavesThatEndedBeforeItsRecipeWasSaved) {
   std::filesystem::create_directories(scratch / "run/checkpoint");
   ASSERT_TRUE(write_file_atomic(scratch / "run/.recipe.toml.7.0.tmp", "half"));
   EXPECT_TRUE(RunFolder::create(scratch / "run"));
+  EXPECT_FALSE(fs::exists(scratch / "run/.recipe.toml.7.0.tmp"));
   ASSERT_TRUE(write_file_atomic(scratch / "run/checkpoint/last.safetensors", "something"));
   const auto refused = RunFolder::create(scratch / "run");
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message.find("resume"), std::string::npos) << "resume would refuse it too";
+}
+
+TEST(RunFolder, AWriterRemovesWhatAKilledOneLeftAndNothingElse) {
+  const test::Scratch scratch;
+  const fs::path run = scratch / "run";
+  {
+    const auto folder = RunFolder::create(run).or_throw();
+    ASSERT_TRUE(write_file_atomic(folder.recipe(), "x"));
+  }
+  const std::vector<fs::path> half = {run / ".report.html.7.0.tmp", run / ".circuit.json.7.1.tmp",
+                                      run / ".log.jsonl.7.2.tmp", run / "checkpoint/.last.safetensors.7.3.tmp"};
+  const std::vector<fs::path> others = {run / ".p.csv.8.0.tmp", run / "report.html.tmp", run / "report.html"};
+  for (const auto& paths : {half, others})
+    for (const fs::path& path : paths) ASSERT_TRUE(write_file_atomic(path, "half"));
+  ASSERT_TRUE(RunFolder::open(run, FolderAccess::read));
+  for (const fs::path& path : half) EXPECT_TRUE(fs::exists(path)) << "who only reads changes nothing: " << path;
+  ASSERT_TRUE(RunFolder::open(run, FolderAccess::write));
+  for (const fs::path& path : half) EXPECT_FALSE(fs::exists(path)) << path;
+  for (const fs::path& path : others) EXPECT_TRUE(fs::exists(path)) << path;
 }
 
 TEST(RunFolder, RefusesAFolderThatHoldsSomethingAndLeavesItAlone) {

@@ -82,13 +82,15 @@ figcaption { margin-top: 4px; font-size: 14px; color: var(--quiet); }
 .gallery figcaption { display: flex; justify-content: space-between; gap: 8px; font-size: 13px; color: var(--ink); }
 .gallery span { color: var(--quiet); font-variant-numeric: tabular-nums; }
 .tables { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 480px), 1fr)); gap: 0 56px; }
+.tables > section { min-width: 0; }
 .scroll { overflow-x: auto; margin-top: 10px; }
 table { width: 100%; border-collapse: collapse; font-size: 15px; }
-th { padding: 7px 12px; text-align: left; font-weight: 500; font-size: 14px; color: var(--quiet); border-bottom: 1px solid var(--quiet); white-space: nowrap; }
+th { padding: 7px 12px; text-align: left; font-weight: 500; font-size: 14px; color: var(--quiet); border-bottom: 1px solid var(--quiet); vertical-align: bottom; }
 td { padding: 7px 12px; border-bottom: 1px solid var(--rule); }
 th:first-child, td:first-child { padding-left: 0; }
 th:last-child, td:last-child { padding-right: 0; }
-.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.number { text-align: right; font-variant-numeric: tabular-nums; }
+td.number { white-space: nowrap; }
 .bar { width: 42%; }
 .bar div { display: flex; align-items: center; justify-content: flex-end; gap: 12px; }
 .bar b { min-width: 4em; font-weight: inherit; }
