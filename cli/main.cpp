@@ -112,6 +112,7 @@ int run(std::vector<std::string> arguments) {
 }  // namespace gradloom::cli
 
 int main(int argc, char** argv) {
+  gradloom::cli::open_closed_streams();
   gradloom::cli::ignore_file_size_signal();
   return gradloom::cli::run({argv + 1, argv + argc});
 }

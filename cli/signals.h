@@ -19,6 +19,10 @@ class StopSignals {
   int exit_code() const;  // 130 for SIGINT, 143 for SIGTERM; meaningful when requested
 };
 
+// Standard input, output and error that the program was started without become /dev/null; otherwise the next files that
+// it opens would take their numbers, and messages would go into them.
+void open_closed_streams();
+
 // A write beyond the file size limit is then an error like a full disk, instead of the end of the program.
 void ignore_file_size_signal();
 

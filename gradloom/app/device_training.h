@@ -58,6 +58,8 @@ class StageTrainer {
   StageTrainer(const Exec& ex, vulkan::Device* device, const M& model, const D& data, TrainOptions options,
                TrainState<T>& state, vulkan::Timestamps timestamps = vulkan::Timestamps::off)
       : state_(state) {
+    // What was left over by compression belongs to gradients that travel; nobody else would ever add it.
+    if (!device || !optimizes_on_host(options)) state.residual = {};
     if constexpr (OnDevice<F>::available) {
       using Version = typename OnDevice<F>::Model;
       if (device) {
@@ -85,7 +87,7 @@ class StageTrainer {
   void reset_optimizer() {
     on_trainer([](auto& trainer) { trainer.reset_optimizer(); });
   }
-  // Brings the state up to date before somebody reads it between steps; nothing to do on the CPU.
+  // Brings the state up to date before somebody reads it between steps or at the end; nothing to do on the CPU.
   void sync() {
     if constexpr (OnDevice<F>::available) {
       if (parts_.trainer) parts_.trainer->sync();

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -114,10 +115,17 @@ Error system_error(std::string_view what, const std::filesystem::path& path, int
   return {code, message};
 }
 
-Result<void> refuse_overwriting(const std::filesystem::path& out, std::span<const std::filesystem::path> inputs) {
-  for (const std::filesystem::path& input : inputs) {
+Result<void> refuse_overwriting(const std::filesystem::path& out, std::span<const std::filesystem::path> inputs,
+                                InFolders read) {
+  namespace fs = std::filesystem;
+  for (const fs::path& input : inputs) {
     std::error_code missing;
-    if (!std::filesystem::equivalent(out, input, missing) || missing) continue;
+    bool same = fs::equivalent(out, input, missing) && !missing;
+    if (!same && read == InFolders::contents && fs::is_directory(input, missing) && fs::is_regular_file(out, missing)) {
+      const fs::path folder = fs::canonical(input, missing), file = fs::canonical(out, missing);
+      same = !missing && std::mismatch(folder.begin(), folder.end(), file.begin(), file.end()).first == folder.end();
+    }
+    if (!same) continue;
     return Error{ErrorCode::invalid_input,
                  fmt::format("'{}' would be overwritten, but it is read; choose another name", out.string())};
   }

@@ -32,9 +32,11 @@ class FileSink {
 Result<void> write_file_atomic(const std::filesystem::path& path, FunctionRef<Result<void>(FileSink&)> writer);
 Result<void> write_file_atomic(const std::filesystem::path& path, std::string_view content);
 
-// Fails with invalid_input when `out` is one of these files, under whatever name. Empty paths and files that do not
-// exist are no file's.
-Result<void> refuse_overwriting(const std::filesystem::path& out, std::span<const std::filesystem::path> inputs);
+// Fails with invalid_input when `out` is one of these files, under whatever name, or with `contents` a file in one of
+// these folders. Empty paths and files that do not exist are no file's.
+enum class InFolders { names, contents };  // what of a folder is read
+Result<void> refuse_overwriting(const std::filesystem::path& out, std::span<const std::filesystem::path> inputs,
+                                InFolders read = InFolders::names);
 
 // An Error{io} (or not_found for ENOENT) that says what could not be done with which path, and why.
 Error system_error(std::string_view what, const std::filesystem::path& path, int error_number);

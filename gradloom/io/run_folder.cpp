@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <vector>
@@ -111,6 +112,18 @@ Result<RunFolder> RunFolder::open(const fs::path& path, FolderAccess access) {
 void RunFolder::clean() const {
   remove_temporaries(path_, {"recipe.toml", "log.jsonl", "report.html", "circuit.json"});
   remove_temporaries(checkpoints(), {"last.safetensors"});
+}
+
+Result<void> RunFolder::check_own() const {
+  struct stat held {
+  }, there{};
+  if (::fstat(lock_.get(), &held) == 0 && ::stat((path_ / kLockName).c_str(), &there) == 0 &&
+      held.st_dev == there.st_dev && held.st_ino == there.st_ino)
+    return {};
+  return Error{ErrorCode::io,
+               fmt::format("the folder '{}' was removed or replaced while this run wrote into it; nothing "
+                           "more is written",
+                           path_.string())};
 }
 
 Result<void> RunFolder::lock() {

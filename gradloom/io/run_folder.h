@@ -24,6 +24,10 @@ class RunFolder {
   // Opens the folder of an earlier run. Fails with not_found when there is no recipe.toml, busy, io.
   static Result<RunFolder> open(const std::filesystem::path& path, FolderAccess access);
 
+  // Whether the path still leads to the folder that was locked; a writer asks before it writes. Fails with io when the
+  // folder was removed or replaced.
+  Result<void> check_own() const;
+
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path recipe() const { return path_ / "recipe.toml"; }
   std::filesystem::path log() const { return path_ / "log.jsonl"; }

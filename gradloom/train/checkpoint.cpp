@@ -114,6 +114,18 @@ Result<Buffer<T>> load_slices(const TensorFile& file, const std::filesystem::pat
   return values;
 }
 
+// The first of a slice's numbers that is NaN or infinite.
+constexpr std::size_t kAllFinite = ~std::size_t{0};
+template <class T>
+std::size_t first_not_finite(const Slice& s, std::span<const T> values) {
+  std::size_t found = kAllFinite, number = 0;
+  for_each_logical(s, [&](std::size_t at) {
+    if (found == kAllFinite && !std::isfinite(values[at])) found = number;
+    ++number;
+  });
+  return found;
+}
+
 }  // namespace
 
 template <class T>
@@ -192,10 +204,12 @@ Result<TrainState<T>> load_checkpoint(const TensorFile& file, const std::filesys
   const json& j = *parsed;
   TrainState<T> state;
   state.position = head->position;
+  std::size_t expected = 0;
   const auto load = [&](const std::string& prefix, const Slices& slices, Buffer<T>& into) -> Result<void> {
     auto values = load_slices<T>(file, path, prefix, slices);
     if (!values) return values.error();
     into = std::move(*values);
+    for (const Slice& s : slices) expected += s.saved;
     return {};
   };
   try {
@@ -234,6 +248,12 @@ Result<TrainState<T>> load_checkpoint(const TensorFile& file, const std::filesys
   } catch (const DamagedState& e) {
     return broken_state(path, e.what());
   }
+  if (file.tensors().size() != expected)
+    return broken_state(path, fmt::format("{} tensors where it speaks of {}", file.tensors().size(), expected));
+  for (std::size_t s = 0; s < parameters.size(); ++s)
+    if (const std::size_t bad = first_not_finite<T>(parameters[s], state.parameters.span()); bad != kAllFinite)
+      return broken_state(
+          path, fmt::format("'parameters/{}' has a number that is not finite, at {}", parameters[s].name, bad));
   return state;
 }
 

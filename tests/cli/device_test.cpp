@@ -72,6 +72,19 @@ TEST_F(OnDevice, ARunThatWasResumedElsewhereGivesTheSameBits) {
   EXPECT_EQ(bytes_of(scratch_ / "a.csv"), bytes_of(scratch_ / "b.csv"));
 }
 
+// What compression keeps back is part of the state, however often a run saves.
+TEST_F(OnDevice, CheckpointsOfCompressedGradientsDoNotDependOnWhenTheyAreSaved) {
+  const Words training = Words{"train",    "kan-hello",
+                               "--device", "gpu",
+                               "--set",    "optimizer.device=host",
+                               "--set",    "optimizer.compress=top-k"} +
+                         kAdam;
+  json_of(training + Words{"--out", "rare", "--set", "train.checkpoint_seconds=1000"});
+  json_of(training + Words{"--out", "often", "--set", "train.checkpoint_seconds=1e-6"});
+  EXPECT_TRUE(checkpoint("rare") == checkpoint("often"));
+  EXPECT_THAT(checkpoint("rare"), testing::HasSubstr("residual/"));
+}
+
 TEST_F(OnDevice, FaultsHaveNamesAndTheExitCodeThree) {
   const Words training = Words{"train", "kan-hello", "--out", "run", "--json", "--device"} + kAdam;
   const auto name_of = [&](const std::string& fault, const std::string& device) {

@@ -48,6 +48,23 @@ TEST_F(Errors, ARunMayNotTakeTheNameOfItsData) {
   expect_error({"train", "cora", "--out", "./cora/"}, 2, "invalid_input", {"./cora/", "data.path"});
 }
 
+// Files that the program opens must not take the numbers of streams it was started without.
+TEST_F(Errors, ClosedStreamsDoNotGetIntoTheFilesOfARun) {
+  Launch shell = launch(Words{"train", "kan-hello", "--out", "run"} + kTiny);
+  const std::string program = shell.program.string();
+  std::string line = "exec '" + program + "'";
+  for (const std::string& word : shell.arguments) line += " '" + word + "'";
+  shell.program = "/bin/sh";
+  shell.arguments = {"-c", line + " <&- >&- 2>&-"};
+  Process process(shell);
+  process.wait();
+  EXPECT_EQ(bytes_of(scratch_ / "run/.lock"), "");
+  for (std::istringstream lines(log("run")); std::getline(lines, line);)
+    EXPECT_TRUE(nlohmann::json::accept(line)) << line;
+  EXPECT_FALSE(log("run").empty());
+  EXPECT_EQ(run({"resume", "run"}).code, 0);
+}
+
 TEST_F(Errors, WhatIsReadIsNeverOverwritten) {
   write("graphs.txt", "t # 0\nv 0 A\nv 1 B\ne 0 1 x\nt # 1\nv 0 A\n");
   const std::string before = bytes_of(scratch_ / "graphs.txt");

@@ -94,6 +94,34 @@ TEST_F(Resume, AfterInterruptAndTerminate) {
   expect_same_end("cut");
 }
 
+TEST_F(Resume, AfterATerminationBetweenStages) {
+  std::string recipe =
+      "family = \"kan\"\nepochs = 0\n[data]\nformula = \"x1*x2\"\nsamples = 40\n[model]\nhidden = [1]\n";
+  for (int i = 0; i < 400; ++i) recipe += "[[stage]]\n";
+  write("stages.toml", recipe);
+  const Words words = {"train", "stages.toml", "--quiet"};
+  train_whole(words);
+  const Ended cut = interrupt(words + Words{"--out", "cut"}, SIGTERM, [&] { return log("cut").size() > 1000; });
+  EXPECT_EQ(cut.code, 143) << cut.err;
+  EXPECT_EQ(run({"resume", "cut"}).code, 0);
+  expect_same_end("cut");
+}
+
+// A folder that was removed belongs to whoever makes it anew.
+TEST_F(Resume, ARunDoesNotWriteIntoTheFolderOfAnother) {
+  Process first(launch(Words{"train", "kan-hello", "--set", "epochs=100000", "--set", "stage=[]", "--out", "run"}));
+  ASSERT_TRUE(first.wait_until([&] { return log("run").size() > 1000; }));
+  std::filesystem::remove_all(scratch_ / "run");
+  ASSERT_EQ(run({"train", "kan-hello", "--set", "epochs=2", "--set", "stage=[]", "--out", "run"}).code, 0);
+  const std::string theirs = checkpoint("run");
+  first.send(SIGTERM);
+  const Ended ended = first.wait();
+  EXPECT_EQ(ended.code, 1) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("removed or replaced"));
+  EXPECT_TRUE(checkpoint("run") == theirs);
+  EXPECT_EQ(run({"eval", "run"}).code, 0);
+}
+
 TEST_F(Resume, AfterAnInterruptAmongRestarts) {
   const Words restarts =
       Words{"train", "kan-hello", "--set", "epochs=3", "--set", "train.restarts=8", "--set", "train.restart_epochs=12"};

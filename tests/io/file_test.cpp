@@ -136,6 +136,19 @@ TEST(RefuseOverwriting, KnowsAFileByAnyName) {
   EXPECT_TRUE(refuse_overwriting("", inputs).ok());
 }
 
+TEST(RefuseOverwriting, KnowsWhatLiesInAFolderThatIsRead) {
+  const test::Scratch scratch;
+  std::filesystem::create_directories(scratch / "data" / "set");
+  ASSERT_TRUE(write_file_atomic(scratch / "data" / "set" / "a", "text"));
+  ASSERT_TRUE(write_file_atomic(scratch / "database", "text"));
+  const std::vector<std::filesystem::path> inputs = {scratch / "data"};
+  const auto in_folder = scratch / "data" / "set" / ".." / "set" / "a";
+  EXPECT_FALSE(refuse_overwriting(in_folder, inputs, InFolders::contents).ok());
+  EXPECT_TRUE(refuse_overwriting(in_folder, inputs).ok());
+  EXPECT_TRUE(refuse_overwriting(scratch / "data" / "new", inputs, InFolders::contents).ok());
+  EXPECT_TRUE(refuse_overwriting(scratch / "database", inputs, InFolders::contents).ok());
+}
+
 TEST(ReadFile, DoesNotWaitForPipes) {
   const test::Scratch scratch;
   ASSERT_EQ(::mkfifo((scratch / "pipe").c_str(), 0600), 0);

@@ -90,6 +90,18 @@ TEST(RunFolder, HasOneWriterAtATime) {
   EXPECT_TRUE(RunFolder::open(scratch / "run", FolderAccess::write).ok());
 }
 
+TEST(RunFolder, KnowsWhenItsPlaceWasTaken) {
+  const test::Scratch scratch;
+  const RunFolder first = RunFolder::create(scratch / "run").or_throw();
+  EXPECT_TRUE(first.check_own().ok());
+  std::filesystem::remove_all(scratch / "run");
+  ASSERT_FALSE(first.check_own().ok());
+  EXPECT_EQ(first.check_own().error().code, ErrorCode::io);
+  const RunFolder second = RunFolder::create(scratch / "run").or_throw();
+  EXPECT_FALSE(first.check_own().ok());
+  EXPECT_TRUE(second.check_own().ok());
+}
+
 TEST(RunFolder, KeepsItsLockWhenMoved) {
   const test::Scratch scratch;
   auto first = RunFolder::create(scratch / "run");

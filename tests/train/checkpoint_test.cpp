@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "gradloom/io/file.h"
@@ -278,6 +279,21 @@ TEST_F(DamagedCheckpoint, WithAWrongStateSaysThatItIsDamaged) {
   EXPECT_THAT(error_after_state([](json& s) { s["optimizer"] = {{"first", 1}}; }), damaged);
   EXPECT_THAT(error_after_state([](json& s) { s["optimizer"] = {"third"}; }), HasSubstr("optimizer/third/"));
   EXPECT_THAT(error_after_state([](json& s) { s = 7; }), damaged);
+  // What the state does not speak of would be left out without a word.
+  for (const json& nothing : {json(nullptr), json::object(), json::array()})
+    EXPECT_THAT(error_after_state([&](json& s) { s["optimizer"] = nothing; }), damaged);
+  EXPECT_THAT(error_after_state([](json& s) { s.erase("best"); }), damaged);
+}
+
+TEST_F(DamagedCheckpoint, NamesParametersThatAreNotFinite) {
+  std::vector<float> bad(1000, 0.5f);
+  bad[1] = std::numeric_limits<float>::quiet_NaN();
+  const std::string message = error_after([&](std::vector<TensorView>& tensors, auto&) {
+    for (TensorView& t : tensors)
+      if (t.name == "parameters/layer1.bias" || t.name == "parameters/layer0.bias")
+        t.bytes = std::as_bytes(std::span(bad)).first(t.bytes.size());
+  });
+  EXPECT_THAT(message, AllOf(HasSubstr("parameters/layer0.bias"), HasSubstr("not finite, at 1")));
 }
 
 TEST_F(DamagedCheckpoint, ThatIsTruncatedIsRefusedAtAnyLength) {
