@@ -96,7 +96,7 @@ TEST_F(Resume, AfterInterruptAndTerminate) {
 
 TEST_F(Resume, AfterATerminationBetweenStages) {
   std::string recipe =
-      "family = \"kan\"\nepochs = 0\n[data]\nformula = \"x1*x2\"\nsamples = 40\n[model]\nhidden = [1]\n";
+      "family = \"kan\"\nepochs = 0\n[data]\nformula = \"x1*x2\"\nsamples = 100\n[model]\nhidden = [1]\n";
   for (int i = 0; i < 400; ++i) recipe += "[[stage]]\n";
   write("stages.toml", recipe);
   const Words words = {"train", "stages.toml", "--quiet"};
