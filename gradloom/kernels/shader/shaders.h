@@ -15,14 +15,9 @@ enum class Shader {
   compress_half,
   compress_top_k,
 };
-inline constexpr Shader kAllShaders[] = {Shader::spline_forward,
-                                         Shader::spline_weight_gradient,
-                                         Shader::spline_input_gradient,
-                                         Shader::loss,
-                                         Shader::update,
-                                         Shader::clip,
-                                         Shader::compress_half,
-                                         Shader::compress_top_k};
+inline constexpr Shader kAllShaders[] = {
+    Shader::spline_forward, Shader::spline_weight_gradient, Shader::spline_input_gradient, Shader::loss, Shader::update,
+    Shader::clip,           Shader::compress_half,          Shader::compress_top_k};
 
 // T is float or double. Without Vulkan in the build, the module is empty.
 template <class T>
