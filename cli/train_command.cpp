@@ -165,7 +165,10 @@ void add_train_command(CLI::App& program, Choice& choice) {
   CLI::App* command = program.add_subcommand("train", "Train the model of a recipe");
   auto flags = std::make_shared<TrainFlags>();
   add_recipe_options(*command, flags->recipe);
-  command->add_option("--out", flags->out, "Folder of the run, new or empty")->type_name("DIR");
+  command->add_option("--out", flags->out, "Folder of the run, new or empty")
+      ->type_name("DIR")
+      ->check(
+          [](const std::string& name) { return name.empty() ? "it is empty; leave it out for runs/RECIPE-SEED" : ""; });
   command->add_option("--seed", flags->seed, "The same as --set seed=S")
       ->type_name("S")
       ->check(whole_number(0, kLargestSeed));

@@ -38,6 +38,10 @@ class RandomStream {
   double normal(std::uint32_t position) const;                         // mean 0, variance 1 (Box-Muller)
   std::uint32_t below(std::uint32_t position, std::uint32_t n) const;  // in [0, n), n > 0
 
+  // What philox4x32 is given; the position takes the place of the first word.
+  const std::array<std::uint32_t, 4>& counter() const { return counter_; }
+  const std::array<std::uint32_t, 2>& key() const { return key_; }
+
  private:
   std::array<std::uint32_t, 4> counter_;
   std::array<std::uint32_t, 2> key_;

@@ -44,6 +44,25 @@ void check_range(const std::vector<double>& values, std::size_t columns, const s
                                   i / columns, what, i % columns < names.size() ? names[i % columns] : "", values[i]));
 }
 
+// Values of a column differ by less, or by more, than T can compute with: inputs are divided by their spread, errors of
+// targets are squared.
+template <class T>
+void check_spread(const std::vector<double>& values, std::size_t columns, const std::vector<std::string>& names,
+                  const char* what, double least, double most) {
+  for (std::size_t c = 0; c < columns && !values.empty(); ++c) {
+    double low = values[c], high = values[c];
+    for (std::size_t i = c; i < values.size(); i += columns)
+      low = std::min(low, values[i]), high = std::max(high, values[i]);
+    const double spread = high - low;
+    if (spread == 0.0 || (spread >= least && spread <= most)) continue;
+    const char* remedy = sizeof(T) == sizeof(float) ? "float32; set precision = \"float64\" or scale the column"
+                                                    : "float64; scale the column";
+    throw Exception(ErrorCode::invalid_input,
+                    fmt::format("{} '{}': the values differ by {:.3g} at most, too {} to compute with in {}", what,
+                                c < names.size() ? names[c] : "", spread, spread < least ? "little" : "much", remedy));
+  }
+}
+
 template <class T>
 std::vector<T> cast(const std::vector<double>& values) {
   return {values.begin(), values.end()};
@@ -156,6 +175,10 @@ RowDataset<T> convert(const RowDataset<double>& rows) {
   const RowParts<double>& p = rows.parts();
   check_range<T>(p.x, p.features, p.feature_names, "input");
   check_range<T>(p.target, p.targets, p.target_names, "target");
+  constexpr double kLeast = std::numeric_limits<T>::min(), kMost = std::numeric_limits<T>::max(), kMargin = 16;
+  check_spread<T>(p.x, p.features, p.feature_names, "input", kMargin * kLeast, kMost);
+  check_spread<T>(p.target, p.targets, p.target_names, "target", kMargin * std::sqrt(kLeast),
+                  std::sqrt(kMost) / kMargin);
   return RowDataset<T>(RowParts<T>{p.size, p.features, p.targets, cast<T>(p.x), cast<T>(p.target), p.label,
                                    cast<T>(p.weight), p.feature_names, p.target_names, p.class_names});
 }

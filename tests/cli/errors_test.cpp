@@ -45,6 +45,7 @@ TEST_F(Errors, NumbersThatDoNotFitAreRefusedRatherThanBent) {
 }
 
 TEST_F(Errors, ARunMayNotTakeTheNameOfItsData) {
+  expect_error({"train", "kan-hello", "--out", ""}, 2, "invalid_input", {"--out", "empty"});
   expect_error({"train", "cora", "--out", "./cora/"}, 2, "invalid_input", {"./cora/", "data.path"});
 }
 

@@ -11,7 +11,9 @@
 namespace gradloom {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 RowDataset<double> regression(std::size_t n) {
   RowParts<double> p;
@@ -166,6 +168,33 @@ TEST(Split, ThrowsOnPartsThatDoNotFit) {
   EXPECT_THROW(make_fold(10, 11, 0, 1), Exception);
   EXPECT_THROW(make_fold(10, 5, 5, 1), Exception);
   EXPECT_THROW(make_split(10, SplitFractions{}, 1, std::vector<std::uint32_t>{1, 2}), Exception);
+}
+
+// Inputs are divided by their spread, errors of targets are squared.
+TEST(RowDataset, NumbersThatFloatCannotComputeWithAreRefused) {
+  const auto rows = [](double input, double target) {
+    RowParts<double> p;
+    p.size = 4, p.features = 1, p.targets = 1;
+    for (int i = 0; i < 4; ++i) p.x.push_back(i * input), p.target.push_back(i * target);
+    p.feature_names = {"a"}, p.target_names = {"b"};
+    return RowDataset<double>(p);
+  };
+  const auto message = [&](double input, double target) -> std::string {
+    try {
+      convert<float>(rows(input, target));
+      return "";
+    } catch (const Exception& e) {
+      return e.what();
+    }
+  };
+  EXPECT_EQ(message(1, 1), "");
+  EXPECT_EQ(message(1e-36, 1e-17), "");
+  EXPECT_EQ(message(0, 0), "");
+  EXPECT_THAT(message(1e-40, 1), AllOf(HasSubstr("input 'a'"), HasSubstr("3e-40"), HasSubstr("float64")));
+  EXPECT_THAT(message(1, 1e-25), AllOf(HasSubstr("target 'b'"), HasSubstr("too little")));
+  EXPECT_THAT(message(1, 1e25), AllOf(HasSubstr("target 'b'"), HasSubstr("too much")));
+  EXPECT_THAT(message(1e39, 1), HasSubstr("too large"));
+  EXPECT_NO_THROW(convert<double>(rows(1e-40, 1e-25)));
 }
 
 }  // namespace

@@ -125,6 +125,16 @@ TEST(Exec, RethrowsTheFirstExceptionAndStaysUsable) {
       ex.parallel_for(50, [&](std::size_t, unsigned) { ++after; });
       EXPECT_EQ(after.load(), 50u);
     }
+    // What nobody has begun is left out.
+    std::atomic<std::size_t> begun{0};
+    const auto first_throws = [&] {
+      ex.parallel_for(1'000'000, [&](std::size_t task, unsigned) {
+        ++begun;
+        if (task == 0) throw std::runtime_error("at once");
+      });
+    };
+    EXPECT_THROW(first_throws(), std::runtime_error);
+    EXPECT_LT(begun.load(), 1'000'000u);
     // When every task throws, one of them arrives.
     EXPECT_THROW(ex.parallel_for(64, [](std::size_t, unsigned) { throw Exception(ErrorCode::numeric, "all"); }),
                  Exception);

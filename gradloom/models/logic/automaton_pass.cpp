@@ -7,6 +7,7 @@
 
 #include "gradloom/exec/profile.h"
 #include "gradloom/kernels/elementary/arrays.h"
+#include "gradloom/kernels/random/random.h"
 
 namespace gradloom::logic {
 
@@ -199,9 +200,7 @@ ModelArrays<T> Automaton<T>::seen(const Exec& ex, const Step& step, const ModelA
   ex.parallel_for(divide_up(size, kChunk), [&](std::size_t chunk, unsigned) {
     const std::size_t begin = chunk * kChunk, end = std::min(size, begin + kChunk);
     const std::span<T> some(to + begin, end - begin);
-    // Never 0 or 1, in either precision.
-    for (std::size_t i = begin; i < end; ++i)
-      to[i] = static_cast<T>((random.bits(static_cast<std::uint32_t>(i)) >> 41) + 0.5) * T(0x1p-23);
+    kernels::open_uniform<T>(ex.variant(), random, static_cast<std::uint32_t>(begin), some);
     kernels::log<T>(ex.variant(), some, some);
     for (T& v : some) v = -v;
     kernels::log<T>(ex.variant(), some, some);

@@ -1,0 +1,41 @@
+#include "gradloom/kernels/random/random.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "gradloom/kernels/simd_targets.h"
+
+namespace gradloom::kernels {
+namespace {
+
+template <class T>
+void expect_the_bits_of_the_stream() {
+  const RandomStream stream(0x123456789abcdefu, RandomUse::noise, 7, 1000);
+  for (const std::size_t size : {0u, 1u, 31u, 32u, 255u, 256u, 700u})
+    for (const std::uint32_t first : {0u, 5u, 0xffffff00u}) {
+      std::vector<T> expected(size);
+      for (std::size_t i = 0; i < size; ++i) {
+        // 23 bits and a half are exact in both precisions.
+        const std::uint64_t bits = stream.bits(first + static_cast<std::uint32_t>(i)) >> 41;
+        expected[i] = static_cast<T>((static_cast<double>(bits) + 0.5) * 0x1p-23);
+        EXPECT_GT(expected[i], T(0));
+        EXPECT_LT(expected[i], T(1));
+      }
+      std::vector<T> actual(size);
+      open_uniform<T>(Variant::reference, stream, first, actual);
+      EXPECT_EQ(actual, expected) << size << " from " << first;
+      for (const std::string& target : simd_targets()) {
+        const ForceSimdTarget force(target);
+        std::fill(actual.begin(), actual.end(), T(0));
+        open_uniform<T>(Variant::fast, stream, first, actual);
+        EXPECT_EQ(actual, expected) << target << ", " << size << " from " << first;
+      }
+    }
+}
+
+TEST(OpenUniform, HasTheBitsOfTheStreamInFloat) { expect_the_bits_of_the_stream<float>(); }
+TEST(OpenUniform, HasTheBitsOfTheStreamInDouble) { expect_the_bits_of_the_stream<double>(); }
+
+}  // namespace
+}  // namespace gradloom::kernels
