@@ -36,6 +36,9 @@ class DeviceSink {
  public:
   virtual ~DeviceSink() = default;
   virtual void finished(vulkan::Commands& commands, std::size_t begin, std::size_t end) = 0;
+  // Asked before anything is recorded: where the norm of the gradient goes, to which so many groups have something to
+  // add (kernels/optimizer/device.h). No buffer: it is not wanted.
+  virtual vulkan::Binding norm(std::size_t /*shares*/) { return {}; }
 };
 
 // Where the parts of a batch lie in its buffer, in bytes from multiples of 256; 0: not there. The head (shader/step.h)

@@ -44,6 +44,7 @@ class DeviceTrainer {
   // the device works on the other.
   struct Recorded {
     vulkan::DeviceBuffer staging, samples;
+    vulkan::DeviceBuffer norm;  // of the gradient, for clipping
     BatchLayout layout;
     vulkan::Commands commands;
     Recorded(vulkan::Device& device, vulkan::Timestamps timestamps) : commands(device, timestamps) {}
@@ -91,8 +92,6 @@ class DeviceTrainer {
   vulkan::DeviceBuffer parameters_, buffers_, gradient_, status_, losses_;
   std::vector<vulkan::DeviceBuffer> optimizer_;
   DeviceTape tape_;
-  std::vector<kernels::NormRange> updated_;  // what is not frozen
-  std::unique_ptr<kernels::NormClip<T>> clip_;
   std::map<Key, std::unique_ptr<Recorded>> steps_;
   std::vector<LossEntry> pending_;  // losses on the device that the host has not seen
   std::size_t slots_ = 0, loss_stride_ = 0;

@@ -86,6 +86,19 @@ TEST_F(TrainOnDevice, HasTheBitsOfTheCpuWithAccumulationAndFrozenLayers) {
   expect_same_training(device(), network, data, o);
 }
 
+TEST_F(TrainOnDevice, HasTheBitsOfTheCpuWhenOnlySomeTensorsDecay) {
+  const auto network = small_network<float>();
+  const auto data = smooth_rows<float>(70);
+  for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::adamw})
+    for (const char* decay : {"layer0.weight", "layer1.bias", "layer0.*"}) {
+      TrainOptions o = options(kind);
+      o.optimizer.weight_decay = 0.5;
+      o.decay = {decay};
+      SCOPED_TRACE(decay);
+      expect_same_training(device(), network, data, o);
+    }
+}
+
 TEST_F(TrainOnDevice, HasTheBitsOfTheCpuWithEveryLoss) {
   const auto network = small_network<float>();
   auto rows = smooth_rows<float>(40).parts();
@@ -127,8 +140,42 @@ TEST_F(TrainOnDevice, ClipsByNormAsTheCpuDoes) {
     moved = std::max<double>(moved, std::abs(on_cpu.parameters[i] - free.parameters[i]));
   }
   EXPECT_LE(difference, 1e-6);
-  EXPECT_EQ(device().counters().dispatches - before, (3 * network.layers() + 2) * on_device.position.step);
+  EXPECT_EQ(device().counters().dispatches - before, (3 * network.layers() + 1) * on_device.position.step);
   EXPECT_GT(moved, 1e-4) << "the limit was never reached, so nothing was tested";
+}
+
+// Of one step of a network with these widths.
+std::uint64_t dispatches(vulkan::Device& device, const std::vector<std::size_t>& widths, const TrainOptions& o) {
+  const auto data = smooth_rows<float>(64);
+  const Exec ex({.threads = 1});
+  kan::NetworkOptions n;
+  n.widths = widths;
+  const Network<float> network(n);
+  const DeviceNetwork<float> on(device, network);
+  TrainState<float> state = initial_state(network, 3);
+  Gpu trainer(ex, on, data, o, state);
+  const auto before = device.counters().dispatches;
+  trainer.step();
+  const auto after = device.counters().dispatches;
+  trainer.sync();
+  return after - before;
+}
+
+TEST_F(TrainOnDevice, NoStepHasMoreThanFourDispatchesPerLayer) {
+  for (const auto& widths : {std::vector<std::size_t>{3, 2}, {3, 4, 2}, {3, 4, 4, 2}}) {
+    const std::size_t layers = widths.size() - 1;
+    TrainOptions o = options(OptimizerKind::adamw);
+    EXPECT_EQ(dispatches(device(), widths, o), 4 * layers);
+    o.optimizer.weight_decay = 0.1;
+    o.decay = {"layer0.weight"};
+    EXPECT_EQ(dispatches(device(), widths, o), 4 * layers) << "some decay";
+    o.optimizer.clip_norm = 0.05;
+    EXPECT_EQ(dispatches(device(), widths, o), 4 * layers) << "some decay, clipped";
+    o.decay.clear();
+    EXPECT_EQ(dispatches(device(), widths, o), 3 * layers + 1) << "clipped";
+    o.freeze = {"layer0.weight"};
+    EXPECT_EQ(dispatches(device(), widths, o), 4 * layers) << "clipped, frozen";
+  }
 }
 
 TEST_F(TrainOnDevice, FollowsTheCpuOverAHundredSteps) {

@@ -1,10 +1,9 @@
-// The updates of optimizer.h on a Vulkan device, with their bits where division and square root are correctly rounded;
+// The updates of optimizer.h on a Vulkan device, with their bits where division and square root are correctly rounded,
 // and clipping by norm. The constants of a step stand in the head of the batch (shader/step.h).
 #pragma once
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "gradloom/exec/vulkan/device.h"
 
@@ -18,9 +17,9 @@ struct DeviceUpdatePass {
   vulkan::Binding parameters, gradient;  // the same range of each array
   vulkan::Binding first, second;         // of the state; any buffer where the kind has none
   vulkan::Binding samples, status;
-  vulkan::Binding scale;  // one scalar: that of NormClip::scale(); any buffer without clipping
+  vulkan::Binding norm;  // that of make_norm; any buffer without clipping
   bool clipped = false;
-  bool decays = true;  // false: the step's weight decay is not for this range
+  std::size_t decay_begin = 0, decay_end = 0;  // elements that the step's weight decay is for
 };
 
 // Records one dispatch; no barrier.
@@ -28,35 +27,10 @@ template <class T>
 void record_update(vulkan::Device& device, vulkan::Commands& commands, const DeviceUpdatePass& pass,
                    const std::string& label);
 
-// Elements [begin, end) of an array, at least one; begin is a multiple of 256 bytes.
-struct NormRange {
-  std::size_t begin = 0, end = 0;
-};
-
-// Neighbouring ranges that one binding can span.
-std::vector<std::vector<NormRange>> bindable_ranges(const std::vector<NormRange>& ranges, std::size_t element_bytes,
-                                                    std::uint64_t max_bytes);
-
-// The scale of norm clipping, min(1, clip_norm / norm) over all ranges. Squares are summed as reduce.h says, ranges in
-// order; the CPU adds ranges and takes the root in double, so the scale may differ in the last digits.
+// Room for the norm of a gradient: the kernels that compute the gradient add up its squares, each of `shares` groups
+// its own, and the last to end all of them, in order. The CPU has another order and adds in double, so the norm may
+// differ in the last digits.
 template <class T>
-class NormClip {
- public:
-  // Ranges of `values`, which is not owned, in order.
-  NormClip(vulkan::Device& device, const vulkan::DeviceBuffer& values, const std::vector<NormRange>& ranges);
-  // Records one dispatch for all ranges that one binding can span, with a barrier after each.
-  void record(vulkan::Commands& commands, const vulkan::Binding& samples) const;
-  vulkan::Binding scale() const;
-
- private:
-  struct Part {
-    vulkan::Binding values;
-    std::uint32_t first_range = 0, first_sum = 0, sums = 0;
-  };
-  vulkan::Device& device_;
-  std::vector<Part> parts_;
-  std::size_t ranges_ = 0, sums_ = 0, groups_ = 0;
-  vulkan::DeviceBuffer sums_buffer_, table_, scale_, done_;
-};
+vulkan::DeviceBuffer make_norm(vulkan::Device& device, std::size_t shares);
 
 }  // namespace gradloom::kernels

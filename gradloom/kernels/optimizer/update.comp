@@ -12,8 +12,10 @@ const uint kSgd = 0, kSgdMomentum = 1, kNesterov = 2, kAdam = 3;
 
 layout(push_constant) uniform What {
   uint quads;
-  uint clipped;  // not 0: the scale of norm clipping is in `scale`
-  uint decays;   // 0: weight decay is not for this range
+  uint clipped;  // not 0: by the norm of the gradient
+  // Weight decay is for these quads: [from, to).
+  uint decay_from;
+  uint decay_to;
 } what;
 
 layout(std430, binding = 0) buffer Parameters { real4 parameters[]; };
@@ -22,18 +24,27 @@ layout(std430, binding = 2) buffer First { real4 first_state[]; };    // velocit
 layout(std430, binding = 3) buffer Second { real4 second_state[]; };  // second moment
 layout(std430, binding = 4) readonly buffer Batch { real batch[]; };
 layout(std430, binding = 5) readonly buffer Status { uint status[]; };
-layout(std430, binding = 6) readonly buffer Scale { real scale[]; };
+layout(std430, binding = 6) readonly buffer Norm {
+  uint done;
+  real squares;
+} norm;
 
 // The constants of the step, loaded once for all elements of an invocation.
 struct Constants {
   real factor, limit, l2, rate, momentum, beta1, rest1, beta2, rest2, epsilon, keep, root_correction;
 };
 
+real clip_scale() {
+  precise real length = sqrt(norm.squares);
+  precise real limited = batch[kClipNorm] / length;
+  return length > batch[kClipNorm] ? limited : real(1);
+}
+
 Constants load_constants() {
   Constants c;
-  c.factor = what.clipped != 0 ? scale[0] : batch[kGradientScale];
+  c.factor = what.clipped != 0 ? clip_scale() : batch[kGradientScale];
   c.limit = batch[kGradientLimit];
-  c.l2 = what.decays != 0 ? batch[kL2] : real(0);
+  c.l2 = batch[kL2];
   c.rate = batch[kRate];
   if (kKind == kAdam) {
     c.beta1 = batch[kBeta1];
@@ -41,7 +52,7 @@ Constants load_constants() {
     c.beta2 = batch[kBeta2];
     c.rest2 = batch[kRest2];
     c.epsilon = batch[kEpsilon];
-    c.keep = what.decays != 0 ? batch[kKeep] : real(1);
+    c.keep = batch[kKeep];
     c.root_correction = batch[kRootCorrection];
   } else if (kKind != kSgd) {
     c.momentum = batch[kMomentum];
@@ -54,7 +65,8 @@ void update(uint n, Constants c) {
   precise real4 scaled = c.factor * gradient[n];
   scaled = mix(scaled, real4(-c.limit), lessThan(scaled, real4(-c.limit)));
   scaled = mix(scaled, real4(c.limit), greaterThan(scaled, real4(c.limit)));
-  precise real4 decay = c.l2 * w;
+  const bool decays = n >= what.decay_from && n < what.decay_to;
+  precise real4 decay = (decays ? c.l2 : real(0)) * w;
   precise real4 g = scaled + decay;
   if (kKind == kAdam) {
     precise real4 old_first = c.beta1 * first_state[n];
@@ -70,7 +82,7 @@ void update(uint n, Constants c) {
     precise real4 below = root + real4(c.epsilon);
     precise real4 direction = m / below;
     precise real4 change = c.rate * direction;
-    precise real4 kept = c.keep * w;
+    precise real4 kept = (decays ? c.keep : real(1)) * w;
     precise real4 updated = kept - change;
     parameters[n] = updated;
     return;

@@ -48,12 +48,6 @@ constexpr std::uint32_t kTopK32[] =
 constexpr std::uint32_t kTopK64[] =
 #include <gradloom_shaders/compress_top_k.f64.inc>
     ;
-constexpr std::uint32_t kClip32[] =
-#include <gradloom_shaders/optimizer_clip.f32.inc>
-    ;
-constexpr std::uint32_t kClip64[] =
-#include <gradloom_shaders/optimizer_clip.f64.inc>
-    ;
 
 }  // namespace
 
@@ -64,23 +58,21 @@ vulkan::KernelSource shader_source(Shader shader) {
   const auto pick = [](Words a, Words b) { return single ? a : b; };
   switch (shader) {
     case Shader::spline_forward:
-      return {"spline forward", pick(kForward32, kForward64), 4, 76};
+      return {"spline forward", pick(kForward32, kForward64), 4, 84};
     case Shader::spline_weight_gradient:
-      return {"spline weight gradient", pick(kWeightGradient32, kWeightGradient64), 5, 76};
+      return {"spline weight gradient", pick(kWeightGradient32, kWeightGradient64), 6, 84};
     case Shader::spline_input_gradient:
-      return {"spline input gradient", pick(kInputGradient32, kInputGradient64), 5, 76};
+      return {"spline input gradient", pick(kInputGradient32, kInputGradient64), 5, 84};
     case Shader::loss:
       return {"loss", pick(kLoss32, kLoss64), 7, 48};
     case Shader::update:
-      return {"optimizer", pick(kUpdate32, kUpdate64), 7, 12};
+      return {"optimizer", pick(kUpdate32, kUpdate64), 7, 16};
     case Shader::compress_half:
       return {"16 bits", pick(kHalf32, kHalf64), 2, 4};
     case Shader::compress_top_k:
-      return {"top-k", pick(kTopK32, kTopK64), 4, 12};
-    case Shader::clip:
       break;
   }
-  return {"clip", pick(kClip32, kClip64), 6, 24};
+  return {"top-k", pick(kTopK32, kTopK64), 4, 12};
 }
 
 template vulkan::KernelSource shader_source<float>(Shader);

@@ -11,13 +11,12 @@ enum class Shader {
   spline_input_gradient,
   loss,
   update,
-  clip,
   compress_half,
   compress_top_k,
 };
 inline constexpr Shader kAllShaders[] = {
-    Shader::spline_forward, Shader::spline_weight_gradient, Shader::spline_input_gradient, Shader::loss, Shader::update,
-    Shader::clip,           Shader::compress_half,          Shader::compress_top_k};
+    Shader::spline_forward, Shader::spline_weight_gradient, Shader::spline_input_gradient, Shader::loss,
+    Shader::update,         Shader::compress_half,          Shader::compress_top_k};
 
 // T is float or double. Without Vulkan in the build, the module is empty.
 template <class T>

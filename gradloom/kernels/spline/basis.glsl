@@ -36,6 +36,8 @@ layout(push_constant) uniform Layer {
   uint bias_groups;
   uint tile;          // inputs of a group
   uint below_stride;  // of dl_dx
+  uint first_share;   // of this dispatch's groups, in the norm of the gradient
+  uint shares;        // of all dispatches of the step
 } layer;
 
 // What costs time even where it is not asked for is a matter of the pipeline, the rest of the flags.

@@ -12,7 +12,7 @@ namespace {
 // The push constants of basis.glsl.
 struct LayerPush {
   std::uint32_t batch, in_width, out_width, rows, grid, flags, x_stride, bias_at, lo_at, hi_at, inverse_step_at,
-      extended_at, inverse_at, mean_at, scale_at, weight_groups, bias_groups, tile, below_stride;
+      extended_at, inverse_at, mean_at, scale_at, weight_groups, bias_groups, tile, below_stride, first_share, shares;
 };
 
 constexpr std::uint32_t kBias = 1, kAccumulate = 2, kNormalise = 4, kLinear = 8, kZero = 16;  // flags
@@ -65,13 +65,13 @@ bool is_large(const Shape& s, std::size_t batch) { return batch >= 32 && s.in * 
 
 // Mesa's software driver ends all loops of an invocation after 65535 turns, in sum, and says nothing. Layers that would
 // need more are refused.
-constexpr std::size_t kMostTurns = 60'000;
+constexpr std::size_t kMostTurns = 60'000, kMostTurnsOfNorm = 5'000;
 
-void require_turns(const vulkan::DeviceInfo& device, std::size_t turns) {
-  if (counts_loads(device) && turns > kMostTurns)
+void require_turns(const vulkan::DeviceInfo& device, std::size_t turns, std::size_t most = kMostTurns) {
+  if (counts_loads(device) && turns > most)
     throw Exception(ErrorCode::unsuitable_device, "a layer with this batch needs " + std::to_string(turns) +
                                                       " turns of a shader's loop; " + device.name + " runs at most " +
-                                                      std::to_string(kMostTurns));
+                                                      std::to_string(most));
 }
 
 // Turns of one evaluation of the basis: the search for a knot.
@@ -148,6 +148,17 @@ WeightTiles weight_tiles(const vulkan::DeviceInfo& device, const Shape& s, std::
   return {{}, narrow(kShaderGroup) / inputs, spans, 1, inputs};
 }
 
+struct WeightGroups {
+  std::size_t weight = 0, bias = 0;
+};
+
+WeightGroups weight_groups(const WeightTiles& t, const Shape& s, bool weight, bool bias) {
+  WeightGroups groups;
+  if (weight) groups.weight = divide_up(s.in, t.inputs) * divide_up(s.out_padded() / 4, t.lanes);
+  if (bias && s.bias) groups.bias = divide_up(s.out_padded(), t.groups.group);
+  return groups;
+}
+
 struct InputTiles {
   Groups groups;
   std::uint32_t samples, inputs;
@@ -197,20 +208,33 @@ void record_forward(vulkan::Device& device, vulkan::Commands& commands, const De
 }
 
 template <class T>
+std::size_t gradient_groups(const vulkan::DeviceInfo& device, const Shape& shape, std::size_t batch, bool weight,
+                            bool bias) {
+  const WeightGroups groups = weight_groups(weight_tiles<T>(device, shape, batch), shape, weight, bias);
+  return groups.weight + groups.bias;
+}
+
+template <class T>
 void record_weight_gradient(vulkan::Device& device, vulkan::Commands& commands, const DeviceLayer& layer,
                             const DevicePass& pass, const DeviceGradients& gradients, const std::string& label) {
   LayerPush push = push_of(layer, pass);
   const Shape& s = layer.shape;
   const WeightTiles t = weight_tiles<T>(device.info(), s, pass.batch);
-  if (gradients.weight) push.weight_groups = narrow(divide_up(s.in, t.inputs) * divide_up(s.out_padded() / 4, t.lanes));
-  if (gradients.bias && s.bias) push.bias_groups = narrow(divide_up(s.out_padded(), t.groups.group));
+  const WeightGroups groups = weight_groups(t, s, gradients.weight, gradients.bias);
+  const bool norm = gradients.norm.buffer != nullptr;
+  if (norm) require_turns(device.info(), divide_up(gradients.shares, t.groups.group), kMostTurnsOfNorm);
+  push.weight_groups = narrow(groups.weight);
+  push.bias_groups = narrow(groups.bias);
+  push.first_share = narrow(gradients.first_share);
+  push.shares = narrow(gradients.shares);
   push.tile = t.inputs;
   if (gradients.mode == GradientMode::accumulate) push.flags |= kAccumulate;
-  const std::uint32_t constants[] = {s.degree,          kind_of(s), t.groups.share, t.groups.group,
-                                     t.groups.subgroup, t.lanes,    t.spans,        t.held};
-  const vulkan::Binding bindings[] = {pass.parameters, pass.buffers, pass.x, pass.y, gradients.gradient};
+  const std::uint32_t constants[] = {s.degree, kind_of(s), t.groups.share, t.groups.group, t.groups.subgroup,
+                                     t.lanes,  t.spans,    t.held,         norm ? 1u : 0u};
+  const vulkan::Binding bindings[] = {pass.parameters, pass.buffers,       pass.x,
+                                      pass.y,          gradients.gradient, norm ? gradients.norm : gradients.gradient};
   commands.dispatch({&device.kernel(shader_source<T>(Shader::spline_weight_gradient), constants), bindings,
-                     std::as_bytes(std::span(&push, 1)), std::uint64_t{push.weight_groups} + push.bias_groups, label});
+                     std::as_bytes(std::span(&push, 1)), groups.weight + groups.bias, label});
 }
 
 template <class T>
@@ -242,6 +266,7 @@ void record_backward(vulkan::Device& device, vulkan::Commands& commands, const D
 }
 
 #define GRADLOOM_INSTANTIATE(T)                                                                               \
+  template std::size_t gradient_groups<T>(const vulkan::DeviceInfo&, const Shape&, std::size_t, bool, bool);  \
   template void require_forward<T>(const vulkan::DeviceInfo&, const Shape&, std::size_t);                     \
   template void require_backward<T>(const vulkan::DeviceInfo&, const Shape&, std::size_t);                    \
   template void record_forward<T>(vulkan::Device&, vulkan::Commands&, const DeviceLayer&, const DevicePass&,  \

@@ -47,7 +47,16 @@ struct DeviceGradients {
   GradientMode mode = GradientMode::overwrite;
   vulkan::Binding dl_dx;         // (B, dl_dx_stride); a buffer is needed even when it is not asked for
   std::size_t dl_dx_stride = 0;  // InP for the gradient of the layer below, In for that of the batch; 0: not asked for
+  // The norm of all gradients of a step (optimizer/device.h): its shares, and the first one of this layer's groups. No
+  // buffer: not asked for.
+  vulkan::Binding norm;
+  std::size_t first_share = 0, shares = 0;
 };
+
+// Groups that compute the gradients of a layer's weights and biases.
+template <class T>
+std::size_t gradient_groups(const vulkan::DeviceInfo& device, const Shape& shape, std::size_t batch, bool weight,
+                            bool bias);
 
 // Records one dispatch for the gradients of weights and biases and one for dl_dx, as they are asked for. No barrier:
 // they may overlap.
@@ -60,11 +69,12 @@ inline std::size_t counted_spans(const Shape& shape) {
   return shape.grid <= 16 ? 16 : shape.grid <= 64 ? 64 : kMaxGrid;
 }
 
-// Bytes of workgroup memory that the gradient of the weights needs for `inputs` inputs at a time.
+// Bytes of workgroup memory that the gradient of the weights and its norm need for `inputs` inputs at a time.
 template <class T>
 std::size_t backward_shared_bytes(const Shape& shape, std::size_t inputs) {
-  return inputs * (kChunk * ((shape.degree + 2) * sizeof(T) + 2 * sizeof(std::uint32_t)) +
-                   (counted_spans(shape) + 1) * sizeof(std::uint32_t));
+  constexpr std::size_t kNorm = 64 * sizeof(T) + sizeof(std::uint32_t);
+  return kNorm + inputs * (kChunk * ((shape.degree + 2) * sizeof(T) + 2 * sizeof(std::uint32_t)) +
+                           (counted_spans(shape) + 1) * sizeof(std::uint32_t));
 }
 
 }  // namespace gradloom::kernels::spline

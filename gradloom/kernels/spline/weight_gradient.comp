@@ -1,6 +1,9 @@
 // The gradients of one layer's weights and biases: gradloom/kernels/spline/spline.h, weight_gradient and bias_gradient. The
 // first groups own the weights of layer.tile inputs to kLanes * 4 outputs, kInputs inputs at a time; the last ones
 // kGroup biases. The basis is evaluated again: that is cheaper than to store and load it.
+//
+// With kNorm each group also leaves the sum of squares of what it made final. The group of a step that is done last adds
+// up what all have left: who that is changes, what it adds and in which order does not.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -11,11 +14,17 @@
 layout(constant_id = 5) const uint kLanes = 16;  // invocations along the outputs, a multiple of kShare
 layout(constant_id = 6) const uint kSpans = 64;  // at least G
 layout(constant_id = 7) const uint kHeld = 1;    // dl_dy of that many samples is kept by who works with it; 1: none
+layout(constant_id = 8) const bool kNorm = false;
 
 layout(std430, binding = 3) readonly buffer Above { real dl_dy[]; };
 layout(std430, binding = 3) readonly buffer AboveQuads { real4 dl_dy_quads[]; };
 layout(std430, binding = 4) buffer Gradient { real gradient[]; };
 layout(std430, binding = 4) buffer GradientQuads { real4 gradient_quads[]; };
+layout(std430, binding = 5) coherent buffer Norm {
+  uint done;  // groups of this step; 0 between steps
+  real squares;
+  real share[];
+} norm;
 
 const uint kInputs = kGroup / kLanes;
 const uint kChunk = 256;
@@ -27,8 +36,13 @@ shared real shared_base[kStored];
 shared uint shared_span[kInputs * kChunk];
 shared uint shared_place[kInputs * kChunk];       // samples in the order of their spans
 shared uint shared_begin[kInputs * (kSpans + 1)];  // places of a span: [begin of it, begin of the next)
+shared real shared_sum[kNorm ? kGroup : 1];
+shared bool shared_is_last;
 
 real4 held[kHeld];
+// Of the squares. Few elements at a time are summed by themselves: that loses fewer digits.
+real4 many_squares, few_squares;
+uint few;
 
 void hold(uint first, uint count, uint quad) {
   if (kHeld == 1) return;
@@ -107,19 +121,35 @@ void find_begins(uint n, uint count) {
   }
 }
 
-void put_quad(uint at, real4 value, bool store, bool touched) {
+void add_square(real4 value) {
+  precise real4 square = value * value;
+  precise real4 more = few_squares + square;
+  few_squares = more;
+  if (++few < 32) return;
+  precise real4 all = many_squares + few_squares;
+  many_squares = all;
+  few_squares = real4(0);
+  few = 0;
+}
+
+void put_quad(uint at, real4 value, bool store, bool touched, bool last) {
   if (store) {
     gradient_quads[at] = value;
   } else if (touched) {
     precise real4 sum = gradient_quads[at] + value;
     gradient_quads[at] = sum;
+    value = sum;
+  } else if (kNorm && last) {
+    value = gradient_quads[at];
   }
+  if (kNorm && last) add_square(value);
 }
 
 // Adds the samples of a chunk, by span, then by sample, to the rows of four outputs of input i, the n-th of the group. A
 // row is complete when its last span is.
 void add_chunk(uint n, uint i, uint quad, uint first, uint count, bool stores, bool overwrites) {
   const uint quads = out_padded() / 4, column = i * layer.rows * quads + quad, begins = n * (kSpans + 1);
+  const bool last = first + count == layer.batch;
   InputGrid g;
   if (kShare > 1) g = grid_of(i);
   precise real4 sum[kOrder];
@@ -162,11 +192,11 @@ void add_chunk(uint n, uint i, uint quad, uint first, uint count, bool stores, b
       } while (at < end);
     }
     at = end;
-    if (stores) put_quad(column + row * quads, sum[0], overwrites, row < reach);
+    if (stores) put_quad(column + row * quads, sum[0], overwrites, row < reach, last);
     [[unroll]] for (uint k = 0; k < kDegree; ++k) sum[k] = sum[k + 1];
     sum[kDegree] = real4(0);
   } while (++row < layer.grid + kDegree);
-  if (kHasBase && stores) put_quad(column + row * quads, base_sum, overwrites, true);
+  if (kHasBase && stores) put_quad(column + row * quads, base_sum, overwrites, true, last);
 }
 
 void weight_gradient(uint group) {
@@ -212,13 +242,55 @@ void bias_gradient(uint group) {
     do { sum = sum + dl_dy[s * out_p + j]; } while (++s < last);
     if (has(kAccumulate) || first > 0) sum = gradient[layer.bias_at + j] + sum;
     gradient[layer.bias_at + j] = sum;
+    if (kNorm && last == layer.batch) add_square(real4(sum, 0, 0, 0));
   }
+}
+
+// Neighbours first; everyone gets the result.
+real sum_of_group(real mine) {
+  const uint me = my_number();
+  shared_sum[me] = mine;
+  for (uint half_count = kGroup / 2; half_count > 0; half_count /= 2) {
+    meet();
+    if (me < half_count) {
+      precise real both = shared_sum[me] + shared_sum[me + half_count];
+      shared_sum[me] = both;
+    }
+  }
+  meet();
+  return shared_sum[0];
+}
+
+void leave_share(uint group) {
+  const uint me = my_number();
+  precise real4 quad = many_squares + few_squares;
+  precise real low = quad.x + quad.y, high = quad.z + quad.w, mine = low + high;
+  const real of_group = sum_of_group(mine);
+  if (me == 0) {
+    norm.share[layer.first_share + group] = of_group;
+    memoryBarrierBuffer();
+    shared_is_last = atomicAdd(norm.done, 1) == layer.shares - 1;
+  }
+  meet();
+  if (!shared_is_last) return;
+  memoryBarrierBuffer();
+  precise real some = real(0);
+  for (uint n = me; n < layer.shares; n += kGroup) some = some + norm.share[n];
+  const real all = sum_of_group(some);
+  if (me != 0) return;
+  norm.squares = all;
+  norm.done = 0;
 }
 
 void main() {
   const uint group = group_number();
+  // A dispatch in two dimensions may have groups too many.
+  if (group >= layer.weight_groups + layer.bias_groups) return;
+  many_squares = few_squares = real4(0);
+  few = 0;
   if (group < layer.weight_groups)
     weight_gradient(group);
-  else if (group < layer.weight_groups + layer.bias_groups)
+  else
     bias_gradient(group - layer.weight_groups);
+  if (kNorm) leave_share(group);
 }

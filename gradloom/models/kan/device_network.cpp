@@ -128,6 +128,12 @@ void DeviceNetwork<T>::record_backward(vulkan::Commands& commands, const Step& s
   std::size_t lowest = 0;
   if (!inputs)
     while (lowest < layers() && !weight_trains(lowest) && !bias_trains(lowest)) ++lowest;
+  const auto groups = [&](std::size_t l) {
+    return spline::gradient_groups<T>(device_.info(), network_.shape(l), batch, weight_trains(l), bias_trains(l));
+  };
+  std::size_t shares = 0, first_share = 0;
+  for (std::size_t l = lowest; l < layers(); ++l) shares += groups(l);
+  const vulkan::Binding norm = sink && shares > 0 ? sink->norm(shares) : vulkan::Binding{};
   for (std::size_t l = layers(); l-- > lowest;) {
     const spline::Shape& s = network_.shape(l);
     const Range range = layer_range(l);
@@ -138,6 +144,10 @@ void DeviceNetwork<T>::record_backward(vulkan::Commands& commands, const Step& s
     g.weight = weight_trains(l);
     g.bias = bias_trains(l);
     g.mode = step.gradient;
+    g.norm = norm;
+    g.shares = shares;
+    g.first_share = first_share;
+    first_share += groups(l);
     const bool below = l > lowest || inputs;
     if (below) g.dl_dx_stride = l == 0 ? input_width() : s.in_padded();
     g.dl_dx = {&tape.memory, l == 0 ? tape.dl_dx : tape.gradients[l - 1],
