@@ -18,24 +18,21 @@ struct Term {
   T value, slope;
 };
 
-template <class T>
-Term<T> element_term(const LossOptions& o, T y, T t) {
+template <LossKind kind, class T>
+Term<T> element_term(T delta, T y, T t) {
   const T e = y - t;
-  switch (o.kind) {
-    case LossKind::mse:
-      return {e * e, e + e};
-    case LossKind::mae:
-      return {std::abs(e), e > 0 ? T(1) : e < 0 ? T(-1) : T(0)};
-    case LossKind::huber: {
-      const T delta = static_cast<T>(o.huber_delta), a = std::abs(e);
-      if (a <= delta) return {e * e * T(0.5), e};
-      return {delta * (a - delta * T(0.5)), e > 0 ? delta : -delta};
-    }
-    default: {
-      // log(1 + exp(y)) - t y, without overflow for either sign.
-      const T positive = std::max(y, T(0));
-      return {positive - t * y + kernels::log1p(kernels::exp(-std::abs(y))), kernels::sigmoid(y) - t};
-    }
+  if constexpr (kind == LossKind::mse) {
+    return {e * e, e + e};
+  } else if constexpr (kind == LossKind::mae) {
+    return {std::abs(e), e > 0 ? T(1) : e < 0 ? T(-1) : T(0)};
+  } else if constexpr (kind == LossKind::huber) {
+    const T a = std::abs(e);
+    if (a <= delta) return {e * e * T(0.5), e};
+    return {delta * (a - delta * T(0.5)), e > 0 ? delta : -delta};
+  } else {
+    // log(1 + exp(y)) - t y, without overflow for either sign.
+    const T positive = std::max(y, T(0));
+    return {positive - t * y + kernels::log1p(kernels::exp(-std::abs(y))), kernels::sigmoid(y) - t};
   }
 }
 
@@ -70,6 +67,44 @@ T term_weight(const RowBatch<T>& b, std::size_t s, std::size_t j) {
   return w;
 }
 
+// The terms of one row, added to `sum` one after the other. Terms are computed some at a time, so that the compiler
+// finds vectors in them.
+template <LossKind kind, bool kWeighted, class T>
+void element_row(T delta, const RowBatch<T>& batch, std::size_t s, const T* y, std::size_t out, T factor, T* dl_dy,
+                 double& sum) {
+  constexpr std::size_t kSome = 32;
+  const T* target = batch.target.empty() ? nullptr : batch.target.row(s);
+  const T label = target ? T(0) : static_cast<T>(batch.label[s]);
+  for (std::size_t first = 0; first < out; first += kSome) {
+    const std::size_t count = std::min(kSome, out - first);
+    T value[kSome], slope[kSome];
+    for (std::size_t j = 0; j < count; ++j) {
+      const Term<T> term = element_term<kind>(delta, y[first + j], target ? target[first + j] : label);
+      const T w = kWeighted ? term_weight(batch, s, first + j) : T(1);
+      value[j] = w * term.value;
+      slope[j] = w * factor * term.slope;
+    }
+    if (dl_dy) std::copy_n(slope, count, dl_dy + first);
+    for (std::size_t j = 0; j < count; ++j) sum += static_cast<double>(value[j]);
+  }
+}
+
+template <LossKind kind, class T>
+double element_rows(const LossOptions& o, const RowBatch<T>& batch, std::size_t begin, std::size_t end,
+                    View<const T, 2> y, T factor, View<T, 2> dl_dy) {
+  const bool weighted = !batch.weight.empty() || !batch.mask.empty();
+  const T delta = static_cast<T>(o.huber_delta);
+  double sum = 0.0;
+  for (std::size_t s = begin; s < end; ++s) {
+    T* gradient = dl_dy.empty() ? nullptr : dl_dy.row(s);
+    if (weighted)
+      element_row<kind, true>(delta, batch, s, y.row(s), y.extent(1), factor, gradient, sum);
+    else
+      element_row<kind, false>(delta, batch, s, y.row(s), y.extent(1), factor, gradient, sum);
+  }
+  return sum;
+}
+
 // Fills dl_dy with (softmax - one-hot) and returns the loss of one row.
 template <class T>
 T cross_entropy_row(const T* y, std::size_t out, std::size_t label, T factor, T* dl_dy) {
@@ -85,6 +120,41 @@ T cross_entropy_row(const T* y, std::size_t out, std::size_t label, T factor, T*
     for (std::size_t j = 0; j < out; ++j) dl_dy[j] = (dl_dy[j] * inverse - (j == label ? T(1) : T(0))) * factor;
   }
   return kernels::log(sum) + top - y[label];
+}
+
+template <class T>
+double cross_entropy_rows(const RowBatch<T>& batch, std::size_t begin, std::size_t end, View<const T, 2> y, T factor,
+                          View<T, 2> dl_dy) {
+  const std::size_t out = y.extent(1);
+  double sum = 0.0;
+  for (std::size_t s = begin; s < end; ++s) {
+    T* gradient = dl_dy.empty() ? nullptr : dl_dy.row(s);
+    const T w = batch.weight.empty() ? T(1) : batch.weight[s];
+    if (w == T(0)) {  // most nodes of a graph of which few are labelled
+      if (gradient) std::fill_n(gradient, out, T(0));
+      continue;
+    }
+    sum += static_cast<double>(w * cross_entropy_row(y.row(s), out, batch.label[s], w * factor, gradient));
+  }
+  return sum;
+}
+
+template <class T>
+double sum_rows(const LossOptions& o, const RowBatch<T>& batch, std::size_t begin, std::size_t end, View<const T, 2> y,
+                T factor, View<T, 2> dl_dy) {
+  switch (o.kind) {
+    case LossKind::mse:
+      return element_rows<LossKind::mse>(o, batch, begin, end, y, factor, dl_dy);
+    case LossKind::mae:
+      return element_rows<LossKind::mae>(o, batch, begin, end, y, factor, dl_dy);
+    case LossKind::huber:
+      return element_rows<LossKind::huber>(o, batch, begin, end, y, factor, dl_dy);
+    case LossKind::binary_cross_entropy:
+      return element_rows<LossKind::binary_cross_entropy>(o, batch, begin, end, y, factor, dl_dy);
+    case LossKind::cross_entropy:
+      break;
+  }
+  return cross_entropy_rows(batch, begin, end, y, factor, dl_dy);
 }
 
 }  // namespace
@@ -113,29 +183,8 @@ double evaluate_loss(const Exec& ex, const LossOptions& o, const RowBatch<T>& ba
   const T factor = static_cast<T>(o.scale * normaliser);
 
   ex.parallel_for(chunks, [&](std::size_t chunk, unsigned) {
-    double sum = 0.0;
-    for (std::size_t s = chunk * kChunk; s < std::min(batch.size, (chunk + 1) * kChunk); ++s) {
-      const T* row = y.row(s);
-      T* gradient = dl_dy.empty() ? nullptr : dl_dy.row(s);
-      if (rows) {
-        const T w = batch.weight.empty() ? T(1) : batch.weight[s];
-        if (w == T(0)) {  // most nodes of a graph of which few are labelled
-          if (gradient) std::fill_n(gradient, out, T(0));
-          continue;
-        }
-        sum += static_cast<double>(w * cross_entropy_row(row, out, batch.label[s], w * factor, gradient));
-        continue;
-      }
-      const T* target = batch.target.empty() ? nullptr : batch.target.row(s);
-      for (std::size_t j = 0; j < out; ++j) {
-        const T t = target ? target[j] : static_cast<T>(batch.label[s]);
-        const Term<T> term = element_term(o, row[j], t);
-        const T w = term_weight(batch, s, j);
-        sum += static_cast<double>(w * term.value);
-        if (gradient) gradient[j] = w * factor * term.slope;
-      }
-    }
-    partials[chunk] = sum;
+    const std::size_t begin = chunk * kChunk, end = std::min(batch.size, begin + kChunk);
+    partials[chunk] = sum_rows(o, batch, begin, end, y, factor, dl_dy);
   });
   double loss = 0.0;
   for (std::size_t chunk = 0; chunk < chunks; ++chunk) loss += partials[chunk];

@@ -23,6 +23,7 @@ struct State {
       w[n] = T(random.normal(4 * n)), g[n] = T(3 * random.normal(4 * n + 1)), m[n] = T(random.normal(4 * n + 2));
       v[n] = T(random.uniform(4 * n + 3));
       if (n % 5 == 0) w[n] = g[n] = m[n] = v[n] = 0;  // padding
+      if (n % 5 == 1) g[n] = m[n] = -T(0);
     }
   }
 };
@@ -47,8 +48,9 @@ TYPED_TEST(Optimizer, EveryTargetGivesTheBitsOfTheDefinition) {
       const GradientOptions<T> plain, all{T(0.5), T(2), T(0.01)};
       for (const auto& options : {plain, all}) {
         State<T> a(size), b(size);
-        for (unsigned long t = 1; t <= 3; ++t) {
-          const AdamStep<T> step = adam_step<T>(0.01, 0.9, 0.99, 1e-8, 0.01, t, options);
+        for (unsigned long t = 1; t <= 6; ++t) {
+          const double decay = t % 2 == 0 ? 0.0 : 0.01;
+          const AdamStep<T> step = adam_step<T>(0.01, 0.9, 0.99, 1e-8, decay, t, options);
           adam_update<T>(Variant::reference, step, a.w, a.g, a.m, a.v);
           adam_update<T>(Variant::fast, step, b.w, b.g, b.m, b.v);
         }

@@ -2,9 +2,9 @@
 // bits.
 //
 // Every update first prepares the gradient: g = scale * g; then g = -limit below -limit, limit above limit; then
-// g = g + l2 * w. `gradient` is read only. Ranges have equal sizes, may be empty and need no alignment; they do not
-// overlap. sqrt and / are the correctly rounded ones; nothing is contracted. Elements that are zero with a zero
-// gradient and state (padding) stay zero.
+// g = g + l2 * w, unless l2 is 0. `gradient` is read only. Ranges have equal sizes, may be empty and need no alignment;
+// they do not overlap. sqrt and / are the correctly rounded ones; nothing is contracted. Elements that are zero with a
+// zero gradient and state (padding) stay zero.
 #pragma once
 
 #include <limits>

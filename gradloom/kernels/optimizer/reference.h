@@ -12,7 +12,7 @@ T prepare_gradient(const GradientOptions<T>& o, T g, T w) {
   g = o.scale * g;
   g = g < -o.limit ? -o.limit : g;
   g = g > o.limit ? o.limit : g;
-  return g + o.l2 * w;
+  return o.l2 == T(0) ? g : g + o.l2 * w;
 }
 
 template <class T>

@@ -66,8 +66,11 @@ void update(uint n, Constants c) {
   scaled = mix(scaled, real4(-c.limit), lessThan(scaled, real4(-c.limit)));
   scaled = mix(scaled, real4(c.limit), greaterThan(scaled, real4(c.limit)));
   const bool decays = n >= what.decay_from && n < what.decay_to;
-  precise real4 decay = (decays ? c.l2 : real(0)) * w;
-  precise real4 g = scaled + decay;
+  precise real4 g = scaled;
+  if (decays && c.l2 != real(0)) {
+    precise real4 decay = c.l2 * w;
+    g = scaled + decay;
+  }
   if (kKind == kAdam) {
     precise real4 old_first = c.beta1 * first_state[n];
     precise real4 new_first = c.rest1 * g;
