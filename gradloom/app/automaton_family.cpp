@@ -91,6 +91,9 @@ AutomatonFamily<T>::AutomatonFamily(Config recipe, GridTask task) : recipe_(std:
 
 template <class T>
 Result<AutomatonFamily<T>> AutomatonFamily<T>::load(const Config& recipe, const std::filesystem::path& data_root) {
+  if (recipe.integer("train.start_over") > 0 && recipe.integer("train.goal_every") == 0)
+    return Error{ErrorCode::invalid_input,
+                 "train.start_over needs train.goal_every: who never looks does not know that the goal was missed"};
   auto task = grid_task(recipe, data_root);
   if (!task) return task.error();
   return AutomatonFamily(recipe, std::move(*task));
@@ -138,6 +141,17 @@ bool AutomatonFamily<T>::goal_reached(const Exec& ex, const Model& model, const 
   for (logic::Trial& trial : make_trials(s, GridPart::validation, epoch, validation_->size()))
     if (logic::TrialRunner(std::move(trial)).wrong(live, 0) > 0) return false;
   return holds_on_larger_grids(ex, s, GridPart::validation, epoch);
+}
+
+template <class T>
+bool AutomatonFamily<T>::start_over(const Exec& ex, std::size_t stage, std::uint64_t epoch,
+                                    TrainState<T>& state) const {
+  const std::uint64_t every = size_of(recipe_, "train.start_over");
+  if (stage > 0 || every == 0 || epoch % every != 0 || epoch >= train_options(recipe_, 0).epochs) return false;
+  TrainState<T> fresh = start(ex, size_of(recipe_, "train.restarts") - 1 + epoch / every);
+  state.parameters = std::move(fresh.parameters);
+  state.buffers = std::move(fresh.buffers);
+  return true;
 }
 
 template <class T>

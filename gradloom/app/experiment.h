@@ -76,6 +76,8 @@ class Experiment {
   // Sets device_. Throws unsupported when the family has no version for a device that is required.
   void choose_device();
   StageEnd run_stage(std::size_t stage, const RunFolder& folder);
+  // Where a family gives up what it has learned to begin anew.
+  void start_over(StageTrainer<F>& trainer, std::size_t stage, const TrainPosition& at);
   void begin_stage(TrainState<T>& state) const;
   void prove_loss(const M& model, const D& data, const char* part) const;
   void finish_stage();

@@ -2,6 +2,7 @@
 #include "gradloom/app/report.h"
 #include "gradloom/data/image.h"
 #include "gradloom/io/file.h"
+#include "gradloom/io/run_log.h"
 #include "tests/cli/program.h"
 
 namespace gradloom::test {
@@ -39,6 +40,28 @@ TEST_F(Logic, ARunThatReachesItsGoalEndsEarlyAndIsASuccess) {
   EXPECT_EQ(r["epochs"], 5);
   EXPECT_EQ(r["test"]["hard_loss"], 0.0);
   EXPECT_THAT(run(words + Words{"--out", "people"}).out, HasSubstr("Done, goal reached (5 epochs"));
+}
+
+TEST_F(Logic, ARunThatMissesItsGoalStartsOver) {
+  const Words words = Words{"train", "checkerboard-small", "--set", "epochs=5",          "--set", "data.height=8",
+                            "--set", "data.width=8",       "--set", "model.steps=3",     "--set", "train.goal_every=1",
+                            "--set", "train.search=0",     "--set", "train.start_over=2"};
+  json_of(words + Words{"--out", "run"});
+  json_of(words + Words{"--out", "once", "--set", "train.start_over=0"});
+  std::vector<double> losses[2];
+  std::vector<int> starts;
+  for (int n = 0; n < 2; ++n)
+    for (const auto& line : read_run_log(scratch_ / (n == 0 ? "run/log.jsonl" : "once/log.jsonl")).or_throw().lines) {
+      if (line["event"] == "epoch") losses[n].push_back(line["loss"]);
+      if (line["event"] == "start_over") starts.push_back(line["epoch"]);
+    }
+  EXPECT_EQ(starts, (std::vector<int>{2, 4}));
+  ASSERT_EQ(losses[0].size(), 5u);
+  ASSERT_EQ(losses[1].size(), 5u);
+  EXPECT_EQ(losses[0][1], losses[1][1]);
+  EXPECT_NE(losses[0][2], losses[1][2]);
+  expect_error(words + Words{"--set", "train.goal_every=0", "--out", "never"}, 2, "invalid_input",
+               {"train.start_over", "train.goal_every"});
 }
 
 TEST_F(Logic, TheHeadlineOfTheReportIsWhatTheHardCircuitGetsRight) {
