@@ -1,6 +1,7 @@
 #include "gradloom/io/nearest.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace gradloom {
@@ -12,6 +13,20 @@ constexpr std::size_t kLongest = 200;
 std::string_view last_part(std::string_view name) {
   const auto dot = name.rfind('.');
   return dot == std::string_view::npos ? name : name.substr(dot + 1);
+}
+
+std::string_view first_parts(std::string_view name) {
+  const auto dot = name.rfind('.');
+  return dot == std::string_view::npos ? std::string_view() : name.substr(0, dot);
+}
+
+// What it costs to look at the last part of a name alone. A section that exists was probably meant, and the key stands
+// in another one; a section that does not exist is a misspelt one, where whole names tell more.
+std::size_t price_of_last_part(std::string_view name, std::span<const std::string> candidates) {
+  if (name.find('.') == std::string_view::npos) return 1;
+  for (const std::string& candidate : candidates)
+    if (first_parts(candidate) == first_parts(name)) return 1;
+  return 2;
 }
 
 }  // namespace
@@ -34,12 +49,13 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates) {
-  const bool dotted = name.find('.') != std::string_view::npos;
+  const std::size_t price = price_of_last_part(name, candidates);
   const std::string* best = nullptr;
-  std::size_t best_distance = 0;
+  std::pair<std::size_t, std::size_t> best_distance;
   for (const std::string& candidate : candidates) {
-    std::size_t distance = edit_distance(name, candidate);
-    if (!dotted) distance = std::min(distance, 1 + edit_distance(name, last_part(candidate)));
+    const std::size_t whole = edit_distance(name, candidate);
+    const std::size_t part = price + edit_distance(last_part(name), last_part(candidate));
+    const std::pair distance{std::min(whole, part), whole};
     if (best == nullptr || distance < best_distance) {
       best = &candidate;
       best_distance = distance;

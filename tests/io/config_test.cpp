@@ -253,5 +253,14 @@ TEST(NearestName, CountsEditsAndSwaps) {
   EXPECT_EQ(nearest_name("x", {}), "");
 }
 
+TEST(NearestName, FindsAKeyThatStandsInAnotherSection) {
+  const std::vector<std::string> keys{"data.path", "loss.kind", "optimizer.kind", "optimizer.lr", "train.batch"};
+  EXPECT_EQ(nearest_name("lr", keys), "optimizer.lr");
+  EXPECT_EQ(nearest_name("data.batch", keys), "train.batch");
+  EXPECT_EQ(nearest_name("data.pth", keys), "data.path");
+  EXPECT_EQ(nearest_name("optmizr.kind", keys), "optimizer.kind");
+  EXPECT_EQ(nearest_name("opt.lr", keys), "optimizer.lr");
+}
+
 }  // namespace
 }  // namespace gradloom
