@@ -14,7 +14,7 @@ std::size_t find(const std::vector<std::string>& names, const std::string& name)
   return it == names.end() ? kNone : static_cast<std::size_t>(it - names.begin());
 }
 
-Error misfit(const std::string& message) { return Error{ErrorCode::invalid_input, "the test file " + message}; }
+Error misfit(const std::string& message) { return Error{ErrorCode::invalid_input, "the file " + message}; }
 
 }  // namespace
 

@@ -218,6 +218,17 @@ class CsvParser {
 
 }  // namespace
 
+std::optional<std::size_t> find_column(const std::vector<std::string>& columns, std::string_view name) {
+  const auto it = std::find(columns.begin(), columns.end(), name);
+  if (it != columns.end()) return static_cast<std::size_t>(it - columns.begin());
+  long long number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  const auto width = static_cast<long long>(columns.size());
+  if (name.empty() || error != std::errc() || end != name.data() + name.size() || number < -width || number >= width)
+    return std::nullopt;
+  return static_cast<std::size_t>(number < 0 ? number + width : number);
+}
+
 bool parse_number(std::string_view cell, double& value) {
   if (cell.starts_with('+') && cell.size() > 1 && cell[1] != '-') cell.remove_prefix(1);
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,9 @@ struct CsvTable {
 // Fails with invalid_input: rows of unequal length (names the line and both counts), quotes that do not close, no rows,
 // a text that is UTF-16, repeated names in the header.
 Result<CsvTable> parse_csv(std::string text, const CsvOptions& options, std::string_view source);
+
+// A column by its name, else by its number: 0 is the first, -1 the last.
+std::optional<std::size_t> find_column(const std::vector<std::string>& columns, std::string_view name);
 
 // The whole cell as a number ("1", "+1.5e3"), without regard to the locale. False when it is none. Too large gives
 // infinity, too small 0.

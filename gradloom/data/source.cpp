@@ -33,38 +33,44 @@ Matrix to_matrix(const NpyArray& array, std::string source) {
   return m;
 }
 
-std::size_t column_of(const ColumnName& name, const Matrix& m) {
+// `key` is what asked for the column, as a recipe names it.
+std::size_t column_of(const ColumnName& name, const Matrix& m, std::string_view key) {
   const auto width = static_cast<long long>(m.columns);
   double number = 0;
   if (!parse_number(name, number) || number != std::floor(number) || number < static_cast<double>(-width) ||
       number >= static_cast<double>(width))
-    fail(m.source,
-         fmt::format("there is no column '{}'; arrays have numbers as columns, here 0 to {}, or -1 to -{} from the end",
-                     name, width - 1, width));
+    fail(
+        m.source,
+        fmt::format("{} names the column '{}', which is not there; arrays have numbers as columns, here 0 to {}, or -1 "
+                    "to -{} from the end",
+                    key, name, width - 1, width));
   return static_cast<std::size_t>(number < 0 ? number + static_cast<double>(width) : number);
 }
 
 // Columns that keep their order, apart from those with another purpose.
 RowDataset<double> encode(const Matrix& x, const Matrix* y, const RowSource& source) {
   enum class Role { feature, target, weight, dropped };
-  if (!source.categorical.empty()) fail(x.source, "categorical columns are read from text files only");
+  if (!source.categorical.empty())
+    fail(x.source, "data.categorical is for text files; the columns of an array are numbers");
   std::vector<Role> roles(x.columns, Role::feature);
-  const auto assign = [&](const ColumnName& name, Role role) {
-    Role& old = roles[column_of(name, x)];
-    if (old != Role::feature) fail(x.source, fmt::format("the column {} is asked for twice", name));
+  const auto assign = [&](const ColumnName& name, Role role, std::string_view key) {
+    Role& old = roles[column_of(name, x, key)];
+    if (old != Role::feature)
+      fail(x.source,
+           fmt::format("{} names the column {}, which data.target, data.drop or data.weight names already", key, name));
     old = role;
   };
   std::vector<std::size_t> targets;
   if (y == nullptr) {
     for (const ColumnName& name : source.target) {
-      assign(name, Role::target);
-      targets.push_back(column_of(name, x));
+      assign(name, Role::target, "data.target");
+      targets.push_back(column_of(name, x, "data.target"));
     }
   } else {
     for (std::size_t c = 0; c < y->columns; ++c) targets.push_back(c);
   }
-  for (const ColumnName& name : source.drop) assign(name, Role::dropped);
-  if (!source.weight.empty()) assign(source.weight, Role::weight);
+  for (const ColumnName& name : source.drop) assign(name, Role::dropped, "data.drop");
+  if (!source.weight.empty()) assign(source.weight, Role::weight, "data.weight");
   const Matrix& labels = y ? *y : x;
   if (labels.rows != x.rows)
     fail(x.source, fmt::format("there are {} rows of features and {} of targets", x.rows, labels.rows));
@@ -135,14 +141,6 @@ RowFormat format_of(const RowSource& source) {
   return path.extension() == ".npz" ? RowFormat::npz : RowFormat::csv;
 }
 
-RowDataset<double> load_csv(const RowSource& source) {
-  std::string text = read_file(source.path, source.max_bytes).or_throw();
-  if (looks_like_gzip(text))
-    text = inflate_bytes(text, Compression::gzip, source.max_bytes, source.path.string()).or_throw();
-  const CsvTable table = parse_csv(std::move(text), source.csv, source.path.string()).or_throw();
-  return rows_from_table(table, source).or_throw();
-}
-
 RowDataset<double> load_npz(const RowSource& source) {
   const NpzArrays arrays = read_npz(source.path, source.max_bytes).or_throw();
   const auto find = [&](const std::string& name) {
@@ -161,6 +159,16 @@ RowDataset<double> load_npz(const RowSource& source) {
 
 }  // namespace
 
+bool is_text_table(const RowSource& source) { return !source.path.empty() && format_of(source) == RowFormat::csv; }
+
+Result<CsvTable> read_table(const RowSource& source) {
+  auto text = read_file(source.path, source.max_bytes);
+  if (text && looks_like_gzip(*text))
+    text = inflate_bytes(*text, Compression::gzip, source.max_bytes, source.path.string());
+  if (!text) return text.error();
+  return parse_csv(std::move(*text), source.csv, source.path.string());
+}
+
 Result<RowDataset<double>> load_rows(const RowSource& source) {
   try {
     if (source.path.empty()) {
@@ -175,7 +183,7 @@ Result<RowDataset<double>> load_rows(const RowSource& source) {
       case RowFormat::npz:
         return load_npz(source);
       default:
-        return load_csv(source);
+        return rows_from_table(read_table(source).or_throw(), source);
     }
   } catch (const Exception& e) {
     return e.error();

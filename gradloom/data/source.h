@@ -35,6 +35,11 @@ enum class CategoryPolicy {
   error,    // fail on text
 };
 
+enum class Targets {
+  present,
+  absent,  // rows to predict, from a text table; the result has one target, which is 0
+};
+
 // A column is given by its name, else by its number: 0 is the first, -1 the last.
 using ColumnName = std::string;
 
@@ -44,9 +49,10 @@ struct RowSource {
   std::filesystem::path path;  // empty: formulas
   RowFormat format = RowFormat::automatic;
   std::vector<ColumnName> target = {"-1"};  // one for classification
-  std::vector<ColumnName> drop;             // columns to leave out
-  std::vector<ColumnName> categorical;      // columns of numbers that are names
-  ColumnName weight;                        // column of sample weights; empty: none
+  Targets targets = Targets::present;
+  std::vector<ColumnName> drop;         // columns to leave out
+  std::vector<ColumnName> categorical;  // columns of numbers that are names
+  ColumnName weight;                    // column of sample weights; empty: none
   CsvOptions csv;
   MissingPolicy missing = MissingPolicy::error;
   std::vector<std::string> missing_words = {"", "?", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "null", "NULL", "None"};
@@ -62,6 +68,10 @@ struct RowSource {
 // numbers). Fails with not_found, io, invalid_input, numeric (formulas); messages name file, line and column. Every
 // value of the result is finite.
 Result<RowDataset<double>> load_rows(const RowSource& source);
+
+// Whether the source is a text table, and that table as it stands in the file. Fails with not_found, io, invalid_input.
+bool is_text_table(const RowSource& source);
+Result<CsvTable> read_table(const RowSource& source);
 
 // The part of load_rows() after a text table was read.
 Result<RowDataset<double>> rows_from_table(const CsvTable& table, const RowSource& source);

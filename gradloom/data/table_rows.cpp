@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -13,6 +12,8 @@ namespace gradloom {
 namespace {
 
 constexpr std::size_t kMostCategories = 1000;
+constexpr std::string_view kTarget = "data.target", kDrop = "data.drop", kWeight = "data.weight",
+                           kCategorical = "data.categorical";
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
 // From cells to columns of numbers. Failures travel as exceptions inside.
@@ -30,10 +31,10 @@ class TableEncoder {
     if (features_.empty()) fail("no column is left for the features");
     encode_targets(parts);
     if (!source_.weight.empty()) {
-      parts.weight = numbers(find_column(source_.weight), MissingPolicy::error);
+      const std::size_t column = find_column(source_.weight, kWeight);
+      parts.weight = numbers(column, MissingPolicy::error);
       for (std::size_t r = 0; r < parts.size; ++r)
-        if (parts.weight[r] < 0)
-          fail("{} is negative, but it is a weight", place(rows_[r], find_column(source_.weight)));
+        if (parts.weight[r] < 0) fail("{} is negative, but it is a weight", place(rows_[r], column));
     }
     parts.features = features_.size();
     interleave(features_, parts.size, parts.x);
@@ -55,38 +56,52 @@ class TableEncoder {
                        table_.cell(row, column).substr(0, 40));
   }
 
-  std::size_t find_column(const ColumnName& name) const {
+  // `key` is what asked for the column, as a recipe names it.
+  std::size_t find_column(const ColumnName& name, std::string_view key) const {
     const auto& columns = table_.columns;
-    const auto it = std::find(columns.begin(), columns.end(), name);
-    if (it != columns.end()) return static_cast<std::size_t>(it - columns.begin());
-    long long number = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (name.empty() || error != std::errc() || end != name.data() + name.size())
-      fail("there is no column '{}'; the nearest is '{}'", name, nearest_name(name, columns));
-    const auto width = static_cast<long long>(columns.size());
-    if (number < -width || number >= width)
-      fail("there is no column {}; the {} columns are 0 to {}, or -1 to -{} from the end", number, width, width - 1,
-           width);
-    return static_cast<std::size_t>(number < 0 ? number + width : number);
+    if (const auto found = gradloom::find_column(columns, name)) return *found;
+    double number = 0;
+    if (!parse_number(name, number))
+      fail("{} names the column '{}', which is not there; the nearest is '{}'{}", key, name,
+           nearest_name(name, columns), advice(key));
+    fail("{0} names column {1}, which is not there; the {2} columns are 0 to {3}, or -1 to -{2} from the end{4}", key,
+         name, columns.size(), columns.size() - 1, advice(key));
+  }
+
+  // A shipped recipe may have set the key for other data.
+  static std::string advice(std::string_view key) {
+    return key == kDrop || key == kCategorical ? fmt::format("; --set '{}=[]' names none", key) : std::string();
+  }
+
+  static std::string_view key_of(Role role) {
+    return role == Role::target ? kTarget : role == Role::weight ? kWeight : kDrop;
   }
 
   void assign(const ColumnName& name, Role role) {
-    const std::size_t c = find_column(name);
+    const std::size_t c = find_column(name, key_of(role));
+    if (roles_[c] == role)
+      fail("{} names the column '{}' twice{}", key_of(role), table_.columns[c], advice(key_of(role)));
     if (roles_[c] != Role::feature)
-      fail("the column '{}' is asked for twice: as target, weight or dropped", table_.columns[c]);
+      fail("{} and {} both name the column '{}'{}", key_of(roles_[c]), key_of(role), table_.columns[c],
+           advice(key_of(role)));
     roles_[c] = role;
   }
 
   void choose_columns() {
     roles_.assign(table_.columns.size(), Role::feature);
-    if (source_.target.empty()) fail("no target column is given");
+    if (source_.targets == Targets::absent) return choose_others();
+    if (source_.target.empty()) fail("no target column is given ({})", kTarget);
     if (source_.task == Task::classification && source_.target.size() != 1)
       fail("classification needs one target column, not {}", source_.target.size());
     for (const ColumnName& name : source_.target) assign(name, Role::target);
+    choose_others();
+  }
+
+  void choose_others() {
     for (const ColumnName& name : source_.drop) assign(name, Role::dropped);
     if (!source_.weight.empty()) assign(source_.weight, Role::weight);
     categorical_.assign(table_.columns.size(), false);
-    for (const ColumnName& name : source_.categorical) categorical_[find_column(name)] = true;
+    for (const ColumnName& name : source_.categorical) categorical_[find_column(name, kCategorical)] = true;
   }
 
   bool is_missing(std::string_view cell) const {
@@ -112,7 +127,9 @@ class TableEncoder {
       const std::string_view cell = table_.cell(rows_[i], column);
       double value = 0;
       if (!parse_number(cell, value) || std::isnan(value)) {
-        if (!is_missing(cell)) fail("{} is not a number", place(rows_[i], column));
+        if (!is_missing(cell))
+          fail("{} is not a number{}", place(rows_[i], column),
+               roles_[column] == Role::target ? "; classes are learned with task = \"classification\"" : "");
         if (missing != MissingPolicy::mean) fail_missing(rows_[i], column);
         value = kMissing;
       } else if (!std::isfinite(value)) {
@@ -125,8 +142,13 @@ class TableEncoder {
 
   [[noreturn]] void fail_missing(std::size_t row, std::size_t column) const {
     if (source_.missing == MissingPolicy::mean)
-      fail("{} is missing, and a target or weight cannot be filled in; drop such rows instead", place(row, column));
-    fail("{} is missing; correct the file, drop such rows or columns, or fill in the mean", place(row, column));
+      fail("{} is missing, and a target or weight cannot be filled in; data.missing = \"drop\" leaves such rows out",
+           place(row, column));
+    fail(
+        "{} is missing; data.missing = \"drop\" leaves such rows out, \"mean\" fills in the mean of a column, "
+        "data.drop "
+        "leaves out columns",
+        place(row, column));
   }
 
   enum class Kind { numbers, words };
@@ -144,11 +166,8 @@ class TableEncoder {
     }
     if (words == 0) return Kind::numbers;
     if (numeric > words)
-      fail(
-          "{} is not a number, but most of the column is; correct it, add it to the words for missing values, or "
-          "declare the "
-          "column categorical",
-          place(first_word, column));
+      fail("{} is not a number, but most of the column is; correct it, or name the column in data.categorical",
+           place(first_word, column));
     return Kind::words;
   }
 
@@ -160,7 +179,7 @@ class TableEncoder {
       return fill_mean(features_.back(), name);
     }
     if (source_.categories == CategoryPolicy::error)
-      fail("the column '{}' holds text; drop it, or encode categories as one_hot or ordinal", name);
+      fail("the column '{}' holds text; name it in data.drop, or set data.categories to one-hot or ordinal", name);
 
     std::vector<std::string_view> words;
     std::vector<std::size_t> at;  // which rows they are from
@@ -176,8 +195,11 @@ class TableEncoder {
     const Labels labels = encode_labels(words);
     const bool one_hot = source_.categories == CategoryPolicy::one_hot;
     if (one_hot && labels.names.size() > kMostCategories)
-      fail("the column '{}' has {} different values, too many for one feature each; drop it or use ordinal", name,
-           labels.names.size());
+      fail(
+          "the column '{}' has {} different values, too many for one feature each; name it in data.drop, or set "
+          "data.categories to "
+          "ordinal",
+          name, labels.names.size());
     const std::size_t width = one_hot ? labels.names.size() : 1;
     for (std::size_t k = 0; k < width; ++k) {
       std::vector<double>& values = features_.emplace_back(rows_.size(), kMissing);
@@ -194,7 +216,7 @@ class TableEncoder {
     for (double v : values)
       if (!std::isnan(v)) sum += v, ++count;
     if (count == values.size()) return;
-    if (count == 0) fail("every value of the column '{}' is missing; drop the column", name);
+    if (count == 0) fail("every value of the column '{}' is missing; name it in data.drop", name);
     const double mean = sum / static_cast<double>(count);
     if (!std::isfinite(mean)) fail("the mean of the column '{}' is not finite", name);
     for (double& v : values)
@@ -202,8 +224,13 @@ class TableEncoder {
   }
 
   void encode_targets(RowParts<double>& parts) {
+    if (source_.targets == Targets::absent) {
+      parts.targets = 1;
+      parts.target.assign(parts.size, 0.0);
+      return;
+    }
     if (source_.task == Task::classification) {
-      const std::size_t column = find_column(source_.target[0]);
+      const std::size_t column = find_column(source_.target[0], kTarget);
       std::vector<std::string_view> words;
       for (std::size_t r : rows_) {
         words.push_back(table_.cell(r, column));
@@ -217,7 +244,7 @@ class TableEncoder {
     }
     std::vector<std::vector<double>> targets;
     for (const ColumnName& name : source_.target) {
-      const std::size_t column = find_column(name);
+      const std::size_t column = find_column(name, kTarget);
       targets.push_back(numbers(column, MissingPolicy::error));
       parts.target_names.push_back(table_.columns[column]);
     }

@@ -114,12 +114,13 @@ TEST(TableRows, TakesTargetsByNameAndNumber) {
   EXPECT_THAT(d.target_names(), ElementsAre("b", "a"));
   EXPECT_THAT(d.parts().target, ElementsAre(2, 1, 5, 4));
   s.target = {"bb"};
-  EXPECT_THAT(rows("aa,b\n1,2\n", s).error().message, HasSubstr("no column 'bb'; the nearest is"));
+  EXPECT_THAT(rows("aa,b\n1,2\n", s).error().message,
+              HasSubstr("data.target names the column 'bb', which is not there; the nearest is 'b'"));
   s.target = {"7"};
   EXPECT_THAT(rows("a,b\n1,2\n", s).error().message, HasSubstr("0 to 1"));
   s.target = {"0"};
   s.drop = {"a"};
-  EXPECT_THAT(rows("a,b\n1,2\n", s).error().message, HasSubstr("twice"));
+  EXPECT_THAT(rows("a,b\n1,2\n", s).error().message, HasSubstr("data.target and data.drop both name"));
 }
 
 TEST(TableRows, SortsClassesByValueOrName) {
