@@ -323,8 +323,32 @@ std::string GraphFamily<T>::learned_from() const {
 }
 
 template <class T>
-void GraphFamily<T>::describe(const Exec&, const Model& network, const ModelArrays<T>&, const json& summary,
+std::optional<GraphPicture> GraphFamily<T>::picture(const Exec& ex, const Model& model,
+                                                    const ModelArrays<T>& arrays) const {
+  constexpr std::size_t kMostDrawn = 200;
+  const Graph& g = set_->graphs.front();
+  if (task_of(recipe_) != GraphTask::node || g.nodes() > kMostDrawn || train_->arrays().label.empty()) return {};
+  GraphPicture drawn{"The graph", "Nodes in the colour of the class that was predicted.", {}, {}, {}};
+  drawn.classes = train_->arrays().class_names;
+  Predictor<Model, Data> predictor(ex, model, *train_);
+  const View<const T, 2> y = predictor.run(arrays).view();
+  for (std::uint32_t v = 0; v < g.nodes(); ++v) {
+    const T* row = y.row(v);
+    const auto best = y.extent(1) == 1 ? std::ptrdiff_t{row[0] > T(0)}
+                                       : std::max_element(row, row + y.extent(1)) - row;  // one output: a logit
+    const std::uint32_t truth = g.node_classes()[v];
+    drawn.nodes.push_back({fmt::format("node {}", v), static_cast<std::size_t>(best),
+                           truth != kUnlabelled && truth != static_cast<std::uint32_t>(best),
+                           train_->all().weight[v] != T(0)});
+  }
+  for (std::uint32_t e = 0; e < g.edges(); ++e) drawn.edges.emplace_back(g.edge_from()[e], g.edge_to()[e]);
+  return drawn;
+}
+
+template <class T>
+void GraphFamily<T>::describe(const Exec& ex, const Model& network, const ModelArrays<T>& arrays, const json& summary,
                               Report& report) const {
+  if (auto drawn = picture(ex, network, arrays)) report.sections.push_back(std::move(*drawn));
   const GraphArrays<T>& a = train_->arrays();
   Table table{"The graphs", "", {"", "number"}, {}, std::nullopt};
   table.rows.push_back({"graphs", set_->size()});

@@ -63,6 +63,8 @@ class GraphFamily {
   void split_graphs();
   graph::NetworkOptions options(const GraphArrays<T>& arrays) const;
   nlohmann::json judge_distances(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const;
+  // The graph of a node task with classes, when it is small enough to be looked at.
+  std::optional<GraphPicture> picture(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const;
   double accuracy(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, const Data& data) const;
 
   Config recipe_;

@@ -13,6 +13,17 @@ namespace {
 
 constexpr std::size_t kMaxRecipeBytes = 1 << 20;
 
+// Parses a recipe; one that has no name takes this.
+Result<Config> parse_named(const std::string& name, std::string_view toml_text, std::string_view source,
+                           std::span<const std::string> overrides) {
+  std::vector<std::string> all;
+  // What would be more than a word in TOML is not worth an error that nobody understands.
+  const bool plain = name.find_first_of("'\\\n\r\t") == std::string::npos && !name.empty();
+  if (plain && peek_string(toml_text, overrides, "name", "").empty()) all.push_back(fmt::format("name='{}'", name));
+  all.insert(all.end(), overrides.begin(), overrides.end());
+  return parse_recipe(toml_text, source, all);
+}
+
 }  // namespace
 
 Result<Config> parse_recipe(std::string_view toml_text, std::string_view source,
@@ -25,7 +36,14 @@ Result<Config> parse_recipe(std::string_view toml_text, std::string_view source,
 
 Result<Config> load_recipe(const std::string& name_or_path, std::span<const std::string> overrides) {
   for (const ShippedRecipe& recipe : shipped_recipes())
-    if (recipe.name == name_or_path) return parse_recipe(recipe.toml, "recipe " + recipe.name, overrides);
+    if (recipe.name == name_or_path) return parse_named(recipe.name, recipe.toml, "recipe " + recipe.name, overrides);
+  std::error_code ignored;
+  if (std::filesystem::exists(std::filesystem::path(name_or_path) / "recipe.toml", ignored))
+    return Error{
+        ErrorCode::invalid_input,
+        fmt::format("{0} is the folder of a run, not a recipe: `gradloom resume {0}` continues it, `gradloom eval "
+                    "{0}` measures it, and its recipe is {1}",
+                    name_or_path, (std::filesystem::path(name_or_path) / "recipe.toml").string())};
   const bool is_path = name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".toml");
   if (!is_path) {
     std::vector<std::string> names;
@@ -38,7 +56,7 @@ Result<Config> load_recipe(const std::string& name_or_path, std::span<const std:
   }
   auto text = read_file(name_or_path, kMaxRecipeBytes);
   if (!text) return text.error();
-  return parse_recipe(*text, name_or_path, overrides);
+  return parse_named(std::filesystem::path(name_or_path).stem().string(), *text, name_or_path, overrides);
 }
 
 }  // namespace gradloom::app

@@ -55,8 +55,20 @@ void append_cell(std::string& out, const Value& value, double bar_scale) {
   }
 }
 
+// Whether half a page is too narrow for it: many columns, or long texts.
+bool is_broad(const Section& section) {
+  constexpr std::size_t kColumns = 5, kLetters = 28;
+  const auto* table = std::get_if<Table>(&section);
+  if (!table) return false;
+  const auto is_long = [](const Value& value) { return value.text().size() > kLetters; };
+  return table->columns.size() > kColumns ||
+         (table->columns.size() > 2 && std::any_of(table->rows.begin(), table->rows.end(), [&](const auto& row) {
+            return std::any_of(row.begin(), row.end(), is_long);
+          }));
+}
+
 void append_section(std::string& out, const Section& section) {
-  out += "<section>\n";
+  out += is_broad(section) ? "<section class=\"broad\">\n" : "<section>\n";
   std::visit(
       [&](const auto& s) {
         if (!s.title.empty()) fmt::format_to(std::back_inserter(out), "<h2>{}</h2>\n", escape_html(s.title));
@@ -66,6 +78,7 @@ void append_section(std::string& out, const Section& section) {
   if (const auto* chart = std::get_if<Chart>(&section)) append_chart(out, *chart);
   if (const auto* table = std::get_if<Table>(&section)) append_table(out, *table);
   if (const auto* network = std::get_if<SplineNetwork>(&section)) append_network(out, *network);
+  if (const auto* graph = std::get_if<GraphPicture>(&section)) append_graph(out, *graph);
   if (const auto* picture = std::get_if<CellPicture>(&section)) append_cell_picture(out, *picture);
   out += "</section>\n";
 }

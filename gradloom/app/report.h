@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -115,7 +116,24 @@ struct CellPicture {
   double width = 640;       // in CSS pixels; a narrow page shows it smaller
 };
 
-using Section = std::variant<Chart, Table, SplineNetwork, CellPicture>;
+struct GraphNode {
+  std::string name;
+  std::size_t node_class = 0;  // as predicted; chooses the colour
+  bool wrong = false;          // ringed
+  bool told = false;           // trained on; square
+};
+
+// A picture of one graph with the classes of its nodes; laid out here. Made for up to a few hundred nodes: the layout
+// takes time with their square.
+struct GraphPicture {
+  std::string title;
+  std::string note;
+  std::vector<GraphNode> nodes;
+  std::vector<std::pair<std::size_t, std::size_t>> edges;
+  std::vector<std::string> classes;  // names; missing ones become class 0, class 1, …
+};
+
+using Section = std::variant<Chart, Table, SplineNetwork, CellPicture, GraphPicture>;
 
 // Everything may be empty.
 struct Report {

@@ -15,6 +15,12 @@ Value value_of(const json& v) { return v.is_number() ? Value(v.get<double>()) : 
 
 Value loss_of(const json& part) { return part.is_object() ? value_of(part["loss"]) : Value("–"); }
 
+// No more digits than mean something.
+Figure time_figure(double seconds) {
+  if (seconds < 1.0) return {"time", fmt::format("{:.{}f}", 1000 * seconds, seconds < 0.01 ? 1 : 0), "ms"};
+  return {"time", fmt::format("{:.{}f}", seconds, seconds < 100 ? 1 : 0), "s"};
+}
+
 void add_figures(const json& summary, Report& r) {
   for (const char* part : {"test", "validation"}) {
     if (!summary[part].is_object()) continue;
@@ -23,11 +29,14 @@ void add_figures(const json& summary, Report& r) {
           {fmt::format("{} accuracy, hard circuit", part), summary[part]["hard_accuracy"].get<double>() * 100, "%"});
     else if (summary[part].contains("accuracy"))
       r.figures.push_back({fmt::format("{} accuracy", part), summary[part]["accuracy"].get<double>() * 100, "%"});
+    if (summary[part].contains("exact_match"))
+      r.figures.push_back({fmt::format("{} exact match", part), summary[part]["exact_match"].get<double>() * 100, "%"});
     if (summary[part].contains("rmse"))
       r.figures.push_back({fmt::format("{} RMSE", part), value_of(summary[part]["rmse"]), ""});
   }
   r.figures.push_back({"training loss", value_of(summary["loss"]), ""});
-  r.figures.push_back({"time", summary["seconds"].get<double>(), "s"});
+  // Nobody has written down how long a run took that was finished before.
+  if (!summary.contains("finished_before")) r.figures.push_back(time_figure(summary["seconds"].get<double>()));
 }
 
 Chart loss_chart(const RunFolder& folder) {
@@ -68,11 +77,18 @@ Table metrics_table(const json& summary) {
   return table;
 }
 
+// The recipe's name and the folder's; those that we name ourselves begin with the recipe's.
+std::string title_of(const Config& recipe, const RunFolder& folder) {
+  const std::string run = (folder.path() / "").lexically_normal().parent_path().filename().string();
+  if (!recipe.has("name") || run.starts_with(recipe.string("name"))) return run;
+  return fmt::format("{}: {}", recipe.string("name"), run);
+}
+
 }  // namespace
 
 Report run_report(const Config& recipe, const json& summary, const RunFolder& folder, const std::string& learned_from) {
   Report r;
-  r.title = folder.path().filename().string();
+  r.title = title_of(recipe, folder);
   r.subtitle = fmt::format("{}, {} parameters, {}, seed {}", learned_from, summary["parameters"].get<std::size_t>(),
                            recipe.string("precision"), recipe.integer("seed"));
   add_figures(summary, r);
@@ -94,7 +110,11 @@ Report run_report(const Config& recipe, const json& summary, const RunFolder& fo
 
 void add_phases(const json& summary, Report& r) {
   if (!summary.contains("phases")) return;
-  Table phases{"Where the time went", "Processor time, summed over threads.", {"phase", "ms"}, {}, 1};
+  Table phases{"Where the time went",
+               "Phases by the clock; parts of a phase are added up over threads.",
+               {"phase", "ms"},
+               {},
+               1};
   for (const auto& [name, value] : summary["phases"].items()) phases.rows.push_back({name, value.get<double>()});
   r.sections.push_back(std::move(phases));
 }

@@ -115,6 +115,7 @@ void add_training_keys(Schema& s, const TrainingDefaults& defaults) {
 }
 
 void add_head(Schema& s, const std::string& family, std::int64_t epochs, std::string epochs_doc) {
+  s.string("name", std::nullopt, "Name in the titles of reports; unset: that of the recipe or its file.");
   s.string("family", family, "Kind of network.").one_of(recipe_families());
   s.integer("epochs", epochs, std::move(epochs_doc)).at_least(0);
   s.integer("seed", 0, "Seed of everything random.").at_least(0);

@@ -25,7 +25,7 @@ class Profile {
 
   struct Entry {
     std::string name;
-    double milliseconds;  // processor time: the sum over workers
+    double milliseconds;  // by the clock, added up over the workers that entered the phase
   };
   std::vector<Entry> entries() const;
 

@@ -111,6 +111,42 @@ TEST(MarkupChecker, RejectsBrokenMarkup) {
   EXPECT_NE(find_markup_error("<p title=\"a"), "");
 }
 
+GraphPicture make_graph() {
+  GraphPicture graph{"A <graph>", "", {}, {{0, 1}, {1, 2}, {2, 0}, {2, 2}}, {"red & round"}};
+  graph.nodes = {{"n0", 0, false, true}, {"n1", 1, true, false}, {"n2", 0, false, false}, {"alone", 8, false, false}};
+  return graph;
+}
+
+TEST(Report, DrawsGraphsWithErrorsRinged) {
+  const std::string html = report_html({.title = "g", .sections = {make_graph()}});
+  EXPECT_EQ(find_markup_error(html), "");
+  EXPECT_EQ(count(html, "<title>n"), 3u);
+  EXPECT_EQ(count(html, "class=\"ring\""), 2u) << "one node, and the legend";
+  EXPECT_EQ(count(html, "<path d="), 3u) << "a loop is no line";
+  EXPECT_THAT(html, HasSubstr("n1: class 1, which is wrong"));
+  EXPECT_THAT(html, HasSubstr("red &amp; round"));
+  EXPECT_THAT(html, Not(HasSubstr("nan")));
+  EXPECT_EQ(report_html({.title = "g", .sections = {make_graph()}}), html) << "the layout has no chance in it";
+}
+
+TEST(Report, RefusesEdgesToNodesThatAreNotThere) {
+  GraphPicture graph = make_graph();
+  graph.edges.emplace_back(0, 4);
+  EXPECT_THROW(report_html({.title = "g", .sections = {graph}}), Exception);
+}
+
+TEST(Report, DrawsAGraphOfOneNode) {
+  std::string html;
+  append_graph(html, {.nodes = {{"only", 0, false, false}}});
+  EXPECT_EQ(find_markup_error(html), "");
+  EXPECT_THAT(html, Not(HasSubstr("nan")));
+}
+
+TEST(Report, TablesOfManyColumnsTakeTheWholeWidth) {
+  const Table broad{.title = "t", .columns = {"1", "2", "3", "4", "5", "6"}}, narrow{.title = "t", .columns = {"1"}};
+  EXPECT_EQ(count(report_html({.title = "r", .sections = {broad, narrow}}), "<section class=\"broad\">"), 1u);
+}
+
 TEST(Report, IsWellFormedAndShowsEverything) {
   const std::string html = report_html(make_report());
   EXPECT_EQ(find_markup_error(html), "");

@@ -96,6 +96,7 @@ TEST_F(GraphTasks, RewritingIsLearnedAndReported) {
   const auto again = json_of({"eval", "run"});
   EXPECT_EQ(again["test"]["exact_match"], r["test"]["exact_match"]);
   EXPECT_EQ(again["study"]["large"]["ged"], r["large"]["ged"]);
+  EXPECT_THAT(bytes_of(scratch_ / "run/report.html"), testing::HasSubstr("<dt>test exact match</dt>"));
 }
 
 TEST_F(GraphTasks, RewritingEndsWithTheSameBitsOnAnyThreads) {

@@ -18,6 +18,8 @@ const char* report_style();
 void append_chart(std::string& out, const Chart& chart);
 void append_table(std::string& out, const Table& table);
 
+// Throws (invalid_input) when an edge names a node that is not there.
+void append_graph(std::string& out, const GraphPicture& graph);
 void append_cell_picture(std::string& out, const CellPicture& picture);
 
 // Chooses between picture and gallery.

@@ -65,6 +65,10 @@ svg { display: block; font-family: inherit; }
 .legend .last { color: var(--quiet); font-variant-numeric: tabular-nums; }
 .wire { fill: none; stroke: var(--wire); stroke-linecap: round; }
 .node { fill: var(--node); stroke: var(--paper); stroke-width: 2; }
+.tie { stroke-opacity: .4; stroke-width: 1.2; }
+.dot { fill: var(--own); stroke: var(--paper); stroke-width: 1.5; }
+.sample { fill: none; stroke: var(--quiet); stroke-width: 1.5; }
+.ring { fill: none; stroke: var(--ink); stroke-width: 2.2; }
 .name { font-size: 15px; fill: var(--ink); }
 .frame { fill: var(--paper); stroke: var(--rule); stroke-width: 1.2; }
 .function:hover .frame { stroke: var(--ink); }
@@ -83,6 +87,7 @@ figcaption { margin-top: 4px; font-size: 14px; color: var(--quiet); }
 .gallery span { color: var(--quiet); font-variant-numeric: tabular-nums; }
 .tables { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 480px), 1fr)); gap: 0 56px; }
 .tables > section { min-width: 0; }
+.tables > .broad { grid-column: 1 / -1; }
 .scroll { overflow-x: auto; margin-top: 10px; }
 table { width: 100%; border-collapse: collapse; font-size: 15px; }
 th { padding: 7px 12px; text-align: left; font-weight: 500; font-size: 14px; color: var(--quiet); border-bottom: 1px solid var(--quiet); vertical-align: bottom; }
