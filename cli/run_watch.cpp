@@ -64,18 +64,19 @@ WatchedRun watch_run(const Output& out, const std::filesystem::path& folder, app
 void print_run(const Output& out, const std::filesystem::path& folder, const WatchedRun& run) {
   const nlohmann::json& s = run.summary;
   const std::string spent =
-      fmt::format("{}, {}", epochs_text(s.value("epochs", std::uint64_t{0})), duration(s.value("seconds", 0.0)));
+      fmt::format("{}, {}", counted(s.value("epochs", std::uint64_t{0}), "epoch"), duration(s.value("seconds", 0.0)));
   if (run.interrupted()) {
     out.tell(
         fmt::format("Interrupted ({}). Nothing is lost; go on with\n  {}\n", spent, s["resume"].get<std::string>()));
     return;
   }
   const bool has_goal = s.contains("success"), reached = s.value("success", true);
-  out.print(fmt::format("{}{} ({})\n", out.paint(Paint::green, "Done"),
-                        !has_goal ? ""
-                        : reached ? ", goal reached"
-                                  : ", goal not reached",
-                        spent));
+  const std::string goal = !has_goal ? "" : reached ? ", goal reached" : ", goal not reached";
+  if (s.contains("finished_before"))
+    out.print(fmt::format("{}{} ({}): nothing was left to train\n", out.paint(Paint::green, "Finished before"), goal,
+                          counted(s.value("epochs", std::uint64_t{0}), "epoch")));
+  else
+    out.print(fmt::format("{}{} ({})\n", out.paint(Paint::green, "Done"), goal, spent));
   std::vector<std::pair<std::string, std::string>> rows;
   for (const char* part : {"test", "validation", "train"})
     if (s.contains(part) && s[part].is_object()) rows.emplace_back(part, metrics_text(s[part]));

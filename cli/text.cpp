@@ -36,7 +36,9 @@ std::string rate(double per_second) {
   return fmt::format("{:.3g}M", per_second / 1e6);
 }
 
-std::string epochs_text(std::uint64_t count) { return fmt::format("{} {}", count, count == 1 ? "epoch" : "epochs"); }
+std::string counted(std::uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
 
 std::string metrics_text(const nlohmann::json& metrics) {
   if (!metrics.is_object() || metrics.empty()) return "-";
@@ -44,7 +46,7 @@ std::string metrics_text(const nlohmann::json& metrics) {
   for (const auto& [name, value] : metrics.items()) names.push_back(name);
   // What people ask for first comes first.
   const auto place = [](const std::string& name) {
-    static const std::vector<std::string> order = {"accuracy", "rmse", "mae", "r2"};
+    static const std::vector<std::string> order = {"accuracy", "exact_match", "rmse", "mae", "r2"};
     return name == "loss" ? order.size() + 1
                           : static_cast<std::size_t>(std::find(order.begin(), order.end(), name) - order.begin());
   };
@@ -95,19 +97,22 @@ std::vector<std::pair<std::string, std::string>> study_rows(const nlohmann::json
     const auto& healed = study["damage"]["repaired"]["healed_after"];
     rows.emplace_back("dead block",
                       fmt::format("{} of the other cells right", percent(study["damage"]["dead"]["accuracy"])));
-    rows.emplace_back("after repair",
-                      fmt::format("{}{}", percent(study["damage"]["repaired"]["accuracy"]),
-                                  healed.is_null() ? "" : fmt::format(", healed after {} steps", healed.get<int>())));
+    rows.emplace_back(
+        "after repair",
+        fmt::format(
+            "{}{}", percent(study["damage"]["repaired"]["accuracy"]),
+            healed.is_null() ? "" : fmt::format(", healed after {}", counted(healed.get<std::uint64_t>(), "step"))));
   }
   if (study.contains("endurance")) {
     const auto& e = study["endurance"];
-    rows.emplace_back("endurance", fmt::format("healed {} of {} damages in {} steps", e["healed"].get<int>(),
-                                               e["damages"].get<int>(), e["steps"].get<int>()));
+    rows.emplace_back("endurance", fmt::format("healed {} of {} in {}", e["healed"].get<int>(),
+                                               counted(e["damages"].get<std::uint64_t>(), "damage"),
+                                               counted(e["steps"].get<std::uint64_t>(), "step")));
   }
   if (study.contains("stability"))
     rows.emplace_back("picture",
-                      fmt::format("{} after {} steps, {} after {}", percent(study["stability"]["accuracy"]),
-                                  study["stability"]["trained_steps"].get<std::size_t>(),
+                      fmt::format("{} after {}, {} after {}", percent(study["stability"]["accuracy"]),
+                                  counted(study["stability"]["trained_steps"].get<std::size_t>(), "step"),
                                   percent(study["stability"]["curve"].back()), study["stability"]["curve"].size()));
   if (study.contains("circuit")) {
     const auto& c = study["circuit"];

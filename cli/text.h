@@ -15,7 +15,7 @@ std::string clock_time(double seconds);                   // "0:42", "1:02:03"
 std::string rate(double per_second);                      // "850", "12.3k", "4.5M"
 std::string metrics_text(const nlohmann::json& metrics);  // {"rmse": 0.1, ...} as "rmse 0.1   mae ..."
 
-std::string epochs_text(std::uint64_t count);  // "1 epoch", "30 epochs"
+std::string counted(std::uint64_t count, std::string_view noun);  // "1 epoch", "30 epochs"
 
 // A word as a shell takes it: quoted when it needs to be.
 std::string shell_word(const std::filesystem::path& path);

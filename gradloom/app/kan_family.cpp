@@ -69,7 +69,8 @@ void refit_state(const Exec& ex, const Config& recipe, const kan::Network<T>& ne
 }  // namespace
 
 template <class T>
-KanFamily<T>::KanFamily(Config recipe, RowSplits splits) : recipe_(std::move(recipe)) {
+KanFamily<T>::KanFamily(Config recipe, std::filesystem::path data_root, RowSplits splits)
+    : recipe_(std::move(recipe)), data_root_(std::move(data_root)), like_(splits.train.subset(std::vector{0u})) {
   train_ = convert<T>(splits.train);
   if (splits.validation) validation_ = convert<T>(*splits.validation);
   if (splits.test) test_ = convert<T>(*splits.test);
@@ -85,7 +86,14 @@ Result<KanFamily<T>> KanFamily<T>::load(const Config& recipe, const std::filesys
                  fmt::format("binary cross-entropy needs two classes, the data has {}; use loss.kind = "
                              "\"cross-entropy\"",
                              splits->train.outputs())};
-  return KanFamily(recipe, std::move(*splits));
+  return KanFamily(recipe, data_root, std::move(*splits));
+}
+
+template <class T>
+auto KanFamily<T>::read(const std::filesystem::path& file) const -> Result<OtherData> {
+  auto rows = load_other_rows(recipe_, data_root_, like_, file);
+  if (!rows) return rows.error();
+  return OtherData{convert<T>(rows->rows), rows->has_targets};
 }
 
 template <class T>

@@ -44,6 +44,13 @@ class KanFamily {
   // After loading a checkpoint.
   Result<void> restore(const Model& model, TrainState<T>& state) const { return model.derive(state.buffers.span()); }
 
+  struct OtherData {
+    Data data;
+    bool has_targets;
+  };
+  // A further file in the columns of the training data; its targets may be missing.
+  Result<OtherData> read(const std::filesystem::path& file) const;
+
   // Figures of one part of the data, whose predictions are y.
   std::map<std::string, double> metrics(const Exec&, const Model&, const ModelArrays<T>&, const Data& data,
                                         View<const T, 2> y) const {
@@ -64,9 +71,11 @@ class KanFamily {
   std::vector<std::string> warnings(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const;
 
  private:
-  KanFamily(Config recipe, RowSplits splits);
+  KanFamily(Config recipe, std::filesystem::path data_root, RowSplits splits);
 
   Config recipe_;
+  std::filesystem::path data_root_;
+  RowDataset<double> like_;  // a training row as it was read: the names of features and classes
   std::optional<Data> train_, validation_, test_;
 };
 

@@ -80,8 +80,11 @@ Result<nlohmann::json> evaluate(const std::filesystem::path& path, const RunOpti
     auto study = experiment.study();
     if (!study) return study.error();
     if (!study->is_null()) result["study"] = std::move(*study);
-    if (!what.predictions.empty())
-      if (auto r = experiment.write_predictions(what.predictions); !r) return r.error();
+    if (!what.data.empty()) {
+      if (auto r = experiment.apply(what.data, what.predictions, result); !r) return r.error();
+    } else if (!what.predictions.empty()) {
+      if (auto r = experiment.write_predictions(what.predictions, result); !r) return r.error();
+    }
     return result;
   });
 }

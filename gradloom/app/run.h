@@ -40,8 +40,8 @@ struct RunOptions {
   const std::atomic<bool>* stop = nullptr;        // set it to finish the step, save and return
 };
 
-// What a run ended with. summary: run, epochs, seconds, loss, validation, test (metrics by name), and phases when
-// profiled.
+// What a run ended with. summary: run, epochs, seconds, loss, validation, test (metrics by name), phases when profiled,
+// finished_before when there was nothing left to train.
 struct RunOutcome {
   nlohmann::json summary;
   bool interrupted = false;  // stopped on request; `gradloom resume` goes on
@@ -57,10 +57,12 @@ Result<RunOutcome> resume(const std::filesystem::path& folder, const RunOptions&
 
 struct EvaluateOptions {
   std::filesystem::path predictions;  // write predictions for the test part (or all data) as CSV; empty: do not
+  std::filesystem::path data;         // a further file to measure and predict, with or without targets; empty: none
 };
 
-// Metrics of a run's model on all parts of its data; data_changed: the training data are no longer those of the run.
-// Does not write into the folder.
+// Metrics of a run's model on all parts of its data, and on a further file (`data`; null where that has no targets);
+// rows: how many predictions were written; data_changed: the training data are no longer those of the run. Does not
+// write into the folder.
 Result<nlohmann::json> evaluate(const std::filesystem::path& folder, const RunOptions& options,
                                 const EvaluateOptions& what);
 

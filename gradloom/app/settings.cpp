@@ -164,6 +164,11 @@ Result<RowSplits> load_splits(const Config& r, const std::filesystem::path& data
   return parts;
 }
 
+Result<OtherRows> load_other_rows(const Config& r, const std::filesystem::path& data_root,
+                                  const RowDataset<double>& like, const std::filesystem::path& file) {
+  return gradloom::load_other_rows(row_source(r, data_root), like, file);
+}
+
 std::size_t stage_count(const Config& r) { return std::max<std::size_t>(1, r.tables("stage").size()); }
 
 unsigned stage_grid(const Config& r, std::size_t stage) {

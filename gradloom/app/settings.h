@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "gradloom/base/result.h"
+#include "gradloom/data/other_rows.h"
 #include "gradloom/data/rows.h"
 #include "gradloom/data/source.h"
 #include "gradloom/data/split.h"
@@ -31,6 +32,10 @@ std::vector<std::filesystem::path> data_paths(const Config& recipe, const std::f
 
 // Adds to an error about a file that is not there where files are looked for.
 Error with_places(Error error, const Config& recipe);
+
+// Rows of a further file for a model of this recipe; `like` are some of its training rows.
+Result<OtherRows> load_other_rows(const Config& recipe, const std::filesystem::path& data_root,
+                                  const RowDataset<double>& like, const std::filesystem::path& file);
 
 // Loads and splits what the recipe names. `data_root` serves when the recipe has no data.root. Fails as load_rows does,
 // or when a part that is asked for would be empty.

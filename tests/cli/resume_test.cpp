@@ -94,6 +94,19 @@ TEST_F(Resume, AfterInterruptAndTerminate) {
   expect_same_end("cut");
 }
 
+TEST_F(Resume, OfAFinishedRunTellsSo) {
+  const auto r = json_of(Words{"train", "kan-hello", "--out", "run"} + kTiny);
+  EXPECT_FALSE(r.contains("finished_before"));
+  const Ended again = run({"resume", "run"});
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_THAT(again.out, testing::StartsWith("Finished before (4 epochs): nothing was left to train\n"));
+  EXPECT_THAT(again.out, HasSubstr("rmse"));
+  const auto figures = json_of({"resume", "run"});
+  EXPECT_EQ(figures["finished_before"], true);
+  EXPECT_EQ(figures["test"], r["test"]);
+  EXPECT_THAT(bytes_of(scratch_ / "run/report.html"), testing::Not(HasSubstr("<dt>time</dt>")));
+}
+
 TEST_F(Resume, AfterATerminationBetweenStages) {
   std::string recipe =
       "family = \"kan\"\nepochs = 0\n[data]\nformula = \"x1*x2\"\nsamples = 100\n[model]\nhidden = [1]\n";

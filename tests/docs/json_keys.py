@@ -22,7 +22,9 @@ CASES = [
     ("cli", "## train", "train karate --set epochs=3 --set data.curve=true --out karate"),
     ("cli", "## train", "train rewrite --set data.samples=40 --set data.validation_samples=10 --set data.test_samples=10"
                         " --set data.large_samples=5 --set epochs=1 --out rewrite"),
+    ("cli", "## train", "resume run"),
     ("cli", "## eval", "eval run --predictions p.csv"),
+    ("cli", "## eval", "eval run --data rows.csv"),
     ("cli", "## eval", "eval life"),
     ("cli", "## check", f"check kan-hello {TINY} --max-elements 20"),
     ("cli", "## check", f"check kan-hello {TINY} --max-elements 20 --device gpu"),
@@ -63,6 +65,8 @@ def main():
     program, root = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
     missing = skipped = 0
     with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "rows.csv"), "w", encoding="utf-8") as table:
+            table.write("x1,x2\n0.1,0.2\n0.3,0.4\n")
         for document, start, command in CASES:
             with open(os.path.join(root, "docs", document + ".md"), encoding="utf-8") as f:
                 words = part(f.read(), start)
