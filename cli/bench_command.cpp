@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/phases.h"
+#include "cli/text.h"
 #include "gradloom/app/bench.h"
 #include "gradloom/app/circuit_jobs.h"
 
@@ -34,8 +35,7 @@ void print_bench(const Output& out, const BenchFlags& flags, const nlohmann::jso
   const app::BenchKanOptions& o = flags.options;
   out.print(fmt::format("{}  grid {}, degree {}, batch {}, {}, {}, base {}\n",
                         out.paint(Paint::bold, fmt::format("kan {}", fmt::join(o.widths, "-"))), o.grid, o.degree,
-                        o.batch, flags.precision, o.threads == 1 ? "1 thread" : fmt::format("{} threads", o.threads),
-                        flags.base));
+                        o.batch, flags.precision, counted(o.threads, "thread"), flags.base));
   const auto line = [&](std::string_view what, std::string_view us, std::string_view gflops, std::string_view share) {
     return fmt::format("  {:<24}{:>12}{:>12}{:>10}\n", what, us, gflops, share);
   };
@@ -102,9 +102,8 @@ int bench_circuit(const Output& out, BenchCircuitFlags flags) {
   const auto line = [&](std::string_view what, std::string_view gates, std::string_view ms, std::string_view speed) {
     return fmt::format("  {:<32}{:>14}{:>12}{:>12}\n", what, gates, ms, speed);
   };
-  out.print(
-      fmt::format("circuits on {} x {} cells, {}\n", flags.options.width, flags.options.height,
-                  result["threads"] == 1 ? "1 thread" : fmt::format("{} threads", result["threads"].get<unsigned>())));
+  out.print(fmt::format("circuits on {} x {} cells, {}\n", flags.options.width, flags.options.height,
+                        counted(result["threads"].get<unsigned>(), "thread")));
   out.print(out.paint(Paint::dim, line("", "gates", "ms per step", "Gcells/s")));
   for (const nlohmann::json& r : result["circuits"])
     out.print(line(r["name"].get<std::string>(),

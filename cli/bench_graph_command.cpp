@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/phases.h"
+#include "cli/text.h"
 #include "gradloom/app/bench.h"
 
 namespace gradloom::cli {
@@ -23,9 +24,10 @@ int run_bench(const Output& out, app::BenchGraphOptions o) {
   getrusage(RUSAGE_SELF, &used);
   r["peak_rss_bytes"] = static_cast<std::uint64_t>(used.ru_maxrss) * 1024;
   const auto cell = [&](const char* key) { return fmt::format("{:.4g}", r[key].get<double>()); };
-  out.print(fmt::format("{}  {} graphs of {} nodes ({}), degree {}, {} features, {} threads\n",
-                        out.paint(Paint::bold, fmt::format("{} layers of {}", o.depth, o.layers)), o.graphs, o.nodes,
-                        o.kind, o.degree, o.features, o.threads));
+  out.print(fmt::format("{}  {} of {} ({}), degree {}, {}, {}\n",
+                        out.paint(Paint::bold, fmt::format("{} of {}", counted(o.depth, "layer"), o.layers)),
+                        counted(o.graphs, "graph"), counted(o.nodes, "node"), o.kind, o.degree,
+                        counted(o.features, "feature"), counted(o.threads, "thread")));
   out.print_rows({{"forward, ms", cell("forward_ms")},
                   {"train step (Adam), ms", cell("train_step_ms")},
                   {"  on one thread", cell("one_thread_train_step_ms")},
@@ -47,8 +49,9 @@ int run_recipe(const Output& out, app::BenchGraphRecipeOptions o) {
   o.data_root = default_data_root();
   const nlohmann::json r = app::bench_graph_recipe(o).or_throw();
   const auto cell = [&](const char* key) { return fmt::format("{:.4g}", r[key].get<double>()); };
-  out.print(fmt::format("{}  {} samples, {} updates, {} threads\n", out.paint(Paint::bold, o.recipe),
-                        r["samples"].get<std::size_t>(), r["updates"].get<std::size_t>(), o.threads));
+  out.print(fmt::format("{}  {}, {}, {}\n", out.paint(Paint::bold, o.recipe),
+                        counted(r["samples"].get<std::size_t>(), "sample"),
+                        counted(r["updates"].get<std::size_t>(), "update"), counted(o.threads, "thread")));
   out.print_rows({{"epoch, ms", cell("epoch_ms")},
                   {"  on one thread", cell("one_thread_epoch_ms")},
                   {"  scalar reference", cell("sequential_epoch_ms")},

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/phases.h"
+#include "cli/text.h"
 #include "gradloom/app/bench.h"
 
 namespace gradloom::cli {
@@ -17,10 +18,10 @@ int bench_logic(const Output& out, app::BenchLogicOptions options) {
   options.data_root = default_data_root();
   const nlohmann::json r = app::bench_logic(options).or_throw();
   const auto number = [&](const char* key) { return r[key].get<double>(); };
-  out.print(fmt::format("{}: {} gates, {} cells, {} steps, batch {}, {}\n", out.paint(Paint::bold, options.recipe),
-                        r["gates"].get<std::size_t>(), r["cells"].get<std::size_t>(), r["steps"].get<std::size_t>(),
-                        r["batch"].get<std::size_t>(),
-                        options.threads == 1 ? "1 thread" : fmt::format("{} threads", options.threads)));
+  out.print(fmt::format("{}: {}, {}, {}, batch {}, {}\n", out.paint(Paint::bold, options.recipe),
+                        counted(r["gates"].get<std::size_t>(), "gate"), counted(r["cells"].get<std::size_t>(), "cell"),
+                        counted(r["steps"].get<std::size_t>(), "step"), r["batch"].get<std::size_t>(),
+                        counted(options.threads, "thread")));
   out.print_rows({{"update", fmt::format("{:.3g} ms", number("update_ms"))},
                   {"gate and cell", fmt::format("{:.3g} ns", number("ns_per_gate_cell"))},
                   {"speed", fmt::format("{:.3g} of {:.3g} GFLOP/s", number("gflops"), number("peak_gflops"))},

@@ -28,8 +28,9 @@ void print_mismatches(const Output& out, const nlohmann::json& mismatches) {
 
 // What was compared with the cpu, and how far apart they may be.
 std::string device_text(const Config& recipe, const nlohmann::json& r) {
-  const std::string after = fmt::format("parameters after {} steps of {}", r["device_steps"].get<std::uint64_t>(),
-                                        recipe.string("optimizer.kind"));
+  const std::string after =
+      fmt::format("parameters after {} of {}", counted(r["device_steps"].get<std::uint64_t>(), "step"),
+                  recipe.string("optimizer.kind"));
   if (r["device_equal"].get<bool>()) return "equal bits: " + after;
   return fmt::format("{} differ by {} of the largest; {} is allowed", after, figure(r["device_difference"]),
                      figure(r["device_allowed"]));
@@ -41,10 +42,10 @@ void print_check(const Output& out, const std::string& title, const Config& reci
       fmt::format("{}: {}\n", title, passed ? out.paint(Paint::green, "passed") : out.paint(Paint::red, "FAILED")));
   std::vector<std::pair<std::string, std::string>> rows;
   const auto count = [&](const char* key) { return r.value(key, std::uint64_t{0}); };
-  rows.emplace_back(
-      "gradients",
-      fmt::format("{} elements checked, largest relative error {}; {} are zero, {} stencils redrawn", count("checked"),
-                  figure(r.value("max_relative_error", nlohmann::json())), count("zero"), count("redrawn")));
+  rows.emplace_back("gradients", fmt::format("{} checked, largest relative error {}; {} zero, {} redrawn",
+                                             counted(count("checked"), "element"),
+                                             figure(r.value("max_relative_error", nlohmann::json())), count("zero"),
+                                             counted(count("redrawn"), "stencil")));
   if (r.contains("dual_error"))
     rows.emplace_back("dual numbers", fmt::format("largest relative error {}", figure(r["dual_error"])));
   const auto verdict = [&](const char* label, const char* equal, const char* of) {

@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/text.h"
 #include "gradloom/app/circuit_jobs.h"
 
 namespace gradloom::cli {
@@ -17,7 +18,8 @@ struct ExportFlags {
 };
 
 std::string sizes(const nlohmann::json& step) {
-  return fmt::format("{} gates, depth {}", step["gates"].get<std::size_t>(), step["depth"].get<std::size_t>());
+  return fmt::format("{}, depth {}", counted(step["gates"].get<std::size_t>(), "gate"),
+                     step["depth"].get<std::size_t>());
 }
 
 // "8 of 8 outputs proved (exhaustive 7, sat 1)"
@@ -32,7 +34,8 @@ std::string proof_text(const nlohmann::json& r) {
   for (const auto& [method, count] : by_method)
     parts.push_back(method == "random" ? fmt::format("random only: {} tested, not proved", count)
                                        : fmt::format("{} {}", method, count));
-  return fmt::format("{} of {} outputs proved equal ({})", proved, r["outputs"].size(), fmt::join(parts, ", "));
+  return fmt::format("{} of {} proved equal ({})", proved, counted(r["outputs"].size(), "output"),
+                     fmt::join(parts, ", "));
 }
 
 int export_circuit(const Output& out, ExportFlags flags) {

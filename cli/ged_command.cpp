@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/text.h"
 #include "gradloom/app/ged_run.h"
 
 namespace gradloom::cli {
@@ -47,9 +48,11 @@ void add_common_options(CLI::App& command, CommonFlags& flags) {
   command
       .add_option("--time", flags.seconds, "Seconds for each pair, then a bracket; the result depends on the machine")
       ->type_name("S")
+      ->default_str("none")
       ->check(number_between(1e-6, 1e9));
   command.add_option("--expand", flags.expansions, "Search nodes for each pair, then a bracket; the same everywhere")
       ->type_name("N")
+      ->default_str("none")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62).description(""));
   add_threads_option(command, flags.threads);
 }
@@ -78,8 +81,9 @@ int run_pair(const Output& out, const GedFlags& flags) {
   o.threads = flags.common.threads;
   const nlohmann::json r = app::ged_pair(o).or_throw();
   const auto side = [&](const char* key) {
-    return fmt::format("{} ({} nodes, {} edges)", r[key]["id"].get<std::string>(), r[key]["nodes"].get<std::uint64_t>(),
-                       r[key]["edges"].get<std::uint64_t>());
+    return fmt::format("{} ({}, {})", r[key]["id"].get<std::string>(),
+                       counted(r[key]["nodes"].get<std::uint64_t>(), "node"),
+                       counted(r[key]["edges"].get<std::uint64_t>(), "edge"));
   };
   out.print(out.paint(Paint::bold, r["exact"].get<bool>()
                                        ? fmt::format("edit distance {}\n", r["upper"].get<double>())
@@ -140,9 +144,9 @@ int run_all_pairs(const Output& out, const GedFlags& flags) {
     o.ged.progress = [&](std::size_t done, std::size_t total) { line.update(done, total); };
     r = app::ged_all_pairs(o).or_throw();
   }
-  out.print(
-      fmt::format("{}\n", out.paint(Paint::bold, fmt::format("{} pairs of {} graphs", r["pairs"].get<std::uint64_t>(),
-                                                             r["graphs"].get<std::uint64_t>()))));
+  out.print(fmt::format("{}\n",
+                        out.paint(Paint::bold, fmt::format("{} of {}", counted(r["pairs"].get<std::uint64_t>(), "pair"),
+                                                           counted(r["graphs"].get<std::uint64_t>(), "graph")))));
   std::vector<std::pair<std::string, std::string>> rows = {
       {"exact", fmt::format("{:.2f} %", 100 * r["exact_share"].get<double>())},
       {"mean", fmt::format("{:.4f}", r["mean"].get<double>())},
@@ -184,8 +188,9 @@ int run_bench(const Output& out, const BenchGedFlags& flags) {
   o.limits = flags.common.limits();
   o.threads = flags.common.threads;
   const nlohmann::json r = app::bench_ged(o).or_throw();
-  out.print(fmt::format("{}  {} graphs, {} threads\n", out.paint(Paint::bold, "ged"), r["graphs"].get<std::uint64_t>(),
-                        r["threads"].get<unsigned>()));
+  out.print(fmt::format("{}  {}, {}\n", out.paint(Paint::bold, "ged"),
+                        counted(r["graphs"].get<std::uint64_t>(), "graph"),
+                        counted(r["threads"].get<unsigned>(), "thread")));
   out.print_rows({{"pairs per second", fmt::format("{:.0f}", r["pairs_per_s"].get<double>())},
                   {"exact", fmt::format("{:.2f} %", 100 * r["exact_share"].get<double>())},
                   {"expanded per pair", fmt::format("{:.1f}", r["expanded_per_pair"].get<double>())},

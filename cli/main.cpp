@@ -8,6 +8,7 @@
 #include <new>
 
 #include "cli/commands.h"
+#include "cli/help.h"
 #include "cli/output.h"
 #include "cli/signals.h"
 #include "cli/usage.h"
@@ -24,7 +25,7 @@ constexpr const char* kExamples =
     "  gradloom eval runs/mine --predictions p.csv  measure, and write predictions\n"
     "  gradloom check kan-hello                     are the gradients right?\n"
     "\n"
-    "Every command has --help and --json. GRADLOOM_DATA names the folder of data files.\n"
+    "Every command has --help, which shows [defaults], and --json. GRADLOOM_DATA names the folder of data files.\n"
     "Exit codes: 0 done, 1 check or run failed, 2 wrong usage or input, 3 a device is missing or failed.";
 
 const char* default_hint(ErrorCode code) {
@@ -75,7 +76,8 @@ int run(std::vector<std::string> arguments) {
   CLI::App program("Trains spline networks, logic automata and graph networks: right, the same on any machine, fast.",
                    "gradloom");
   program.set_version_flag("--version", "gradloom " GRADLOOM_VERSION, "Print the version");
-  program.get_formatter()->column_width(24);
+  program.formatter(help_formatter());
+  program.option_defaults()->always_capture_default();
   program.footer(kExamples);
   program.require_subcommand(1);
   Choice choice;

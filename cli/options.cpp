@@ -69,7 +69,8 @@ Config load_recipe(const RecipeFlags& flags) {
   auto recipe = app::load_recipe(flags.recipe, flags.overrides);
   if (recipe) return std::move(*recipe);
   std::string hint;
-  if (recipe.error().code == ErrorCode::invalid_input)
+  std::error_code ignored;
+  if (recipe.error().code == ErrorCode::invalid_input && !std::filesystem::is_directory(flags.recipe, ignored))
     hint = "`gradloom recipes show NAME` prints every key with its meaning";
   throw Failure(recipe.error(), hint);
 }
@@ -85,7 +86,12 @@ std::filesystem::path default_data_root() {
 
 std::shared_ptr<vulkan::Device> open_device(const Output& out, const std::string& name) {
   if (name == "cpu") return nullptr;
-  if (name != "auto") return vulkan::Device::open({.name = name}).or_throw();
+  if (name != "auto") {
+    std::shared_ptr<vulkan::Device> device = vulkan::Device::open({.name = name}).or_throw();
+    if (device->info().kind == vulkan::DeviceKind::software && !out.quiet() && !out.json())
+      out.tell(fmt::format("note: {} is a software device; its times say nothing about a GPU\n", device->info().name));
+    return device;
+  }
   const auto devices = vulkan::list_devices();
   std::string reason = "there is no GPU";
   for (const vulkan::DeviceInfo& info : devices ? *devices : std::vector<vulkan::DeviceInfo>{})

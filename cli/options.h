@@ -47,7 +47,8 @@ void refuse_overwriting(const std::filesystem::path& out, std::initializer_list<
 std::filesystem::path default_data_root();
 
 // Opens a device by name ("cpu", "gpu", "auto", a name, a number). Null for the CPU. Throws missing_device, or
-// unsupported when its limits are too small; "auto" takes the CPU instead and says so, unless `out` is quiet.
+// unsupported when its limits are too small; "auto" takes the CPU instead and says so, unless `out` is quiet. A note
+// tells people that a device is software.
 std::shared_ptr<vulkan::Device> open_device(const Output& out, const std::string& name);
 
 // Reads GRADLOOM_DATA and opens the device.

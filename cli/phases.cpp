@@ -22,7 +22,8 @@ void print_phases(const Output& out, const nlohmann::json& phases) {
   const auto line = [&](const std::string& name, double ms) {
     out.print(fmt::format("  {:<28}{:>10.3f} ms  {:>5.1f} %\n", name, ms, total > 0 ? 100 * ms / total : 0.0));
   };
-  if (!sorted.empty()) out.print(out.paint(Paint::bold, "Processor time by phase") + "\n");
+  if (!sorted.empty())
+    out.print(out.paint(Paint::bold, "Time by phase") + " (by the clock; parts are added up over threads)\n");
   for (const auto& [name, ms] : sorted) {
     if (parent(name) != name) continue;
     line(name, ms);

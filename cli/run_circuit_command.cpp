@@ -30,14 +30,14 @@ int run_circuit(const Output& out, RunCircuitFlags flags) {
   if (!result && result.error().code == ErrorCode::unsupported)
     throw Failure(result.error(), "`gradloom export --observe 0` drops channels that channel 0 does not need");
   if (!result) throw Exception(result.error());
-  const nlohmann::json& r = *result;
+  const nlohmann::json& r = result->report;
   const auto count = [&](const char* when) {
     std::vector<std::string> each;
     for (const auto& n : r["population"][when]) each.push_back(fmt::format("{}", n.get<std::uint64_t>()));
     return fmt::format("{}", fmt::join(each, ", "));
   };
-  out.print(fmt::format("{}: {} steps on {} x {} cells\n", flags.circuit, o.steps, r["width"].get<std::size_t>(),
-                        r["height"].get<std::size_t>()));
+  out.print(fmt::format("{}: {} on {} x {} cells\n", flags.circuit, counted(o.steps, "step"),
+                        r["width"].get<std::size_t>(), r["height"].get<std::size_t>()));
   std::vector<std::pair<std::string, std::string>> rows = {
       {"gates", fmt::format("{}, {} when run", r["gates"].get<std::size_t>(), r["gates_run"].get<std::size_t>())},
       {"cells alive", fmt::format("{} at the start, {} at the end", count("start"), count("end"))},
@@ -45,6 +45,7 @@ int run_circuit(const Output& out, RunCircuitFlags flags) {
                            figure(r["gcells_per_s"]))}};
   if (r.contains("out")) rows.emplace_back("written to", flags.out);
   out.print_rows(rows);
+  if (!out.quiet()) out.print(result->cells);
   out.result(r);
   return kDone;
 }
@@ -64,9 +65,11 @@ void add_run_circuit_command(CLI::App& program, Choice& choice) {
       ->excludes(pattern);
   command->add_option("--width", o.width, "Columns; default: the pattern's")
       ->type_name("W")
+      ->default_str("")
       ->check(whole_number(1, std::uint64_t{1} << 32));
   command->add_option("--height", o.height, "Rows; default: the pattern's")
       ->type_name("H")
+      ->default_str("")
       ->check(whole_number(1, std::uint64_t{1} << 32));
   command->add_option("--steps", o.steps, "How many")
       ->type_name("N")
@@ -85,6 +88,7 @@ void add_run_circuit_command(CLI::App& program, Choice& choice) {
       ->type_name("HOW")
       ->check(CLI::IsMember({"own", "off"}).description(""));
   add_threads_option(*command, o.threads);
+  add_quiet_option(*command, choice.flags);
   add_output_options(*command, choice.flags);
   command->footer("Example:\n  gradloom run-circuit circuit.json --random 0.3 --width 900 --height 600 --steps 9");
   command->callback([flags, &choice] { choice.run = [flags](const Output& out) { return run_circuit(out, *flags); }; });

@@ -55,6 +55,12 @@ bool is_recipe_key(const CLI::App& command, const std::string& option) {
   return distance <= 1 && distance < edit_distance(option, nearest_name(option, option_names(command)));
 }
 
+bool is_recipe(const std::string& word) {
+  const auto recipes = app::shipped_recipes();
+  return word.ends_with(".toml") ||
+         std::any_of(recipes.begin(), recipes.end(), [&](const auto& recipe) { return recipe.name == word; });
+}
+
 struct Finding {
   const CLI::App* command;  // as far as the words made sense
   std::string unknown;      // a message, or empty
@@ -83,6 +89,10 @@ Finding find_unknown(const CLI::App& program, const std::vector<std::string>& ar
       at = command;
     } else if (!takes_word(*at)) {
       const std::vector<std::string> names = command_names(*at);
+      if (command_line(program, *at) == "gradloom recipes" && is_recipe(word))
+        return {at,
+                fmt::format("there is no command 'gradloom recipes {0}'; `gradloom recipes show {0}` prints the recipe",
+                            word)};
       if (names.empty()) return {at, fmt::format("'{}' takes no '{}'", command_line(program, *at), word)};
       return {at, fmt::format("there is no command '{} {}'; the nearest is '{}'", command_line(program, *at), word,
                               nearest_name(word, names))};

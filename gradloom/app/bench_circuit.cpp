@@ -44,7 +44,7 @@ std::vector<Measured> measured(const BenchCircuitOptions& o) {
   std::vector<Measured> result;
   for (const std::filesystem::path& file : o.circuits)
     result.push_back({std::filesystem::is_directory(file) ? file.filename().string() : file.stem().string(),
-                      file.string(), circuit::load_circuit(file).or_throw()});
+                      file.string(), load_circuit_of(file).or_throw()});
   if (!o.circuits.empty()) return result;
   for (const ShippedCircuit& shipped : shipped_circuits())
     result.push_back({std::string(shipped.name), "", circuit::parse_circuit_json(shipped.json).or_throw()});

@@ -9,9 +9,12 @@
 #include <vector>
 
 #include "gradloom/base/result.h"
-#include "gradloom/circuit/circuit.h"
+#include "gradloom/circuit/json.h"
 
 namespace gradloom::app {
+
+// circuit::load_circuit(); of a run without a circuit it says which family the run is of and what can be done with it.
+Result<circuit::AnyCircuit> load_circuit_of(const std::filesystem::path& file_or_folder);
 
 enum class Minimiser { off, own, yosys };
 
@@ -29,9 +32,14 @@ struct RunCircuitOptions {
   Minimiser minimiser = Minimiser::own;  // before running; the result is the same
 };
 
-// JSON: circuit, width, height, channels, steps, gates, gates_run, population (start, end; per channel), changed
+struct RanCircuit {
+  std::string cells;  // channel 0 of the last state, a line for each row of '.' and 'O'; empty for a large grid
+  nlohmann::json report;
+};
+
+// report: circuit, width, height, channels, steps, gates, gates_run, population (start, end; per channel), changed
 // (whether the last step changed anything), seconds, gcells_per_s, tiles_computed_share, out.
-Result<nlohmann::json> run_circuit(const RunCircuitOptions& options);
+Result<RanCircuit> run_circuit(const RunCircuitOptions& options);
 
 enum class ExportFormat { c, verilog, circuit_json, dot, svg };
 

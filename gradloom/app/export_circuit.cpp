@@ -99,7 +99,7 @@ void report_proof(const circuit::Proof& proof, json& r) {
 
 Result<ExportedCircuit> export_circuit(const ExportCircuitOptions& o) try {
   if (o.verify && o.format == ExportFormat::svg) return read_back("", o.format).error();
-  AnyCircuit any = circuit::load_circuit(o.circuit).or_throw();
+  AnyCircuit any = load_circuit_of(o.circuit).or_throw();
   ExportedCircuit result;
   json& r = result.report;
   r["circuit"] = o.circuit.string();

@@ -31,6 +31,14 @@ struct Chosen {
   std::size_t index = 0;
 };
 
+// What was meant as the file, where there is none.
+std::string without_position(const std::string& words) {
+  const std::size_t at = words.rfind('#');
+  const bool position = at != std::string::npos && at + 1 < words.size() &&
+                        words.find_first_not_of("0123456789", at + 1) == std::string::npos;
+  return position ? words.substr(0, at) : words;
+}
+
 // FILE, FILE:ID or FILE#POSITION; a file that really has such a name wins.
 Chosen choose(const std::string& words, const GedFiles& files) {
   std::error_code ignored;
@@ -57,7 +65,7 @@ Chosen choose(const std::string& words, const GedFiles& files) {
       chosen.index = chosen.set.find(words.substr(at + 1)).or_throw();
       return chosen;
     }
-  throw Exception(ErrorCode::not_found, fmt::format("there is no file '{}'", words));
+  throw Exception(ErrorCode::not_found, fmt::format("there is no file '{}'", without_position(words)));
 }
 
 json description(const GraphSet& set, std::size_t index) {

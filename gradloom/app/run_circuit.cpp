@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gradloom/app/circuit_jobs.h"
+#include "gradloom/app/recipe.h"
 #include "gradloom/circuit/json.h"
 #include "gradloom/circuit/minimise.h"
 #include "gradloom/circuit/rle.h"
@@ -15,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxPatternBytes = std::size_t{1} << 30;
+constexpr std::size_t kMaxPatternBytes = std::size_t{1} << 30, kMaxRunRecipeBytes = 1 << 20;
 
 json populations(const circuit::Grid& grid) {
   json counts = json::array();
@@ -31,7 +32,9 @@ struct Start {
 Start start_of(const RunCircuitOptions& o, std::uint32_t channels) {
   if (o.pattern.empty()) {
     if (o.width == 0 || o.height == 0)
-      throw Exception(ErrorCode::invalid_input, "random cells need a width and a height");
+      throw Exception(ErrorCode::invalid_input,
+                      "the grid has no start: give a pattern (--pattern FILE.rle), or a size for random cells (--width "
+                      "64 --height 64, and --random DENSITY)");
     Start start{circuit::Grid(channels, o.height, o.width), ""};
     circuit::fill_random(start.grid, o.density, o.seed);
     return start;
@@ -47,14 +50,46 @@ Start start_of(const RunCircuitOptions& o, std::uint32_t channels) {
   return start;
 }
 
+// As viewers of patterns show them; a line that is wider than a terminal would show nothing.
+std::string text_of(const circuit::Grid& grid) {
+  constexpr std::size_t kLargest = 64;
+  std::string text;
+  if (grid.width() > kLargest || grid.height() > kLargest) return text;
+  for (std::size_t y = 0; y < grid.height(); ++y) {
+    for (std::size_t x = 0; x < grid.width(); ++x) text += grid.get(0, y, x) ? 'O' : '.';
+    text += '\n';
+  }
+  return text;
+}
+
 }  // namespace
 
-Result<json> run_circuit(const RunCircuitOptions& o) try {
-  const circuit::AnyCircuit any = circuit::load_circuit(o.circuit).or_throw();
+Result<circuit::AnyCircuit> load_circuit_of(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const std::filesystem::path recipe = path / "recipe.toml";
+  if (!std::filesystem::exists(recipe, ignored) || std::filesystem::exists(path / "circuit.json", ignored))
+    return circuit::load_circuit(path);
+  auto text = read_file(recipe, kMaxRunRecipeBytes);
+  if (!text) return text.error();
+  const std::string family = peek_string(*text, {}, "family", recipe_families().front());
+  if (family == "automaton" || family == "gates")
+    return Error{ErrorCode::not_found,
+                 fmt::format("{0} has no circuit yet: the run is not finished; `gradloom resume {0}` continues it",
+                             path.string())};
+  return Error{
+      ErrorCode::invalid_input,
+      fmt::format("{0} is a run of family \"{1}\", and only runs of the families \"automaton\" and \"gates\" have "
+                  "a circuit; `gradloom eval {0}` measures it, its report is {0}/report.html",
+                  path.string(), family)};
+}
+
+Result<RanCircuit> run_circuit(const RunCircuitOptions& o) try {
+  const circuit::AnyCircuit any = load_circuit_of(o.circuit).or_throw();
   if (!std::holds_alternative<circuit::CellRule>(any))
     return Error{
         ErrorCode::invalid_input,
-        fmt::format("{}: a plain circuit does not say how cells follow each other; only a \"cell_rule\" runs on a grid",
+        fmt::format("{0}: a plain circuit does not say how cells follow each other; only a \"cell_rule\" runs on a "
+                    "grid; `gradloom export {0} --format c` writes it as a function",
                     o.circuit.string())};
   circuit::CellRule rule = std::get<circuit::CellRule>(any);
   const std::size_t given = rule.circuit.gates.size();
@@ -66,7 +101,8 @@ Result<json> run_circuit(const RunCircuitOptions& o) try {
   if (!o.out.empty() && start.grid.channels() > 8)
     return Error{ErrorCode::unsupported,
                  fmt::format("a pattern file has at most 8 channels; the circuit has {}", start.grid.channels())};
-  json r;
+  RanCircuit ran;
+  json& r = ran.report;
   r["circuit"] = o.circuit.string();
   r["width"] = start.grid.width();
   r["height"] = start.grid.height();
@@ -94,7 +130,8 @@ Result<json> run_circuit(const RunCircuitOptions& o) try {
     write_file_atomic(o.out, circuit::to_rle(runner.grid(), start.rule)).or_throw();
     r["out"] = o.out.string();
   }
-  return r;
+  ran.cells = text_of(runner.grid());
+  return ran;
 } catch (const Exception& e) {
   return e.error();
 }

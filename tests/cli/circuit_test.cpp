@@ -52,6 +52,17 @@ TEST_F(Circuits, AGliderComesBackAfterItCrossedATorus) {
   EXPECT_THAT(run({"run-circuit", "life.json", "--pattern", "glider.rle"}).out, HasSubstr("cells alive"));
 }
 
+TEST_F(Circuits, SmallGridsAreShown) {
+  const Words glider = {"run-circuit", "life.json", "--pattern", "glider.rle", "--width", "5", "--height", "5"};
+  const std::string cells = "\n.....\n.....\n.O.O.\n..OO.\n..O..\n";
+  const Ended shown = run(glider);
+  EXPECT_THAT(shown.out, testing::EndsWith(cells));
+  EXPECT_THAT(shown.out, HasSubstr(": 1 step on 5 x 5 cells"));
+  EXPECT_THAT(run(glider + Words{"--quiet"}).out, testing::Not(HasSubstr(cells)));
+  EXPECT_THAT(run({"run-circuit", "life.json", "--pattern", "glider.rle", "--width", "65", "--height", "5"}).out,
+              testing::Not(HasSubstr("\n.....")));
+}
+
 TEST_F(Circuits, RunsAreTheSameForAnyThreadsAndMinimiser) {
   const Words words = {"run-circuit", "life.json", "--random", "0.4",        "--width", "333",    "--height",
                        "200",         "--steps",   "9",        "--boundary", "zero",    "--seed", "4"};
@@ -75,7 +86,7 @@ TEST_F(Circuits, EveryExportIsProved) {
   EXPECT_TRUE(circuit::load_circuit(scratch_ / "x.json").ok());
   const Ended text = run({"export", "life.json", "--format", "c", "--verify"});
   EXPECT_THAT(text.out, testing::StartsWith("/* 9 inputs"));
-  EXPECT_THAT(text.err, HasSubstr("1 of 1 outputs proved equal (exhaustive 1)"));
+  EXPECT_THAT(text.err, HasSubstr("1 of 1 output proved equal (exhaustive 1)"));
   EXPECT_THAT(run({"export", "life.json", "--format", "svg"}).out, testing::StartsWith("<svg"));
 }
 
@@ -101,7 +112,7 @@ TEST_F(Circuits, BenchChecksAndMeasures) {
 
 TEST_F(Circuits, MistakesAreNamed) {
   expect_error({"run-circuit", "none.json", "--random", "0.5"}, 2, "not_found", {"none.json"});
-  expect_error({"run-circuit", "life.json"}, 2, "invalid_input", {"width"});
+  expect_error({"run-circuit", "life.json"}, 2, "invalid_input", {"--pattern", "--random", "--width"});
   expect_error({"run-circuit", "life.json", "--pattern", "glider.rle", "--width", "2"}, 2, "invalid_input",
                {"does not fit"});
   expect_error({"run-circuit", "life.json", "--pattern", "none.rle"}, 2, "not_found", {"none.rle"});

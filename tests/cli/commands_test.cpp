@@ -55,12 +55,55 @@ TEST_F(Commands, TrainTakesAFileAndNamesTheRunAfterIt) {
   EXPECT_TRUE(r["validation"].is_object());
 }
 
+TEST_F(Commands, ReportsAreTitledByTheRecipe) {
+  json_of(Words{"train", "kan-hello", "--out", "a"} + kTiny);
+  json_of(Words{"train", "kan-hello", "--out", "kan-hello-9/"} + kTiny);
+  json_of(Words{"train", "kan-hello", "--out", "b", "--set", "name=mine"} + kTiny);
+  EXPECT_THAT(bytes_of(scratch_ / "a/report.html"), HasSubstr("<title>kan-hello: a ·"));
+  EXPECT_THAT(bytes_of(scratch_ / "kan-hello-9/report.html"), HasSubstr("<title>kan-hello-9 ·"));
+  EXPECT_THAT(bytes_of(scratch_ / "b/report.html"), HasSubstr("<title>mine: b ·"));
+}
+
+TEST_F(Commands, HelpShowsDefaults) {
+  const std::string train = run({"train", "--help"}).out;
+  for (const char* text : {"[fast]", "[cpu]", "--set KEY=VALUE "}) EXPECT_THAT(train, HasSubstr(text));
+  EXPECT_THAT(train, Not(HasSubstr("[]")));
+  EXPECT_THAT(run({"bench", "kan", "--help"}).out, HasSubstr("[21,64,64,24]"));
+}
+
+TEST_F(Commands, EvalPredictsATableWithoutTargets) {
+  std::string table = "a,b,y\n", rest = "a,b\n";
+  for (int i = 0; i < 40; ++i) {
+    const std::string features = std::to_string(i) + "," + std::to_string(i * i % 7);
+    table += features + "," + std::to_string(2 * i) + "\n";
+    rest += features + "\n";
+  }
+  write("table.csv", table);
+  write("new.csv", rest);
+  json_of({"train", "kan-tabular", "--out", "run", "--set", "data.path=table.csv", "--set", "epochs=2", "--set",
+           "train.batch=0"});
+  const auto known = json_of({"eval", "run", "--data", "table.csv", "--predictions", "known.csv"});
+  EXPECT_TRUE(known["data"]["rmse"].is_number());
+  const auto unknown = json_of({"eval", "run", "--data", "new.csv", "--predictions", "unknown.csv"});
+  EXPECT_TRUE(unknown["data"].is_null());
+  EXPECT_EQ(unknown["rows"], 40);
+  EXPECT_TRUE(unknown["test"].is_object()) << "the parts of the run are measured as always";
+  EXPECT_EQ(std::ranges::count(bytes_of(scratch_ / "unknown.csv"), '\n'), 41);
+  EXPECT_EQ(bytes_of(scratch_ / "unknown.csv"), bytes_of(scratch_ / "known.csv"));
+  EXPECT_THAT(run({"eval", "run", "--data", "new.csv"}).out, HasSubstr("has no target column"));
+  expect_error({"eval", "run", "--data", "new.csv", "--predictions", "new.csv"}, 2, "invalid_input", {"overwritten"});
+  expect_error({"eval", "run", "--data", "none.csv"}, 2, "not_found", {"none.csv"});
+  json_of({"train", "karate", "--out", "karate", "--set", "epochs=1"});
+  expect_error({"eval", "karate", "--data", "new.csv"}, 2, "unsupported", {"spline networks"});
+}
+
 TEST_F(Commands, ProfileAddsPhases) {
   const auto r = json_of(Words{"train", "kan-hello", "--out", "run", "--profile"} + kTiny);
   for (const char* phase : {"data", "forward", "loss", "backward", "optimizer"})
     EXPECT_TRUE(r["phases"].contains(phase)) << phase;
   const Ended people = run(Words{"train", "kan-hello", "--out", "again", "--profile"} + kTiny);
   EXPECT_THAT(people.out, HasSubstr("backward"));
+  EXPECT_THAT(people.out, HasSubstr("Time by phase (by the clock"));
 }
 
 TEST_F(Commands, SeedsAreTrainedOneAfterAnotherAndSummarised) {

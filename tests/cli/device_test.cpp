@@ -39,6 +39,15 @@ TEST_F(OnDevice, TrainingAndEvaluationGiveTheResultsOfTheCpu) {
   EXPECT_EQ(bytes_of(scratch_ / "a.csv"), bytes_of(scratch_ / "b.csv"));
 }
 
+TEST_F(OnDevice, ADeviceInSoftwareIsToldAsSuch) {
+  if (vulkan::list_devices()->front().kind != vulkan::DeviceKind::software) GTEST_SKIP() << "the device is no software";
+  const Words words = Words{"train", "kan-hello", "--device", "0"} + kAdam;
+  const std::string note = "is a software device; its times say nothing about a GPU";
+  EXPECT_THAT(run(words).err, testing::HasSubstr(note));
+  for (const char* flag : {"--quiet", "--json"})
+    EXPECT_THAT(run(words + Words{flag}).err, testing::Not(testing::HasSubstr(note)));
+}
+
 TEST_F(OnDevice, CheckComparesTheDeviceWithTheCpu) {
   const auto r = json_of(Words{"check", "kan-hello", "--device", "gpu", "--max-elements", "20"} + kAdam);
   EXPECT_TRUE(r["passed"]);

@@ -17,6 +17,8 @@ TEST_F(Errors, WrongWordsNameTheNearestOne) {
   expect_error({"train", "kan-helo"}, 2, "not_found", {"kan-helo", "kan-hello"});
   expect_error({"train", "kan-hello", "--set", "optimizer.lrr=1"}, 2, "invalid_input",
                {"optimizer.lrr", "optimizer.lr"});
+  expect_error({"train", "kan-hello", "--set", "data.batch=1"}, 2, "invalid_input", {"data.batch", "'train.batch'"});
+  expect_error({"recipes", "kan-hello"}, 2, "invalid_input", {"`gradloom recipes show kan-hello`"});
   expect_error({"train", "kan-hello", "--epoch", "3"}, 2, "invalid_input", {"--epoch", "--set epochs="});
   expect_error({"bench", "graph", "--device", "gpu"}, 2, "invalid_input", {"'gradloom bench graph'", "on the cpu"});
   expect_error({"recipes", "show", "nope"}, 2, "not_found", {"'nope'; `gradloom recipes` lists all"});
@@ -126,6 +128,17 @@ TEST_F(Errors, Files) {
   expect_error({"train", "broken.toml"}, 2, "invalid_input", {"broken.toml"});
 }
 
+TEST_F(Errors, FoldersOfRunsAreNoRecipes) {
+  json_of(Words{"train", "kan-hello", "--out", "run"} + kTiny);
+  for (const char* command : {"train", "check"})
+    for (const char* folder : {"run", "./run"})
+      expect_error({command, folder}, 2, "invalid_input",
+                   {"folder of a run", std::string("gradloom resume ") + folder, "gradloom eval", "recipe.toml"});
+  for (const Words& words : {Words{"run-circuit", "run"}, Words{"export", "run", "--format", "c"},
+                             Words{"bench", "circuit", "--circuit", "run"}})
+    expect_error(words, 2, "invalid_input", {"family \"kan\"", "\"automaton\"", "gradloom eval run"});
+}
+
 TEST_F(Errors, MissingDataSayWhereTheyWereLookedFor) {
   const Words places = {"nowhere.csv", "current folder", "$GRADLOOM_DATA", "data.root"};
   for (const char* command : {"train", "check"})
@@ -150,6 +163,18 @@ TEST_F(Errors, TablesNameRowAndColumn) {
   expect_error(train + Words{"data.path=table.csv", "--set", "data.target=prize"}, 2, "invalid_input",
                {"prize", "price"});
   EXPECT_FALSE(std::filesystem::exists(scratch_ / "run"));
+}
+
+TEST_F(Errors, ColumnsAreNamedWithTheKeyThatAskedForThem) {
+  write("words.csv", "a,b,kind\n1,2,red\n2,3,blue\n3,4,red\n");
+  expect_error({"train", "kan-tabular", "--set", "data.path=words.csv"}, 2, "invalid_input",
+               {"'kind'", "'red'", "task = \"classification\""});
+  const Words classify = {"train", "logic-classify", "--set", "data.path=words.csv", "--set", "data.test_path="};
+  expect_error(classify, 2, "invalid_input", {"data.categorical names column 3", "--set 'data.categorical=[]'"});
+  expect_error(classify + Words{"--set", "data.target=kind", "--set", "data.categorical=[]"}, 2, "invalid_input",
+               {"data.target and data.drop both name the column 'kind'"});
+  expect_error(classify + Words{"--set", "data.drop=[king]", "--set", "data.categorical=[]"}, 2, "invalid_input",
+               {"data.drop names the column 'king'", "the nearest is 'kind'"});
 }
 
 TEST_F(Errors, TablesThatOnlyLookRight) {
