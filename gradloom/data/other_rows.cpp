@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <span>
+#include <vector>
 
 #include "gradloom/data/align.h"
 
@@ -38,18 +39,26 @@ void name_columns(const Names& columns, std::span<ColumnName> asked) {
     if (const auto found = find_column(columns, column)) column = columns[*found];
 }
 
-// Where `other` lacks exactly the target columns: the source to read it by. Renames the columns of a table without header.
-std::optional<RowSource> without_targets(RowSource source, const Names& columns, CsvTable& other) {
-  for (auto* asked : {&source.target, &source.drop, &source.categorical}) name_columns(columns, *asked);
-  name_columns(columns, {&source.weight, source.weight.empty() ? std::size_t{0} : std::size_t{1}});
+// How to read `other`. Tables with headers are matched by name: a dropped column may be missing, and so may the targets
+// when everything else is there. Without headers places count, and the columns get those of the training file.
+RowSource fitted(const RowSource& source, const Names& columns, CsvTable& other) {
+  RowSource named = source;
+  for (auto* asked : {&named.target, &named.drop, &named.categorical}) name_columns(columns, *asked);
+  name_columns(columns, {&named.weight, named.weight.empty() ? std::size_t{0} : std::size_t{1}});
   Names rest;
   for (const std::string& name : columns)
-    if (!contains(source.target, name)) rest.push_back(name);
-  if (rest.size() == columns.size() || other.columns.size() != rest.size()) return std::nullopt;
-  if (are_made_up(columns) && are_made_up(other.columns)) other.columns = rest;
-  if (!std::is_permutation(rest.begin(), rest.end(), other.columns.begin())) return std::nullopt;
-  source.targets = Targets::absent;
-  return source;
+    if (!contains(named.target, name)) rest.push_back(name);
+  if (are_made_up(columns) || are_made_up(other.columns)) {
+    if (!are_made_up(columns) || rest.size() == columns.size() || other.columns.size() != rest.size()) return source;
+    other.columns = rest;
+  }
+  const auto is_there = [&](const std::string& name) { return contains(other.columns, name); };
+  const bool needs_nothing = std::all_of(
+      rest.begin(), rest.end(), [&](const std::string& name) { return is_there(name) || contains(named.drop, name); });
+  std::erase_if(named.drop, [&](const ColumnName& name) { return !is_there(name); });
+  if (needs_nothing && std::none_of(named.target.begin(), named.target.end(), is_there))
+    named.targets = Targets::absent;
+  return named;
 }
 
 }  // namespace
@@ -66,16 +75,19 @@ Result<OtherRows> load_other_rows(const RowSource& source, const RowDataset<doub
   }
   if ((source.path.empty() || is_text_table(source)) && is_text_table(other)) {
     CsvTable table = read_table(other).or_throw();
-    if (const auto blind = without_targets(other, training_columns(source, like), table)) {
-      RowParts<double> parts = rows_from_table(table, *blind).or_throw().parts();
+    // Targets of formulas have no names that a file could know; where there are as many columns, their places count.
+    const Names columns = training_columns(source, like);
+    if (!source.path.empty() || table.columns.size() != columns.size()) other = fitted(other, columns, table);
+    result.rows = rows_from_table(table, other).or_throw();
+    result.has_targets = other.targets == Targets::present;
+    if (!result.has_targets) {
+      RowParts<double> parts = result.rows.parts();
       parts.targets = like.is_classification() ? 0 : like.outputs();
       parts.target.assign(parts.size * parts.targets, 0.0);
       parts.target_names = like.target_names();
       parts.label.assign(like.is_classification() ? parts.size : 0, 0);
       parts.class_names = like.class_names();
-      result = {RowDataset<double>(std::move(parts)), false};
-    } else {
-      result.rows = rows_from_table(table, other).or_throw();
+      result.rows = RowDataset<double>(std::move(parts));
     }
   } else {
     result.rows = load_rows(other).or_throw();

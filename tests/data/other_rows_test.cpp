@@ -77,6 +77,18 @@ TEST_F(OtherFile, FitsAModelOfFormulas) {
   EXPECT_THAT(known.rows.parts().target, ElementsAre(3, 2));
 }
 
+TEST_F(OtherFile, IsMatchedByNameThoughTheRecipeHasNumbers) {
+  write("old.csv", "id,a,b,y\nu,1,2,5\nv,2,3,6\n");
+  write("new.csv", "b,a\n1,2\n");
+  const auto rows = load({.drop = {"0"}}).or_throw();
+  EXPECT_FALSE(rows.has_targets);
+  EXPECT_THAT(rows.rows.parts().x, ElementsAre(2, 1));
+  write("new.csv", "y,b,a\n9,1,2\n");
+  EXPECT_THAT(load({.drop = {"0"}}).or_throw().rows.parts().target, ElementsAre(9));
+  write("new.csv", "a,b,z\n1,2,3\n");
+  EXPECT_THAT(load({.drop = {"0"}}).error().message, HasSubstr("has the feature 'z'"));
+}
+
 TEST_F(OtherFile, MayLackNothingElse) {
   write("old.csv", "a,b,y\n1,2,5\n2,3,6\n");
   write("new.csv", "a\n7\n");
