@@ -7,7 +7,7 @@ cd "$root"
 
 recipes=(kan-hello kan-special karate game-of-life checkerboard)
 
-echo "This builds gradloom (5 to 6 minutes on 2 cores, once) and trains ${#recipes[@]} recipes (seconds each)."
+echo "This builds gradloom (5 to 6 minutes on 2 cores, once) and trains ${#recipes[@]} recipes (seconds each, the checkerboard half a minute)."
 
 scripts/install_deps.sh
 echo "Building (build/release) ..."

@@ -77,10 +77,10 @@ Table metrics_table(const json& summary) {
   return table;
 }
 
-// The recipe's name and the folder's; those that we name ourselves begin with the recipe's.
+// The recipe's name and the folder's, unless that holds it: those that we name ourselves do.
 std::string title_of(const Config& recipe, const RunFolder& folder) {
   const std::string run = (folder.path() / "").lexically_normal().parent_path().filename().string();
-  if (!recipe.has("name") || run.starts_with(recipe.string("name"))) return run;
+  if (!recipe.has("name") || run.find(recipe.string("name")) != std::string::npos) return run;
   return fmt::format("{}: {}", recipe.string("name"), run);
 }
 

@@ -33,7 +33,8 @@ std::vector<Point> settle(const GraphPicture& graph) {
   for (int step = 0; step < kSteps; ++step) {
     for (std::size_t i = 0; i < n; ++i) force[i] = {-kPull * at[i].x, -kPull * at[i].y};
     const auto act = [&](std::size_t a, std::size_t b, auto strength) {
-      const double x = at[a].x - at[b].x, y = at[a].y - at[b].y, d = std::max(std::hypot(x, y), 1e-3), f = strength(d) / d;
+      const double x = at[a].x - at[b].x, y = at[a].y - at[b].y, d = std::max(std::hypot(x, y), 1e-3),
+                   f = strength(d) / d;
       force[a].x += f * x, force[a].y += f * y;
       force[b].x -= f * x, force[b].y -= f * y;
     };
@@ -96,8 +97,9 @@ void append_dot(std::string& out, const GraphPicture& graph, const GraphNode& no
 
 void append_graph_legend(std::string& out, const GraphPicture& graph) {
   const auto item = [&](const std::string& shape, const std::string& text) {
-    fmt::format_to(std::back_inserter(out), "<li><svg width=\"22\" height=\"22\" aria-hidden=\"true\">{}</svg>{}</li>\n",
-                   shape, escape_html(text));
+    fmt::format_to(std::back_inserter(out),
+                   "<li><svg width=\"22\" height=\"22\" aria-hidden=\"true\">{}</svg>{}</li>\n", shape,
+                   escape_html(text));
   };
   std::size_t classes = graph.classes.size();
   for (const GraphNode& node : graph.nodes) classes = std::max(classes, node.node_class + 1);
