@@ -60,6 +60,7 @@ TEST_F(Logic, ARunThatMissesItsGoalStartsOver) {
   ASSERT_EQ(losses[1].size(), 5u);
   EXPECT_EQ(losses[0][1], losses[1][1]);
   EXPECT_NE(losses[0][2], losses[1][2]);
+  EXPECT_THAT(bytes_of(scratch_ / "run/report.html"), HasSubstr("new start"));
   expect_error(words + Words{"--set", "train.goal_every=0", "--out", "never"}, 2, "invalid_input",
                {"train.start_over", "train.goal_every"});
 }
