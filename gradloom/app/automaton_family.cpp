@@ -91,9 +91,12 @@ AutomatonFamily<T>::AutomatonFamily(Config recipe, GridTask task) : recipe_(std:
 
 template <class T>
 Result<AutomatonFamily<T>> AutomatonFamily<T>::load(const Config& recipe, const std::filesystem::path& data_root) {
-  if (recipe.integer("train.start_over") > 0 && recipe.integer("train.goal_every") == 0)
+  const std::int64_t start_over = recipe.integer("train.start_over"), look = recipe.integer("train.goal_every");
+  if (start_over > 0 && (look == 0 || start_over % look != 0))
     return Error{ErrorCode::invalid_input,
-                 "train.start_over needs train.goal_every: who never looks does not know that the goal was missed"};
+                 fmt::format("train.start_over is {}, train.goal_every {}; the first must be a multiple of the second, "
+                             "so that every start is looked at before it is given up",
+                             start_over, look)};
   auto task = grid_task(recipe, data_root);
   if (!task) return task.error();
   return AutomatonFamily(recipe, std::move(*task));
@@ -108,6 +111,7 @@ template <class T>
 logic::Automaton<T> AutomatonFamily<T>::model(std::size_t stage) const {
   logic::AutomatonOptions o = automaton_options(recipe_, train_->task());
   const auto& stages = recipe_.tables("stage");
+  if (stage == 0) o.noise_again = static_cast<std::uint32_t>(recipe_.integer("train.start_over"));
   if (stage < stages.size()) {
     if (stages[stage].has("steps")) o.steps = static_cast<std::size_t>(stages[stage].integer("steps"));
     if (stages[stage].has("fire")) o.fire_probability = stages[stage].number("fire");
@@ -144,14 +148,14 @@ bool AutomatonFamily<T>::goal_reached(const Exec& ex, const Model& model, const 
 }
 
 template <class T>
-bool AutomatonFamily<T>::start_over(const Exec& ex, std::size_t stage, std::uint64_t epoch,
-                                    TrainState<T>& state) const {
+std::size_t AutomatonFamily<T>::start_over(const Exec& ex, std::size_t stage, std::uint64_t epoch,
+                                           TrainState<T>& state) const {
   const std::uint64_t every = size_of(recipe_, "train.start_over");
-  if (stage > 0 || every == 0 || epoch % every != 0 || epoch >= train_options(recipe_, 0).epochs) return false;
+  if (stage > 0 || every == 0 || epoch % every != 0 || epoch >= train_options(recipe_, 0).epochs) return 0;
   TrainState<T> fresh = start(ex, size_of(recipe_, "train.restarts") - 1 + epoch / every);
   state.parameters = std::move(fresh.parameters);
   state.buffers = std::move(fresh.buffers);
-  return true;
+  return epoch / every + 1;
 }
 
 template <class T>

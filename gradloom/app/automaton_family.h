@@ -41,9 +41,9 @@ class AutomatonFamily {
   // Every train.goal_every epochs: does the hard circuit do all that is asked, on starts that are neither trained nor
   // tested on?
   bool goal_reached(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, std::uint64_t epoch) const;
-  // Every train.start_over epochs of the first stage: new parameters, as if the seed were another one. True when it was
-  // done.
-  bool start_over(const Exec& ex, std::size_t stage, std::uint64_t epoch, TrainState<T>& state) const;
+  // Every train.start_over epochs of the first stage: other wires and parameters as at the start, as if the seed were
+  // another one. Returns the number of the start that begins (2, 3, ...), or 0.
+  std::size_t start_over(const Exec& ex, std::size_t stage, std::uint64_t epoch, TrainState<T>& state) const;
   Result<void> restore(const Model& model, TrainState<T>& state) const { return model.derive(state.buffers.span()); }
 
   // accuracy (of the soft states, cut at 1/2), hard_loss (wrong target bits of all samples), hard_accuracy (mean over

@@ -205,9 +205,8 @@ Schema automaton_schema() {
   s.integer("train.goal_every", 0,
             "Epochs between two looks at the hard circuit; training ends when it does all that is asked; 0: never.")
       .at_least(0);
-  s.integer(
-       "train.start_over", 0,
-       "Epochs after which the first stage begins again with new parameters, if the goal is not reached; 0: never.")
+  s.integer("train.start_over", 0,
+            "Epochs after which the first stage begins again with other wires, if the goal is not reached; 0: never.")
       .at_least(0);
   s.integer("train.search", 0,
             "Circuits near the hard one that each look tries in search of one that does all that is asked; 0: none.")

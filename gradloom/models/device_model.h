@@ -56,7 +56,7 @@ void pack_batch(const RowBatch<T>& batch, const BatchLayout& layout, std::byte* 
 
 // T is the scalar. record_forward leaves the last layer's output in the tape, record_backward starts from the gradient
 // there; dl_dx of the batch goes to the tape when the tape has room for it and `inputs` says so. Both end with a
-// barrier.
+// barrier. A sink is asked for norm() once, and gets it.
 template <class M>
 concept DeviceModel = requires(const M& m, vulkan::Commands& commands, const DeviceArrays& arrays,
                                const DeviceTape& tape, std::size_t batch, vulkan::Binding x, const Step& step,

@@ -7,7 +7,9 @@
 // Exception{numeric}.
 #pragma once
 
+#include <algorithm>
 #include <map>
+#include <stdexcept>
 
 #include "gradloom/kernels/optimizer/device.h"
 #include "gradloom/train/device_loss.h"

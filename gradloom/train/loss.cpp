@@ -9,7 +9,23 @@
 #include "gradloom/kernels/elementary/elementary.h"
 
 namespace gradloom {
+
+namespace loss_detail {
+// What the rows of a batch have in common.
+template <class T>
+struct Rows {
+  const RowBatch<T>& batch;
+  View<const T, 2> y;
+  View<T, 2> dl_dy;  // may be empty
+  T factor, huber_delta;
+
+  T* gradient(std::size_t s) const { return dl_dy.empty() ? nullptr : dl_dy.row(s); }
+};
+}  // namespace loss_detail
+
 namespace {
+
+using loss_detail::Rows;
 
 constexpr std::size_t kChunk = 256;
 
@@ -69,39 +85,34 @@ T term_weight(const RowBatch<T>& b, std::size_t s, std::size_t j) {
 
 // The terms of one row, added to `sum` one after the other. Terms are computed some at a time, so that the compiler
 // finds vectors in them.
-template <LossKind kind, bool kWeighted, class T>
-void element_row(T delta, const RowBatch<T>& batch, std::size_t s, const T* y, std::size_t out, T factor, T* dl_dy,
-                 double& sum) {
+template <LossKind kind, bool weighted, class T>
+void element_row(const Rows<T>& rows, std::size_t s, double& sum) {
   constexpr std::size_t kSome = 32;
+  const RowBatch<T>& batch = rows.batch;
+  const T* y = rows.y.row(s);
   const T* target = batch.target.empty() ? nullptr : batch.target.row(s);
-  const T label = target ? T(0) : static_cast<T>(batch.label[s]);
-  for (std::size_t first = 0; first < out; first += kSome) {
+  const T label = target ? T(0) : static_cast<T>(batch.label[s]), factor = rows.factor, delta = rows.huber_delta;
+  T* gradient = rows.gradient(s);
+  for (std::size_t first = 0, out = rows.y.extent(1); first < out; first += kSome) {
     const std::size_t count = std::min(kSome, out - first);
     T value[kSome], slope[kSome];
     for (std::size_t j = 0; j < count; ++j) {
       const Term<T> term = element_term<kind>(delta, y[first + j], target ? target[first + j] : label);
-      const T w = kWeighted ? term_weight(batch, s, first + j) : T(1);
+      const T w = weighted ? term_weight(batch, s, first + j) : T(1);
       value[j] = w * term.value;
       slope[j] = w * factor * term.slope;
     }
-    if (dl_dy) std::copy_n(slope, count, dl_dy + first);
+    if (gradient) std::copy_n(slope, count, gradient + first);
     for (std::size_t j = 0; j < count; ++j) sum += static_cast<double>(value[j]);
   }
 }
 
 template <LossKind kind, class T>
-double element_rows(const LossOptions& o, const RowBatch<T>& batch, std::size_t begin, std::size_t end,
-                    View<const T, 2> y, T factor, View<T, 2> dl_dy) {
-  const bool weighted = !batch.weight.empty() || !batch.mask.empty();
-  const T delta = static_cast<T>(o.huber_delta);
+double element_rows(const Rows<T>& rows, std::size_t begin, std::size_t end) {
+  const bool weighted = !rows.batch.weight.empty() || !rows.batch.mask.empty();
   double sum = 0.0;
-  for (std::size_t s = begin; s < end; ++s) {
-    T* gradient = dl_dy.empty() ? nullptr : dl_dy.row(s);
-    if (weighted)
-      element_row<kind, true>(delta, batch, s, y.row(s), y.extent(1), factor, gradient, sum);
-    else
-      element_row<kind, false>(delta, batch, s, y.row(s), y.extent(1), factor, gradient, sum);
-  }
+  for (std::size_t s = begin; s < end; ++s)
+    weighted ? element_row<kind, true>(rows, s, sum) : element_row<kind, false>(rows, s, sum);
   return sum;
 }
 
@@ -123,38 +134,37 @@ T cross_entropy_row(const T* y, std::size_t out, std::size_t label, T factor, T*
 }
 
 template <class T>
-double cross_entropy_rows(const RowBatch<T>& batch, std::size_t begin, std::size_t end, View<const T, 2> y, T factor,
-                          View<T, 2> dl_dy) {
-  const std::size_t out = y.extent(1);
+double cross_entropy_rows(const Rows<T>& rows, std::size_t begin, std::size_t end) {
+  const RowBatch<T>& batch = rows.batch;
+  const std::size_t out = rows.y.extent(1);
   double sum = 0.0;
   for (std::size_t s = begin; s < end; ++s) {
-    T* gradient = dl_dy.empty() ? nullptr : dl_dy.row(s);
+    T* gradient = rows.gradient(s);
     const T w = batch.weight.empty() ? T(1) : batch.weight[s];
     if (w == T(0)) {  // most nodes of a graph of which few are labelled
       if (gradient) std::fill_n(gradient, out, T(0));
       continue;
     }
-    sum += static_cast<double>(w * cross_entropy_row(y.row(s), out, batch.label[s], w * factor, gradient));
+    sum += static_cast<double>(w * cross_entropy_row(rows.y.row(s), out, batch.label[s], w * rows.factor, gradient));
   }
   return sum;
 }
 
 template <class T>
-double sum_rows(const LossOptions& o, const RowBatch<T>& batch, std::size_t begin, std::size_t end, View<const T, 2> y,
-                T factor, View<T, 2> dl_dy) {
-  switch (o.kind) {
+double sum_rows(LossKind kind, const Rows<T>& rows, std::size_t begin, std::size_t end) {
+  switch (kind) {
     case LossKind::mse:
-      return element_rows<LossKind::mse>(o, batch, begin, end, y, factor, dl_dy);
+      return element_rows<LossKind::mse>(rows, begin, end);
     case LossKind::mae:
-      return element_rows<LossKind::mae>(o, batch, begin, end, y, factor, dl_dy);
+      return element_rows<LossKind::mae>(rows, begin, end);
     case LossKind::huber:
-      return element_rows<LossKind::huber>(o, batch, begin, end, y, factor, dl_dy);
+      return element_rows<LossKind::huber>(rows, begin, end);
     case LossKind::binary_cross_entropy:
-      return element_rows<LossKind::binary_cross_entropy>(o, batch, begin, end, y, factor, dl_dy);
+      return element_rows<LossKind::binary_cross_entropy>(rows, begin, end);
     case LossKind::cross_entropy:
       break;
   }
-  return cross_entropy_rows(batch, begin, end, y, factor, dl_dy);
+  return cross_entropy_rows(rows, begin, end);
 }
 
 }  // namespace
@@ -170,21 +180,22 @@ double evaluate_loss(const Exec& ex, const LossOptions& o, const RowBatch<T>& ba
   check_batch(o, batch, y);
   if (batch.size == 0) return 0.0;
   const std::size_t out = y.extent(1), chunks = (batch.size + kChunk - 1) / kChunk;
-  const bool rows = o.kind == LossKind::cross_entropy;
+  const bool by_row = o.kind == LossKind::cross_entropy;
   const std::size_t samples = o.samples == 0 ? batch.size : o.samples;
-  double total_weight = static_cast<double>(samples) * static_cast<double>(rows ? 1 : out);
+  double total_weight = static_cast<double>(samples) * static_cast<double>(by_row ? 1 : out);
   if (!batch.weight.empty() || !batch.mask.empty()) {
     total_weight = 0.0;
     for (std::size_t s = 0; s < batch.size; ++s)
-      for (std::size_t j = 0; j < (rows ? 1 : out); ++j) total_weight += static_cast<double>(term_weight(batch, s, j));
+      for (std::size_t j = 0; j < (by_row ? 1 : out); ++j)
+        total_weight += static_cast<double>(term_weight(batch, s, j));
     if (samples != batch.size) total_weight *= static_cast<double>(samples) / static_cast<double>(batch.size);
   }
   const double normaliser = o.reduction == Reduction::sum ? 1.0 : total_weight > 0 ? 1.0 / total_weight : 0.0;
-  const T factor = static_cast<T>(o.scale * normaliser);
+  const Rows<T> rows{batch, y, dl_dy, static_cast<T>(o.scale * normaliser), static_cast<T>(o.huber_delta)};
 
   ex.parallel_for(chunks, [&](std::size_t chunk, unsigned) {
     const std::size_t begin = chunk * kChunk, end = std::min(batch.size, begin + kChunk);
-    partials[chunk] = sum_rows(o, batch, begin, end, y, factor, dl_dy);
+    partials[chunk] = sum_rows(o.kind, rows, begin, end);
   });
   double loss = 0.0;
   for (std::size_t chunk = 0; chunk < chunks; ++chunk) loss += partials[chunk];

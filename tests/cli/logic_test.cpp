@@ -61,8 +61,13 @@ TEST_F(Logic, ARunThatMissesItsGoalStartsOver) {
   EXPECT_EQ(losses[0][1], losses[1][1]);
   EXPECT_NE(losses[0][2], losses[1][2]);
   EXPECT_THAT(bytes_of(scratch_ / "run/report.html"), HasSubstr("new start"));
-  expect_error(words + Words{"--set", "train.goal_every=0", "--out", "never"}, 2, "invalid_input",
-               {"train.start_over", "train.goal_every"});
+  // What early stopping has counted and kept belongs to one start.
+  const auto patient = json_of(words + Words{"--out", "patient", "--set", "train.patience=2", "--set", "epochs=6"});
+  EXPECT_EQ(patient["epochs"], 6);
+  EXPECT_EQ(json_of({"eval", "patient"})["test"], patient["test"]);
+  for (const char* look : {"train.goal_every=0", "train.goal_every=3"})
+    expect_error(words + Words{"--set", look, "--out", "never"}, 2, "invalid_input",
+                 {"train.start_over", "train.goal_every"});
 }
 
 TEST_F(Logic, TheHeadlineOfTheReportIsWhatTheHardCircuitGetsRight) {

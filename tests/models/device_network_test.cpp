@@ -13,17 +13,9 @@ using kan::DeviceNetwork;
 using kan::Knots;
 using kan::NetworkOptions;
 using kan::OutOfGrid;
+using test::kan_options;
 using test::KanFixture;
 using test::same_bits;
-
-NetworkOptions options(std::vector<std::size_t> widths, unsigned grid = 5, unsigned degree = 3) {
-  NetworkOptions o;
-  o.widths = std::move(widths);
-  o.grid = grid;
-  o.degree = degree;
-  o.spline_noise = 0.5;
-  return o;
-}
 
 template <class T>
 void give_normalisation(KanFixture<T>& f) {
@@ -90,7 +82,7 @@ using KanOnDevice = test::DeviceTest;
 TEST_F(KanOnDevice, HasTheBitsOfTheCpuForOneAndThreeLayers) {
   for (const auto& widths : {std::vector<std::size_t>{8, 4}, {8, 16, 8, 4}, {4, 3}, {8, 12, 4}, {1, 1}}) {
     for (std::size_t batch : {1, 7, 16, 64, 128}) {
-      KanFixture<float> f(options(widths), batch);
+      KanFixture<float> f(kan_options(widths), batch);
       SCOPED_TRACE(testing::Message() << widths.size() - 1 << " layers, batch " << batch);
       expect_parity(device(), f);
       EXPECT_TRUE(std::any_of(f.dl_dx.span().begin(), f.dl_dx.span().end(), [](float v) { return v != 0; }));
@@ -100,7 +92,7 @@ TEST_F(KanOnDevice, HasTheBitsOfTheCpuForOneAndThreeLayers) {
 
 TEST_F(KanOnDevice, HasTheBitsOfTheCpuForEveryDegreeAndGrid) {
   const auto check = [&](unsigned degree, unsigned grid) {
-    NetworkOptions o = options({5, 9, 3}, grid, degree);
+    NetworkOptions o = kan_options({5, 9, 3}, grid, degree);
     o.base = degree % 2 == 0;
     o.bias = grid % 3 != 0;
     KanFixture<float> f(o, 33);
@@ -116,7 +108,7 @@ TEST_F(KanOnDevice, HasTheBitsOfTheCpuOutsideTheGridAndWithNormalisation) {
   for (const OutOfGrid outside : {OutOfGrid::linear, OutOfGrid::clamp, OutOfGrid::extend, OutOfGrid::zero})
     for (const Knots knots : {Knots::uniform, Knots::free})
       for (unsigned degree : {1u, 3u}) {
-        NetworkOptions o = options({6, 10, 3}, 5, degree);
+        NetworkOptions o = kan_options({6, 10, 3}, 5, degree);
         o.outside = outside;
         o.knots = knots;
         KanFixture<float> f(o, 40, 11, 3.0);
@@ -129,7 +121,7 @@ TEST_F(KanOnDevice, HasTheBitsOfTheCpuOutsideTheGridAndWithNormalisation) {
 
 TEST_F(KanOnDevice, HasTheBitsOfTheCpuForBatchesOfSeveralChunks) {
   for (unsigned grid : {5u, 100u}) {
-    KanFixture<float> f(options({3, 20, 2}, grid), 600);
+    KanFixture<float> f(kan_options({3, 20, 2}, grid), 600);
     SCOPED_TRACE(testing::Message() << "grid " << grid);
     expect_parity(device(), f);
   }
@@ -137,7 +129,7 @@ TEST_F(KanOnDevice, HasTheBitsOfTheCpuForBatchesOfSeveralChunks) {
 
 TEST_F(KanOnDevice, HasTheBitsOfTheCpuForWideLayers) {
   const auto check = [&](const std::vector<std::size_t>& widths, std::size_t batch) {
-    KanFixture<float> f(options(widths), batch);
+    KanFixture<float> f(kan_options(widths), batch);
     SCOPED_TRACE(testing::Message() << widths[0] << " inputs, batch " << batch);
     expect_parity(device(), f);
   };
@@ -153,10 +145,10 @@ TEST_F(KanOnDevice, HasTheBitsOfTheCpuForWideLayers) {
 TEST_F(KanOnDevice, LoopsStayWithinWhatTheDriverRuns) {
   if (device().info().kind != vulkan::DeviceKind::software) GTEST_SKIP() << "for software devices";
   {
-    KanFixture<float> f(options({33, 2}), 7000);
+    KanFixture<float> f(kan_options({33, 2}), 7000);
     expect_parity(device(), f);
   }
-  KanFixture<float> f(options({1, 1}), 70000);
+  KanFixture<float> f(kan_options({1, 1}), 70000);
   EXPECT_THROW(run_on(device(), f), Exception);
 }
 
@@ -165,30 +157,30 @@ TEST_F(KanOnDevice, HasTheBitsOfTheCpuWithTheTilesOfAGpu) {
   const auto gpu = own_device({.as_discrete = true});
   for (const auto& widths : {std::vector<std::size_t>{5, 9, 3}, {21, 72, 24}})
     for (std::size_t batch : {7, 70}) {
-      KanFixture<float> f(options(widths), batch);
+      KanFixture<float> f(kan_options(widths), batch);
       SCOPED_TRACE(testing::Message() << widths[0] << " inputs, batch " << batch);
       expect_parity(*gpu, f);
     }
   {
-    KanFixture<float> f(options({5, 9}, 100), 70);
+    KanFixture<float> f(kan_options({5, 9}, 100), 70);
     expect_parity(*gpu, f);
   }
   // Enough invocations for several samples and inputs in each.
-  KanFixture<float> f(options({130, 130}), 400);
+  KanFixture<float> f(kan_options({130, 130}), 400);
   expect_parity(*gpu, f);
 }
 
 TEST_F(KanOnDevice, HasTheBitsOfTheCpuInDoublePrecision) {
   if (!device().info().float64) GTEST_SKIP() << device().info().name << " has no 64-bit numbers";
   for (unsigned degree : {2u, 3u}) {
-    KanFixture<double> f(options({8, 16, 4}, 5, degree), 30);
+    KanFixture<double> f(kan_options({8, 16, 4}, 5, degree), 30);
     give_normalisation(f);
     expect_parity(device(), f);
   }
 }
 
 TEST_F(KanOnDevice, GradientsOfZeroAreExactlyZero) {
-  KanFixture<float> f(options({32, 256}), 64);
+  KanFixture<float> f(kan_options({32, 256}), 64);
   std::fill_n(f.dl_dy.data(), f.dl_dy.size(), 0.0f);
   const auto r = run_on(device(), f);
   for (float g : r.gradient.span()) ASSERT_EQ(g, 0.0f);
@@ -196,7 +188,7 @@ TEST_F(KanOnDevice, GradientsOfZeroAreExactlyZero) {
 }
 
 TEST_F(KanOnDevice, BiasGradientIsTheSumOverTheBatch) {
-  KanFixture<float> f(options({4, 3}), 8);
+  KanFixture<float> f(kan_options({4, 3}), 8);
   const auto r = run_on(device(), f);
   const Slice& bias = f.network.parameters()[f.network.slices(0).bias];
   for (std::size_t j = 0; j < 3; ++j) {
@@ -207,8 +199,8 @@ TEST_F(KanOnDevice, BiasGradientIsTheSumOverTheBatch) {
 }
 
 TEST_F(KanOnDevice, EveryGradientIsNearThatInDouble) {
-  KanFixture<float> single(options({8, 16, 8, 4}), 16);
-  KanFixture<double> wide(options({8, 16, 8, 4}), 16);
+  KanFixture<float> single(kan_options({8, 16, 8, 4}), 16);
+  KanFixture<double> wide(kan_options({8, 16, 8, 4}), 16);
   const auto widen = [](const Buffer<float>& from, Buffer<double>& to) {
     std::copy_n(from.data(), from.size(), to.data());
   };
@@ -234,7 +226,7 @@ TEST_F(KanOnDevice, EveryGradientIsNearThatInDouble) {
 }
 
 TEST_F(KanOnDevice, BackwardStartsAfreshOrAddsAsItIsAsked) {
-  KanFixture<float> f(options({8, 16, 4}), 20);
+  KanFixture<float> f(kan_options({8, 16, 4}), 20);
   const DeviceNetwork<float> network(device(), f.network);
   DeviceRunner<DeviceNetwork<float>> runner(network);
   const auto first = run_on(device(), f, &runner), second = run_on(device(), f, &runner);
@@ -249,11 +241,11 @@ TEST_F(KanOnDevice, BackwardStartsAfreshOrAddsAsItIsAsked) {
 }
 
 TEST_F(KanOnDevice, GrowsFromASmallBatchToALargeOneAndBack) {
-  const KanFixture<float> model(options({8, 16, 4}), 1);
+  const KanFixture<float> model(kan_options({8, 16, 4}), 1);
   const DeviceNetwork<float> network(device(), model.network);
   DeviceRunner<DeviceNetwork<float>> runner(network);
   for (std::size_t batch : {1, 7, 16, 64, 128, 5}) {
-    KanFixture<float> f(options({8, 16, 4}), batch);
+    KanFixture<float> f(kan_options({8, 16, 4}), batch);
     const auto r = run_on(device(), f, &runner);
     f.forward_backward(Exec({.threads = 1}));
     EXPECT_TRUE(same_bits(r.y, f.y)) << batch;
@@ -262,7 +254,7 @@ TEST_F(KanOnDevice, GrowsFromASmallBatchToALargeOneAndBack) {
 }
 
 TEST_F(KanOnDevice, FrozenLayersSkipTheirWork) {
-  KanFixture<float> f(options({8, 16, 8, 4}), 20);
+  KanFixture<float> f(kan_options({8, 16, 8, 4}), 20);
   std::vector<std::uint8_t> frozen(f.network.parameters().size(), 0);
   frozen[f.network.slices(0).weight] = frozen[f.network.slices(0).bias] = 1;
   frozen[f.network.slices(2).weight] = 1;
@@ -282,7 +274,7 @@ TEST_F(KanOnDevice, FrozenLayersSkipTheirWork) {
 }
 
 TEST_F(KanOnDevice, MistakesAreNamed) {
-  KanFixture<float> f(options({8, 4}), 4);
+  KanFixture<float> f(kan_options({8, 4}), 4);
   const DeviceNetwork<float> network(device(), f.network);
   DeviceRunner<DeviceNetwork<float>> runner(network);
   const auto message = [](auto&& call) -> std::string {
@@ -309,7 +301,7 @@ TEST_F(KanOnDevice, MistakesAreNamed) {
 
 TEST_F(KanOnDevice, LayersBeyondTheDevicesLimitsAreRefused) {
   const auto small = own_device({.max_buffer_range = 4096});
-  const kan::Network<float> network(options({64, 64}));
+  const kan::Network<float> network(kan_options({64, 64}));
   try {
     const DeviceNetwork<float> on_device(*small, network);
     FAIL() << "a layer that does not fit was accepted";

@@ -10,6 +10,15 @@
 
 namespace gradloom::test {
 
+inline kan::NetworkOptions kan_options(std::vector<std::size_t> widths, unsigned grid = 5, unsigned degree = 3) {
+  kan::NetworkOptions o;
+  o.widths = std::move(widths);
+  o.grid = grid;
+  o.degree = degree;
+  o.spline_noise = 0.5;
+  return o;
+}
+
 template <class T>
 struct KanFixture {
   kan::Network<T> network;

@@ -88,6 +88,10 @@ TEST(AutomatonGradients, AreRightWithNoiseOnTheLogits) {
   EXPECT_NE(value(o, {}), value(quiet, {}));
   EXPECT_NE(value(o, {.epoch = 1}), value(o, {.epoch = 2}));
   EXPECT_LT(std::abs(value(slow, {}) - value(quiet, {})), std::abs(value(o, {}) - value(quiet, {})));
+  AutomatonOptions again = slow, first = o;
+  again.noise_again = 7;
+  first.gate_noise = o.gate_noise / 1000;
+  EXPECT_EQ(value(again, {.epoch = 14}), value(first, {.epoch = 14}));
 }
 
 TEST(AutomatonGradients, AreRightAroundDeadCells) {

@@ -8,7 +8,7 @@ namespace gradloom::kernels {
 template <class T>
 void record_update(vulkan::Device& device, vulkan::Commands& commands, const DeviceUpdatePass& pass,
                    const std::string& label) {
-  if (pass.count % 4 != 0)
+  if (pass.count % 4 != 0 || pass.decay_begin % 4 != 0 || pass.decay_end % 4 != 0)
     throw Exception(ErrorCode::invalid_input, "a range of parameters on a device is not a multiple of four");
   // A software device's time follows its loads: more elements share the constants there.
   const std::uint32_t quads = device.info().kind == vulkan::DeviceKind::software ? 4 : 1;

@@ -13,13 +13,13 @@ enum class DeviceUpdate : std::uint32_t { sgd, momentum, nesterov, adam };
 
 struct DeviceUpdatePass {
   DeviceUpdate kind = DeviceUpdate::adam;
-  std::size_t count = 0;                 // elements; a multiple of four
+  std::size_t count = 0;                 // elements; this and what follows in elements: multiples of four
   vulkan::Binding parameters, gradient;  // the same range of each array
   vulkan::Binding first, second;         // of the state; any buffer where the kind has none
   vulkan::Binding samples, status;
   vulkan::Binding norm;  // that of make_norm; any buffer without clipping
   bool clipped = false;
-  std::size_t decay_begin = 0, decay_end = 0;  // elements that the step's weight decay is for
+  std::size_t decay_begin = 0, decay_end = 0;  // elements that the step's weight decay is for; empty: none
 };
 
 // Records one dispatch; no barrier.
@@ -28,8 +28,11 @@ void record_update(vulkan::Device& device, vulkan::Commands& commands, const Dev
                    const std::string& label);
 
 // Room for the norm of a gradient: the kernels that compute the gradient add up its squares, each of `shares` groups
-// its own, and the last to end all of them, in order. The CPU has another order and adds in double, so the norm may
-// differ in the last digits.
+// its own. An invocation adds blocks of 32 squares, then the blocks, in the order in which it makes elements final; a
+// group adds its invocations in a tree. The group that ends last adds all shares, every invocation some of them in
+// order, then a tree. Which elements an invocation has depends on layer, batch and device, so the last digits of the
+// norm do too; with b blocks and s shares of an invocation it is right to (48 + b + s) / 2 roundings. From run to run
+// it is the same.
 template <class T>
 vulkan::DeviceBuffer make_norm(vulkan::Device& device, std::size_t shares);
 

@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "gradloom/base/error.h"
-#include "gradloom/kernels/shader/shaders.h"
 
 namespace gradloom::kernels::spline {
 namespace {
@@ -67,11 +66,11 @@ bool is_large(const Shape& s, std::size_t batch) { return batch >= 32 && s.in * 
 // need more are refused.
 constexpr std::size_t kMostTurns = 60'000, kMostTurnsOfNorm = 5'000;
 
-void require_turns(const vulkan::DeviceInfo& device, std::size_t turns, std::size_t most = kMostTurns) {
-  if (counts_loads(device) && turns > most)
+void require_turns(const vulkan::DeviceInfo& device, std::size_t turns) {
+  if (counts_loads(device) && turns > kMostTurns)
     throw Exception(ErrorCode::unsuitable_device, "a layer with this batch needs " + std::to_string(turns) +
                                                       " turns of a shader's loop; " + device.name + " runs at most " +
-                                                      std::to_string(most));
+                                                      std::to_string(kMostTurns));
 }
 
 // Turns of one evaluation of the basis: the search for a knot.
@@ -193,6 +192,15 @@ void require_backward(const vulkan::DeviceInfo& device, const Shape& shape, std:
 }
 
 template <class T>
+void require_norm(const vulkan::DeviceInfo& device, const Shape& shape, std::size_t batch, std::size_t shares) {
+  const std::size_t turns = divide_up(shares, weight_tiles<T>(device, shape, batch).groups.group);
+  if (counts_loads(device) && turns > kMostTurnsOfNorm)
+    throw Exception(ErrorCode::unsuitable_device,
+                    "the norm of the gradient has " + std::to_string(shares) + " parts, which is too many for " +
+                        device.name + "; leave optimizer.clip_norm out, or set optimizer.device = \"host\"");
+}
+
+template <class T>
 void record_forward(vulkan::Device& device, vulkan::Commands& commands, const DeviceLayer& layer,
                     const DevicePass& pass, const std::string& label) {
   const LayerPush push = push_of(layer, pass);
@@ -222,7 +230,7 @@ void record_weight_gradient(vulkan::Device& device, vulkan::Commands& commands, 
   const WeightTiles t = weight_tiles<T>(device.info(), s, pass.batch);
   const WeightGroups groups = weight_groups(t, s, gradients.weight, gradients.bias);
   const bool norm = gradients.norm.buffer != nullptr;
-  if (norm) require_turns(device.info(), divide_up(gradients.shares, t.groups.group), kMostTurnsOfNorm);
+  if (norm) require_norm<T>(device.info(), s, pass.batch, gradients.shares);
   push.weight_groups = narrow(groups.weight);
   push.bias_groups = narrow(groups.bias);
   push.first_share = narrow(gradients.first_share);
@@ -269,6 +277,7 @@ void record_backward(vulkan::Device& device, vulkan::Commands& commands, const D
   template std::size_t gradient_groups<T>(const vulkan::DeviceInfo&, const Shape&, std::size_t, bool, bool);  \
   template void require_forward<T>(const vulkan::DeviceInfo&, const Shape&, std::size_t);                     \
   template void require_backward<T>(const vulkan::DeviceInfo&, const Shape&, std::size_t);                    \
+  template void require_norm<T>(const vulkan::DeviceInfo&, const Shape&, std::size_t, std::size_t);           \
   template void record_forward<T>(vulkan::Device&, vulkan::Commands&, const DeviceLayer&, const DevicePass&,  \
                                   const std::string&);                                                        \
   template void record_backward<T>(vulkan::Device&, vulkan::Commands&, const DeviceLayer&, const DevicePass&, \

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "gradloom/exec/vulkan/device.h"
+#include "gradloom/kernels/shader/shaders.h"
 #include "gradloom/kernels/spline/spline.h"
 
 namespace gradloom::kernels::spline {
@@ -40,6 +41,9 @@ template <class T>
 void require_forward(const vulkan::DeviceInfo& device, const Shape& shape, std::size_t batch);
 template <class T>
 void require_backward(const vulkan::DeviceInfo& device, const Shape& shape, std::size_t batch);
+// The same for the norm of a gradient to which so many groups of all layers add.
+template <class T>
+void require_norm(const vulkan::DeviceInfo& device, const Shape& shape, std::size_t batch, std::size_t shares);
 
 struct DeviceGradients {
   vulkan::Binding gradient;  // laid out as the layer's parameters
@@ -72,7 +76,7 @@ inline std::size_t counted_spans(const Shape& shape) {
 // Bytes of workgroup memory that the gradient of the weights and its norm need for `inputs` inputs at a time.
 template <class T>
 std::size_t backward_shared_bytes(const Shape& shape, std::size_t inputs) {
-  constexpr std::size_t kNorm = 64 * sizeof(T) + sizeof(std::uint32_t);
+  constexpr std::size_t kNorm = kShaderGroup * sizeof(T) + sizeof(std::uint32_t);
   return kNorm + inputs * (kChunk * ((shape.degree + 2) * sizeof(T) + 2 * sizeof(std::uint32_t)) +
                            (counted_spans(shape) + 1) * sizeof(std::uint32_t));
 }

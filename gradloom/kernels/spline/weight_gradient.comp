@@ -246,7 +246,7 @@ void bias_gradient(uint group) {
   }
 }
 
-// Neighbours first; everyone gets the result.
+// A tree: me and me + kGroup / 2 first. Everyone gets the result.
 real sum_of_group(real mine) {
   const uint me = my_number();
   shared_sum[me] = mine;

@@ -79,6 +79,14 @@ void DeviceNetwork<T>::require_backward(std::size_t batch) const {
 }
 
 template <class T>
+void DeviceNetwork<T>::require_norm(std::size_t batch) const {
+  std::size_t shares = 0;
+  for (std::size_t l = 0; l < layers(); ++l)
+    shares += spline::gradient_groups<T>(device_.info(), network_.shape(l), batch, true, true);
+  for (std::size_t l = 0; l < layers(); ++l) spline::require_norm<T>(device_.info(), network_.shape(l), batch, shares);
+}
+
+template <class T>
 vulkan::Binding DeviceNetwork<T>::top(const DeviceTape& tape, std::size_t batch) const {
   return {&tape.memory, tape.activations.back(), batch * network_.shape(layers() - 1).out_padded() * sizeof(T)};
 }

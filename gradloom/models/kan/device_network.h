@@ -30,6 +30,8 @@ class DeviceNetwork {
   DeviceTape make_tape(std::size_t batch, bool input_gradient) const;
   // Throws unsuitable_device when a layer cannot run backward over such batches.
   void require_backward(std::size_t batch) const;
+  // The same for the norm of the gradient.
+  void require_norm(std::size_t batch) const;
   void record_forward(vulkan::Commands& commands, const DeviceArrays& arrays, const DeviceTape& tape, std::size_t batch,
                       vulkan::Binding x) const;
   void record_backward(vulkan::Commands& commands, const Step& step, const DeviceArrays& arrays, const DeviceTape& tape,

@@ -41,7 +41,8 @@ struct AutomatonOptions {
   // In Mode::train each logit gets this times Gumbel noise of the step's own, the same in forward and backward: gates
   // whose choice is a close call fail now and then, so that training makes up its mind.
   double gate_noise = 0.0;
-  std::uint32_t noise_ramp = 0;  // epochs over which the noise grows from nothing
+  std::uint32_t noise_ramp = 0;   // epochs over which the noise grows from nothing
+  std::uint32_t noise_again = 0;  // after so many epochs it grows from nothing again; 0: never
 };
 
 // Throws Exception{invalid_input} that names the option when it cannot be built.

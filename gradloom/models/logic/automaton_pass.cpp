@@ -195,7 +195,8 @@ ModelArrays<T> Automaton<T>::seen(const Exec& ex, const Step& step, const ModelA
   const std::size_t size = parameters_.flat_size();
   T* to = tape.workspace_.template at<T>(tape.at_.logits);
   const RandomStream random(step.seed, RandomUse::noise, step.epoch, step.index);
-  const double grown = options_.noise_ramp == 0 ? 1.0 : std::min(1.0, (step.epoch + 1.0) / options_.noise_ramp);
+  const std::uint32_t epoch = options_.noise_again == 0 ? step.epoch : step.epoch % options_.noise_again;
+  const double grown = options_.noise_ramp == 0 ? 1.0 : std::min(1.0, (epoch + 1.0) / options_.noise_ramp);
   const T scale = static_cast<T>(options_.gate_noise * grown);
   ex.parallel_for(divide_up(size, kChunk), [&](std::size_t chunk, unsigned) {
     const std::size_t begin = chunk * kChunk, end = std::min(size, begin + kChunk);
