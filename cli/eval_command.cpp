@@ -16,9 +16,7 @@ struct EvalFlags {
 };
 
 int evaluate(const Output& out, const EvalFlags& flags) {
-  const std::filesystem::path run = flags.folder;
-  refuse_overwriting(flags.predictions, {run / "recipe.toml", run / "log.jsonl", run / "report.html",
-                                         run / "circuit.json", run / "checkpoint/last.safetensors"});
+  refuse_overwriting_run(flags.predictions, flags.folder);
   nlohmann::json result =
       app::evaluate(flags.folder, run_options(out, flags.exec), {.predictions = flags.predictions, .data = flags.data})
           .or_throw();

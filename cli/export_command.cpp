@@ -47,7 +47,8 @@ int export_circuit(const Output& out, ExportFlags flags) {
                                                                     {"svg", app::ExportFormat::svg}};
   o.circuit = flags.circuit;
   o.out = flags.out;
-  refuse_overwriting(flags.out, {flags.circuit, std::filesystem::path(flags.circuit) / "circuit.json"});
+  refuse_overwriting(flags.out, {flags.circuit});
+  refuse_overwriting_run(flags.out, flags.circuit);
   o.format = kFormats.at(flags.format);
   o.minimiser = flags.minimise == "off"     ? app::Minimiser::off
                 : flags.minimise == "yosys" ? app::Minimiser::yosys

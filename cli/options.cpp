@@ -8,6 +8,7 @@
 
 #include "gradloom/app/recipe.h"
 #include "gradloom/io/file.h"
+#include "gradloom/io/run_folder.h"
 
 namespace gradloom::cli {
 
@@ -77,6 +78,10 @@ Config load_recipe(const RecipeFlags& flags) {
 
 void refuse_overwriting(const std::filesystem::path& out, std::initializer_list<std::filesystem::path> inputs) {
   gradloom::refuse_overwriting(out, std::span(inputs.begin(), inputs.size())).or_throw();
+}
+
+void refuse_overwriting_run(const std::filesystem::path& out, const std::filesystem::path& folder) {
+  gradloom::refuse_overwriting(out, run_files(folder)).or_throw();
 }
 
 std::filesystem::path default_data_root() {

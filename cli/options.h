@@ -42,6 +42,8 @@ Config load_recipe(const RecipeFlags& flags);
 
 // Throws when `out` is one of these files.
 void refuse_overwriting(const std::filesystem::path& out, std::initializer_list<std::filesystem::path> inputs);
+// The same for the files of the run in `folder`, if it is one.
+void refuse_overwriting_run(const std::filesystem::path& out, const std::filesystem::path& folder);
 
 // GRADLOOM_DATA, or the current folder.
 std::filesystem::path default_data_root();

@@ -22,7 +22,8 @@ int run_circuit(const Output& out, RunCircuitFlags flags) {
   o.circuit = flags.circuit;
   o.pattern = flags.pattern;
   o.out = flags.out;
-  refuse_overwriting(flags.out, {flags.circuit, std::filesystem::path(flags.circuit) / "circuit.json", flags.pattern});
+  refuse_overwriting(flags.out, {flags.circuit, flags.pattern});
+  refuse_overwriting_run(flags.out, flags.circuit);
   if (!flags.boundary.empty())
     o.boundary = flags.boundary == "zero" ? circuit::Boundary::zero : circuit::Boundary::periodic;
   o.minimiser = flags.minimise == "off" ? app::Minimiser::off : app::Minimiser::own;

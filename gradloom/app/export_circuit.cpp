@@ -123,11 +123,12 @@ Result<ExportedCircuit> export_circuit(const ExportCircuitOptions& o) try {
   result.text = written(any, o);
 
   if (!o.out.empty()) {
+    const std::filesystem::path bench =
+        o.out.parent_path() / (o.out.stem().string() + "_test" + o.out.extension().string());
+    if (o.format == ExportFormat::verilog) refuse_overwriting(bench, std::span(&o.circuit, 1)).or_throw();
     write_file_atomic(o.out, result.text).or_throw();
     r["out"] = o.out.string();
     if (o.format == ExportFormat::verilog) {
-      const std::filesystem::path bench =
-          o.out.parent_path() / (o.out.stem().string() + "_test" + o.out.extension().string());
       write_file_atomic(bench, circuit::to_verilog_test(reference, o.name)).or_throw();
       r["test_bench"] = bench.string();
     }

@@ -92,6 +92,11 @@ Result<GraphFamily<T>> GraphFamily<T>::load(const Config& recipe, const std::fil
     family.split_nodes();
   else
     family.split_graphs();
+  const GraphArrays<T>& arrays = family.train_->arrays();
+  if (arrays.target.empty() && arrays.class_names.size() == 1)
+    return Error{ErrorCode::invalid_input,
+                 fmt::format("every {} has the class '{}'; there is nothing to learn",
+                             task_of(recipe) == GraphTask::node ? "node" : "graph", arrays.class_names[0])};
   return family;
 } catch (const Exception& e) {
   return e.error();

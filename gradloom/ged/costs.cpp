@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -105,6 +106,9 @@ std::vector<PairCost> pairs_of(const nlohmann::json& list, const std::string& wh
   for (const auto& p : list) {
     if (!p.is_array() || p.size() != 3 || !p[0].is_string() || !p[1].is_string())
       refuse("{}: an entry must be [label, label, cost]", where);
+    const auto same = [&](const PairCost& other) { return other.a == p[0] && other.b == p[1]; };
+    if (std::any_of(pairs.begin(), pairs.end(), same))
+      refuse("{} has the pair {}, {} twice", where, p[0].dump(), p[1].dump());
     pairs.push_back(
         {p[0], p[1], number_of(p[2], fmt::format("{}: the cost of {} and {}", where, p[0].dump(), p[1].dump()))});
   }

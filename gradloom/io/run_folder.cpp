@@ -75,6 +75,14 @@ Result<void> make_folder(const fs::path& path) {
 
 }  // namespace
 
+std::vector<std::filesystem::path> run_files(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  for (const char* name : {"recipe.toml", "log.jsonl", "report.html", "circuit.json", ".lock"})
+    files.push_back(folder / name);
+  files.push_back(folder / "checkpoint" / "last.safetensors");
+  return files;
+}
+
 Result<RunFolder> RunFolder::create(const fs::path& path) {
   RunFolder folder(path);
   if (auto r = check_empty(path); !r) {

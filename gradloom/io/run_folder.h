@@ -2,11 +2,15 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 #include "gradloom/base/result.h"
 #include "gradloom/io/file_descriptor.h"
 
 namespace gradloom {
+
+// The files of a run in a folder, whether they exist or not.
+std::vector<std::filesystem::path> run_files(const std::filesystem::path& folder);
 
 enum class FolderAccess {
   read,   // no lock

@@ -126,7 +126,7 @@ TEST(Export, DrawingsNameEveryGate) {
 }
 
 TEST(Export, WordsOfTheLanguageAreNoNames) {
-  for (const char* name : {"int", "module", "main", "", "9a", "a-b"})
+  for (const char* name : {"int", "module", "main", "", "9a", "a-b", "uint64_t", "UINT64_MAX", "printf"})
     EXPECT_THROW(circuit::netlist::check_name(name), Exception) << name;
   EXPECT_NO_THROW(circuit::netlist::check_name("life"));
 }

@@ -28,6 +28,22 @@ TEST_F(Logic, TrainingLeavesACircuitThatIsExportedWithAProof) {
   EXPECT_THAT(run({"eval", "run"}).out, HasSubstr("of 512 right"));
 }
 
+TEST_F(Logic, NoCommandOverwritesTheRunThatItReads) {
+  json_of(Words{"train", "game-of-life-small", "--out", "run"} + kSmallLife);
+  const Words grid = {"--random", "0.5", "--width", "8", "--height", "8"};
+  for (const char* file : {"run/recipe.toml", "run/log.jsonl", "run/.lock", "run/checkpoint/last.safetensors"}) {
+    const std::string before = bytes_of(scratch_ / file);
+    expect_error({"export", "run", "--format", "json", "--out", file}, 2, "invalid_input", {file, "another name"});
+    expect_error(Words{"run-circuit", "run", "--out", file} + grid, 2, "invalid_input", {file, "another name"});
+    expect_error({"eval", "run", "--predictions", file}, 2, "invalid_input", {file, "another name"});
+    EXPECT_EQ(bytes_of(scratch_ / file), before);
+  }
+  // The test bench has a name of its own.
+  std::filesystem::copy_file(scratch_ / "run/circuit.json", scratch_ / "rule_test.v");
+  expect_error({"export", "rule_test.v", "--format", "verilog", "--out", "rule.v"}, 2, "invalid_input",
+               {"rule_test.v", "another name"});
+}
+
 TEST_F(Logic, ARunThatReachesItsGoalEndsEarlyAndIsASuccess) {
   // With the target that every cell has already, the first look is the last.
   Image white(3, 2, {255, 255, 255});

@@ -31,6 +31,7 @@ class KeepsNorm final : public DeviceSink {
   }
   struct Head {
     std::uint32_t done;  // of the groups
+    std::uint32_t not_finite;
     T squares;
   };
   Head read() const {

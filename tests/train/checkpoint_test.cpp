@@ -285,15 +285,17 @@ TEST_F(DamagedCheckpoint, WithAWrongStateSaysThatItIsDamaged) {
   EXPECT_THAT(error_after_state([](json& s) { s.erase("best"); }), damaged);
 }
 
-TEST_F(DamagedCheckpoint, NamesParametersThatAreNotFinite) {
+TEST_F(DamagedCheckpoint, NamesWhatIsNotFinite) {
   std::vector<float> bad(1000, 0.5f);
   bad[1] = std::numeric_limits<float>::quiet_NaN();
-  const std::string message = error_after([&](std::vector<TensorView>& tensors, auto&) {
-    for (TensorView& t : tensors)
-      if (t.name == "parameters/layer1.bias" || t.name == "parameters/layer0.bias")
-        t.bytes = std::as_bytes(std::span(bad)).first(t.bytes.size());
-  });
-  EXPECT_THAT(message, AllOf(HasSubstr("parameters/layer0.bias"), HasSubstr("not finite, at 1")));
+  for (const std::string where : {"parameters/", "best/", "optimizer/first/"}) {
+    const std::string message = error_after([&](std::vector<TensorView>& tensors, auto&) {
+      for (TensorView& t : tensors)
+        if (t.name == where + "layer1.bias" || t.name == where + "layer0.bias")
+          t.bytes = std::as_bytes(std::span(bad)).first(t.bytes.size());
+    });
+    EXPECT_THAT(message, AllOf(HasSubstr(where + "layer0.bias"), HasSubstr("not finite, at 1")));
+  }
 }
 
 TEST_F(DamagedCheckpoint, ThatIsTruncatedIsRefusedAtAnyLength) {

@@ -302,6 +302,33 @@ TEST_F(TrainOnDevice, DivergenceIsToldAndLeavesTheParametersFinite) {
   for (float p : state.parameters.span()) ASSERT_TRUE(std::isfinite(p));
 }
 
+// Sample weights of 1e25 make gradients whose squares no float holds.
+TEST_F(TrainOnDevice, ANormThatOverflowsIsToldOnBothSides) {
+  const auto network = small_network<float>();
+  auto rows = smooth_rows<float>(16).parts();
+  rows.weight.assign(rows.size, 1e25f);
+  const RowDataset<float> data(rows);
+  TrainOptions o = options(OptimizerKind::sgd);
+  o.loss.kind = LossKind::mae;
+  o.loss.reduction = Reduction::sum;
+  o.optimizer.clip_norm = 0.5;
+  const Exec ex({.threads = 1});
+  TrainState<float> on_cpu = initial_state(network, 3), on_device = initial_state(network, 3);
+  const auto message = [](auto&& train) -> std::string {
+    try {
+      train();
+    } catch (const Exception& e) {
+      EXPECT_EQ(e.code(), ErrorCode::numeric);
+      return e.what();
+    }
+    return "";
+  };
+  const DeviceNetwork<float> on(device(), network);
+  EXPECT_NE(message([&] { Cpu(ex, network, data, o, on_cpu).run(); }).find("norm of the gradient"), std::string::npos);
+  EXPECT_NE(message([&] { Gpu(ex, on, data, o, on_device).run(); }).find("norm of the gradient"), std::string::npos);
+  for (float p : on_device.parameters.span()) ASSERT_TRUE(std::isfinite(p));
+}
+
 TEST_F(TrainOnDevice, LostDeviceEndsTrainingWithAName) {
   const auto fragile = own_device({.lose_at_submit = 12});
   const auto network = small_network<float>();

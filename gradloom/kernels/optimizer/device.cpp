@@ -24,10 +24,16 @@ void record_update(vulkan::Device& device, vulkan::Commands& commands, const Dev
 
 template <class T>
 vulkan::DeviceBuffer make_norm(vulkan::Device& device, std::size_t shares) {
-  // A counter and the sum, each with the room of a double, then the shares.
+  // Two whole numbers, the sum with the room of a double, then the shares.
   vulkan::DeviceBuffer norm = device.make_buffer(16 + shares * sizeof(T), vulkan::BufferUse::device);
   device.zero(norm);
   return norm;
+}
+
+bool norm_is_finite(vulkan::Device& device, const vulkan::DeviceBuffer& norm) {
+  std::uint32_t head[2];
+  device.read(norm, 0, std::as_writable_bytes(std::span(head)));
+  return head[1] == 0;
 }
 
 #define GRADLOOM_INSTANTIATE(T)                                                                                    \

@@ -35,5 +35,7 @@ void record_update(vulkan::Device& device, vulkan::Commands& commands, const Dev
 // it is the same.
 template <class T>
 vulkan::DeviceBuffer make_norm(vulkan::Device& device, std::size_t shares);
+// Whether the squares of all steps so far were. After some that were not, no update changes anything.
+bool norm_is_finite(vulkan::Device& device, const vulkan::DeviceBuffer& norm);
 
 }  // namespace gradloom::kernels

@@ -1,5 +1,5 @@
 // One step of SGD, Adam or AdamW on a range of parameters: gradloom/kernels/optimizer/optimizer.h. One invocation owns
-// kQuads times four elements. After a loss that was not finite nothing changes.
+// kQuads times four elements. After a loss or a norm that was not finite nothing changes.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -26,6 +26,7 @@ layout(std430, binding = 4) readonly buffer Batch { real batch[]; };
 layout(std430, binding = 5) readonly buffer Status { uint status[]; };
 layout(std430, binding = 6) readonly buffer Norm {
   uint done;
+  uint not_finite;
   real squares;
 } norm;
 
@@ -108,7 +109,7 @@ void update(uint n, Constants c) {
 
 void main() {
   const uint first = group_number() * kGroup * kQuads + gl_LocalInvocationID.x;
-  if (first >= what.quads || status[0] != 0) return;
+  if (first >= what.quads || status[0] != 0 || (what.clipped != 0 && norm.not_finite != 0)) return;
   const Constants c = load_constants();
   [[unroll]] for (uint q = 0; q < kQuads; ++q)
     if (first + q * kGroup < what.quads) update(first + q * kGroup, c);

@@ -21,7 +21,8 @@ layout(std430, binding = 3) readonly buffer AboveQuads { real4 dl_dy_quads[]; };
 layout(std430, binding = 4) buffer Gradient { real gradient[]; };
 layout(std430, binding = 4) buffer GradientQuads { real4 gradient_quads[]; };
 layout(std430, binding = 5) coherent buffer Norm {
-  uint done;  // groups of this step; 0 between steps
+  uint done;        // groups of this step; 0 between steps
+  uint not_finite;  // 1 after the first step whose squares were not
   real squares;
   real share[];
 } norm;
@@ -279,6 +280,7 @@ void leave_share(uint group) {
   const real all = sum_of_group(some);
   if (me != 0) return;
   norm.squares = all;
+  if (isinf(all) || isnan(all)) norm.not_finite = 1;
   norm.done = 0;
 }
 
