@@ -123,6 +123,10 @@ TEST_F(Graphs, WrongRecipesAreRefusedBeforeTheyRun) {
   expect_error({"train", "karate", "--set", "train.batch=4"}, 2, "invalid_input", {"train.batch = 0"});
   expect_error({"train", "karate", "--set", "model.norm=batch"}, 2, "invalid_input", {"keep_best"});
   expect_error({"train", "karate", "--set", "data.train_nodes=[99]"}, 2, "invalid_input", {"99", "34"});
+  write("one.json", R"({"graphs": [{"nodes": [{"class": "a"}, {"class": "a"}], "edges": [[0, 1]]}]})");
+  expect_error(
+      {"train", "karate", "--set", "data.graph=", "--set", "data.path=one.json", "--set", "data.train_nodes=[0]"}, 2,
+      "invalid_input", {"every node has the class 'a'"});
 }
 
 TEST_F(Graphs, CoraReachesThePublishedAccuracy) {

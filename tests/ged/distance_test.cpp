@@ -232,6 +232,8 @@ TEST(EditCosts, RefuseNonsense) {
   EXPECT_THAT(json_error("{\"edge_pairs\": [[\"C\", \"N\", null]]}"),
               HasSubstr("c.json: 'edge_pairs': the cost of \"C\" and"));
   EXPECT_THAT(json_error("{\"node_sub\": 1, \"node_sub\": 2}"), HasSubstr("'node_sub' appears twice"));
+  EXPECT_THAT(json_error("{\"node_pairs\": [[\"C\", \"N\", 1], [\"C\", \"N\", 2]]}"),
+              HasSubstr("'node_pairs' has the pair \"C\", \"N\" twice"));
   const Costs c =
       parse_costs_json("{\"labels\": \"compare\", \"node_indel\": 2, \"node_pairs\": [[\"C\", \"N\", 0.5]]}", "c.json")
           .or_throw();
