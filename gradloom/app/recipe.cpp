@@ -11,8 +11,6 @@
 namespace gradloom::app {
 namespace {
 
-constexpr std::size_t kMaxRecipeBytes = 1 << 20;
-
 // Parses a recipe; one that has no name takes this.
 Result<Config> parse_named(const std::string& name, std::string_view toml_text, std::string_view source,
                            std::span<const std::string> overrides) {

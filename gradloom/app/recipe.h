@@ -11,6 +11,8 @@
 
 namespace gradloom::app {
 
+inline constexpr std::size_t kMaxRecipeBytes = 1 << 20;  // of a recipe's file
+
 // A recipe that ships with the program.
 struct ShippedRecipe {
   std::string name;

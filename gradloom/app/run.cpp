@@ -33,7 +33,7 @@ auto with_experiment(const Config& recipe, const RunOptions& options, Use&& use)
 
 Result<Config> reopen_recipe(const RunFolder& folder) {
   const std::vector<std::string> none;
-  auto text = read_file(folder.recipe(), 1 << 20);
+  auto text = read_file(folder.recipe(), kMaxRecipeBytes);
   if (!text) return text.error();
   return parse_recipe(*text, folder.recipe().string(), none);
 }

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxPatternBytes = std::size_t{1} << 30, kMaxRunRecipeBytes = 1 << 20;
+constexpr std::size_t kMaxPatternBytes = std::size_t{1} << 30;
 
 json populations(const circuit::Grid& grid) {
   json counts = json::array();
@@ -69,7 +69,7 @@ Result<circuit::AnyCircuit> load_circuit_of(const std::filesystem::path& path) {
   const std::filesystem::path recipe = path / "recipe.toml";
   if (!std::filesystem::exists(recipe, ignored) || std::filesystem::exists(path / "circuit.json", ignored))
     return circuit::load_circuit(path);
-  auto text = read_file(recipe, kMaxRunRecipeBytes);
+  auto text = read_file(recipe, kMaxRecipeBytes);
   if (!text) return text.error();
   const std::string family = peek_string(*text, {}, "family", recipe_families().front());
   if (family == "automaton" || family == "gates")
