@@ -22,7 +22,7 @@ std::string sizes(const nlohmann::json& step) {
                      step["depth"].get<std::size_t>());
 }
 
-// "8 of 8 outputs proved (exhaustive 7, sat 1)"
+// "8 of 8 outputs proved equal (exhaustive 7, sat 1)"
 std::string proof_text(const nlohmann::json& r) {
   std::map<std::string, int> by_method;
   std::size_t proved = 0;
