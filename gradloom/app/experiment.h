@@ -64,10 +64,12 @@ class Experiment {
   Result<nlohmann::json> study();
   // Writes predictions for the test data, or for the training data where there is none; tells `result` their `rows`.
   Result<void> write_predictions(const std::filesystem::path& path, nlohmann::json& result);
-  // Tells `result` the metrics on a further file (`data`; null when it has no targets), and writes predictions for it
-  // unless their path is empty. Fails with unsupported for a family that takes no further files.
-  Result<void> apply(const std::filesystem::path& file, const std::filesystem::path& predictions,
-                     nlohmann::json& result);
+  // Reads a further file. Fails with unsupported for a family that takes none.
+  Result<FurtherRows<T>> read_further(const std::filesystem::path& file) const;
+  // Tells `result` the metrics on further rows (`data`; null when they have no targets), and writes predictions for
+  // them unless their path is empty.
+  Result<void> measure_further(const FurtherRows<T>& further, const std::filesystem::path& predictions,
+                               nlohmann::json& result);
 
   // Whether restore() found that the data have changed.
   bool data_changed() const { return data_changed_; }
@@ -93,7 +95,9 @@ class Experiment {
   Result<nlohmann::json> stages_of_log(const RunFolder& folder) const;
   std::span<const T> result_parameters() const;  // the best ones where they are kept, else the last
   Report report(const nlohmann::json& summary, const RunFolder& folder);
-  Result<void> write_predictions(const std::filesystem::path& path, const D& data, nlohmann::json& result);
+  // `numbers` are those of the rows in their file; empty: not written.
+  Result<void> write_predictions(const std::filesystem::path& path, const D& data,
+                                 std::span<const std::uint32_t> numbers, nlohmann::json& result);
   nlohmann::json part_metrics(const M& model, const D& data, std::span<const T> parameters);
   void tell_progress(const EpochReport& epoch, std::size_t stage);
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }

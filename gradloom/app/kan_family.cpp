@@ -70,7 +70,9 @@ void refit_state(const Exec& ex, const Config& recipe, const kan::Network<T>& ne
 
 template <class T>
 KanFamily<T>::KanFamily(Config recipe, std::filesystem::path data_root, RowSplits splits)
-    : recipe_(std::move(recipe)), data_root_(std::move(data_root)), like_(splits.train.subset(std::vector{0u})) {
+    : recipe_(std::move(recipe)),
+      data_root_(std::move(data_root)),
+      like_{splits.train.subset(std::vector{0u}), std::move(splits.code), {}} {
   train_ = convert<T>(splits.train);
   if (splits.validation) validation_ = convert<T>(*splits.validation);
   if (splits.test) test_ = convert<T>(*splits.test);
@@ -90,10 +92,10 @@ Result<KanFamily<T>> KanFamily<T>::load(const Config& recipe, const std::filesys
 }
 
 template <class T>
-auto KanFamily<T>::read(const std::filesystem::path& file) const -> Result<OtherData> {
-  auto rows = load_other_rows(recipe_, data_root_, like_, file);
-  if (!rows) return rows.error();
-  return OtherData{convert<T>(rows->rows), rows->has_targets};
+Result<FurtherRows<T>> KanFamily<T>::read_further(const std::filesystem::path& file) const {
+  auto further = load_further_rows(recipe_, data_root_, like_, file);
+  if (!further) return further.error();
+  return FurtherRows<T>{convert<T>(further->rows), further->has_targets, std::move(further->numbers)};
 }
 
 template <class T>

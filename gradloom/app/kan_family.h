@@ -44,19 +44,15 @@ class KanFamily {
   // After loading a checkpoint.
   Result<void> restore(const Model& model, TrainState<T>& state) const { return model.derive(state.buffers.span()); }
 
-  struct OtherData {
-    Data data;
-    bool has_targets;
-  };
   // A further file in the columns of the training data; its targets may be missing.
-  Result<OtherData> read(const std::filesystem::path& file) const;
+  Result<FurtherRows<T>> read_further(const std::filesystem::path& file) const;
 
   // Figures of one part of the data, whose predictions are y.
   std::map<std::string, double> metrics(const Exec&, const Model&, const ModelArrays<T>&, const Data& data,
                                         View<const T, 2> y) const {
     return row_metrics<T>(data.all(), y);
   }
-  // The end of a run: further files in its folder, further keys in its summary.
+  // The end of a run: files of its own in the folder, keys of its own in the summary.
   Result<void> finish(const Exec&, const Model&, const ModelArrays<T>&, const RunFolder&, nlohmann::json&) const {
     return {};
   }
@@ -75,7 +71,7 @@ class KanFamily {
 
   Config recipe_;
   std::filesystem::path data_root_;
-  RowDataset<double> like_;  // a training row as it was read: the names of features and classes
+  LoadedRows like_;  // a training row as it was read: the names of features and classes, and the code
   std::optional<Data> train_, validation_, test_;
 };
 

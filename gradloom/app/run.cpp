@@ -38,6 +38,16 @@ Result<Config> reopen_recipe(const RunFolder& folder) {
   return parse_recipe(*text, folder.recipe().string(), none);
 }
 
+// What can be wrong about the files of an evaluation, before any of them is read.
+Result<void> check_evaluation(const Config& recipe, const RunOptions& options, const EvaluateOptions& what) {
+  if (!what.data.empty()) {
+    if (!std::filesystem::exists(what.data))
+      return Error{ErrorCode::not_found, fmt::format("there is no file {}", what.data.string())};
+    if (auto r = refuse_overwriting(what.predictions, std::span(&what.data, 1)); !r) return r;
+  }
+  return refuse_overwriting(what.predictions, data_paths(recipe, options.data_root), InFolders::contents);
+}
+
 }  // namespace
 
 Result<RunOutcome> train(const Config& recipe, const std::filesystem::path& path, const RunOptions& options) {
@@ -71,7 +81,15 @@ Result<nlohmann::json> evaluate(const std::filesystem::path& path, const RunOpti
     return Error{ErrorCode::not_found, path.string() + " has no checkpoint yet; `gradloom resume` continues the run"};
   auto recipe = reopen_recipe(*folder);
   if (!recipe) return recipe.error();
+  if (auto r = check_evaluation(*recipe, options, what); !r) return r.error();
   return with_experiment(*recipe, options, [&](auto& experiment) -> Result<nlohmann::json> {
+    using Further = std::decay_t<decltype(*experiment.read_further(what.data))>;
+    std::optional<Further> further;
+    if (!what.data.empty()) {
+      auto read = experiment.read_further(what.data);
+      if (!read) return read.error();
+      further = std::move(*read);
+    }
     if (auto r = experiment.restore(*folder, OtherData::tell); !r) return r.error();
     nlohmann::json result = experiment.metrics();
     result["data_changed"] = experiment.data_changed();
@@ -80,8 +98,8 @@ Result<nlohmann::json> evaluate(const std::filesystem::path& path, const RunOpti
     auto study = experiment.study();
     if (!study) return study.error();
     if (!study->is_null()) result["study"] = std::move(*study);
-    if (!what.data.empty()) {
-      if (auto r = experiment.apply(what.data, what.predictions, result); !r) return r.error();
+    if (further) {
+      if (auto r = experiment.measure_further(*further, what.predictions, result); !r) return r.error();
     } else if (!what.predictions.empty()) {
       if (auto r = experiment.write_predictions(what.predictions, result); !r) return r.error();
     }

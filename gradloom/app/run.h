@@ -56,8 +56,10 @@ Result<RunOutcome> train(const Config& recipe, const std::filesystem::path& fold
 Result<RunOutcome> resume(const std::filesystem::path& folder, const RunOptions& options);
 
 struct EvaluateOptions {
-  std::filesystem::path predictions;  // write predictions for the test part (or all data) as CSV; empty: do not
-  std::filesystem::path data;         // a further file to measure and predict, with or without targets; empty: none
+  // Where to write predictions as CSV: for `data`, otherwise for the test part (the training part where there is none);
+  // empty: nowhere.
+  std::filesystem::path predictions;
+  std::filesystem::path data;  // a further file to measure and predict, with or without targets; empty: none
 };
 
 // Metrics of a run's model on all parts of its data, and on a further file (`data`; null where that has no targets);

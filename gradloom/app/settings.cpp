@@ -114,8 +114,9 @@ Result<RowSplits> load_splits(const Config& r, const std::filesystem::path& data
     return Error{ErrorCode::invalid_input,
                  "data.test_path goes with data.path, and without data.folds: it is where all test samples come from"};
   const RowSource source = row_source(r, data_root);
-  auto rows = load_rows(source);
-  if (!rows) return rows.error();
+  auto loaded = load_coded_rows(source);
+  if (!loaded) return loaded.error();
+  const RowDataset<double>* rows = &loaded->rows;
   if (rows->is_classification() && rows->outputs() < 2)
     return Error{ErrorCode::invalid_input, fmt::format("every sample has the class '{}'; there is nothing to learn",
                                                        rows->outputs() == 1 ? rows->class_names()[0] : "")};
@@ -143,7 +144,7 @@ Result<RowSplits> load_splits(const Config& r, const std::filesystem::path& data
   if (split.train.empty())
     return Error{ErrorCode::invalid_input,
                  fmt::format("{} samples leave nothing to train on after the split", rows->size())};
-  RowSplits parts{rows->subset(split.train), std::nullopt, std::nullopt};
+  RowSplits parts{rows->subset(split.train), std::nullopt, std::nullopt, loaded->code};
   if (!split.validation.empty()) parts.validation = rows->subset(split.validation);
   if (!split.test.empty()) parts.test = rows->subset(split.test);
   if (formula && r.integer("data.test_samples") > 0) {
@@ -152,21 +153,16 @@ Result<RowSplits> load_splits(const Config& r, const std::filesystem::path& data
     parts.test = std::move(*test);
   }
   if (has_test_file(r)) {
-    RowSource other = source;
-    other.path = data_path(r, "data.test_path", data_root);
-    auto test = load_rows(other);
+    auto test = load_further_rows(source, *loaded, data_path(r, "data.test_path", data_root), FurtherTargets::needed);
     if (!test) return test.error();
-    auto aligned = align_rows(*rows, *test);
-    if (!aligned)
-      return Error{aligned.error().code, fmt::format("{}: {}", other.path.string(), aligned.error().message)};
-    parts.test = std::move(*aligned);
+    parts.test = std::move(test->rows);
   }
   return parts;
 }
 
-Result<OtherRows> load_other_rows(const Config& r, const std::filesystem::path& data_root,
-                                  const RowDataset<double>& like, const std::filesystem::path& file) {
-  return gradloom::load_other_rows(row_source(r, data_root), like, file);
+Result<FurtherRows<double>> load_further_rows(const Config& r, const std::filesystem::path& data_root,
+                                              const LoadedRows& training, const std::filesystem::path& file) {
+  return gradloom::load_further_rows(row_source(r, data_root), training, file, FurtherTargets::optional);
 }
 
 std::size_t stage_count(const Config& r) { return std::max<std::size_t>(1, r.tables("stage").size()); }

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "gradloom/base/result.h"
-#include "gradloom/data/other_rows.h"
+#include "gradloom/data/further_rows.h"
 #include "gradloom/data/rows.h"
 #include "gradloom/data/source.h"
 #include "gradloom/data/split.h"
@@ -18,6 +18,7 @@ namespace gradloom::app {
 struct RowSplits {
   RowDataset<double> train;
   std::optional<RowDataset<double>> validation, test;
+  RowCode code;  // of the training file
 };
 
 // data.seed, or else the seed of the run.
@@ -33,9 +34,9 @@ std::vector<std::filesystem::path> data_paths(const Config& recipe, const std::f
 // Adds to an error about a file that is not there where files are looked for.
 Error with_places(Error error, const Config& recipe);
 
-// Rows of a further file for a model of this recipe; `like` are some of its training rows.
-Result<OtherRows> load_other_rows(const Config& recipe, const std::filesystem::path& data_root,
-                                  const RowDataset<double>& like, const std::filesystem::path& file);
+// Rows of a further file for a model of this recipe; `training` are some of its training rows with their code.
+Result<FurtherRows<double>> load_further_rows(const Config& recipe, const std::filesystem::path& data_root,
+                                              const LoadedRows& training, const std::filesystem::path& file);
 
 // Loads and splits what the recipe names. `data_root` serves when the recipe has no data.root. Fails as load_rows does,
 // or when a part that is asked for would be empty.

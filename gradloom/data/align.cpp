@@ -29,8 +29,7 @@ Result<RowDataset<double>> align_rows(const RowDataset<double>& like, const RowD
   std::vector<std::size_t> source(like.features());  // of each feature in `rows`
   for (std::size_t i = 0; i < like.features(); ++i) {
     source[i] = named ? find(old_names, like.feature_names()[i]) : i;
-    if (source[i] == kNone && like.feature_names()[i].find('=') == std::string::npos)
-      return misfit(fmt::format("has no feature '{}'", like.feature_names()[i]));
+    if (source[i] == kNone) return misfit(fmt::format("has no feature '{}'", like.feature_names()[i]));
   }
   if (named)
     for (const std::string& name : old_names)
@@ -39,10 +38,9 @@ Result<RowDataset<double>> align_rows(const RowDataset<double>& like, const RowD
   RowParts<double> parts = rows.parts();
   parts.features = like.features();
   parts.feature_names = like.feature_names();
-  parts.x.assign(parts.size * parts.features, 0.0);
+  parts.x.resize(parts.size * parts.features);
   for (std::size_t r = 0; r < parts.size; ++r)
-    for (std::size_t i = 0; i < parts.features; ++i)
-      if (source[i] != kNone) parts.x[r * parts.features + i] = rows.all().x(r, source[i]);
+    for (std::size_t i = 0; i < parts.features; ++i) parts.x[r * parts.features + i] = rows.all().x(r, source[i]);
   if (like.is_classification()) {
     for (std::uint32_t& label : parts.label) {
       const std::size_t known = find(like.class_names(), rows.class_names()[label]);

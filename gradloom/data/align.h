@@ -6,9 +6,8 @@
 
 namespace gradloom {
 
-// `rows` with the features, targets and classes of `like`, matched by name. A feature that `rows` lacks is 0 where it
-// is one value of a text column (column=value). Fails with invalid_input, naming what does not fit: another feature
-// that is missing, a value or class that `like` does not have, another kind of task.
+// `rows` with the features, targets and classes of `like`, matched by name. Fails with invalid_input, naming what does
+// not fit: a feature that one of them does not have, a class that `like` does not have, another kind of task.
 Result<RowDataset<double>> align_rows(const RowDataset<double>& like, const RowDataset<double>& rows);
 
 }  // namespace gradloom

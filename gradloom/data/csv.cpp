@@ -180,6 +180,9 @@ class CsvParser {
 
   bool first_row_is_header() const {
     if (options_.header != CsvHeader::automatic) return options_.header == CsvHeader::present;
+    const auto& names = options_.header_names;
+    for (std::size_t c = 0; c < width_; ++c)
+      if (std::find(names.begin(), names.end(), table_.cells[c]) != names.end()) return true;
     double value;
     for (std::size_t c = 0; c < width_; ++c)
       if (table_.cells[c].empty() || parse_number(table_.cells[c], value)) return false;
@@ -189,7 +192,8 @@ class CsvParser {
   }
 
   void take_header() {
-    if (!first_row_is_header()) {
+    table_.has_header = first_row_is_header();
+    if (!table_.has_header) {
       for (std::size_t c = 0; c < width_; ++c) table_.columns.push_back(fmt::format("column{}", c + 1));
       return;
     }

@@ -15,7 +15,7 @@
 namespace gradloom {
 
 enum class CsvHeader {
-  automatic,  // a first row without numbers and empty cells, above a row with a number
+  automatic,  // a first row without numbers and empty cells, above a row with a number; or with one of header_names
   present,
   absent,
 };
@@ -25,6 +25,7 @@ struct CsvOptions {
   // trims lines.
   std::string separator = "auto";
   CsvHeader header = CsvHeader::automatic;
+  std::vector<std::string> header_names;
   std::string comment;        // lines that start with this are skipped; empty: none
   std::size_t skip_rows = 0;  // lines before the header
 };
@@ -32,6 +33,7 @@ struct CsvOptions {
 // Cells as text, row-major. Blanks around unquoted cells are removed; lines without content are skipped.
 struct CsvTable {
   std::string source;
+  bool has_header = false;
   std::vector<std::string> columns;     // names; column1, column2, ... when there is no header
   std::vector<std::string_view> cells;  // (rows, columns)
   std::vector<std::uint32_t> lines;     // line of each row in the file, from 1

@@ -45,4 +45,24 @@ Labels encode_labels(std::span<const std::string_view> values) {
   return {positions(values, sorted), {sorted.begin(), sorted.end()}};
 }
 
+LabelIndex::LabelIndex(std::span<const std::string> names) : names_(names), numbers_(names.size()) {
+  bool numeric = true;
+  for (std::size_t i = 0; i < names.size() && numeric; ++i)
+    numeric = parse_number(names[i], numbers_[i]) && numbers_[i] == numbers_[i];
+  if (!numeric) numbers_.clear();
+}
+
+std::optional<std::uint32_t> LabelIndex::find(std::string_view value) const {
+  double number = 0;
+  if (numbers_.empty()) {
+    const auto it = std::lower_bound(names_.begin(), names_.end(), value);
+    if (it == names_.end() || *it != value) return std::nullopt;
+    return static_cast<std::uint32_t>(it - names_.begin());
+  }
+  if (!parse_number(value, number)) return std::nullopt;
+  const auto it = std::lower_bound(numbers_.begin(), numbers_.end(), number);
+  if (it == numbers_.end() || *it != number) return std::nullopt;
+  return static_cast<std::uint32_t>(it - numbers_.begin());
+}
+
 }  // namespace gradloom

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,5 +18,16 @@ struct Labels {
 
 Labels encode_labels(std::span<const std::string_view> values);
 Labels encode_labels(std::span<const double> values);
+
+// Finds further values among the `names` of Labels, by the rules that made these.
+class LabelIndex {
+ public:
+  explicit LabelIndex(std::span<const std::string> names);  // must outlive it
+  std::optional<std::uint32_t> find(std::string_view value) const;
+
+ private:
+  std::span<const std::string> names_;
+  std::vector<double> numbers_;  // of all names; empty when one is no number
+};
 
 }  // namespace gradloom

@@ -10,6 +10,7 @@
 #include "gradloom/base/result.h"
 #include "gradloom/data/csv.h"
 #include "gradloom/data/formula.h"
+#include "gradloom/data/row_code.h"
 #include "gradloom/data/rows.h"
 
 namespace gradloom {
@@ -26,7 +27,7 @@ enum class RowFormat {
 enum class MissingPolicy {
   error,  // fail, naming the row and column
   drop,   // leave the row out
-  mean,   // the column's mean over all rows of the file (of its encoded columns, for text); never for targets
+  mean,   // the column's mean over all rows of the (training) file; for text, of its features; never for targets
 };
 
 enum class CategoryPolicy {
@@ -69,11 +70,16 @@ struct RowSource {
 // value of the result is finite.
 Result<RowDataset<double>> load_rows(const RowSource& source);
 
+// load_rows() with what it learned of the columns. A file that is read by the code of another one (`known`) has that
+// one's words and means; a word that it does not know is an error. Formulas take no code.
+Result<LoadedRows> load_coded_rows(const RowSource& source, const RowCode* known = nullptr);
+
 // Whether the source is a text table, and that table as it stands in the file. Fails with not_found, io, invalid_input.
 bool is_text_table(const RowSource& source);
 Result<CsvTable> read_table(const RowSource& source);
 
-// The part of load_rows() after a text table was read.
-Result<RowDataset<double>> rows_from_table(const CsvTable& table, const RowSource& source);
+// The part of load_coded_rows() after a text table was read. With a `known` code the features are its columns, by name,
+// and every other column needs another role in `source`.
+Result<LoadedRows> rows_from_table(const CsvTable& table, const RowSource& source, const RowCode* known = nullptr);
 
 }  // namespace gradloom

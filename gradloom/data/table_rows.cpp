@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,22 +14,23 @@ namespace {
 
 constexpr std::size_t kMostCategories = 1000;
 constexpr std::string_view kTarget = "data.target", kDrop = "data.drop", kWeight = "data.weight",
-                           kCategorical = "data.categorical";
+                           kCategorical = "data.categorical", kFeature = "the model";
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
 // From cells to columns of numbers. Failures travel as exceptions inside.
 class TableEncoder {
  public:
-  TableEncoder(const CsvTable& table, const RowSource& source) : table_(table), source_(source) {}
+  TableEncoder(const CsvTable& table, const RowSource& source, const RowCode* known)
+      : table_(table), source_(source), known_(known) {}
 
-  RowDataset<double> run() {
+  LoadedRows run() {
     choose_columns();
     choose_rows();
     RowParts<double> parts;
     parts.size = rows_.size();
-    for (std::size_t c = 0; c < roles_.size(); ++c)
-      if (roles_[c] == Role::feature) add_feature(c);
-    if (features_.empty()) fail("no column is left for the features");
+    RowCode code = known_ ? *known_ : learn();
+    if (code.features.empty()) fail("no column is left for the features");
+    for (ColumnCode& column : code.features) add_feature(column);
     encode_targets(parts);
     if (!source_.weight.empty()) {
       const std::size_t column = find_column(source_.weight, kWeight);
@@ -39,7 +41,8 @@ class TableEncoder {
     parts.features = features_.size();
     interleave(features_, parts.size, parts.x);
     parts.feature_names = std::move(feature_names_);
-    return RowDataset<double>(std::move(parts));
+    if (rows_.size() == table_.rows()) rows_.clear();
+    return {RowDataset<double>(std::move(parts)), std::move(code), std::move(rows_)};
   }
 
  private:
@@ -115,7 +118,7 @@ class TableEncoder {
       if (source_.missing == MissingPolicy::drop)
         for (std::size_t c = 0; c < roles_.size() && keep; ++c)
           keep = roles_[c] == Role::dropped || !is_missing(table_.cell(r, c));
-      if (keep) rows_.push_back(r);
+      if (keep) rows_.push_back(static_cast<std::uint32_t>(r));
     }
     if (rows_.empty()) fail("a value is missing in every row, so none is left");
   }
@@ -141,6 +144,9 @@ class TableEncoder {
   }
 
   [[noreturn]] void fail_missing(std::size_t row, std::size_t column) const {
+    if (known_ && source_.missing == MissingPolicy::error)
+      fail("{} is missing; the model was trained without missing values (data.missing = \"error\")",
+           place(row, column));
     if (source_.missing == MissingPolicy::mean)
       fail("{} is missing, and a target or weight cannot be filled in; data.missing = \"drop\" leaves such rows out",
            place(row, column));
@@ -171,56 +177,100 @@ class TableEncoder {
     return Kind::words;
   }
 
-  void add_feature(std::size_t column) {
+  RowCode learn() const {
+    RowCode code{table_.has_header, table_.columns, {}};
+    for (std::size_t c = 0; c < roles_.size(); ++c)
+      if (roles_[c] == Role::feature) code.features.push_back({table_.columns[c], words_of(c), {}});
+    return code;
+  }
+
+  // The different words of a text column; none for numbers.
+  std::vector<std::string> words_of(std::size_t column) const {
+    if (kind_of(column) == Kind::numbers) return {};
     const std::string& name = table_.columns[column];
-    if (kind_of(column) == Kind::numbers) {
-      features_.push_back(numbers(column, source_.missing));
-      feature_names_.push_back(name);
-      return fill_mean(features_.back(), name);
-    }
     if (source_.categories == CategoryPolicy::error)
       fail("the column '{}' holds text; name it in data.drop, or set data.categories to one-hot or ordinal", name);
-
     std::vector<std::string_view> words;
-    std::vector<std::size_t> at;  // which rows they are from
+    for (std::size_t r : rows_)
+      if (!is_missing(table_.cell(r, column))) words.push_back(table_.cell(r, column));
+    if (words.empty()) fail_empty(name);
+    Labels labels = encode_labels(words);
+    if (source_.categories == CategoryPolicy::one_hot && labels.names.size() > kMostCategories)
+      fail(
+          "the column '{}' has {} different values, too many for one feature each; name it in data.drop, or set "
+          "data.categories to "
+          "ordinal",
+          name, labels.names.size());
+    return std::move(labels.names);
+  }
+
+  // Means that `code` does not have yet are taken from this table.
+  void add_feature(ColumnCode& code) {
+    const std::size_t column = find_column(code.name, kFeature);
+    std::vector<std::vector<double>> features;
+    if (code.words.empty())
+      features.push_back(numbers(column, source_.missing));
+    else
+      features = word_features(column, code);
+    const bool one_hot = !code.words.empty() && source_.categories == CategoryPolicy::one_hot;
+    for (std::size_t k = 0; k < features.size(); ++k) {
+      if (source_.missing == MissingPolicy::mean) {
+        if (!known_) code.means.push_back(mean_of(features[k], code.name));
+        fill(features[k], code.means.at(k), code.name);
+      }
+      feature_names_.push_back(one_hot ? fmt::format("{}={}", code.name, code.words[k]) : code.name);
+      features_.push_back(std::move(features[k]));
+    }
+  }
+
+  // The features of a text column; a missing word fails, or becomes NaN under `mean`.
+  std::vector<std::vector<double>> word_features(std::size_t column, const ColumnCode& code) const {
+    const bool one_hot = source_.categories == CategoryPolicy::one_hot;
+    const LabelIndex index(code.words);
+    std::vector<std::vector<double>> features(one_hot ? code.words.size() : 1,
+                                              std::vector<double>(rows_.size(), kMissing));
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       const std::string_view cell = table_.cell(rows_[i], column);
       if (is_missing(cell)) {
         if (source_.missing != MissingPolicy::mean) fail_missing(rows_[i], column);
         continue;
       }
-      words.push_back(cell);
-      at.push_back(i);
+      const auto word = index.find(cell);
+      if (!word)
+        fail("{} is a value that the model was not trained on; it knows {}", place(rows_[i], column),
+             some_of(code.words));
+      if (!one_hot) features[0][i] = static_cast<double>(*word);
+      for (std::size_t k = 0; k < features.size() && one_hot; ++k) features[k][i] = *word == k ? 1.0 : 0.0;
     }
-    const Labels labels = encode_labels(words);
-    const bool one_hot = source_.categories == CategoryPolicy::one_hot;
-    if (one_hot && labels.names.size() > kMostCategories)
-      fail(
-          "the column '{}' has {} different values, too many for one feature each; name it in data.drop, or set "
-          "data.categories to "
-          "ordinal",
-          name, labels.names.size());
-    const std::size_t width = one_hot ? labels.names.size() : 1;
-    for (std::size_t k = 0; k < width; ++k) {
-      std::vector<double>& values = features_.emplace_back(rows_.size(), kMissing);
-      for (std::size_t w = 0; w < words.size(); ++w)
-        values[at[w]] = one_hot ? (labels.index[w] == k ? 1.0 : 0.0) : static_cast<double>(labels.index[w]);
-      feature_names_.push_back(one_hot ? fmt::format("{}={}", name, labels.names[k]) : name);
-      fill_mean(values, name);
-    }
+    return features;
   }
 
-  void fill_mean(std::vector<double>& values, const std::string& name) const {
+  static std::string some_of(const std::vector<std::string>& words) {
+    constexpr std::size_t kMost = 20;
+    const std::size_t shown = std::min(words.size(), kMost);
+    std::string text = fmt::format("'{}'", fmt::join(words.begin(), words.begin() + static_cast<long>(shown), "', '"));
+    return shown == words.size() ? text : fmt::format("{} and {} more", text, words.size() - shown);
+  }
+
+  [[noreturn]] void fail_empty(const std::string& name) const {
+    fail("every value of the column '{}' is missing; name it in data.drop", name);
+  }
+
+  double mean_of(const std::vector<double>& values, const std::string& name) const {
     double sum = 0;
     std::size_t count = 0;
     for (double v : values)
       if (!std::isnan(v)) sum += v, ++count;
-    if (count == values.size()) return;
-    if (count == 0) fail("every value of the column '{}' is missing; name it in data.drop", name);
-    const double mean = sum / static_cast<double>(count);
-    if (!std::isfinite(mean)) fail("the mean of the column '{}' is not finite", name);
-    for (double& v : values)
-      if (std::isnan(v)) v = mean;
+    if (count == 0) fail_empty(name);
+    return sum / static_cast<double>(count);
+  }
+
+  void fill(std::vector<double>& values, double mean, const std::string& name) const {
+    for (double& v : values) {
+      if (!std::isnan(v)) continue;
+      if (!std::isfinite(mean)) fail("the mean of the column '{}' is not finite", name);
+      v = mean;
+    }
   }
 
   void encode_targets(RowParts<double>& parts) {
@@ -260,18 +310,19 @@ class TableEncoder {
 
   const CsvTable& table_;
   const RowSource& source_;
+  const RowCode* known_;  // null: learn it
   std::vector<Role> roles_;
   std::vector<bool> categorical_;
-  std::vector<std::size_t> rows_;  // kept
+  std::vector<std::uint32_t> rows_;  // kept
   std::vector<std::vector<double>> features_;
   std::vector<std::string> feature_names_;
 };
 
 }  // namespace
 
-Result<RowDataset<double>> rows_from_table(const CsvTable& table, const RowSource& source) {
+Result<LoadedRows> rows_from_table(const CsvTable& table, const RowSource& source, const RowCode* known) {
   try {
-    return TableEncoder(table, source).run();
+    return TableEncoder(table, source, known).run();
   } catch (const Exception& e) {
     return e.error();
   }

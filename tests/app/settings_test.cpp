@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "gradloom/app/recipe.h"
+#include "tests/support/scratch.h"
 
 namespace gradloom::test {
 namespace {
@@ -29,6 +32,16 @@ TEST(DataPaths, AreTheKeysThatTheSchemaMarks) {
 TEST(DataPaths, AKeyThatTheSchemaDoesNotMarkIsNoPath) {
   const Config recipe = app::parse_recipe("family = 'kan'", "test", {}).or_throw();
   EXPECT_THROW(app::data_path(recipe, "data.separator", "root"), Exception);
+}
+
+TEST(LoadSplits, ReadsTheTestFileByTheWordsAndMeansOfTheTrainingFile) {
+  const Scratch scratch;
+  std::ofstream(scratch / "train.csv") << "c,a,y\nred,1,5\ngreen,3,6\nblue,5,7\nblue,3,7\n";
+  std::ofstream(scratch / "test.csv") << "a,c,y\n,red,1\n7,red,2\n";
+  const std::vector<std::string> keys = {"data.root=" + scratch.path().string(), "data.path=train.csv",
+                                         "data.test_path=test.csv", "data.categories=ordinal", "data.missing=mean"};
+  const Config recipe = app::parse_recipe("family = 'kan'", "test", keys).or_throw();
+  EXPECT_THAT(app::load_splits(recipe, "").or_throw().test->parts().x, ElementsAre(2, 3, 2, 7));
 }
 
 }  // namespace

@@ -95,6 +95,29 @@ TEST_F(Commands, EvalPredictsATableWithoutTargets) {
   expect_error({"eval", "run", "--data", "none.csv"}, 2, "not_found", {"none.csv"});
   json_of({"train", "karate", "--out", "karate", "--set", "epochs=1"});
   expect_error({"eval", "karate", "--data", "new.csv"}, 2, "unsupported", {"spline networks"});
+  // What is wrong with the call is told before the run is looked at.
+  for (const char* name : {"run/checkpoint/last.safetensors", "karate/checkpoint/last.safetensors"})
+    write(name, "broken");
+  write("narrow.csv", "a\n1\n");
+  expect_error({"eval", "run", "--data", "none.csv"}, 2, "not_found", {"none.csv"});
+  expect_error({"eval", "run", "--data", "narrow.csv"}, 2, "invalid_input", {"no column 'b'"});
+  expect_error({"eval", "run", "--predictions", "table.csv"}, 2, "invalid_input", {"overwritten"});
+  expect_error({"eval", "karate", "--data", "new.csv"}, 2, "unsupported", {"spline networks"});
+}
+
+TEST_F(Commands, EvalTellsWhichRowsHavePredictions) {
+  std::string table = "a,b,y\n";
+  for (int i = 0; i < 40; ++i)
+    table += std::to_string(i) + "," + std::to_string(i % 7) + "," + std::to_string(i) + "\n";
+  write("table.csv", table);
+  write("new.csv", "a,b\n1,2\n,3\n4,5\n");
+  json_of({"train", "kan-tabular", "--out", "run", "--set", "data.path=table.csv", "--set", "epochs=1", "--set",
+           "train.batch=0", "--set", "data.missing=drop"});
+  EXPECT_EQ(json_of({"eval", "run", "--data", "new.csv", "--predictions", "out.csv"})["rows"], 2);
+  const std::string out = bytes_of(scratch_ / "out.csv");
+  EXPECT_THAT(out, StartsWith("row,y1\n1,"));
+  EXPECT_THAT(out, HasSubstr("\n3,"));
+  EXPECT_EQ(std::ranges::count(out, '\n'), 3);
 }
 
 TEST_F(Commands, ProfileAddsPhases) {

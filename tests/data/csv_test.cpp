@@ -102,7 +102,9 @@ TEST(ParseNumber, ReadsWholeCellsOnly) {
 Result<RowDataset<double>> rows(const std::string& text, const RowSource& source) {
   auto table = parse_csv(text, source.csv, "t.csv");
   if (!table) return table.error();
-  return rows_from_table(*table, source);
+  auto loaded = rows_from_table(*table, source);
+  if (!loaded) return loaded.error();
+  return std::move(loaded->rows);
 }
 
 TEST(TableRows, TakesTargetsByNameAndNumber) {

@@ -1,0 +1,31 @@
+// What was learned of a file's columns when its rows became numbers: further files are read by it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gradloom/data/rows.h"
+
+namespace gradloom {
+
+// One column that became features.
+struct ColumnCode {
+  std::string name;
+  std::vector<std::string> words;  // of a text column, in the order of encode_labels(); empty: numbers
+  std::vector<double> means;       // of its features; empty unless missing values are filled in
+};
+
+struct RowCode {
+  bool has_header = false;
+  std::vector<std::string> columns;  // all of a text table; empty for arrays and formulas
+  std::vector<ColumnCode> features;  // in the order of the features
+};
+
+struct LoadedRows {
+  RowDataset<double> rows;
+  RowCode code;
+  std::vector<std::uint32_t> kept;  // where each row stands in the file, from 0; empty: none was left out
+};
+
+}  // namespace gradloom
