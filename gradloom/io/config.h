@@ -98,7 +98,8 @@ class Config {
 
   const Schema& schema() const { return *schema_; }
 
-  // Every key with its value; absent ones are left out. Parses back to an equal Config.
+  // Every key with its value; absent ones are left out. Parses back to an equal Config. Throws on text that is not
+  // UTF-8, which parse_config never gives.
   std::string to_toml() const;
   // The same, with meaning, type and range of each key as comments, and absent keys as commented lines.
   std::string documented() const;
@@ -122,7 +123,8 @@ class Config {
 };
 
 // Reads `toml_text`, then applies `overrides` ("key=value", see docs/format.md) in order. Fails with invalid_input:
-// malformed TOML, unknown key (names the nearest), wrong type, out of range, not a choice, required and missing;
+// malformed TOML, text that is not UTF-8, unknown key (names the nearest), wrong type, out of range, not a choice,
+// required and missing;
 // messages have `source` and line, or the override.
 Result<Config> parse_config(const Schema& schema, std::string_view toml_text, std::string_view source,
                             std::span<const std::string> overrides = {});

@@ -7,6 +7,7 @@
 
 #include "gradloom/io/config.h"
 #include "gradloom/io/nearest.h"
+#include "gradloom/io/utf8.h"
 
 namespace gradloom {
 namespace {
@@ -98,6 +99,7 @@ class ConfigParser {
   void apply(Config& config, const std::string& assignment) {
     overriding_ = true;
     where_ = fmt::format("override '{}'", assignment);
+    if (!is_utf8(assignment)) fail("is not UTF-8, so the recipe could not be saved");
     const std::size_t equals = assignment.find('=');
     if (equals == std::string::npos) fail("must have the form key=value");
     const std::string path(trim(std::string_view(assignment).substr(0, equals)));

@@ -3,11 +3,14 @@
 #include <algorithm>
 
 #include "gradloom/io/config.h"
+#include "gradloom/io/utf8.h"
 
 namespace gradloom {
 namespace {
 
 std::string quoted(std::string_view text) {
+  if (!is_utf8(text))
+    throw Exception(ErrorCode::invalid_input, fmt::format("'{}' is not UTF-8, so TOML cannot hold it", text));
   std::string out = "\"";
   for (char c : text) {
     const auto byte = static_cast<unsigned char>(c);

@@ -162,6 +162,19 @@ TEST(Config, NamesTheOverrideThatIsWrong) {
   EXPECT_THAT(error_of("", {"stage.0.gird=1"}), HasSubstr("did you mean 'grid'?"));
 }
 
+TEST(Config, RefusesTextThatIsNotUtf8) {
+  Schema schema;
+  schema.string("name", std::nullopt, "A name.");
+  schema.strings("words", std::nullopt, "Words.");
+  for (const char* bad : {"name=\xe9", "name='\xe9'", "words=[a, \xff]", "words=\xc0\x80", "name=\xed\xa0\x80"})
+    EXPECT_THAT(parse_config(schema, "", "t", std::vector<std::string>{bad}).error().message, HasSubstr("not UTF-8"));
+  EXPECT_EQ(parse_config(schema, "", "t", std::vector<std::string>{"name=é"}).or_throw().string("name"), "é");
+  EXPECT_FALSE(parse_config(schema, "name = \"\xe9\"", "t").ok());
+  Schema broken;
+  broken.string("name", "\xe9", "A name.");
+  EXPECT_THROW(Config(std::make_shared<const Schema>(broken)).to_toml(), Exception);
+}
+
 TEST(Config, NeedsItsRequiredKeys) {
   Schema schema;
   schema.string("data.path", std::nullopt, "File with the rows.").required();
