@@ -66,8 +66,8 @@ void add_recipe_options(CLI::App& command, RecipeFlags& flags) {
       ->allow_extra_args(false);
 }
 
-Config load_recipe(const RecipeFlags& flags) {
-  auto recipe = app::load_recipe(flags.recipe, flags.overrides);
+Config load_recipe(const RecipeFlags& flags, app::RecipeName naming) {
+  auto recipe = app::load_recipe(flags.recipe, flags.overrides, naming);
   if (recipe) return std::move(*recipe);
   std::string hint;
   std::error_code ignored;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/output.h"
+#include "gradloom/app/recipe.h"
 #include "gradloom/app/run.h"
 #include "gradloom/io/config.h"
 
@@ -38,7 +39,7 @@ struct RecipeFlags {
 
 void add_recipe_options(CLI::App& command, RecipeFlags& flags);  // RECIPE, --set
 // Throws Failure as load_recipe fails.
-Config load_recipe(const RecipeFlags& flags);
+Config load_recipe(const RecipeFlags& flags, app::RecipeName naming = app::RecipeName::of_file);
 
 // Throws when `out` is one of these files.
 void refuse_overwriting(const std::filesystem::path& out, std::initializer_list<std::filesystem::path> inputs);

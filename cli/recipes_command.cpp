@@ -22,7 +22,7 @@ int list(const Output& out) {
 }
 
 int show(const Output& out, const RecipeFlags& flags) {
-  const std::string text = load_recipe(flags).documented();
+  const std::string text = load_recipe(flags, app::RecipeName::own).documented();
   // With --json the text is in the object; people would see it twice.
   if (!out.json()) out.print(text);
   out.result({{"name", flags.recipe}, {"toml", text}});

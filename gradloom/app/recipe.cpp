@@ -7,17 +7,23 @@
 
 #include "gradloom/io/file.h"
 #include "gradloom/io/nearest.h"
+#include "gradloom/io/utf8.h"
 
 namespace gradloom::app {
 namespace {
 
-// Parses a recipe; one that has no name takes this.
+// Whether TOML holds the name as it stands; a name that is more is not worth an error that nobody understands.
+bool is_plain(std::string_view name) {
+  const auto is_special = [](unsigned char c) { return c < 0x20 || c == 0x7f || c == '\'' || c == '\\'; };
+  return !name.empty() && is_utf8(name) && std::none_of(name.begin(), name.end(), is_special);
+}
+
+// Parses a recipe; one that has no name takes this, unless it is empty.
 Result<Config> parse_named(const std::string& name, std::string_view toml_text, std::string_view source,
                            std::span<const std::string> overrides) {
   std::vector<std::string> all;
-  // What would be more than a word in TOML is not worth an error that nobody understands.
-  const bool plain = name.find_first_of("'\\\n\r\t") == std::string::npos && !name.empty();
-  if (plain && peek_string(toml_text, overrides, "name", "").empty()) all.push_back(fmt::format("name='{}'", name));
+  if (is_plain(name) && peek_string(toml_text, overrides, "name", "").empty())
+    all.push_back(fmt::format("name='{}'", name));
   all.insert(all.end(), overrides.begin(), overrides.end());
   return parse_recipe(toml_text, source, all);
 }
@@ -32,9 +38,11 @@ Result<Config> parse_recipe(std::string_view toml_text, std::string_view source,
   return parse_config(recipe_schema(known ? family : families.front()), toml_text, source, overrides);
 }
 
-Result<Config> load_recipe(const std::string& name_or_path, std::span<const std::string> overrides) {
+Result<Config> load_recipe(const std::string& name_or_path, std::span<const std::string> overrides, RecipeName naming) {
+  const auto named = [&](const std::string& name) { return naming == RecipeName::own ? std::string() : name; };
   for (const ShippedRecipe& recipe : shipped_recipes())
-    if (recipe.name == name_or_path) return parse_named(recipe.name, recipe.toml, "recipe " + recipe.name, overrides);
+    if (recipe.name == name_or_path)
+      return parse_named(named(recipe.name), recipe.toml, "recipe " + recipe.name, overrides);
   std::error_code ignored;
   if (std::filesystem::exists(std::filesystem::path(name_or_path) / "recipe.toml", ignored))
     return Error{
@@ -54,7 +62,7 @@ Result<Config> load_recipe(const std::string& name_or_path, std::span<const std:
   }
   auto text = read_file(name_or_path, kMaxRecipeBytes);
   if (!text) return text.error();
-  return parse_named(std::filesystem::path(name_or_path).stem().string(), *text, name_or_path, overrides);
+  return parse_named(named(std::filesystem::path(name_or_path).stem().string()), *text, name_or_path, overrides);
 }
 
 }  // namespace gradloom::app

@@ -32,8 +32,13 @@ const Schema& recipe_schema(std::string_view family);
 Result<Config> parse_recipe(std::string_view toml_text, std::string_view source,
                             std::span<const std::string> overrides);
 
+// What a recipe without the key `name` is called: as the shipped recipe or its file, where that is plain text; or not
+// at all.
+enum class RecipeName { of_file, own };
+
 // A shipped recipe by name, or a file by path (anything with a '/' or ending in .toml), with overrides "key=value"
 // applied. Fails with not_found, naming a recipe that is near, or as parse_config does.
-Result<Config> load_recipe(const std::string& name_or_path, std::span<const std::string> overrides);
+Result<Config> load_recipe(const std::string& name_or_path, std::span<const std::string> overrides,
+                           RecipeName naming = RecipeName::of_file);
 
 }  // namespace gradloom::app

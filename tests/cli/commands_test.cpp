@@ -64,6 +64,31 @@ TEST_F(Commands, ReportsAreTitledByTheRecipe) {
   EXPECT_THAT(bytes_of(scratch_ / "b/report.html"), HasSubstr("<title>mine: b ·"));
 }
 
+TEST_F(Commands, AShownRecipeHasNoNameButItsOwn) {
+  const std::string shown = run({"recipes", "show", "kan-hello"}).out;
+  EXPECT_THAT(shown, Not(HasSubstr("name = \"")));
+  write("mine.toml", shown);
+  json_of(Words{"train", "mine.toml", "--out", "a"} + kTiny);
+  EXPECT_THAT(bytes_of(scratch_ / "a/report.html"), HasSubstr("<title>mine: a ·"));
+  write("named.toml", "name = \"ours\"\n[data]\nformula = \"x1\"\n");
+  EXPECT_THAT(run({"recipes", "show", "named.toml"}).out, HasSubstr("name = \"ours\""));
+}
+
+TEST_F(Commands, ARecipeWhoseFileHasNoReadableNameCanBeResumed) {
+  for (const std::string name : {"r\xe9"
+                                 "c.toml",
+                                 "a\nb.toml", "it's.toml"}) {
+    write(name, "epochs = 1\n[data]\nformula = \"x1\"\nsamples = 80\n");
+    EXPECT_EQ(run({"train", name, "--out", "run", "--quiet"}).code, 0) << name;
+    EXPECT_EQ(run({"resume", "run", "--quiet"}).code, 0) << name;
+    EXPECT_THAT(bytes_of(scratch_ / "run/report.html"), HasSubstr("<title>run ·"));
+    std::filesystem::remove_all(scratch_ / "run");
+  }
+  expect_error(Words{"train", "kan-hello", "--out", "run", "--set", "name=\xe9"} + kTiny, 2, "invalid_input",
+               {"not UTF-8"});
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "run"));
+}
+
 TEST_F(Commands, HelpShowsDefaults) {
   const std::string train = run({"train", "--help"}).out;
   for (const char* text : {"[fast]", "[cpu]", "--set KEY=VALUE "}) EXPECT_THAT(train, HasSubstr(text));
