@@ -332,7 +332,9 @@ std::optional<GraphPicture> GraphFamily<T>::picture(const Exec& ex, const Model&
                                                     const ModelArrays<T>& arrays) const {
   constexpr std::size_t kMostDrawn = 200;
   const Graph& g = set_->graphs.front();
-  if (task_of(recipe_) != GraphTask::node || g.nodes() > kMostDrawn || train_->arrays().label.empty()) return {};
+  if (task_of(recipe_) != GraphTask::node || g.nodes() > kMostDrawn || train_->arrays().label.empty() ||
+      train_->arrays().class_names.size() > kMostDrawnClasses)
+    return {};
   GraphPicture drawn{"The graph", "Nodes in the colour of the class that was predicted.", {}, {}, {}};
   drawn.classes = train_->arrays().class_names;
   Predictor<Model, Data> predictor(ex, model, *train_);

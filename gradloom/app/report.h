@@ -123,8 +123,11 @@ struct GraphNode {
   bool told = false;           // trained on; square
 };
 
+// Classes that a picture of a graph has colours for.
+inline constexpr std::size_t kMostDrawnClasses = 7;
+
 // A picture of one graph with the classes of its nodes; laid out here. Made for up to a few hundred nodes: the layout
-// takes time with their square.
+// takes time with their square. More than kMostDrawnClasses are refused.
 struct GraphPicture {
   std::string title;
   std::string note;

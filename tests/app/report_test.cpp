@@ -113,7 +113,7 @@ TEST(MarkupChecker, RejectsBrokenMarkup) {
 
 GraphPicture make_graph() {
   GraphPicture graph{"A <graph>", "", {}, {{0, 1}, {1, 2}, {2, 0}, {2, 2}}, {"red & round"}};
-  graph.nodes = {{"n0", 0, false, true}, {"n1", 1, true, false}, {"n2", 0, false, false}, {"alone", 8, false, false}};
+  graph.nodes = {{"n0", 0, false, true}, {"n1", 1, true, false}, {"n2", 0, false, false}, {"alone", 6, false, false}};
   return graph;
 }
 

@@ -13,9 +13,14 @@ namespace gradloom::app {
 namespace {
 
 constexpr double kGraphWidth = 900, kGraphHeight = 560, kGraphSide = 28, kDot = 9, kRing = 14;
-constexpr std::array<const char*, 7> kClassStyles = {"s-train", "s-validation", "s-test", "s-a", "s-b", "s-c", "s-d"};
+constexpr std::array<const char*, kMostDrawnClasses> kClassStyles = {"s-train", "s-validation", "s-test", "s-a",
+                                                                     "s-b",     "s-c",          "s-d"};
 
-const char* class_style(std::size_t node_class) { return kClassStyles[node_class % kClassStyles.size()]; }
+std::size_t class_count(const GraphPicture& graph) {
+  std::size_t classes = graph.classes.size();
+  for (const GraphNode& node : graph.nodes) classes = std::max(classes, node.node_class + 1);
+  return classes;
+}
 
 // Forces of Fruchterman and Reingold in units of the wanted distance, and a weak pull to the middle, which keeps parts
 // without edges between them on the page. It starts from a spiral and takes a fixed number of steps, so that a graph
@@ -81,7 +86,7 @@ std::string class_name(const GraphPicture& graph, std::size_t node_class) {
 
 void append_dot(std::string& out, const GraphPicture& graph, const GraphNode& node, Point at) {
   const char* verdict = node.wrong ? ", which is wrong" : node.told ? ", which it was told" : "";
-  fmt::format_to(std::back_inserter(out), "<g class=\"{}\"><title>{}: {}{}</title>", class_style(node.node_class),
+  fmt::format_to(std::back_inserter(out), "<g class=\"{}\"><title>{}: {}{}</title>", kClassStyles[node.node_class],
                  escape_html(node.name), escape_html(class_name(graph, node.node_class)), verdict);
   if (node.wrong)
     fmt::format_to(std::back_inserter(out), "<circle class=\"ring\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"/>", at.x, at.y,
@@ -101,12 +106,10 @@ void append_graph_legend(std::string& out, const GraphPicture& graph) {
                    "<li><svg width=\"22\" height=\"22\" aria-hidden=\"true\">{}</svg>{}</li>\n", shape,
                    escape_html(text));
   };
-  std::size_t classes = graph.classes.size();
-  for (const GraphNode& node : graph.nodes) classes = std::max(classes, node.node_class + 1);
   const auto any = [&](auto has) { return std::any_of(graph.nodes.begin(), graph.nodes.end(), has); };
   out += "<ul class=\"legend\">\n";
-  for (std::size_t c = 0; c < classes; ++c)
-    item(fmt::format("<g class=\"{}\"><circle class=\"dot\" cx=\"11\" cy=\"11\" r=\"7\"/></g>", class_style(c)),
+  for (std::size_t c = 0; c < class_count(graph); ++c)
+    item(fmt::format("<g class=\"{}\"><circle class=\"dot\" cx=\"11\" cy=\"11\" r=\"7\"/></g>", kClassStyles[c]),
          class_name(graph, c));
   if (any([](const GraphNode& node) { return node.told; }))
     item("<rect class=\"sample\" x=\"4\" y=\"4\" width=\"14\" height=\"14\"/>", "its class was told");
@@ -122,6 +125,9 @@ void append_graph(std::string& out, const GraphPicture& graph) {
   for (const auto& [a, b] : graph.edges)
     if (a >= graph.nodes.size() || b >= graph.nodes.size())
       throw Exception(ErrorCode::invalid_input, fmt::format("the edge {} - {} has an end that is not there", a, b));
+  if (class_count(graph) > kMostDrawnClasses)
+    throw Exception(ErrorCode::invalid_input, fmt::format("a graph of {} classes has no picture; there are {} colours",
+                                                          class_count(graph), kMostDrawnClasses));
   std::vector<Point> at = settle(graph);
   turn(at);
   fit(at);
