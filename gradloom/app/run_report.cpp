@@ -15,12 +15,6 @@ Value value_of(const json& v) { return v.is_number() ? Value(v.get<double>()) : 
 
 Value loss_of(const json& part) { return part.is_object() ? value_of(part["loss"]) : Value("–"); }
 
-// No more digits than mean something.
-Figure time_figure(double seconds) {
-  if (seconds < 1.0) return {"time", fmt::format("{:.{}f}", 1000 * seconds, seconds < 0.01 ? 1 : 0), "ms"};
-  return {"time", fmt::format("{:.{}f}", seconds, seconds < 100 ? 1 : 0), "s"};
-}
-
 void add_figures(const json& summary, Report& r) {
   for (const char* part : {"test", "validation"}) {
     if (!summary[part].is_object()) continue;
@@ -78,18 +72,26 @@ Table metrics_table(const json& summary) {
   return table;
 }
 
-// The recipe's name and the folder's, unless that holds it: those that we name ourselves do.
-std::string title_of(const Config& recipe, const RunFolder& folder) {
-  const std::string run = (folder.path() / "").lexically_normal().parent_path().filename().string();
-  if (!recipe.has("name") || run.find(recipe.string("name")) != std::string::npos) return run;
-  return fmt::format("{}: {}", recipe.string("name"), run);
+}  // namespace
+
+std::string run_title(const std::string& name, const std::filesystem::path& folder) {
+  std::error_code unreadable;
+  std::filesystem::path whole = std::filesystem::weakly_canonical(folder, unreadable);
+  if (unreadable) whole = folder.lexically_normal();
+  const std::string run = (whole / "").parent_path().filename().string();
+  if (run.empty()) return name;
+  return name.empty() || run == name || run.starts_with(name + "-") ? run : fmt::format("{}: {}", name, run);
 }
 
-}  // namespace
+Figure time_figure(double seconds) {
+  // The bounds are those of the rounded number.
+  if (seconds < 0.9995) return {"time", fmt::format("{:.{}f}", 1000 * seconds, seconds < 0.00995 ? 1 : 0), "ms"};
+  return {"time", fmt::format("{:.{}f}", seconds, seconds < 99.95 ? 1 : 0), "s"};
+}
 
 Report run_report(const Config& recipe, const json& summary, const RunFolder& folder, const std::string& learned_from) {
   Report r;
-  r.title = title_of(recipe, folder);
+  r.title = run_title(recipe.has("name") ? recipe.string("name") : "", folder.path());
   r.subtitle = fmt::format("{}, {} parameters, {}, seed {}", learned_from, summary["parameters"].get<std::size_t>(),
                            recipe.string("precision"), recipe.integer("seed"));
   add_figures(summary, r);

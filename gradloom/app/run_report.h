@@ -1,7 +1,9 @@
 // The parts of a run's report that every family has: figures, loss curves, metrics, stages, time.
 #pragma once
 
+#include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 
 #include "gradloom/app/report.h"
 #include "gradloom/io/config.h"
@@ -12,6 +14,13 @@ namespace gradloom::app {
 // `summary` as in RunOutcome; the curves come from the folder's log. `learned_from` says how much was trained on.
 Report run_report(const Config& recipe, const nlohmann::json& summary, const RunFolder& folder,
                   const std::string& learned_from);
+
+// What the report of a run is titled: the recipe's name, which may be empty, and the folder's, unless that begins with
+// it, as those do that we name ourselves.
+std::string run_title(const std::string& name, const std::filesystem::path& folder);
+
+// A time with no more digits than mean something.
+Figure time_figure(double seconds);
 
 // Where the time went, when the run was profiled.
 void add_phases(const nlohmann::json& summary, Report& report);

@@ -1,0 +1,79 @@
+// Titles, figures and limits of the report of a run.
+#include "gradloom/app/run_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "gradloom/base/error.h"
+#include "tests/support/scratch.h"
+
+namespace gradloom::app {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(RunTitle, HasTheNameOfRecipeAndFolder) {
+  EXPECT_EQ(run_title("life", "runs/a"), "life: a");
+  EXPECT_EQ(run_title("life", "runs/life"), "life");
+  EXPECT_EQ(run_title("life", "runs/life-0/"), "life-0");
+  EXPECT_EQ(run_title("life", "runs/my-lifetime"), "life: my-lifetime");
+  EXPECT_EQ(run_title("life", "runs/lifetime"), "life: lifetime");
+  EXPECT_EQ(run_title("", "runs/a"), "a");
+}
+
+TEST(RunTitle, OfAFolderWithoutNameIsThatOfThePlace) {
+  const test::Scratch scratch;
+  const std::string name = std::filesystem::canonical(scratch.path()).filename().string();
+  EXPECT_EQ(run_title("life", scratch.path() / "."), "life: " + name);
+  std::filesystem::create_directory(scratch / "inside");
+  EXPECT_EQ(run_title("life", scratch / "inside/.."), "life: " + name);
+  EXPECT_EQ(run_title("life", "."), "life: " + std::filesystem::current_path().filename().string());
+  EXPECT_EQ(run_title("life", "/"), "life") << "nothing stands behind a colon";
+}
+
+TEST(TimeFigure, RoundsIntoItsUnit) {
+  const auto text = [](double seconds) {
+    const Figure figure = time_figure(seconds);
+    return figure.value.text() + " " + figure.unit;
+  };
+  EXPECT_EQ(text(0.00123), "1.2 ms");
+  EXPECT_EQ(text(0.0123), "12 ms");
+  EXPECT_EQ(text(0.9994), "999 ms");
+  EXPECT_EQ(text(0.9996), "1.0 s");
+  EXPECT_EQ(text(1.25), "1.2 s");
+  EXPECT_EQ(text(99.96), "100 s");
+  EXPECT_EQ(text(1234.5), "1234 s");
+}
+
+TEST(Report, TablesOfLongTextsTakeTheWholeWidth) {
+  const auto html = [](std::size_t columns, std::size_t letters) {
+    Table table{.title = "t", .columns = std::vector<std::string>(columns, "c"), .rows = {{"a", "b"}}};
+    table.rows.push_back({"a", std::string(letters, 'x')});
+    return report_html({.title = "r", .sections = {table}});
+  };
+  constexpr const char* kBroad = "<section class=\"broad\">";
+  EXPECT_THAT(html(3, 29), HasSubstr(kBroad));
+  EXPECT_THAT(html(3, 28), Not(HasSubstr(kBroad)));
+  EXPECT_THAT(html(2, 29), Not(HasSubstr(kBroad))) << "two columns have room";
+}
+
+GraphPicture graph_of_classes(std::size_t classes) {
+  GraphPicture graph{.title = "g"};
+  for (std::size_t c = 0; c < classes; ++c) graph.nodes.push_back({"n" + std::to_string(c), c, false, false});
+  return graph;
+}
+
+TEST(Report, EveryClassOfAGraphHasItsColour) {
+  const std::string html = report_html({.title = "g", .sections = {graph_of_classes(kMostDrawnClasses)}});
+  std::set<std::string> styles;
+  for (std::size_t at = html.find("<g class=\"s-"); at != std::string::npos; at = html.find("<g class=\"s-", at + 1))
+    styles.insert(html.substr(at, html.find('>', at) - at));
+  EXPECT_EQ(styles.size(), kMostDrawnClasses);
+  EXPECT_THROW(report_html({.title = "g", .sections = {graph_of_classes(kMostDrawnClasses + 1)}}), Exception);
+}
+
+}  // namespace
+}  // namespace gradloom::app
