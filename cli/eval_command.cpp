@@ -47,9 +47,11 @@ void add_eval_command(CLI::App& program, Choice& choice) {
   auto flags = std::make_shared<EvalFlags>();
   command->add_option("DIR", flags->folder, "Folder of the run")->type_name("")->required();
   command->add_option("--predictions", flags->predictions, "Write predictions for the test data, or those of --data")
-      ->type_name("FILE.csv");
+      ->type_name("FILE.csv")
+      ->check(names_a_file);
   command->add_option("--data", flags->data, "Measure and predict this table too; it may lack the target column")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(names_a_file);
   add_exec_options(*command, flags->exec);
   add_output_options(*command, choice.flags);
   command->footer(

@@ -92,7 +92,9 @@ void add_export_command(CLI::App& program, Choice& choice) {
       ->type_name("FORMAT")
       ->required()
       ->check(CLI::IsMember({"c", "verilog", "json", "dot", "svg"}).description(""));
-  command->add_option("--out", flags->out, "Write to this file instead of standard output")->type_name("FILE");
+  command->add_option("--out", flags->out, "Write to this file instead of standard output")
+      ->type_name("FILE")
+      ->check(names_a_file);
   command->add_option("--minimise", flags->minimise, "own, yosys (if installed), or off")
       ->type_name("HOW")
       ->check(CLI::IsMember({"own", "yosys", "off"}).description(""));

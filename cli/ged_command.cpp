@@ -209,7 +209,9 @@ void add_ged_command(CLI::App& program, Choice& choice) {
       ->type_name("")
       ->required();
   command->add_flag("--all-pairs", flags->all_pairs, "Distances between all graphs of the file");
-  command->add_option("--out", flags->out, "Write the distances of --all-pairs to this file")->type_name("FILE");
+  command->add_option("--out", flags->out, "Write the distances of --all-pairs to this file")
+      ->type_name("FILE")
+      ->check(names_a_file);
   add_common_options(*command, flags->common);
   command->add_option("--solver", flags->solver, "dfs, or best-first: a second opinion for small graphs")
       ->type_name("HOW")

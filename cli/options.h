@@ -41,6 +41,11 @@ void add_recipe_options(CLI::App& command, RecipeFlags& flags);  // RECIPE, --se
 // Throws Failure as load_recipe fails.
 Config load_recipe(const RecipeFlags& flags, app::RecipeName naming = app::RecipeName::of_file);
 
+// A check of an option that names a file: what a variable that was never set leaves is refused.
+inline std::string names_a_file(const std::string& name) {
+  return name.empty() ? "it is empty; name a file, or leave the option out" : "";
+}
+
 // Throws when `out` is one of these files.
 void refuse_overwriting(const std::filesystem::path& out, std::initializer_list<std::filesystem::path> inputs);
 // The same for the files of the run in `folder`, if it is one.

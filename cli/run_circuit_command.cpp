@@ -58,8 +58,9 @@ void add_run_circuit_command(CLI::App& program, Choice& choice) {
   auto flags = std::make_shared<RunCircuitFlags>();
   app::RunCircuitOptions& o = flags->options;
   command->add_option("CIRCUIT", flags->circuit, "A circuit.json, or the folder of a run")->type_name("")->required();
-  CLI::Option* pattern =
-      command->add_option("--pattern", flags->pattern, "Start with this, in the middle")->type_name("F.rle");
+  CLI::Option* pattern = command->add_option("--pattern", flags->pattern, "Start with this, in the middle")
+                             ->type_name("F.rle")
+                             ->check(names_a_file);
   command->add_option("--random", o.density, "Start with random cells, this share alive")
       ->type_name("DENSITY")
       ->check(number_between(0.0, 1.0))
@@ -75,7 +76,7 @@ void add_run_circuit_command(CLI::App& program, Choice& choice) {
   command->add_option("--steps", o.steps, "How many")
       ->type_name("N")
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 32).description(""));
-  command->add_option("--out", flags->out, "Write the last state")->type_name("F.rle");
+  command->add_option("--out", flags->out, "Write the last state")->type_name("F.rle")->check(names_a_file);
   command->add_option("--boundary", flags->boundary, "periodic or zero; default: the circuit's own")
       ->type_name("EDGE")
       ->check(CLI::IsMember({"periodic", "zero"}).description(""));

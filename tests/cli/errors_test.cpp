@@ -48,6 +48,8 @@ TEST_F(Errors, NumbersThatDoNotFitAreRefusedRatherThanBent) {
 
 TEST_F(Errors, ARunMayNotTakeTheNameOfItsData) {
   expect_error({"train", "kan-hello", "--out", ""}, 2, "invalid_input", {"--out", "empty"});
+  for (const char* option : {"--data", "--predictions"})
+    expect_error({"eval", "run", option, ""}, 2, "invalid_input", {option, "empty"});
   expect_error({"train", "cora", "--out", "./cora/"}, 2, "invalid_input", {"./cora/", "data.path"});
 }
 
