@@ -1,13 +1,11 @@
 // What the automaton computes, and that it does not depend on threads, instruction set or variant.
 #include <gmock/gmock.h>
 
-#include <atomic>
 #include <cmath>
 
 #include "gradloom/data/rows.h"
 #include "gradloom/kernels/simd_targets.h"
 #include "gradloom/train/gradient_check.h"
-#include "gradloom/train/trainer.h"
 #include "tests/models/logic_support.h"
 #include "tests/support/sanitized.h"
 
@@ -328,95 +326,6 @@ TEST(Automaton, RefusesWhatCannotBeBuiltOrRun) {
   EXPECT_THROW(f.model.forward(two, {}, f.arrays(), f.rows(), fresh, f.y_view()), Exception);
   f.buffers[f.model.buffers()[0].offset] = NAN;
   EXPECT_THROW(f.model.forward(ex, {}, f.arrays(), f.rows(), fresh, f.y_view()), Exception);
-}
-
-class CountingSink final : public GradientSink {
- public:
-  explicit CountingSink(std::size_t size) : seen_(size) {}
-  void finished(std::size_t begin, std::size_t end, unsigned) override {
-    for (std::size_t i = begin; i < end; ++i) seen_[i].fetch_add(1);
-  }
-  int seen(std::size_t i) const { return seen_[i].load(); }
-
- private:
-  std::vector<std::atomic<int>> seen_;
-};
-
-template <class M>
-void expect_sink_and_modes(M model) {
-  LogicFixture<M> f(model, 5), plain(model, 5);
-  plain.forward_backward(Exec({.threads = 1}));
-  std::vector<std::uint8_t> frozen(f.model.parameters().size(), 0);
-  frozen[1] = 1;
-  CountingSink sink(f.gradient.size());
-  Step step;
-  step.frozen = frozen;
-  for (auto& g : f.gradient.span()) g = 123;
-  f.forward_backward(Exec({.threads = 3}), step, &sink);
-  for (std::size_t s = 0; s < f.model.parameters().size(); ++s)
-    for_each_logical(f.model.parameters()[s], [&](std::size_t i) {
-      EXPECT_EQ(sink.seen(i), frozen[s] ? 0 : 1);
-      if (frozen[s])
-        EXPECT_EQ(f.gradient[i], 123);
-      else
-        EXPECT_EQ(f.gradient[i], plain.gradient[i]);
-    });
-  step = {};
-  step.gradient = GradientMode::accumulate;
-  Buffer<typename M::Scalar> once(plain.gradient.size());
-  std::copy_n(plain.gradient.data(), once.size(), once.data());
-  plain.forward_backward(Exec({.threads = 1}), step);
-  for (std::size_t i = 0; i < once.size(); ++i) EXPECT_EQ(plain.gradient[i], once[i] + once[i]);
-}
-
-TEST(Automaton, SinkHearsOfEveryElementOnceInAllThreadsAndGradientsAccumulate) {
-  expect_sink_and_modes(Automaton<float>(small_automaton(5, 5, 2)));
-}
-
-TEST(GateClassifier, SinkHearsOfEveryElementOnceInAllThreadsAndGradientsAccumulate) {
-  logic::ClassifierOptions o;
-  o.inputs = 10, o.layers = {20, 20, 12}, o.classes = 3;
-  expect_sink_and_modes(logic::GateClassifier<float>(o));
-}
-
-TEST(Automaton, TrainingGivesTheSameWeightsWithAnyNumberOfThreadsAndByTheReference) {
-  for (const double fire : {1.0, 0.6}) {
-    AutomatonOptions o = small_automaton(5, 6, 3);
-    o.fire_probability = fire;
-    const Automaton<float> model(o);
-    RowParts<float> parts;
-    parts.size = 12, parts.features = model.input_width(), parts.targets = model.output_width();
-    const RandomStream random(4, RandomUse::data);
-    for (std::uint32_t i = 0; i < parts.size * parts.features; ++i)
-      parts.x.push_back(random.uniform(i) < 0.5 ? 0.f : 1.f);
-    for (std::uint32_t i = 0; i < parts.size * parts.targets; ++i) parts.target.push_back(static_cast<float>(i % 2));
-    const RowDataset<float> data(std::move(parts));
-    const auto train = [&](ExecOptions where, std::vector<double>& losses) {
-      const Exec ex(where);
-      auto state = initial_state(model, 9);
-      TrainOptions options;
-      options.epochs = 5, options.batch = 4, options.seed = 1;
-      options.optimizer = {
-          .kind = OptimizerKind::adamw, .lr = 0.05, .beta2 = 0.99, .weight_decay = 1e-2, .clip_value = 100};
-      options.loss.reduction = Reduction::sum;
-      Trainer<Automaton<float>, RowDataset<float>> trainer(ex, model, data, options, state);
-      trainer.run({.after_epoch = [&](const EpochReport& r) {
-        losses.push_back(r.loss);
-        return Continue::yes;
-      }});
-      return state;
-    };
-    std::vector<double> losses;
-    const auto one = train({.threads = 1}, losses);
-    EXPECT_EQ(losses.size(), 5u);
-    for (const ExecOptions where : {ExecOptions{.threads = 2}, ExecOptions{.threads = 3}, ExecOptions{.threads = 8},
-                                    ExecOptions{.threads = 1, .variant = Variant::reference}}) {
-      std::vector<double> others;
-      const auto many = train(where, others);
-      EXPECT_TRUE(same_bits(one.parameters, many.parameters)) << where.threads;
-      EXPECT_EQ(losses, others);
-    }
-  }
 }
 
 }  // namespace
