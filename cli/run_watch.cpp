@@ -54,6 +54,7 @@ WatchedRun watch_run(const Output& out, const std::filesystem::path& folder, app
   if (!outcome) throw Failure(outcome.error(), advice(outcome.error(), folder));
   WatchedRun run;
   run.summary = std::move(outcome->summary);
+  if (signals.requested()) run.stop_code = signals.exit_code();
   if (outcome->interrupted) {
     run.exit_code = signals.exit_code();
     run.summary["resume"] = resume_command(folder, options);
@@ -66,8 +67,11 @@ void print_run(const Output& out, const std::filesystem::path& folder, const Wat
   const std::string spent =
       fmt::format("{}, {}", counted(s.value("epochs", std::uint64_t{0}), "epoch"), duration(s.value("seconds", 0.0)));
   if (run.interrupted()) {
-    out.tell(
-        fmt::format("Interrupted ({}). Nothing is lost; go on with\n  {}\n", spent, s["resume"].get<std::string>()));
+    // Among several starts none is saved before the best is known.
+    const bool began = s.value("epochs", std::uint64_t{0}) > 0;
+    out.tell(fmt::format("Interrupted ({}). {}; go on with\n  {}\n", spent,
+                         began ? "Nothing is lost" : "The first epoch was not finished",
+                         s["resume"].get<std::string>()));
     return;
   }
   const bool has_goal = s.contains("success"), reached = s.value("success", true);

@@ -24,13 +24,17 @@ double worst_of(const std::string& metric, const std::vector<double>& values) {
 nlohmann::json summarise_seeds(const std::vector<nlohmann::json>& runs) {
   std::map<std::string, std::vector<double>> finite;
   std::map<std::string, bool> broken;
-  std::size_t failed = 0, missed = 0;
+  std::size_t failed = 0, missed = 0, unfinished = 0;
   for (const nlohmann::json& run : runs) {
     if (run.contains("error")) {
       ++failed;
       continue;
     }
-    if (run.value("interrupted", false) || !run.value("success", true)) ++missed;
+    if (run.value("interrupted", false)) {
+      ++unfinished;
+      continue;
+    }
+    if (!run.value("success", true)) ++missed;
     if (!run.contains("test") || !run["test"].is_object()) continue;
     for (const auto& [metric, value] : run["test"].items())
       if (value.is_number())
@@ -45,8 +49,8 @@ nlohmann::json summarise_seeds(const std::vector<nlohmann::json>& runs) {
   }
   for (const auto& [metric, is_broken] : broken)
     if (is_broken) median[metric] = worst[metric] = nullptr;
-  const double share =
-      runs.empty() ? 0.0 : static_cast<double>(runs.size() - failed - missed) / static_cast<double>(runs.size());
+  const std::size_t ended = runs.size() - unfinished;
+  const double share = ended == 0 ? 0.0 : static_cast<double>(ended - failed - missed) / static_cast<double>(ended);
   return {{"runs", runs}, {"median", median}, {"worst", worst}, {"failed", failed}, {"success_rate", share}};
 }
 

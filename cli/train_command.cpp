@@ -68,13 +68,24 @@ void print_seeds(const Output& out, const nlohmann::json& all, const fs::path& f
   out.print_rows(rows);
 }
 
+// A series that was interrupted may go on in its folder: other seeds are not in the way.
+void require_seed_folders(const fs::path& folder, std::int64_t first, unsigned seeds) {
+  if (is_free(folder)) return;
+  std::error_code ignored;
+  bool free = fs::is_directory(folder, ignored);
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    free = free && entry.path().filename().string().starts_with("seed-");
+  for (unsigned i = 0; i < seeds; ++i) free = free && is_free(folder / fmt::format("seed-{}", first + i));
+  if (!free)
+    throw Exception(ErrorCode::invalid_input,
+                    fmt::format("the folder '{}' is not empty; choose another name", folder.string()));
+}
+
 // A mistake in the recipe or a full disk would fail every seed alike, so it ends the series; a run that diverges does
 // not.
 int train_seeds(const Output& out, const TrainFlags& flags, std::int64_t first, const fs::path& folder,
                 const app::RunOptions& options) {
-  if (!is_free(folder))
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("the folder '{}' is not empty; choose another name", folder.string()));
+  require_seed_folders(folder, first, *flags.seeds);
   std::vector<nlohmann::json> runs;
   int code = kDone;
   for (unsigned i = 0; i < *flags.seeds; ++i) {
@@ -88,7 +99,7 @@ int train_seeds(const Output& out, const TrainFlags& flags, std::int64_t first, 
     try {
       const WatchedRun run = train_once(out, recipe, part, options);
       object = run.summary;
-      code = run.exit_code;
+      code = run.interrupted() ? run.exit_code : run.stop_code;
       if (run.interrupted())
         print_run(out, part, run);
       else
@@ -105,10 +116,16 @@ int train_seeds(const Output& out, const TrainFlags& flags, std::int64_t first, 
   }
   nlohmann::json all = summarise_seeds(runs);
   all["run"] = folder.string();
-  if (code != kDone)
+  if (code != kDone) {
     all["interrupted"] = true;
-  else
+    const auto left = *flags.seeds - static_cast<unsigned>(runs.size());
+    if (left > 0)
+      out.tell(fmt::format("{} not begun; the same command with --seed {} --seeds {} --out {} trains them\n",
+                           left == 1 ? "1 seed was" : fmt::format("{} seeds were", left),
+                           first + static_cast<std::int64_t>(runs.size()), left, shell_word(folder)));
+  } else {
     print_seeds(out, all, folder);
+  }
   out.result(all);
   return code != kDone ? code : all["failed"] == 0 ? kDone : kFailed;
 }

@@ -12,6 +12,7 @@
 #include "gradloom/app/run.h"
 #include "gradloom/app/run_report.h"
 #include "gradloom/app/settings.h"
+#include "gradloom/data/csv.h"
 #include "gradloom/data/fingerprint.h"
 #include "gradloom/exec/profile.h"
 #include "gradloom/io/file.h"

@@ -233,6 +233,14 @@ std::optional<std::size_t> find_column(const std::vector<std::string>& columns, 
   return static_cast<std::size_t>(number < 0 ? number + width : number);
 }
 
+std::string csv_field(std::string_view cell) {
+  const bool plain = cell.find_first_of(",\"\r\n") == cell.npos && !cell.starts_with(' ') && !cell.ends_with(' ');
+  if (plain) return std::string(cell);
+  std::string field = "\"";
+  for (const char c : cell) field += c == '"' ? "\"\"" : std::string(1, c);
+  return field + '"';
+}
+
 bool parse_number(std::string_view cell, double& value) {
   if (cell.starts_with('+') && cell.size() > 1 && cell[1] != '-') cell.remove_prefix(1);
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);

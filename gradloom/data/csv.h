@@ -51,6 +51,9 @@ Result<CsvTable> parse_csv(std::string text, const CsvOptions& options, std::str
 // A column by its name, else by its number: 0 is the first, -1 the last.
 std::optional<std::size_t> find_column(const std::vector<std::string>& columns, std::string_view name);
 
+// A cell as it is written between commas: in quotes where it must be.
+std::string csv_field(std::string_view cell);
+
 // The whole cell as a number ("1", "+1.5e3"), without regard to the locale. False when it is none. Too large gives
 // infinity, too small 0.
 bool parse_number(std::string_view cell, double& value);

@@ -140,7 +140,7 @@ TEST_F(Commands, EvalTellsWhichRowsHavePredictions) {
            "train.batch=0", "--set", "data.missing=drop"});
   EXPECT_EQ(json_of({"eval", "run", "--data", "new.csv", "--predictions", "out.csv"})["rows"], 2);
   const std::string out = bytes_of(scratch_ / "out.csv");
-  EXPECT_THAT(out, StartsWith("row,y1\n1,"));
+  EXPECT_THAT(out, StartsWith("row,y\n1,"));
   EXPECT_THAT(out, HasSubstr("\n3,"));
   EXPECT_EQ(std::ranges::count(out, '\n'), 3);
 }

@@ -94,6 +94,21 @@ TEST_F(Resume, AfterInterruptAndTerminate) {
   expect_same_end("cut");
 }
 
+// The signal comes when the first run has nothing left to train: its study and its report are under way.
+TEST_F(Resume, ASeriesOfSeedsEndsAfterTheRunThatWasInterruptedAndGoesOnInItsFolder) {
+  const Words series = {"train", "checkerboard-small", "--set", "epochs=1", "--out", "all", "--json"};
+  const Ended cut = interrupt(series + Words{"--seeds", "3"}, SIGINT,
+                              [&] { return log("all/seed-0").find("\"stage\",") != std::string::npos; });
+  EXPECT_EQ(cut.code, 130) << cut.err;
+  EXPECT_EQ(parsed(cut)["interrupted"], true);
+  EXPECT_EQ(parsed(cut)["runs"].size(), 1u);
+  EXPECT_THAT(cut.err, HasSubstr("2 seeds were not begun; the same command with --seed 1 --seeds 2 --out all"));
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "all/seed-1"));
+  EXPECT_EQ(run(series + Words{"--seeds", "2"}).code, 2) << "seed 0 is there";
+  EXPECT_EQ(run(series + Words{"--seed", "1", "--seeds", "2"}).code, 0);
+  EXPECT_TRUE(std::filesystem::exists(scratch_ / "all/seed-2/report.html"));
+}
+
 TEST_F(Resume, OfAFinishedRunTellsSo) {
   const auto r = json_of(Words{"train", "kan-hello", "--out", "run"} + kTiny);
   EXPECT_FALSE(r.contains("finished_before"));

@@ -210,5 +210,15 @@ TEST(Csv, SurvivesRandomDamage) {
   EXPECT_LT(accepted, 20'000u);
 }
 
+TEST(Csv, FieldsAreQuotedWhereTheyMustBeAndReadBack) {
+  EXPECT_EQ(csv_field("price"), "price");
+  EXPECT_EQ(csv_field("a b"), "a b");
+  const std::vector<std::string> names = {"a,b", "say \"x\"", " edge", "two\nlines"};
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ",") + csv_field(name);
+  const CsvTable table = parse_csv(text + "\n1,2,3,4\n", {.separator = ","}, "t").or_throw();
+  EXPECT_EQ(table.columns, names);
+}
+
 }  // namespace
 }  // namespace gradloom
