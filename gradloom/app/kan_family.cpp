@@ -161,9 +161,9 @@ std::vector<std::string> KanFamily<T>::warnings(const Exec& ex, const Model& net
         static_cast<double>(tape.outside(l)) / static_cast<double>(train_->size() * network.shape(l).in);
     if (share > 0.01)
       found.push_back(
-          fmt::format("{:.1f} % of the inputs of layer {} lie outside its grid; model.refit would move the grids to "
-                      "the data",
-                      100 * share, l));
+          fmt::format("{:.1f} % of the inputs of layer {} lie outside its grid, where functions go on as "
+                      "model.outside says; {} in model.refit would move the grids to the data",
+                      100 * share, l, recipe_.integers("model.refit").empty() ? "an epoch" : "a later epoch"));
   }
   return found;
 }
