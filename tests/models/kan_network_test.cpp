@@ -1,10 +1,10 @@
 #include <gmock/gmock.h>
 
-#include <atomic>
 #include <numeric>
 
 #include "gradloom/models/kan/dual.h"
 #include "gradloom/train/gradient_check.h"
+#include "tests/models/counting_sink.h"
 #include "tests/models/kan_support.h"
 
 namespace gradloom {
@@ -13,6 +13,7 @@ namespace {
 using kan::Knots;
 using kan::NetworkOptions;
 using kan::OutOfGrid;
+using test::CountingSink;
 using test::KanFixture;
 using test::same_bits;
 
@@ -119,18 +120,6 @@ TEST(KanNetwork, SingleSampleEqualsBatch) {
     }
   }
 }
-
-class CountingSink final : public GradientSink {
- public:
-  explicit CountingSink(std::size_t size) : seen_(size) {}
-  void finished(std::size_t begin, std::size_t end, unsigned) override {
-    for (std::size_t i = begin; i < end; ++i) seen_[i].fetch_add(1);
-  }
-  int seen(std::size_t i) const { return seen_[i].load(); }
-
- private:
-  std::vector<std::atomic<int>> seen_;
-};
 
 TEST(KanNetwork, SinkHearsOfEveryElementOnceAndNeverOfFrozenOnes) {
   KanFixture<float> f(small({5, 9, 3}), 40);

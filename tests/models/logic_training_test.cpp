@@ -1,10 +1,9 @@
 // What logic models tell the trainer on the way, and that training does not depend on threads or variant.
 #include <gtest/gtest.h>
 
-#include <atomic>
-
 #include "gradloom/data/rows.h"
 #include "gradloom/train/trainer.h"
+#include "tests/models/counting_sink.h"
 #include "tests/models/logic_support.h"
 
 namespace gradloom {
@@ -12,21 +11,10 @@ namespace {
 
 using logic::Automaton;
 using logic::AutomatonOptions;
+using test::CountingSink;
 using test::LogicFixture;
 using test::same_bits;
 using test::small_automaton;
-
-class CountingSink final : public GradientSink {
- public:
-  explicit CountingSink(std::size_t size) : seen_(size) {}
-  void finished(std::size_t begin, std::size_t end, unsigned) override {
-    for (std::size_t i = begin; i < end; ++i) seen_[i].fetch_add(1);
-  }
-  int seen(std::size_t i) const { return seen_[i].load(); }
-
- private:
-  std::vector<std::atomic<int>> seen_;
-};
 
 template <class M>
 void expect_sink_and_modes(M model) {
