@@ -89,13 +89,16 @@ TEST(SoftGate, AgreesWithReferenceData) {
     const double a = m["a"], b = m["b"];
     const std::vector<double> z = m["logits"], slopes = m["dvalue_dlogits"], functions = m["ops"];
     std::vector<Gate<double>> gates(1);
-    coefficients<double>(Variant::fast, z, gates.data(), 1);
+    const std::vector<GateRows> rows{{0, 1}};
+    const LayerPlan plan = plan_layer(rows, 2, RowStart::nothing);
+    place_gates<double>(rows, plan, gates.data());
+    coefficients<double>(Variant::fast, z, plan.position.data(), 1, gates.data());
     std::vector<double> in(2 * kTile), out(kTile), dl_dout(kTile), dl_din(2 * kTile), sums(kPartial), dl_dz(kFunctions);
-    gates[0].a = 0, gates[0].b = kTile;
     in[5] = a, in[kTile + 5] = b, dl_dout[5] = 1.0;  // one lane of the tile
-    forward<double>(Variant::fast, gates, in.data(), out.data());
-    backward<double>(Variant::fast, gates, {in.data(), dl_dout.data(), dl_din.data(), sums.data()});
-    logit_gradient<double>(Variant::fast, z, sums.data(), 1, GradientMode::overwrite, dl_dz.data());
+    forward<double>(Variant::fast, {gates, &plan}, in.data(), out.data());
+    backward<double>(Variant::fast, {gates, &plan}, {in.data(), dl_dout.data(), dl_din.data(), sums.data()});
+    logit_gradient<double>(Variant::fast, z, plan.position.data(), 1, sums.data(), GradientMode::overwrite,
+                           dl_dz.data());
     EXPECT_NEAR(out[5], m["value"].get<double>(), 1e-14);
     EXPECT_NEAR(dl_din[5], m["dvalue_da"].get<double>(), 1e-14);
     EXPECT_NEAR(dl_din[kTile + 5], m["dvalue_db"].get<double>(), 1e-14);
@@ -108,12 +111,8 @@ TEST(SoftGate, AgreesWithReferenceData) {
 
 // l = sum dl_dout * out, for a problem whose logits and inputs may be nudged.
 double objective(Problem<double>& p) {
-  for (std::size_t k = 0; k < p.what.kernels; ++k) {
-    const std::size_t n = p.what.gates / p.what.kernels;
-    coefficients<double>(Variant::reference, {p.logits.data() + k * n * kFunctions, n * kFunctions}, p.gates.data() + k,
-                         p.what.kernels);
-  }
-  forward<double>(Variant::reference, p.gates, p.in.data(), p.out.data());
+  p.prepare(Variant::reference);
+  forward<double>(Variant::reference, p.layer(), p.in.data(), p.out.data());
   double sum = 0.0;
   for (std::size_t n = 0; n < p.out.size(); ++n) sum += p.dl_dout[n] * p.out[n];
   return sum;
@@ -125,12 +124,7 @@ enum class Defect { none, sign, factor, missing_term, swapped };
 std::size_t wrong_elements(Problem<double>& p, Defect defect) {
   std::fill_n(p.dl_din.data(), p.dl_din.size(), 0.0);
   std::fill_n(p.sums.data(), p.sums.size(), 0.0);
-  const std::vector<double> direction(p.dl_dout.data(), p.dl_dout.data() + p.dl_dout.size());
   p.run(Variant::fast, GradientMode::overwrite);
-  for (std::size_t n = 0; n < direction.size(); ++n) {
-    EXPECT_EQ(p.dl_dout[n], 0.0);  // used up
-    p.dl_dout[n] = direction[n];
-  }
   if (defect == Defect::sign) p.dl_dz[3] = -p.dl_dz[3];
   if (defect == Defect::factor)
     for (double& g : p.dl_din.span()) g *= 1.001;
@@ -140,7 +134,8 @@ std::size_t wrong_elements(Problem<double>& p, Defect defect) {
       for (std::size_t i = 0; i < kFunctions; ++i) {
         double d = 0.0;
         for (std::size_t m = 0; m < kSums; ++m)
-          d += weight(m, i) * (p.sums[g * kPartial + 2 * m] + p.sums[g * kPartial + 2 * m + 1]);
+          d += weight(m, i) *
+               (p.sums[p.plan.position[g] * kPartial + 2 * m] + p.sums[p.plan.position[g] * kPartial + 2 * m + 1]);
         p.dl_dz[g * kFunctions + i] = probability[i] * d;
       }
     }
@@ -166,7 +161,9 @@ std::size_t wrong_elements(Problem<double>& p, Defect defect) {
 }
 
 TEST(GateLayer, BackwardMatchesCentralDifferences) {
-  for (const Case c : {Case{2, 1, 1}, Case{9, 8, 1}, Case{3, 5, 1}, Case{1, 2, 1}}) {
+  for (const Case c :
+       {Case{2, 1, 1}, Case{9, 8, 1}, Case{3, 5, 1}, Case{1, 2, 1}, Case{9, 9, 1, Wiring::circle},
+        Case{6, 7, 1, Wiring::circle}, Case{6, 3, 1, Wiring::halves}, Case{9, 12, 6, Wiring::fans, RowStart::given}}) {
     Problem<double> p(c, Logits::mixed, 11);
     EXPECT_EQ(wrong_elements(p, Defect::none), 0u) << c.name();
   }
@@ -191,7 +188,8 @@ TEST(GateLayer, LogitGradientMatchesDualNumbers) {
       const auto c = reference::gate_coefficients(z.data());
       double exact = 0.0;
       for (std::size_t m = 0; m < kSums; ++m)
-        exact += c[m].d * (p.sums[g * kPartial + 2 * m] + p.sums[g * kPartial + 2 * m + 1]);
+        exact += c[m].d *
+                 (p.sums[p.plan.position[g] * kPartial + 2 * m] + p.sums[p.plan.position[g] * kPartial + 2 * m + 1]);
       EXPECT_NEAR(p.dl_dz[g * kFunctions + i], exact, 1e-13);
     }
 }

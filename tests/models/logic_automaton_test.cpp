@@ -74,7 +74,8 @@ TEST(Automaton, TileFunctionIsPure) {
   LogicFixture<Automaton<float>> f(Automaton<float>(m.options()), 1);
   const Exec ex({.threads = 1});
   std::vector<kernels::gate::Gate<float>> gates(m.gates());
-  m.prepare(ex, f.arrays(), gates);
+  const auto plans = m.plan(f.buffers.span(), gates);
+  m.prepare(ex, f.arrays(), plans, gates);
   const std::size_t channels = 2, tile = kernels::gate::kTile;
   const RandomStream random(1, RandomUse::check);
   std::vector<float> patch(channels * 9 * tile), dl_dout(channels * tile), scratch(m.shape().scratch());
@@ -86,7 +87,7 @@ TEST(Automaton, TileFunctionIsPure) {
   std::vector<float> first_patch, first_sums;
   for (int call = 0; call < 2; ++call) {
     std::vector<float> dl_dpatch(patch.size(), static_cast<float>(call)), sums(m.gates() * kernels::gate::kPartial);
-    logic::tile_gradient<float>(Variant::fast, m.shape(), gates,
+    logic::tile_gradient<float>(Variant::fast, m.shape(), {gates, plans},
                                 {patch.data(), dl_dout.data(), dl_dpatch.data(), sums.data()}, scratch.data());
     if (call == 0) first_patch = dl_dpatch, first_sums = sums;
     EXPECT_TRUE(same_bits<float>(first_patch, dl_dpatch));

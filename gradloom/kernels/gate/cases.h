@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "gradloom/base/random.h"
@@ -10,17 +12,48 @@
 
 namespace gradloom::kernels::gate {
 
+enum class Wiring {
+  random,  // also twice the same input
+  circle,  // gate g reads g and g + 1, in random order
+  halves,  // gate g reads 2 g and 2 g + 1
+  fans,    // six gates in turn read the same two inputs
+};
+
 struct Case {
   std::size_t inputs = 1, gates = 1, kernels = 1;  // gates of all kernels together; kernels: stride of the logits
+  Wiring wiring = Wiring::random;
+  RowStart start = RowStart::nothing;
 
   std::string name() const {
-    return std::to_string(inputs) + "_to_" + std::to_string(gates) + "_k" + std::to_string(kernels);
+    const char* const wirings[] = {"", "_circle", "_halves", "_fans"};
+    return std::to_string(inputs) + "_to_" + std::to_string(gates) + "_k" + std::to_string(kernels) +
+           wirings[static_cast<int>(wiring)] + (start == RowStart::given ? "_given" : "");
   }
 };
 
 inline std::vector<Case> cases() {
-  return {{1, 0, 1}, {1, 1, 1}, {2, 1, 1},   {9, 8, 1},    {9, 48, 6},    {3, 5, 1},
-          {2, 7, 1}, {8, 8, 2}, {17, 31, 1}, {64, 32, 16}, {264, 256, 1}, {256, 256, 1}};
+  std::vector<Case> all;
+  for (const RowStart start : {RowStart::nothing, RowStart::given})
+    for (const auto& [inputs, gates, kernels] : {std::tuple<std::size_t, std::size_t, std::size_t>{1, 0, 1},
+                                                 {1, 1, 1},
+                                                 {2, 1, 1},
+                                                 {9, 8, 1},
+                                                 {9, 48, 6},
+                                                 {3, 5, 1},
+                                                 {2, 7, 1},
+                                                 {8, 8, 2},
+                                                 {17, 31, 1},
+                                                 {64, 32, 16},
+                                                 {264, 256, 1},
+                                                 {256, 256, 1}})
+      all.push_back({inputs, gates, kernels, Wiring::random, start});
+  for (const auto& [inputs, gates] :
+       {std::pair<std::size_t, std::size_t>{2, 2}, {3, 3}, {5, 4}, {5, 5}, {40, 40}, {40, 33}, {40, 45}, {264, 256}})
+    all.push_back({inputs, gates, 1, Wiring::circle});
+  for (const std::size_t gates : {1, 4, 32, 128}) all.push_back({2 * gates, gates, 1, Wiring::halves});
+  all.push_back({65, 32, 2, Wiring::halves});
+  for (const RowStart start : {RowStart::nothing, RowStart::given}) all.push_back({9, 48, 6, Wiring::fans, start});
+  return all;
 }
 
 enum class Logits {
@@ -30,12 +63,13 @@ enum class Logits {
   one_each,  // gate n is function n % 16
 };
 
-// A layer with random wires (also twice the same), logits, inputs and dl_dout, and room for every result.
+// A layer with wires, logits, inputs and dl_dout, and room for every result.
 template <class T>
 struct Problem {
   Case what;
   Buffer<T> logits, in, dl_dout, out, dl_din, sums, dl_dz;
-  std::vector<Gate<T>> gates;
+  std::vector<Gate<T>> gates;  // in the order of evaluation
+  LayerPlan plan;
 
   Problem(const Case& c, Logits kind, std::uint64_t seed)
       : what(c),
@@ -58,10 +92,21 @@ struct Problem {
         if (kind == Logits::decided) z = T(30 * normal);
         if (kind == Logits::one_each) z = i == g % kFunctions ? T(100) : T(0);
       }
-      const auto inputs = static_cast<std::uint32_t>(c.inputs);
-      gates[g].a = random.below(at++, inputs) * static_cast<std::uint32_t>(kTile);
-      gates[g].b = random.below(at++, inputs) * static_cast<std::uint32_t>(kTile);
     }
+    std::vector<GateRows> rows(c.gates);
+    const auto inputs = static_cast<std::uint32_t>(c.inputs);
+    for (std::uint32_t g = 0; g < c.gates; ++g) {
+      if (c.wiring == Wiring::random) rows[g] = {random.below(at, inputs), random.below(at + 1, inputs)};
+      if (c.wiring == Wiring::circle) rows[g] = {g % inputs, (g + 1) % inputs};
+      if (c.wiring == Wiring::halves) rows[g] = {2 * g, 2 * g + 1};
+      if (c.wiring == Wiring::fans) rows[g] = {g / 6 % inputs, (g / 6 + 4) % inputs};
+      at += 2;
+    }
+    if (c.wiring == Wiring::circle || c.wiring == Wiring::halves)
+      for (std::size_t g = c.gates; g > 1; --g)
+        std::swap(rows[g - 1], rows[random.below(at++, static_cast<std::uint32_t>(g))]);
+    plan = plan_layer(rows, c.inputs, c.start);
+    place_gates<T>(rows, plan, gates.data());
     for (T& v : in.span()) {
       const double u = random.uniform(at++);
       v = u < 0.2 ? T(0) : u > 0.8 ? T(1) : T(u);
@@ -72,18 +117,25 @@ struct Problem {
       for (T& v : b->span()) v = T(random.normal(at++));
   }
 
-  // Everything once: coefficients, forward, backward, gradient of the logits.
-  void run(Variant variant, GradientMode mode) {
+  Layer<T> layer() const { return {gates, &plan}; }
+
+  void prepare(Variant variant) {
     const std::size_t per_kernel = what.gates / what.kernels;
     for (std::size_t k = 0; k < what.kernels; ++k)
-      coefficients<T>(variant, {logits.data() + k * per_kernel * kFunctions, per_kernel * kFunctions}, gates.data() + k,
-                      what.kernels);
-    const std::span<const Gate<T>> layer(gates);
-    forward<T>(variant, layer, in.data(), out.data());
-    backward<T>(variant, layer, {in.data(), dl_dout.data(), dl_din.data(), sums.data()});
+      coefficients<T>(variant, {logits.data() + k * per_kernel * kFunctions, per_kernel * kFunctions},
+                      plan.position.data() + k, what.kernels, gates.data());
+  }
+
+  // Everything once: coefficients, forward, backward, gradient of the logits.
+  void run(Variant variant, GradientMode mode) {
+    prepare(variant);
+    forward<T>(variant, layer(), in.data(), out.data());
+    backward<T>(variant, layer(), {in.data(), dl_dout.data(), dl_din.data(), sums.data()});
+    const std::size_t per_kernel = what.gates / what.kernels;
     for (std::size_t k = 0; k < what.kernels; ++k)
       logit_gradient<T>(variant, {logits.data() + k * per_kernel * kFunctions, per_kernel * kFunctions},
-                        sums.data() + k * kPartial, what.kernels, mode, dl_dz.data() + k * per_kernel * kFunctions);
+                        plan.position.data() + k, what.kernels, sums.data(), mode,
+                        dl_dz.data() + k * per_kernel * kFunctions);
   }
 };
 

@@ -5,11 +5,12 @@
 
 namespace gradloom::kernels::gate::fast {
 
-#define GRADLOOM_DECLARE(T)                                                                                       \
-  void coefficients(std::span<const T> logits, Gate<T>* gates, std::size_t stride);                               \
-  void logit_gradient(std::span<const T> logits, const T* sums, std::size_t stride, GradientMode mode, T* dl_dz); \
-  void forward(std::span<const Gate<T>> gates, const T* in, T* out, const Copies& copies);                        \
-  void backward(std::span<const Gate<T>> gates, const LayerGradient<T>& arrays);
+#define GRADLOOM_DECLARE(T)                                                                                        \
+  void coefficients(std::span<const T> logits, const std::uint32_t* position, std::size_t stride, Gate<T>* gates); \
+  void logit_gradient(std::span<const T> logits, const std::uint32_t* position, std::size_t stride, const T* sums, \
+                      GradientMode mode, T* dl_dz);                                                                \
+  void forward(const Layer<T>& layer, const T* in, T* out, const Copies& copies);                                  \
+  void backward(const Layer<T>& layer, const LayerGradient<T>& arrays);
 GRADLOOM_DECLARE(float)
 GRADLOOM_DECLARE(double)
 #undef GRADLOOM_DECLARE

@@ -6,36 +6,48 @@
 namespace gradloom::kernels::gate {
 
 template <class T>
-void coefficients(Variant variant, std::span<const T> logits, Gate<T>* gates, std::size_t stride) {
-  if (variant == Variant::fast) return fast::coefficients(logits, gates, stride);
-  reference::coefficients(logits, gates, stride);
+void place_gates(std::span<const GateRows> gates, const LayerPlan& plan, Gate<T>* to) {
+  const auto offset = [](std::size_t row) { return static_cast<std::uint32_t>(row * kTile); };
+  for (std::size_t n = 0; n < gates.size(); ++n) {
+    Gate<T>& gate = to[plan.position[n]];
+    gate.a = offset(gates[n].a), gate.b = offset(gates[n].b), gate.out = offset(n);
+  }
 }
 
 template <class T>
-void logit_gradient(Variant variant, std::span<const T> logits, const T* sums, std::size_t stride, GradientMode mode,
-                    T* dl_dz) {
-  if (variant == Variant::fast) return fast::logit_gradient(logits, sums, stride, mode, dl_dz);
-  reference::logit_gradient(logits, sums, stride, mode, dl_dz);
+void coefficients(Variant variant, std::span<const T> logits, const std::uint32_t* position, std::size_t stride,
+                  Gate<T>* gates) {
+  if (variant == Variant::fast) return fast::coefficients(logits, position, stride, gates);
+  reference::coefficients(logits, position, stride, gates);
 }
 
 template <class T>
-void forward(Variant variant, std::span<const Gate<T>> gates, const T* in, T* out, const Copies& copies) {
-  if (variant == Variant::fast) return fast::forward(gates, in, out, copies);
+void logit_gradient(Variant variant, std::span<const T> logits, const std::uint32_t* position, std::size_t stride,
+                    const T* sums, GradientMode mode, T* dl_dz) {
+  if (variant == Variant::fast) return fast::logit_gradient(logits, position, stride, sums, mode, dl_dz);
+  reference::logit_gradient(logits, position, stride, sums, mode, dl_dz);
+}
+
+template <class T>
+void forward(Variant variant, const Layer<T>& layer, const T* in, T* out, const Copies& copies) {
+  if (variant == Variant::fast) return fast::forward(layer, in, out, copies);
   for (std::size_t k = 0; k < copies.count; ++k)
-    reference::forward(gates, in + k * copies.in_step, out + k * copies.out_step);
+    reference::forward(layer, in + k * copies.in_step, out + k * copies.out_step);
 }
 
 template <class T>
-void backward(Variant variant, std::span<const Gate<T>> gates, const LayerGradient<T>& arrays) {
-  if (variant == Variant::fast) return fast::backward(gates, arrays);
-  reference::backward(gates, arrays);
+void backward(Variant variant, const Layer<T>& layer, const LayerGradient<T>& arrays) {
+  if (variant == Variant::fast) return fast::backward(layer, arrays);
+  reference::backward(layer, arrays);
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                                          \
-  template void coefficients<T>(Variant, std::span<const T>, Gate<T>*, std::size_t);                     \
-  template void logit_gradient<T>(Variant, std::span<const T>, const T*, std::size_t, GradientMode, T*); \
-  template void forward<T>(Variant, std::span<const Gate<T>>, const T*, T*, const Copies&);              \
-  template void backward<T>(Variant, std::span<const Gate<T>>, const LayerGradient<T>&);
+#define GRADLOOM_INSTANTIATE(T)                                                                             \
+  template void place_gates<T>(std::span<const GateRows>, const LayerPlan&, Gate<T>*);                      \
+  template void coefficients<T>(Variant, std::span<const T>, const std::uint32_t*, std::size_t, Gate<T>*);  \
+  template void logit_gradient<T>(Variant, std::span<const T>, const std::uint32_t*, std::size_t, const T*, \
+                                  GradientMode, T*);                                                        \
+  template void forward<T>(Variant, const Layer<T>&, const T*, T*, const Copies&);                          \
+  template void backward<T>(Variant, const Layer<T>&, const LayerGradient<T>&);
 GRADLOOM_INSTANTIATE(float)
 GRADLOOM_INSTANTIATE(double)
 #undef GRADLOOM_INSTANTIATE

@@ -11,8 +11,12 @@
 //
 // Order of sums. Over the 16 functions of a gate: a tree, +8, +4, +2, +1. Over the 16 lanes of a tile: the same tree
 // without its last step, so two numbers remain of each sum. These are kept apart over tiles, channels and steps; the
-// last step, +1, is the first of `logit_gradient`. Within `backward` gates come from last to first; each adds to the
-// row of a, then to that of b. Products are formed first, nothing is contracted.
+// last step, +1, is the first of `logit_gradient`. Within `backward` gates come from last to first by their number;
+// each adds to the row of a, then to that of b. Rows that are overwritten start with -0, to which any number can be
+// added without changing it. Products are formed first, nothing is contracted.
+//
+// Gates stand in memory in the order of evaluation (plan.h). Only a row that three gates read, or two that are not
+// neighbours in that order, has sums whose order can be seen; x + y is y + x.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +24,7 @@
 #include <span>
 
 #include "gradloom/exec/exec.h"
+#include "gradloom/kernels/gate/plan.h"
 #include "gradloom/kernels/gradient_mode.h"
 
 namespace gradloom::kernels::gate {
@@ -35,23 +40,36 @@ constexpr int weight(std::size_t m, std::size_t i) {
   return m == 0 ? f00 : m == 1 ? f10 - f00 : m == 2 ? f01 - f00 : f11 - f10 - f01 + f00;
 }
 
-// One gate, ready to run. a and b are offsets in numbers, not bytes: row * kTile.
+// One gate, ready to run. a, b and out are offsets in numbers, not bytes: row * kTile.
 template <class T>
 struct Gate {
-  std::uint32_t a = 0, b = 0;
+  std::uint32_t a = 0, b = 0, out = 0;
   T c[kSums] = {};
 };
 
-// logits (n, 16); fills the coefficients of gates[0], gates[stride], ..., n of them; leaves a and b alone.
+// Fills a, b and out of `to` (N, in the order of evaluation); leaves the coefficients alone. Gate n writes row n.
+template <class T>
+void place_gates(std::span<const GateRows> gates, const LayerPlan& plan, Gate<T>* to);
+
+// A layer that is ready to run: its gates in the order of evaluation.
+template <class T>
+struct Layer {
+  std::span<const Gate<T>> gates;
+  const LayerPlan* plan = nullptr;
+};
+
+// logits (n, 16) of the gates position[0], position[stride], ..., n of them, whose coefficients are filled.
 // p_i = exp(z_i - max z) / sum; c_m = sum_i weight(m, i) p_i.
 template <class T>
-void coefficients(Variant variant, std::span<const T> logits, Gate<T>* gates, std::size_t stride);
+void coefficients(Variant variant, std::span<const T> logits, const std::uint32_t* position, std::size_t stride,
+                  Gate<T>* gates);
 
-// logits (n, 16); sums: (4, 2) of each gate, at sums + 8 * stride * gate; dl_dz (n, 16), = or += by mode.
+// logits (n, 16) of the gates position[0], position[stride], ...; sums (4, 2) of each gate, at sums + 8 * its position;
+// dl_dz (n, 16), = or += by mode.
 // s_m = sums_m0 + sums_m1; d_i = ((w_0i s_0 + w_1i s_1) + w_2i s_2) + w_3i s_3; dl_dz_i = p_i (d_i - sum_j p_j d_j).
 template <class T>
-void logit_gradient(Variant variant, std::span<const T> logits, const T* sums, std::size_t stride, GradientMode mode,
-                    T* dl_dz);
+void logit_gradient(Variant variant, std::span<const T> logits, const std::uint32_t* position, std::size_t stride,
+                    const T* sums, GradientMode mode, T* dl_dz);
 
 // The same gates on several inputs, which share the loads of their coefficients: copy k reads in + k * in_step and
 // writes out + k * out_step.
@@ -61,17 +79,18 @@ struct Copies {
 
 // in (R, L) and out (N, L) of each copy; out is overwritten and overlaps nothing.
 template <class T>
-void forward(Variant variant, std::span<const Gate<T>> gates, const T* in, T* out, const Copies& copies = {});
+void forward(Variant variant, const Layer<T>& layer, const T* in, T* out, const Copies& copies = {});
 
 // The arrays of one layer's backward pass; none overlap.
 template <class T>
 struct LayerGradient {
-  const T* in = nullptr;  // (R, L), as in forward
-  T* dl_dout = nullptr;   // (N, L); used up: 0 afterwards, so that it may collect the gradient of the layer below next
-  T* dl_din = nullptr;    // (R, L), +=: da = c1 g + c3 (g b), db = c2 g + c3 (g a)
-  T* sums = nullptr;      // (N, 4, 2), +=: the tile's sums of g, g a, g b, (g a) b
+  const T* in = nullptr;       // (R, L), as in forward
+  const T* dl_dout = nullptr;  // (N, L)
+  // (R, L), = or += by the plan's RowStart: da = c1 g + c3 (g b), db = c2 g + c3 (g a). Rows that nobody reads: -0.
+  T* dl_din = nullptr;
+  T* sums = nullptr;  // (N, 4, 2) in the order of evaluation, +=: the tile's sums of g, g a, g b, (g a) b
 };
 template <class T>
-void backward(Variant variant, std::span<const Gate<T>> gates, const LayerGradient<T>& arrays);
+void backward(Variant variant, const Layer<T>& layer, const LayerGradient<T>& arrays);
 
 }  // namespace gradloom::kernels::gate

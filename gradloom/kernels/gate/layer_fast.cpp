@@ -9,6 +9,8 @@
 #include "gradloom/kernels/simd-inl.h"
 // clang-format on
 
+#include <algorithm>
+
 #include "gradloom/kernels/gate/fast.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -17,56 +19,88 @@ namespace HWY_NAMESPACE {
 
 using namespace gradloom::kernels::HWY_NAMESPACE;
 
-template <std::size_t copies, class T>
-HWY_INLINE void forward_copies(const Gate<T>* HWY_RESTRICT gates, std::size_t count, const T* HWY_RESTRICT in,
-                               std::size_t in_step, T* HWY_RESTRICT out, std::size_t out_step) {
+// What forward keeps between two gates: the rows of the one before.
+template <std::size_t count, class T>
+struct Rows {
+  hn::Vec<Tag<T>> a[count], b[count];
+};
+
+// The gates of one run on `copies` inputs.
+template <Visit visit, std::size_t copies, class T>
+HWY_INLINE void forward_run(const Gate<T>* HWY_RESTRICT gate, const Gate<T>* end, const T* HWY_RESTRICT in,
+                            std::size_t in_step, T* HWY_RESTRICT out, std::size_t out_step) {
   constexpr Tag<T> d;
   constexpr std::size_t lanes = hn::MaxLanes(d), parts = kTile / lanes;
   using V = hn::Vec<Tag<T>>;
-  for (std::size_t n = 0; n < count; ++n) {
-    const Gate<T>& gate = gates[n];
-    const T *a = in + gate.a, *b = in + gate.b;
-    T* y = out + n * kTile;
-    const V c0 = hn::Set(d, gate.c[0]), c1 = hn::Set(d, gate.c[1]), c2 = hn::Set(d, gate.c[2]),
-            c3 = hn::Set(d, gate.c[3]);
-    unroll<copies>([&](auto copy) GRADLOOM_UNROLLED {
-      unroll<parts>([&](auto k) GRADLOOM_UNROLLED {
-        const V va = hn::LoadU(d, a + copy * in_step + k * lanes), vb = hn::LoadU(d, b + copy * in_step + k * lanes);
-        const V left = hn::Add(c0, hn::Mul(c1, va)), right = hn::Add(c2, hn::Mul(c3, va));
-        hn::StoreU(hn::Add(left, hn::Mul(right, vb)), d, y + copy * out_step + k * lanes);
-      });
+  const auto load = [&](std::size_t offset, V* to) GRADLOOM_UNROLLED {
+    unroll<copies * parts>(
+        [&](auto n) GRADLOOM_UNROLLED { to[n] = hn::LoadU(d, in + offset + n / parts * in_step + n % parts * lanes); });
+  };
+  Rows<copies * parts, T> rows;
+  if constexpr (visit == Visit::same) load(gate->a, rows.a), load(gate->b, rows.b);
+  if constexpr (visit == Visit::chain) load(gate->a, rows.b);
+  for (; gate != end; ++gate) {
+    if constexpr (visit == Visit::chain)
+      unroll<copies * parts>([&](auto n) GRADLOOM_UNROLLED { rows.a[n] = rows.b[n]; });
+    if constexpr (visit == Visit::plain) load(gate->a, rows.a);
+    if constexpr (visit != Visit::same) load(gate->b, rows.b);
+    T* y = out + gate->out;
+    const V c0 = hn::Set(d, gate->c[0]), c1 = hn::Set(d, gate->c[1]), c2 = hn::Set(d, gate->c[2]),
+            c3 = hn::Set(d, gate->c[3]);
+    unroll<copies * parts>([&](auto n) GRADLOOM_UNROLLED {
+      const V left = hn::Add(c0, hn::Mul(c1, rows.a[n])), right = hn::Add(c2, hn::Mul(c3, rows.a[n]));
+      hn::StoreU(hn::Add(left, hn::Mul(right, rows.b[n])), d, y + n / parts * out_step + n % parts * lanes);
     });
   }
 }
 
-template <class T>
-void forward_any(const Gate<T>* gates, std::size_t count, const T* in, T* out, const Copies& copies) {
-  std::size_t k = 0;
-  for (; k + 2 <= copies.count; k += 2)
-    forward_copies<2>(gates, count, in + k * copies.in_step, copies.in_step, out + k * copies.out_step,
-                      copies.out_step);
-  if (k < copies.count) forward_copies<1>(gates, count, in + k * copies.in_step, 0, out + k * copies.out_step, 0);
+template <std::size_t copies, class T>
+HWY_INLINE void forward_copies(const Layer<T>& layer, const T* in, std::size_t in_step, T* out, std::size_t out_step) {
+  const Gate<T>* gate = layer.gates.data();
+#if HWY_TARGET == HWY_AVX2
+  for (const Run& run : layer.plan->runs) {
+    const Gate<T>* end = gate + run.count;
+    if (run.visit == Visit::chain)
+      forward_run<Visit::chain, copies>(gate, end, in, in_step, out, out_step);
+    else if (run.visit == Visit::same)
+      forward_run<Visit::same, copies>(gate, end, in, in_step, out, out_step);
+    else
+      forward_run<Visit::plain, copies>(gate, end, in, in_step, out, out_step);
+    gate = end;
+  }
+#else
+  forward_run<Visit::plain, copies>(gate, gate + layer.gates.size(), in, in_step, out, out_step);
+#endif
 }
 
 template <class T>
-void backward_any(const Gate<T>* HWY_RESTRICT gates, std::size_t count, const LayerGradient<T>& arrays) {
+void forward_any(const Layer<T>& layer, const T* in, T* out, const Copies& copies) {
+  std::size_t k = 0;
+  for (; k + 2 <= copies.count; k += 2)
+    forward_copies<2>(layer, in + k * copies.in_step, copies.in_step, out + k * copies.out_step, copies.out_step);
+  if (k < copies.count) forward_copies<1>(layer, in + k * copies.in_step, 0, out + k * copies.out_step, 0);
+}
+
+// Every gate by itself. Where a row has two terms, pairs and chains may come in any order.
+template <class T>
+void backward_any(const Layer<T>& layer, const LayerGradient<T>& arrays) {
   constexpr Tag<T> d;
   constexpr std::size_t lanes = hn::MaxLanes(d), parts = kTile / lanes;
   using V = hn::Vec<Tag<T>>;
   const T* HWY_RESTRICT in = arrays.in;
-  T* HWY_RESTRICT dl_dout = arrays.dl_dout;
+  const T* HWY_RESTRICT dl_dout = arrays.dl_dout;
   T* dl_din = arrays.dl_din;
   T* HWY_RESTRICT sums = arrays.sums;
-  for (std::size_t n = count; n-- > 0;) {
-    const Gate<T>& gate = gates[n];
-    const T *a = in + gate.a, *b = in + gate.b;
-    T *dy = dl_dout + n * kTile, *da = dl_din + gate.a, *db = dl_din + gate.b;
+  if (layer.plan->start == RowStart::nothing) std::fill_n(dl_din, layer.plan->rows * kTile, -T(0));
+  for (std::size_t n = layer.gates.size(); n-- > 0;) {
+    const Gate<T>& gate = layer.gates[n];
+    const T *a = in + gate.a, *b = in + gate.b, *dy = dl_dout + gate.out;
+    T *da = dl_din + gate.a, *db = dl_din + gate.b;
     const V c1 = hn::Set(d, gate.c[1]), c2 = hn::Set(d, gate.c[2]), c3 = hn::Set(d, gate.c[3]);
     V g[parts], ga[parts], gb[parts], gab[parts];
     unroll<parts>([&](auto k) GRADLOOM_UNROLLED {
       const V va = hn::LoadU(d, a + k * lanes), vb = hn::LoadU(d, b + k * lanes);
       g[k] = hn::LoadU(d, dy + k * lanes);
-      hn::StoreU(hn::Zero(d), d, dy + k * lanes);
       ga[k] = hn::Mul(g[k], va);
       gb[k] = hn::Mul(g[k], vb);
       gab[k] = hn::Mul(ga[k], vb);
@@ -87,54 +121,101 @@ void backward_any(const Gate<T>* HWY_RESTRICT gates, std::size_t count, const La
 }
 
 #if HWY_TARGET == HWY_AVX2
-// The same for floats. The sums of a gate are long chains of dependent instructions; they are finished while the next
-// gate is under way, or its instructions would wait behind them.
-void backward_any(const Gate<float>* HWY_RESTRICT gates, std::size_t count, const LayerGradient<float>& arrays) {
+// Hides what is known about an offset, so that a row that is used twice is read twice: there are too few registers, and
+// a number from memory costs no instruction.
+HWY_INLINE void forget([[maybe_unused]] std::size_t& offset) {
+#if HWY_COMPILER_GCC_ACTUAL
+  asm volatile("" : "+r"(offset));
+#endif
+}
+
+// The gates of one run, from the last to the first. A tile is two vectors.
+template <Visit visit>
+HWY_NOINLINE void backward_run(const Gate<float>* HWY_RESTRICT first, std::size_t count,
+                               const LayerGradient<float>& arrays, float* HWY_RESTRICT sums) {
   constexpr Tag<float> d;
   using V = hn::Vec<Tag<float>>;
   const float* HWY_RESTRICT in = arrays.in;
-  float* HWY_RESTRICT dl_dout = arrays.dl_dout + count * kTile;
+  const float* HWY_RESTRICT dl_dout = arrays.dl_dout;
   float* dl_din = arrays.dl_din;
-  float* HWY_RESTRICT sums = arrays.sums + count * kPartial;
-  HWY_ALIGN float nothing[kPartial] = {};
-  float* before = nothing;
-  V s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
-  for (const Gate<float>* gate = gates + count; gate-- != gates;) {
-    dl_dout -= kTile;
-    sums -= kPartial;
-    const std::size_t at_a = gate->a, at_b = gate->b;
-    accumulate_four(s0, s1, s2, s3, before);
-    before = sums;
-    const V c1 = hn::Set(d, gate->c[1]), c2 = hn::Set(d, gate->c[2]), c3 = hn::Set(d, gate->c[3]);
-    const V g0 = hn::LoadU(d, dl_dout), g1 = hn::LoadU(d, dl_dout + 8);
-    hn::StoreU(hn::Zero(d), d, dl_dout);
-    hn::StoreU(hn::Zero(d), d, dl_dout + 8);
-    const V b0 = hn::LoadU(d, in + at_b), b1 = hn::LoadU(d, in + at_b + 8);
-    const V ga0 = hn::Mul(g0, hn::LoadU(d, in + at_a)), ga1 = hn::Mul(g1, hn::LoadU(d, in + at_a + 8));
-    const V gb0 = hn::Mul(g0, b0), gb1 = hn::Mul(g1, b1);
-    const V gab0 = hn::Mul(ga0, b0), gab1 = hn::Mul(ga1, b1);
-    const V da0 = hn::Add(hn::Mul(c1, g0), hn::Mul(c3, gb0)), da1 = hn::Add(hn::Mul(c1, g1), hn::Mul(c3, gb1));
-    const V db0 = hn::Add(hn::Mul(c2, g0), hn::Mul(c3, ga0)), db1 = hn::Add(hn::Mul(c2, g1), hn::Mul(c3, ga1));
-    float* da = dl_din + at_a;
-    hn::StoreU(hn::Add(hn::LoadU(d, da), da0), d, da);
-    hn::StoreU(hn::Add(hn::LoadU(d, da + 8), da1), d, da + 8);
-    // After the row of a is stored: it may be the row of b.
-    float* db = dl_din + at_b;
-    hn::StoreU(hn::Add(hn::LoadU(d, db), db0), d, db);
-    hn::StoreU(hn::Add(hn::LoadU(d, db + 8), db1), d, db + 8);
-    s0 = hn::Add(g0, g1), s1 = hn::Add(ga0, ga1), s2 = hn::Add(gb0, gb1), s3 = hn::Add(gab0, gab1);
+  const Gate<float>* gate = first + count;
+  sums += count * kPartial;
+  // chain: what the gate after this one adds to row b; same: the gradients of both rows so far.
+  V da0 = hn::Set(d, -0.0f), da1 = da0, db0 = da0, db1 = da0;
+  if constexpr (visit == Visit::same) {
+    da0 = hn::LoadU(d, dl_din + first->a), da1 = hn::LoadU(d, dl_din + first->a + 8);
+    db0 = hn::LoadU(d, dl_din + first->b), db1 = hn::LoadU(d, dl_din + first->b + 8);
   }
-  accumulate_four(s0, s1, s2, s3, before);
+  do {
+    --gate;
+    sums -= kPartial;
+    std::size_t at_a = gate->a, at_b = gate->b;
+    const V g0 = hn::LoadU(d, dl_dout + gate->out), g1 = hn::LoadU(d, dl_dout + gate->out + 8);
+    const V gb0 = hn::Mul(g0, hn::LoadU(d, in + at_b)), gb1 = hn::Mul(g1, hn::LoadU(d, in + at_b + 8));
+    const V ga0 = hn::Mul(g0, hn::LoadU(d, in + at_a)), ga1 = hn::Mul(g1, hn::LoadU(d, in + at_a + 8));
+    forget(at_b);
+    const V gab0 = hn::Mul(ga0, hn::LoadU(d, in + at_b)), gab1 = hn::Mul(ga1, hn::LoadU(d, in + at_b + 8));
+    const V s0 = hn::Add(g0, g1), s1 = hn::Add(ga0, ga1), s2 = hn::Add(gb0, gb1), s3 = hn::Add(gab0, gab1);
+    const V c1 = hn::Set(d, gate->c[1]), c2 = hn::Set(d, gate->c[2]), c3 = hn::Set(d, gate->c[3]);
+    const V to_a0 = hn::Add(hn::Mul(c1, g0), hn::Mul(c3, gb0)), to_a1 = hn::Add(hn::Mul(c1, g1), hn::Mul(c3, gb1));
+    const V to_b0 = hn::Add(hn::Mul(c2, g0), hn::Mul(c3, ga0)), to_b1 = hn::Add(hn::Mul(c2, g1), hn::Mul(c3, ga1));
+    float *da = dl_din + at_a, *db = dl_din + at_b;
+    if constexpr (visit == Visit::same) {
+      da0 = hn::Add(da0, to_a0), da1 = hn::Add(da1, to_a1), db0 = hn::Add(db0, to_b0), db1 = hn::Add(db1, to_b1);
+    } else if constexpr (visit == Visit::chain) {
+      hn::StoreU(hn::Add(da0, to_b0), d, db);
+      hn::StoreU(hn::Add(da1, to_b1), d, db + 8);
+      da0 = to_a0, da1 = to_a1;
+    } else if constexpr (visit == Visit::pairs) {
+      hn::StoreU(to_a0, d, da);
+      hn::StoreU(to_a1, d, da + 8);
+      hn::StoreU(to_b0, d, db);
+      hn::StoreU(to_b1, d, db + 8);
+    } else {
+      hn::StoreU(hn::Add(hn::LoadU(d, da), to_a0), d, da);
+      hn::StoreU(hn::Add(hn::LoadU(d, da + 8), to_a1), d, da + 8);
+      // After the row of a is stored: it may be the row of b.
+      hn::StoreU(hn::Add(hn::LoadU(d, db), to_b0), d, db);
+      hn::StoreU(hn::Add(hn::LoadU(d, db + 8), to_b1), d, db + 8);
+    }
+    accumulate_four(s0, s1, s2, s3, sums);
+  } while (gate != first);
+  if constexpr (visit == Visit::chain || visit == Visit::same)
+    hn::StoreU(da0, d, dl_din + first->a), hn::StoreU(da1, d, dl_din + first->a + 8);
+  if constexpr (visit == Visit::same) hn::StoreU(db0, d, dl_din + first->b), hn::StoreU(db1, d, dl_din + first->b + 8);
+}
+
+void backward_any(const Layer<float>& layer, const LayerGradient<float>& arrays) {
+  for (const std::uint32_t row : layer.plan->unwritten) std::fill_n(arrays.dl_din + row * kTile, kTile, -0.0f);
+  std::size_t end = layer.gates.size();
+  const auto& runs = layer.plan->runs;
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+    end -= run->count;
+    const Gate<float>* first = layer.gates.data() + end;
+    float* sums = arrays.sums + end * kPartial;
+    switch (run->visit) {
+      case Visit::plain:
+        backward_run<Visit::plain>(first, run->count, arrays, sums);
+        break;
+      case Visit::same:
+        backward_run<Visit::same>(first, run->count, arrays, sums);
+        break;
+      case Visit::pairs:
+        backward_run<Visit::pairs>(first, run->count, arrays, sums);
+        break;
+      case Visit::chain:
+        backward_run<Visit::chain>(first, run->count, arrays, sums);
+        break;
+    }
+  }
 }
 #endif
 
-#define GRADLOOM_DEFINE(T)                                                                               \
-  void forward_##T(const Gate<T>* gates, std::size_t count, const T* in, T* out, const Copies& copies) { \
-    forward_any(gates, count, in, out, copies);                                                          \
-  }                                                                                                      \
-  void backward_##T(const Gate<T>* gates, std::size_t count, const LayerGradient<T>& arrays) {           \
-    backward_any(gates, count, arrays);                                                                  \
-  }
+#define GRADLOOM_DEFINE(T)                                                             \
+  void forward_##T(const Layer<T>& layer, const T* in, T* out, const Copies& copies) { \
+    forward_any(layer, in, out, copies);                                               \
+  }                                                                                    \
+  void backward_##T(const Layer<T>& layer, const LayerGradient<T>& arrays) { backward_any(layer, arrays); }
 GRADLOOM_DEFINE(float)
 GRADLOOM_DEFINE(double)
 #undef GRADLOOM_DEFINE
@@ -150,12 +231,12 @@ HWY_EXPORT(forward_double);
 HWY_EXPORT(backward_float);
 HWY_EXPORT(backward_double);
 namespace fast {
-#define GRADLOOM_DEFINE(T)                                                                  \
-  void forward(std::span<const Gate<T>> gates, const T* in, T* out, const Copies& copies) { \
-    HWY_DYNAMIC_DISPATCH(forward_##T)(gates.data(), gates.size(), in, out, copies);         \
-  }                                                                                         \
-  void backward(std::span<const Gate<T>> gates, const LayerGradient<T>& arrays) {           \
-    HWY_DYNAMIC_DISPATCH(backward_##T)(gates.data(), gates.size(), arrays);                 \
+#define GRADLOOM_DEFINE(T)                                                         \
+  void forward(const Layer<T>& layer, const T* in, T* out, const Copies& copies) { \
+    HWY_DYNAMIC_DISPATCH(forward_##T)(layer, in, out, copies);                     \
+  }                                                                                \
+  void backward(const Layer<T>& layer, const LayerGradient<T>& arrays) {           \
+    HWY_DYNAMIC_DISPATCH(backward_##T)(layer, arrays);                             \
   }
 GRADLOOM_DEFINE(float)
 GRADLOOM_DEFINE(double)

@@ -49,7 +49,8 @@ HWY_INLINE void softmax(const T* z, hn::Vec<Tag<T>>* p) {
 }
 
 template <class T>
-void coefficients_any(const T* logits, std::size_t count, Gate<T>* gates, std::size_t stride) {
+void coefficients_any(const T* logits, std::size_t count, const std::uint32_t* position, std::size_t stride,
+                      Gate<T>* gates) {
   constexpr Tag<T> d;
   constexpr std::size_t lanes = hn::MaxLanes(d), parts = kFunctions / lanes;
   using V = hn::Vec<Tag<T>>;
@@ -60,20 +61,20 @@ void coefficients_any(const T* logits, std::size_t count, Gate<T>* gates, std::s
       unroll<kSums>([&](auto m)
                         GRADLOOM_UNROLLED { terms[m][k] = hn::Mul(hn::LoadU(d, kWeights<T>.w[m] + k * lanes), p[k]); });
     });
-    unroll<kSums>([&](auto m) GRADLOOM_UNROLLED { gates[n * stride].c[m] = add_lanes<T>(terms[m]); });
+    unroll<kSums>([&](auto m) GRADLOOM_UNROLLED { gates[position[n * stride]].c[m] = add_lanes<T>(terms[m]); });
   }
 }
 
 template <class T>
-void logit_gradient_any(const T* logits, std::size_t count, const T* sums, std::size_t stride, GradientMode mode,
-                        T* dl_dz) {
+void logit_gradient_any(const T* logits, std::size_t count, const std::uint32_t* position, std::size_t stride,
+                        const T* sums, GradientMode mode, T* dl_dz) {
   constexpr Tag<T> d;
   constexpr std::size_t lanes = hn::MaxLanes(d), parts = kFunctions / lanes;
   using V = hn::Vec<Tag<T>>;
   for (std::size_t n = 0; n < count; ++n) {
     V p[parts], slope[parts], terms[parts];
     softmax(logits + n * kFunctions, p);
-    const T* parts_of = sums + n * stride * kPartial;
+    const T* parts_of = sums + position[n * stride] * kPartial;
     const T s[kSums] = {parts_of[0] + parts_of[1], parts_of[2] + parts_of[3], parts_of[4] + parts_of[5],
                         parts_of[6] + parts_of[7]};
     unroll<parts>([&](auto k) GRADLOOM_UNROLLED {
@@ -92,13 +93,14 @@ void logit_gradient_any(const T* logits, std::size_t count, const T* sums, std::
   }
 }
 
-#define GRADLOOM_DEFINE(T)                                                                                          \
-  void coefficients_##T(const T* logits, std::size_t count, Gate<T>* gates, std::size_t stride) {                   \
-    coefficients_any(logits, count, gates, stride);                                                                 \
-  }                                                                                                                 \
-  void logit_gradient_##T(const T* logits, std::size_t count, const T* sums, std::size_t stride, GradientMode mode, \
-                          T* dl_dz) {                                                                               \
-    logit_gradient_any(logits, count, sums, stride, mode, dl_dz);                                                   \
+#define GRADLOOM_DEFINE(T)                                                                                       \
+  void coefficients_##T(const T* logits, std::size_t count, const std::uint32_t* position, std::size_t stride,   \
+                        Gate<T>* gates) {                                                                        \
+    coefficients_any(logits, count, position, stride, gates);                                                    \
+  }                                                                                                              \
+  void logit_gradient_##T(const T* logits, std::size_t count, const std::uint32_t* position, std::size_t stride, \
+                          const T* sums, GradientMode mode, T* dl_dz) {                                          \
+    logit_gradient_any(logits, count, position, stride, sums, mode, dl_dz);                                      \
   }
 GRADLOOM_DEFINE(float)
 GRADLOOM_DEFINE(double)
@@ -115,13 +117,14 @@ HWY_EXPORT(coefficients_double);
 HWY_EXPORT(logit_gradient_float);
 HWY_EXPORT(logit_gradient_double);
 namespace fast {
-#define GRADLOOM_DEFINE(T)                                                                                         \
-  void coefficients(std::span<const T> logits, Gate<T>* gates, std::size_t stride) {                               \
-    HWY_DYNAMIC_DISPATCH(coefficients_##T)(logits.data(), logits.size() / kFunctions, gates, stride);              \
-  }                                                                                                                \
-  void logit_gradient(std::span<const T> logits, const T* sums, std::size_t stride, GradientMode mode, T* dl_dz) { \
-    HWY_DYNAMIC_DISPATCH(logit_gradient_##T)                                                                       \
-    (logits.data(), logits.size() / kFunctions, sums, stride, mode, dl_dz);                                        \
+#define GRADLOOM_DEFINE(T)                                                                                          \
+  void coefficients(std::span<const T> logits, const std::uint32_t* position, std::size_t stride, Gate<T>* gates) { \
+    HWY_DYNAMIC_DISPATCH(coefficients_##T)(logits.data(), logits.size() / kFunctions, position, stride, gates);     \
+  }                                                                                                                 \
+  void logit_gradient(std::span<const T> logits, const std::uint32_t* position, std::size_t stride, const T* sums,  \
+                      GradientMode mode, T* dl_dz) {                                                                \
+    HWY_DYNAMIC_DISPATCH(logit_gradient_##T)                                                                        \
+    (logits.data(), logits.size() / kFunctions, position, stride, sums, mode, dl_dz);                               \
   }
 GRADLOOM_DEFINE(float)
 GRADLOOM_DEFINE(double)

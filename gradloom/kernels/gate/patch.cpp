@@ -1,8 +1,33 @@
 #include "gradloom/kernels/gate/patch.h"
 
 #include <algorithm>
+#include <cstring>
+#include <iterator>
 
 namespace gradloom::kernels::gate {
+namespace {
+
+using Pieces = PatchIndex::Pieces;
+
+Pieces find_pieces(const std::size_t* at) {
+  Pieces pieces;
+  for (std::size_t l = 0; l < kTile;) {
+    std::size_t end = l + 1;
+    while (end < kTile && at[end] == at[end - 1] + 1) ++end;
+    const auto lane = static_cast<std::uint8_t>(l);
+    if (end - l > 1) {
+      if (pieces.starts == std::size(pieces.start)) return {};
+      pieces.start[pieces.starts++] = lane;
+    } else {
+      if (pieces.singles == std::size(pieces.single)) return {};
+      pieces.single[pieces.singles++] = lane;
+    }
+    l = end;
+  }
+  return pieces;
+}
+
+}  // namespace
 
 void find_patches(const GridShape& grid, const std::uint32_t* cells, std::size_t count, PatchIndex* index) {
   const std::size_t height = grid.height, width = grid.width, per_sample = grid.cells();
@@ -48,11 +73,10 @@ void find_patches(const GridShape& grid, const std::uint32_t* cells, std::size_t
       index->at[p][l] = y == none || x == none ? nothing : base + y * width + x;
     }
   }
-  for (std::size_t p = 0; p < kPatch; ++p) {
-    bool adjacent = count == kTile;
-    for (std::size_t l = 2; l + 1 < kTile && adjacent; ++l) adjacent = index->at[p][l] == index->at[p][1] + l - 1;
-    index->adjacent[p] = adjacent;
-  }
+  for (std::size_t p = 0; p < kPatch; ++p) index->pieces[p] = count == kTile ? find_pieces(index->at[p]) : Pieces{};
+  const std::size_t* centre = index->at[4];
+  index->centres = count == kTile;
+  for (std::size_t l = 1; l < kTile && index->centres; ++l) index->centres = centre[l] == centre[0] + l;
 }
 
 template <class T>
@@ -62,10 +86,12 @@ void read_patches(const GridShape& grid, const PatchIndex& index, const T* state
     for (std::size_t p = 0; p < kPatch; ++p) {
       T* to = patch + (c * kPatch + p) * kTile;
       const std::size_t* at = index.at[p];
-      if (index.adjacent[p]) {
-        to[0] = channel[at[0]];
-        std::copy_n(channel + at[1], kTile - 2, to + 1);
-        to[kTile - 1] = channel[at[kTile - 1]];
+      if (const Pieces& pieces = index.pieces[p]; pieces.starts > 0) {
+        // A known number of bytes: a few instructions instead of a call. What is too much is overwritten by what
+        // follows.
+        for (std::size_t n = 0; n < pieces.starts; ++n)
+          std::memcpy(to + pieces.start[n], channel + at[pieces.start[n]], kTile * sizeof(T));
+        for (std::size_t n = 0; n < pieces.singles; ++n) to[pieces.single[n]] = channel[at[pieces.single[n]]];
       } else {
         for (std::size_t l = 0; l < kTile; ++l) to[l] = channel[at[l]];
       }
@@ -74,36 +100,68 @@ void read_patches(const GridShape& grid, const PatchIndex& index, const T* state
 }
 
 template <class T>
+void read_centres(const GridShape& grid, const PatchIndex& index, const T* state, T* rows) {
+  const std::size_t* at = index.at[4];
+  for (std::size_t c = 0; c < grid.channels; ++c, state += grid.plane, rows += kTile) {
+    if (index.centres)
+      std::memcpy(rows, state + at[0], kTile * sizeof(T));
+    else
+      for (std::size_t l = 0; l < kTile; ++l) rows[l] = l < index.count ? state[at[l]] : T(0);
+  }
+}
+
+template <class T>
+void write_centres(const GridShape& grid, const PatchIndex& index, const T* rows, T* state) {
+  const std::size_t* at = index.at[4];
+  for (std::size_t c = 0; c < grid.channels; ++c, state += grid.plane, rows += kTile) {
+    if (index.centres)
+      std::memcpy(state + at[0], rows, kTile * sizeof(T));
+    else
+      for (std::size_t l = 0; l < index.count; ++l) state[at[l]] = rows[l];
+  }
+}
+
+template <class T>
 void gather_row(const GridShape& grid, const PatchPlanes& shape, const T* planes, std::size_t row,
                 T* __restrict dl_dx) {
   const std::size_t height = grid.height, width = grid.width;
   const bool wraps = grid.border == Border::periodic;
-  std::fill_n(dl_dx, width, T(0));
+  // For every position, the row whose cells have this row there; none beyond a zero border.
+  const T* from[kPatch];
+  bool inner = true;
   for (std::size_t p = 0; p < kPatch; ++p) {
-    // The row whose cells have this row at position p.
-    std::size_t from = row;
-    if (p / 3 == 0) {
-      if (row + 1 == height && !wraps) continue;
-      from = row + 1 == height ? 0 : row + 1;
-    } else if (p / 3 == 2) {
-      if (row == 0 && !wraps) continue;
-      from = row == 0 ? height - 1 : row - 1;
-    }
-    const T* plane = planes + (p * shape.slots + shape.slot(from, height)) * width;
-    if (p % 3 == 0) {
-      for (std::size_t x = 0; x + 1 < width; ++x) dl_dx[x] = dl_dx[x] + plane[x + 1];
-      if (wraps) dl_dx[width - 1] = dl_dx[width - 1] + plane[0];
-    } else if (p % 3 == 1) {
-      for (std::size_t x = 0; x < width; ++x) dl_dx[x] = dl_dx[x] + plane[x];
-    } else {
-      for (std::size_t x = 1; x < width; ++x) dl_dx[x] = dl_dx[x] + plane[x - 1];
-      if (wraps) dl_dx[0] = dl_dx[0] + plane[width - 1];
-    }
+    const bool below = p / 3 == 0, above = p / 3 == 2;
+    const std::size_t other = below ? row + 1 == height ? 0 : row + 1 : above ? row == 0 ? height - 1 : row - 1 : row;
+    const bool exists = wraps || !((below && row + 1 == height) || (above && row == 0));
+    from[p] = exists ? planes + (p * shape.slots + shape.slot(other, height)) * width : nullptr;
+    inner = inner && exists;
   }
+  const auto one = [&](std::size_t x) {
+    T sum(0);
+    for (std::size_t p = 0; p < kPatch; ++p) {
+      if (!from[p]) continue;
+      const bool right = p % 3 == 0, left = p % 3 == 2;
+      if (!wraps && ((right && x + 1 == width) || (left && x == 0))) continue;
+      sum = sum + from[p][right ? x + 1 == width ? 0 : x + 1 : left ? x == 0 ? width - 1 : x - 1 : x];
+    }
+    dl_dx[x] = sum;
+  };
+  if (!inner || width < 3) {
+    for (std::size_t x = 0; x < width; ++x) one(x);
+    return;
+  }
+  const T *a = from[0], *b = from[1], *c = from[2], *d = from[3], *e = from[4], *f = from[5], *g = from[6],
+          *h = from[7], *i = from[8];
+  one(0);
+  for (std::size_t x = 1; x + 1 < width; ++x)
+    dl_dx[x] = T(0) + a[x + 1] + b[x] + c[x - 1] + d[x + 1] + e[x] + f[x - 1] + g[x + 1] + h[x] + i[x - 1];
+  one(width - 1);
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                     \
-  template void read_patches<T>(const GridShape&, const PatchIndex&, const T*, T*); \
+#define GRADLOOM_INSTANTIATE(T)                                                      \
+  template void read_patches<T>(const GridShape&, const PatchIndex&, const T*, T*);  \
+  template void read_centres<T>(const GridShape&, const PatchIndex&, const T*, T*);  \
+  template void write_centres<T>(const GridShape&, const PatchIndex&, const T*, T*); \
   template void gather_row<T>(const GridShape&, const PatchPlanes&, const T*, std::size_t, T*);
 GRADLOOM_INSTANTIATE(float)
 GRADLOOM_INSTANTIATE(double)

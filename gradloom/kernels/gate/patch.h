@@ -34,17 +34,26 @@ struct PatchIndex {
   std::size_t count = 0;  // lanes with a cell
   std::size_t at[kPatch][kTile];
   std::uint32_t sample[kTile], row[kTile], column[kTile];
-  // at[p] counts up by one from lane 1 to lane 14, so these are one piece of memory; the first and the last lane may
-  // lie beyond a border.
-  bool adjacent[kPatch];
+  bool centres = false;  // at[4] counts up by one from the first lane to the last
+  // at[p] as pieces of memory. From each of up to two starts on, lanes count up by one, but for single lanes in
+  // between. Many pieces (cells that are not neighbours, rows of few cells): starts is 0.
+  struct Pieces {
+    std::uint8_t starts = 0, start[2] = {}, singles = 0, single[4] = {};
+  } pieces[kPatch];
 };
 
 // Cell numbers: sample * cells + cell; count <= 16.
 void find_patches(const GridShape& grid, const std::uint32_t* cells, std::size_t count, PatchIndex* index);
 
-// patch (C, 9, L).
+// patch (C, 9, L), and room for L numbers behind it, which are overwritten. Reads up to L numbers behind a plane.
 template <class T>
 void read_patches(const GridShape& grid, const PatchIndex& index, const T* state, T* patch);
+
+// rows (C, L): the cells themselves; 0 in lanes without one. And back, lanes without a cell are left out.
+template <class T>
+void read_centres(const GridShape& grid, const PatchIndex& index, const T* state, T* rows);
+template <class T>
+void write_centres(const GridShape& grid, const PatchIndex& index, const T* rows, T* state);
 
 // The gradients of patches, kept by position: (samples, C, 9, slots, W). A grid that is cut into bands of rows needs
 // only some rows at a time: row r is in slot r when slots >= H; otherwise rows 0 and 1 have slots 0 and 1 and the

@@ -1,6 +1,7 @@
 // The definition of the gate kernels, number by number. See gate.h. Number is float, double or Dual.
 #pragma once
 
+#include <algorithm>
 #include <array>
 
 #include "gradloom/kernels/dual.h"
@@ -53,20 +54,21 @@ Number gate_value(const Number* c, Number a, Number b) {
 }
 
 template <class T>
-void coefficients(std::span<const T> logits, Gate<T>* gates, std::size_t stride) {
+void coefficients(std::span<const T> logits, const std::uint32_t* position, std::size_t stride, Gate<T>* gates) {
   for (std::size_t n = 0; n < logits.size() / kFunctions; ++n) {
     const auto c = gate_coefficients(logits.data() + n * kFunctions);
-    for (std::size_t m = 0; m < kSums; ++m) gates[n * stride].c[m] = c[m];
+    for (std::size_t m = 0; m < kSums; ++m) gates[position[n * stride]].c[m] = c[m];
   }
 }
 
 template <class T>
-void logit_gradient(std::span<const T> logits, const T* sums, std::size_t stride, GradientMode mode, T* dl_dz) {
+void logit_gradient(std::span<const T> logits, const std::uint32_t* position, std::size_t stride, const T* sums,
+                    GradientMode mode, T* dl_dz) {
   for (std::size_t n = 0; n < logits.size() / kFunctions; ++n) {
     const auto p = softmax(logits.data() + n * kFunctions);
     T s[kSums];
     for (std::size_t m = 0; m < kSums; ++m) {
-      const T* parts = sums + n * stride * kPartial + 2 * m;
+      const T* parts = sums + position[n * stride] * kPartial + 2 * m;
       s[m] = parts[0] + parts[1];
     }
     std::array<T, kFunctions> d, terms;
@@ -85,26 +87,27 @@ void logit_gradient(std::span<const T> logits, const T* sums, std::size_t stride
 
 // Cell by cell.
 template <class T>
-void forward(std::span<const Gate<T>> gates, const T* in, T* out) {
+void forward(const Layer<T>& layer, const T* in, T* out) {
   for (std::size_t l = 0; l < kTile; ++l)
-    for (std::size_t n = 0; n < gates.size(); ++n)
-      out[n * kTile + l] = gate_value(gates[n].c, in[gates[n].a + l], in[gates[n].b + l]);
+    for (const Gate<T>& gate : layer.gates) out[gate.out + l] = gate_value(gate.c, in[gate.a + l], in[gate.b + l]);
 }
 
+// By the numbers of the gates, whatever the order of evaluation is.
 template <class T>
-void backward(std::span<const Gate<T>> gates, const LayerGradient<T>& arrays) {
-  for (std::size_t n = gates.size(); n-- > 0;) {
-    const Gate<T>& gate = gates[n];
+void backward(const Layer<T>& layer, const LayerGradient<T>& arrays) {
+  if (layer.plan->start == RowStart::nothing) std::fill_n(arrays.dl_din, layer.plan->rows * kTile, -T(0));
+  for (std::size_t n = layer.gates.size(); n-- > 0;) {
+    const std::size_t position = layer.plan->position[n];
+    const Gate<T>& gate = layer.gates[position];
     std::array<T, kTile> g, ga, gb, gab;
     for (std::size_t l = 0; l < kTile; ++l) {
       const T a = arrays.in[gate.a + l], b = arrays.in[gate.b + l];
-      g[l] = arrays.dl_dout[n * kTile + l];
-      arrays.dl_dout[n * kTile + l] = T(0);
+      g[l] = arrays.dl_dout[gate.out + l];
       ga[l] = g[l] * a, gb[l] = g[l] * b, gab[l] = ga[l] * b;
       arrays.dl_din[gate.a + l] = arrays.dl_din[gate.a + l] + (gate.c[1] * g[l] + gate.c[3] * gb[l]);
       arrays.dl_din[gate.b + l] = arrays.dl_din[gate.b + l] + (gate.c[2] * g[l] + gate.c[3] * ga[l]);
     }
-    T* sums = arrays.sums + n * kPartial;
+    T* sums = arrays.sums + position * kPartial;
     add_partial(g, sums), add_partial(ga, sums + 2), add_partial(gb, sums + 4), add_partial(gab, sums + 6);
   }
 }

@@ -9,6 +9,9 @@
 
 namespace gradloom::kernels {
 
+// words[i] = the first 32 of the 64 bits at position first + i.
+void random_words(Variant variant, const RandomStream& stream, std::uint32_t first, std::span<std::uint32_t> words);
+
 // u[i] = (n + 1/2) / 2^23, n being the first 23 of the 64 bits at position first + i: never 0 or 1, in either
 // precision.
 template <class T>

@@ -33,18 +33,18 @@ HWY_AFTER_NAMESPACE();
 namespace gradloom::kernels {
 HWY_EXPORT(first_words);
 
+void random_words(Variant variant, const RandomStream& stream, std::uint32_t first, std::span<std::uint32_t> words) {
+  if (variant == Variant::fast) return HWY_DYNAMIC_DISPATCH(first_words)(stream, first, words.size(), words.data());
+  for (std::uint32_t& word : words) word = static_cast<std::uint32_t>(stream.bits(first++) >> 32);
+}
+
 template <class T>
 void open_uniform(Variant variant, const RandomStream& stream, std::uint32_t first, std::span<T> u) {
   constexpr std::size_t kPiece = 256;
   std::uint32_t words[kPiece];
   for (std::size_t n = 0; n < u.size(); n += kPiece) {
     const std::size_t count = std::min(kPiece, u.size() - n);
-    const auto at = first + static_cast<std::uint32_t>(n);
-    if (variant == Variant::fast)
-      HWY_DYNAMIC_DISPATCH(first_words)(stream, at, count, words);
-    else
-      for (std::size_t i = 0; i < count; ++i)
-        words[i] = static_cast<std::uint32_t>(stream.bits(at + static_cast<std::uint32_t>(i)) >> 32);
+    random_words(variant, stream, first + static_cast<std::uint32_t>(n), {words, count});
     for (std::size_t i = 0; i < count; ++i) u[n + i] = (static_cast<T>(words[i] >> 9) + T(0.5)) * T(0x1p-23);
   }
 }

@@ -119,30 +119,37 @@ std::vector<Wire> Automaton<T>::wires(const Layer& layer, std::span<const T> buf
 }
 
 template <class T>
-void Automaton<T>::prepare(const Exec& ex, const ModelArrays<T>& arrays, std::span<gate::Gate<T>> gates) const {
-  const std::size_t layers = perception_.size() + update_.size();
-  ex.parallel_for(layers, [&](std::size_t l, unsigned) {
-    const Layer& layer = l < perception_.size() ? perception_[l] : update_[l - perception_.size()];
-    const T* wire = arrays.buffers.data() + buffers_[layer.buffer].offset;
-    gate::Gate<T>* to = gates.data() + layer.first;
+std::vector<gate::LayerPlan> Automaton<T>::plan(std::span<const T> buffers, std::span<gate::Gate<T>> gates) const {
+  std::vector<gate::LayerPlan> plans;
+  for (std::size_t l = 0; l < perception_.size() + update_.size(); ++l) {
+    const Layer& now = layer(l);
     // The rows of a signal of kernel k follow those of kernel k - 1, except in the patch, which all kernels share.
-    const std::size_t spread = l == 0 || layer.kernels == 1 ? 1 : layer.kernels;
-    for (std::size_t j = 0; j < layer.gates; ++j)
-      for (std::size_t k = 0; k < layer.kernels; ++k) {
-        const auto row = [&](T input) {
-          // Written so that a NaN fails too. What is not a whole number was refused by derive().
-          if (!(input >= T(0) && input < static_cast<T>(layer.in)))
-            fail(fmt::format("{}: gate {} reads input {} of {}", buffers_[layer.buffer].name, j, input, layer.in));
-          const auto number = static_cast<std::size_t>(input);
-          return static_cast<std::uint32_t>((number * spread + (spread > 1 ? k : 0)) * gate::kTile);
+    const std::size_t spread = l == 0 ? 1 : now.kernels;
+    std::vector<gate::GateRows> rows;
+    for (const Wire& wire : wires(now, buffers))
+      for (std::size_t k = 0; k < now.kernels; ++k) {
+        const auto row = [&](std::uint32_t input) {
+          return static_cast<std::uint32_t>(input * spread + (spread > 1 ? k : 0));
         };
-        gate::Gate<T>& g = to[j * layer.kernels + k];
-        g.a = row(wire[2 * j]), g.b = row(wire[2 * j + 1]);
+        rows.push_back({row(wire.a), row(wire.b)});
       }
-    const std::size_t logits = layer.gates * gate::kFunctions;
-    const T* z = arrays.parameters.data() + parameters_[layer.parameter].offset;
-    for (std::size_t k = 0; k < layer.kernels; ++k)
-      gate::coefficients<T>(ex.variant(), {z + k * logits, logits}, to + k, layer.kernels);
+    // Centres start with what the update circuit's gradient is.
+    plans.push_back(gate::plan_layer(rows, now.in * spread, l == 0 ? gate::RowStart::given : gate::RowStart::nothing));
+    gate::place_gates<T>(rows, plans.back(), gates.data() + now.first);
+  }
+  return plans;
+}
+
+template <class T>
+void Automaton<T>::prepare(const Exec& ex, const ModelArrays<T>& arrays, std::span<const gate::LayerPlan> plans,
+                           std::span<gate::Gate<T>> gates) const {
+  ex.parallel_for(plans.size(), [&](std::size_t l, unsigned) {
+    const Layer& now = layer(l);
+    const std::size_t logits = now.gates * gate::kFunctions;
+    const T* z = arrays.parameters.data() + parameters_[now.parameter].offset;
+    for (std::size_t k = 0; k < now.kernels; ++k)
+      gate::coefficients<T>(ex.variant(), {z + k * logits, logits}, plans[l].position.data() + k, now.kernels,
+                            gates.data() + now.first);
   });
 }
 
@@ -153,11 +160,14 @@ bool Automaton<T>::synchronous(const Step& step) const {
 }
 
 template <class T>
+RandomStream Automaton<T>::fire_stream(const Step& step, std::size_t sample) const {
+  return {step.seed, RandomUse::fire, step.epoch, static_cast<std::uint32_t>(step.index << 16 | sample)};
+}
+
+template <class T>
 bool Automaton<T>::fires(const Step& step, std::size_t sample, std::size_t t, std::size_t cell) const {
-  if (synchronous(step)) return true;
-  const RandomStream random(step.seed, RandomUse::fire, step.epoch,
-                            static_cast<std::uint32_t>(step.index << 16 | sample));
-  return random.uniform(static_cast<std::uint32_t>(t * cells() + cell)) < options_.fire_probability;
+  return synchronous(step) ||
+         fire_stream(step, sample).uniform(static_cast<std::uint32_t>(t * cells() + cell)) < options_.fire_probability;
 }
 
 template class Automaton<float>;

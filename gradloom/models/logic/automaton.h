@@ -8,6 +8,7 @@
 #include "gradloom/circuit/circuit.h"
 #include "gradloom/data/batch.h"
 #include "gradloom/kernels/gate/patch.h"
+#include "gradloom/models/logic/planned_wires.h"
 #include "gradloom/models/logic/tile.h"
 #include "gradloom/models/logic/wires.h"
 #include "gradloom/models/model.h"
@@ -77,6 +78,7 @@ class AutomatonTape {
   std::size_t grid_bytes_ = 0, scratch_bytes_ = 0, patch_bytes_ = 0;
   std::size_t group_ = 1, band_ = 1, slots_ = 1, shards_ = 1;
   Workspace workspace_;
+  PlannedWires<T> planned_;
   Offsets at_{};
   struct {
     std::size_t coefficients = 0, forward = 0, tiles = 0, gather = 0, logits = 0;
@@ -153,8 +155,11 @@ class Automaton {
   const std::vector<Layer>& update() const { return update_; }
   std::vector<Wire> wires(const Layer& layer, std::span<const T> buffers) const;
 
-  // Fills gates() gates from parameters and wires; what a tile needs to run.
-  void prepare(const Exec& ex, const ModelArrays<T>& arrays, std::span<kernels::gate::Gate<T>> gates) const;
+  // What a tile needs to run: the order in which the gates of every layer are evaluated, a function of the wires, and
+  // gates() gates with their rows; then, from the logits, their coefficients. `plan` throws when wires are not valid.
+  std::vector<kernels::gate::LayerPlan> plan(std::span<const T> buffers, std::span<kernels::gate::Gate<T>> gates) const;
+  void prepare(const Exec& ex, const ModelArrays<T>& arrays, std::span<const kernels::gate::LayerPlan> plans,
+               std::span<kernels::gate::Gate<T>> gates) const;
   const CellShape& shape() const { return shape_; }
 
  private:
@@ -163,8 +168,13 @@ class Automaton {
     std::size_t t, begin, end;
   };
   void check(const Exec& ex, const Step& step, const Batch& batch, const Tape& tape) const;
+  RandomStream fire_stream(const Step& step, std::size_t sample) const;
+  // fires() of cells `first` and following of the batch, many at once.
+  void fire_mask(const Exec& ex, const Step& step, std::size_t t, std::size_t first,
+                 std::span<std::uint8_t> fire) const;
+  // Lists the cells of the wave that fire, in blocks; calls `rest` with the others of each block, if any.
   void find_firing(const Exec& ex, const Step& step, const Wave& wave, Tape& tape,
-                   FunctionRef<void(std::uint32_t cell)> rests) const;
+                   FunctionRef<void(std::span<const std::uint32_t> cells)> rest) const;
   std::size_t tiles(const Step& step, const Wave& wave, const Tape& tape) const;
   std::size_t cells_of(const Step& step, const Wave& wave, std::size_t tile, const Tape& tape,
                        std::uint32_t* cells) const;
@@ -180,6 +190,10 @@ class Automaton {
   bool noisy(const Step& step) const { return options_.gate_noise > 0 && step.mode == Mode::train; }
   void finish(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, Tape& tape, Array<T> gradient,
               GradientSink* sink) const;
+  const Layer& layer(std::size_t l) const {  // perception first
+    return l < perception_.size() ? perception_[l] : update_[l - perception_.size()];
+  }
+  CellCircuit<T> circuit(const Tape& tape) const;
   kernels::gate::GridShape grid_shape() const;
   T* grid(Tape& tape, std::size_t t) const;
   T* gradient_grid(Tape& tape, std::size_t t) const;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "gradloom/exec/profile.h"
 #include "gradloom/models/logic/automaton_pass.h"
@@ -21,17 +22,25 @@ void Automaton<T>::backward_wave(const Exec& ex, const Step& step, const Wave& w
            planes.slot(row, options_.height) * options_.width + column;
   };
   if (!whole(step, tape))
-    find_firing(ex, step, wave, tape, [&](std::uint32_t number) {
+    find_firing(ex, step, wave, tape, [&](std::span<const std::uint32_t> resting) {
       if (!inputs) return;
       // It keeps its state: the gradient goes to the cell itself, as if by the centre of its patch.
-      const std::size_t sample = number / cells(), cell = number % cells();
-      const std::size_t at = patch_at(sample, cell / options_.width, cell % options_.width);
+      std::size_t to[kBlock], at[kBlock];
+      for (std::size_t n = 0; n < resting.size(); ++n) {
+        const std::size_t sample = resting[n] / cells(), cell = resting[n] % cells();
+        to[n] = patch_at(sample, cell / options_.width, cell % options_.width);
+        at[n] = sample * shape.sample() + cell;
+      }
       for (std::size_t c = 0; c < shape.channels; ++c)
-        for (std::size_t p = 0; p < gate::kPatch; ++p)
-          patches[at + (c * gate::kPatch + p) * patch_plane] =
-              p == 4 ? dl_dnext[sample * shape.sample() + c * plane_ + cell] : T(0);
+        for (std::size_t p = 0; p < gate::kPatch; ++p) {
+          T* plane = patches + (c * gate::kPatch + p) * patch_plane;
+          if (p == 4)
+            for (std::size_t n = 0; n < resting.size(); ++n) plane[to[n]] = dl_dnext[at[n] + c * plane_];
+          else
+            for (std::size_t n = 0; n < resting.size(); ++n) plane[to[n]] = T(0);
+        }
     });
-  const std::span<const gate::Gate<T>> gates(tape.workspace_.template at<gate::Gate<T>>(tape.at_.gates), gates_);
+  const CellCircuit<T> gates = circuit(tape);
   const std::size_t count = tiles(step, wave, tape), shards = shards_for(count);
   ex.parallel_for(shards, [&](std::size_t shard, unsigned worker) {
     const ProfileScope scope(ex, tape.phases_.tiles, worker);
@@ -42,9 +51,7 @@ void Automaton<T>::backward_wave(const Exec& ex, const Step& step, const Wave& w
       gate::PatchIndex index;
       gate::find_patches(shape, numbers, cells_of(step, wave, tile, tape, numbers), &index);
       gate::read_patches(shape, index, from, memory.patch);
-      for (std::size_t c = 0; c < shape.channels; ++c)
-        for (std::size_t l = 0; l < kTile; ++l)
-          memory.out[c * kTile + l] = l < index.count ? dl_dnext[index.at[4][l] + c * plane_] : T(0);
+      gate::read_centres(shape, index, dl_dnext, memory.out);
       tile_gradient(ex.variant(), shape_, gates, {memory.patch, memory.out, memory.dl_dpatch, sums}, memory.scratch);
       if (!inputs) continue;
       std::size_t at[kTile];
@@ -55,7 +62,7 @@ void Automaton<T>::backward_wave(const Exec& ex, const Step& step, const Wave& w
         T* to = patches + plane * patch_plane;
         const T* row = memory.dl_dpatch + plane * kTile;
         if (adjacent)
-          std::copy_n(row, kTile, to + at[0]);
+          std::memcpy(to + at[0], row, kTile * sizeof(T));
         else
           for (std::size_t l = 0; l < index.count; ++l) to[at[l]] = row[l];
       }
@@ -169,15 +176,16 @@ void Automaton<T>::finish(const Exec& ex, const Step& step, const ModelArrays<T>
   const std::size_t kernels = options_.kernels, perception_tasks = perception_.size() * kernels;
   ex.parallel_for(perception_tasks + update_.size(), [&](std::size_t task, unsigned worker) {
     const bool perceives = task < perception_tasks;
-    const Layer& layer = perceives ? perception_[task / kernels] : update_[task - perception_tasks];
-    if (step.is_frozen(layer.parameter)) return;
-    const std::size_t k = perceives ? task % kernels : 0, size = layer.gates * gate::kFunctions;
-    const std::size_t at = parameters_[layer.parameter].offset + k * size;
+    const std::size_t l = perceives ? task / kernels : task - perception_tasks + perception_.size();
+    const Layer& now = layer(l);
+    if (step.is_frozen(now.parameter)) return;
+    const std::size_t k = perceives ? task % kernels : 0, size = now.gates * gate::kFunctions;
+    const std::size_t at = parameters_[now.parameter].offset + k * size;
     {
       const ProfileScope scope(ex, tape.phases_.logits, worker);
       gate::logit_gradient<T>(ex.variant(), {arrays.parameters.data() + at, size},
-                              sums + (layer.first + k) * gate::kPartial, layer.kernels, step.gradient,
-                              gradient.data() + at);
+                              tape.planned_.layers()[l].position.data() + k, now.kernels,
+                              sums + now.first * gate::kPartial, step.gradient, gradient.data() + at);
     }
     if (sink) sink->finished(at, at + size, worker);
   });

@@ -13,7 +13,6 @@ namespace gradloom::logic {
 
 namespace {
 constexpr std::size_t kPatchBudget = std::size_t{4} << 20;  // bytes
-constexpr std::size_t kBlock = 4096;                        // cells that are asked at a time whether they fire
 constexpr std::size_t kForwardTasks = 128;
 }  // namespace
 
@@ -22,6 +21,11 @@ gate::GridShape Automaton<T>::grid_shape() const {
   return {options_.height, options_.width,
           options_.boundary == Boundary::periodic ? gate::Border::periodic : gate::Border::zero, plane_,
           options_.channels};
+}
+
+template <class T>
+CellCircuit<T> Automaton<T>::circuit(const Tape& tape) const {
+  return {{tape.workspace_.template at<gate::Gate<T>>(tape.at_.gates), gates_}, tape.planned_.layers()};
 }
 
 template <class T>
@@ -55,7 +59,7 @@ AutomatonTape<T> Automaton<T>::make_tape(const Exec& ex, const TapeLimits& limit
   Workspace& w = tape.workspace_;
   const std::size_t one = batch * channels * plane_, kept = limits.backward ? options_.steps + 1 : 2;
   tape.grid_bytes_ = kept * one * sizeof(T);
-  tape.at_.grids = w.reserve<T>(kept * one);
+  tape.at_.grids = w.reserve<T>(kept * one + kTile);  // read_patches looks behind the last plane
   tape.at_.gates = w.reserve<gate::Gate<T>>(gates_);
   if (options_.gate_noise > 0) tape.at_.logits = w.reserve<T>(parameters_.flat_size());
   // Workers write here all the time: no cache line belongs to two of them.
@@ -109,25 +113,50 @@ void Automaton<T>::check(const Exec& ex, const Step&, const Batch& batch, const 
 }
 
 template <class T>
+void Automaton<T>::fire_mask(const Exec& ex, const Step& step, std::size_t t, std::size_t first,
+                             std::span<std::uint8_t> fire) const {
+  constexpr std::size_t kPiece = 256;
+  if (synchronous(step)) {
+    std::fill(fire.begin(), fire.end(), std::uint8_t{1});
+    return;
+  }
+  for (std::size_t n = 0; n < fire.size();) {
+    const std::size_t sample = (first + n) / cells(), cell = (first + n) % cells();
+    const std::size_t count = std::min({kPiece, fire.size() - n, cells() - cell});
+    std::uint32_t words[kPiece];
+    kernels::random_words(ex.variant(), fire_stream(step, sample), static_cast<std::uint32_t>(t * cells() + cell),
+                          {words, count});
+    for (std::size_t i = 0; i < count; ++i, ++n) {
+      // The number that decides lies between low and low + 2^-32; only when that is not enough are all its bits asked.
+      const double low = words[i] * 0x1p-32;
+      fire[n] = low + 0x1p-32 <= options_.fire_probability ||
+                (low < options_.fire_probability && fires(step, sample, t, cell + i));
+    }
+  }
+}
+
+template <class T>
 void Automaton<T>::find_firing(const Exec& ex, const Step& step, const Wave& wave, Tape& tape,
-                               FunctionRef<void(std::uint32_t cell)> rests) const {
+                               FunctionRef<void(std::span<const std::uint32_t> cells)> rest) const {
   auto* firing = tape.workspace_.template at<std::uint32_t>(tape.at_.firing);
   auto* counts = tape.workspace_.template at<std::uint32_t>(tape.at_.block_cells);
   auto* first_tile = tape.workspace_.template at<std::uint32_t>(tape.at_.block_tiles);
   const std::uint8_t* dead = tape.some_dead_ ? tape.workspace_.template at<std::uint8_t>(tape.at_.dead) : nullptr;
   const std::size_t blocks = divide_up(wave.end - wave.begin, kBlock);
   ex.parallel_for(blocks, [&](std::size_t block, unsigned) {
-    const std::size_t begin = wave.begin + block * kBlock, end = std::min(wave.end, begin + kBlock);
+    const std::size_t begin = wave.begin + block * kBlock, size = std::min(wave.end, begin + kBlock) - begin;
+    std::uint8_t fire[kBlock];
+    fire_mask(ex, step, wave.t, begin, {fire, size});
     std::uint32_t* list = firing + begin;
-    std::uint32_t count = 0;
-    for (std::size_t cell = begin; cell < end; ++cell) {
-      const auto number = static_cast<std::uint32_t>(cell);
-      if (!(dead && dead[cell]) && fires(step, cell / cells(), wave.t, cell % cells()))
-        list[count++] = number;
-      else
-        rests(number);
+    std::uint32_t resting[kBlock + 1], count = 0, rests = 0;
+    for (std::size_t n = 0; n < size; ++n) {
+      // Written to both, kept in one: which is as good as random, and a branch would be guessed wrong.
+      const bool yes = fire[n] != 0 && !(dead && dead[begin + n]);
+      list[count] = resting[rests] = static_cast<std::uint32_t>(begin + n);
+      count += yes, rests += !yes;
     }
     counts[block] = count;
+    if (rests > 0) rest({resting, rests});
   });
   first_tile[0] = 0;
   for (std::size_t b = 0; b < blocks; ++b)
@@ -167,11 +196,13 @@ void Automaton<T>::forward_step(const Exec& ex, const Step& step, std::size_t t,
   T* to = grid(tape, t + 1);
   const Wave wave{t, 0, tape.batch_ * cells()};
   if (!whole(step, tape))
-    find_firing(ex, step, wave, tape, [&](std::uint32_t cell) {
-      const std::size_t at = cell / cells() * shape.sample() + cell % cells();
-      for (std::size_t c = 0; c < shape.channels; ++c) to[at + c * plane_] = from[at + c * plane_];
+    find_firing(ex, step, wave, tape, [&](std::span<const std::uint32_t> resting) {
+      for (const std::uint32_t cell : resting) {
+        const std::size_t at = cell / cells() * shape.sample() + cell % cells();
+        for (std::size_t c = 0; c < shape.channels; ++c) to[at + c * plane_] = from[at + c * plane_];
+      }
     });
-  const std::span<const gate::Gate<T>> gates(tape.workspace_.template at<gate::Gate<T>>(tape.at_.gates), gates_);
+  const CellCircuit<T> gates = circuit(tape);
   const std::size_t count = tiles(step, wave, tape), tasks = std::min(kForwardTasks, count);
   ex.parallel_for(tasks, [&](std::size_t task, unsigned worker) {
     const ProfileScope scope(ex, tape.phases_.forward, worker);
@@ -182,8 +213,7 @@ void Automaton<T>::forward_step(const Exec& ex, const Step& step, std::size_t t,
       gate::find_patches(shape, numbers, cells_of(step, wave, tile, tape, numbers), &index);
       gate::read_patches(shape, index, from, memory.patch);
       tile_forward(ex.variant(), shape_, gates, memory.patch, memory.scratch, memory.out);
-      for (std::size_t c = 0; c < shape.channels; ++c)
-        for (std::size_t l = 0; l < index.count; ++l) to[index.at[4][l] + c * plane_] = memory.out[c * kTile + l];
+      gate::write_centres(shape, index, memory.out, to);
     }
   });
 }
@@ -235,7 +265,10 @@ void Automaton<T>::forward(const Exec& ex, const Step& step, const ModelArrays<T
   const std::size_t channels = options_.channels;
   {
     const ProfileScope scope(ex, tape.phases_.coefficients);
-    prepare(ex, seen(ex, step, arrays, tape), {tape.workspace_.template at<gate::Gate<T>>(tape.at_.gates), gates_});
+    const std::span<gate::Gate<T>> gates(tape.workspace_.template at<gate::Gate<T>>(tape.at_.gates), gates_);
+    const std::span<const T> buffers(arrays.buffers.data(), buffers_.flat_size());
+    tape.planned_.update(buffers, [&] { return plan(buffers, gates); });
+    prepare(ex, seen(ex, step, arrays, tape), tape.planned_.layers(), gates);
   }
   start(ex, batch, tape);
   for (std::size_t t = 0; t < options_.steps; ++t) forward_step(ex, step, t, tape);

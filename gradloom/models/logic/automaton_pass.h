@@ -12,7 +12,8 @@ namespace gradloom::logic {
 namespace gate = kernels::gate;
 
 inline constexpr std::size_t kTile = gate::kTile;
-inline constexpr std::size_t kShards = 32;  // at most: sums of gates exist this often
+inline constexpr std::size_t kBlock = 4096;  // cells that are asked at a time whether they fire
+inline constexpr std::size_t kShards = 32;   // at most: sums of gates exist this often
 
 inline std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
@@ -21,11 +22,11 @@ template <class T>
 struct TileMemory {
   TileMemory(const CellShape& shape, T* memory)
       : patch(memory),
-        out(patch + shape.channels * gate::kPatch * kTile),
+        out(patch + (shape.channels * gate::kPatch + 1) * kTile),  // one row for what read_patches writes too much
         dl_dpatch(out + shape.channels * kTile),
         scratch(dl_dpatch + shape.channels * gate::kPatch * kTile) {}
   static std::size_t size(const CellShape& shape) {
-    return shape.channels * (2 * gate::kPatch + 1) * kTile + shape.scratch();
+    return (shape.channels * (2 * gate::kPatch + 1) + 1) * kTile + shape.scratch();
   }
   T *patch, *out, *dl_dpatch, *scratch;
 };

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kTile = gate::kTile;
 constexpr std::size_t kShards = 32;
+constexpr std::size_t kGates = 256;                     // of one task that works on gates
 constexpr std::size_t kLargest = std::size_t{1} << 24;  // so that wires are exact as floats
 
 std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
@@ -114,28 +115,47 @@ void GateClassifier<T>::check(const Exec& ex, const Batch& batch, const Tape& ta
 }
 
 template <class T>
-void GateClassifier<T>::prepare(const Exec& ex, const ModelArrays<T>& arrays, gate::Gate<T>* gates) const {
-  constexpr std::size_t kGates = 256;  // of one task
+std::vector<gate::LayerPlan> GateClassifier<T>::plan(std::span<const T> buffers, gate::Gate<T>* gates) const {
+  std::vector<gate::LayerPlan> plans;
+  for (std::size_t l = 0; l < options_.layers.size(); ++l) {
+    std::vector<gate::GateRows> rows;
+    for (const Wire& wire : wires(l, buffers)) rows.push_back({wire.a, wire.b});
+    plans.push_back(gate::plan_layer(rows, layer_inputs(l), gate::RowStart::nothing));
+    gate::place_gates<T>(rows, plans.back(), gates + starts_[l + 1] - options_.inputs);
+  }
+  return plans;
+}
+
+template <class T>
+template <class F>
+void GateClassifier<T>::each_layer(std::size_t begin, std::size_t end, F&& f) const {
+  for (std::size_t l = 0; l < options_.layers.size(); ++l) {
+    const std::size_t first = starts_[l + 1] - options_.inputs;
+    const std::size_t from = std::max(begin, first), to = std::min(end, first + options_.layers[l]);
+    if (from < to) f(l, from - first, to - first);
+  }
+}
+
+template <class T>
+void GateClassifier<T>::prepare(const Exec& ex, const ModelArrays<T>& arrays, Tape& tape) const {
+  gate::Gate<T>* gates = tape.workspace_.template at<gate::Gate<T>>(tape.gates_);
+  const std::span<const T> buffers(arrays.buffers.data(), buffers_.flat_size());
+  tape.planned_.update(buffers, [&] { return plan(buffers, gates); });
   ex.parallel_for(divide_up(gates_, kGates), [&](std::size_t task, unsigned) {
-    const std::size_t begin = task * kGates, end = std::min(gates_, begin + kGates);
-    for (std::size_t l = 0; l < options_.layers.size(); ++l) {
-      const std::size_t first = starts_[l + 1] - options_.inputs;
-      const std::size_t from = std::max(begin, first), to = std::min(end, first + options_.layers[l]);
-      if (from >= to) continue;
-      const std::size_t in = layer_inputs(l);
-      const T* wire = arrays.buffers.data() + buffers_[l].offset + 2 * (from - first);
-      for (std::size_t g = from; g < to; ++g, wire += 2) {
-        for (const T input : {wire[0], wire[1]})
-          // Written so that a NaN fails too. What is not a whole number was refused by derive().
-          if (!(input >= T(0) && input < static_cast<T>(in)))
-            fail(fmt::format("{}: gate {} reads input {} of {}", buffers_[l].name, g - first, input, in));
-        gates[g].a = static_cast<std::uint32_t>(wire[0]) * static_cast<std::uint32_t>(kTile);
-        gates[g].b = static_cast<std::uint32_t>(wire[1]) * static_cast<std::uint32_t>(kTile);
-      }
-      const T* z = arrays.parameters.data() + parameters_[l].offset + (from - first) * gate::kFunctions;
-      gate::coefficients<T>(ex.variant(), {z, (to - from) * gate::kFunctions}, gates + from, 1);
-    }
+    each_layer(task * kGates, std::min(gates_, (task + 1) * kGates),
+               [&](std::size_t l, std::size_t n, std::size_t end) {
+                 const T* z = arrays.parameters.data() + parameters_[l].offset + n * gate::kFunctions;
+                 gate::coefficients<T>(ex.variant(), {z, (end - n) * gate::kFunctions},
+                                       tape.planned_.layers()[l].position.data() + n, 1,
+                                       gates + starts_[l + 1] - options_.inputs);
+               });
   });
+}
+
+template <class T>
+gate::Layer<T> GateClassifier<T>::layer(const Tape& tape, std::size_t l) const {
+  const gate::Gate<T>* gates = tape.workspace_.template at<gate::Gate<T>>(tape.gates_);
+  return {{gates + starts_[l + 1] - options_.inputs, options_.layers[l]}, &tape.planned_.layers()[l]};
 }
 
 template <class T>
@@ -144,11 +164,10 @@ const T* GateClassifier<T>::run_tile(const Exec& ex, const Batch& batch, std::si
   const std::size_t first = tile * kTile, count = std::min(kTile, batch.size - first);
   for (std::size_t i = 0; i < options_.inputs; ++i)
     for (std::size_t l = 0; l < kTile; ++l) signals[i * kTile + l] = l < count ? batch.x(first + l, i) : T(0);
-  const gate::Gate<T>* gates = tape.workspace_.template at<gate::Gate<T>>(tape.gates_);
   const T* in = signals;
   for (std::size_t l = 0; l < options_.layers.size(); ++l) {
     T* out = signals + starts_[l + 1] * kTile;
-    gate::forward<T>(ex.variant(), {gates + starts_[l + 1] - options_.inputs, options_.layers[l]}, in, out);
+    gate::forward<T>(ex.variant(), layer(tape, l), in, out);
     in = out;
   }
   return in;
@@ -159,7 +178,7 @@ void GateClassifier<T>::forward(const Exec& ex, const Step&, const ModelArrays<T
                                 Tape& tape, View<T, 2> y) const {
   check(ex, batch, tape);
   tape.batch_ = batch.size;
-  prepare(ex, arrays, tape.workspace_.template at<gate::Gate<T>>(tape.gates_));
+  prepare(ex, arrays, tape);
   const std::size_t classes = options_.classes, votes = options_.layers.back() / classes;
   const T scale = static_cast<T>(1 / options_.tau);
   ex.parallel_for(divide_up(batch.size, kTile), [&](std::size_t tile, unsigned worker) {
@@ -193,7 +212,6 @@ void GateClassifier<T>::backward(const Exec& ex, const Step& step, const ModelAr
     while (lowest < layers && step.is_frozen(lowest)) ++lowest;
   if (lowest == layers) return;
   const T scale = static_cast<T>(1 / options_.tau);
-  const gate::Gate<T>* gates = tape.workspace_.template at<gate::Gate<T>>(tape.gates_);
   T* all_sums = tape.workspace_.template at<T>(tape.sums_);
   const std::size_t shards = std::min(tape.shards_, std::max<std::size_t>(1, count));
   ex.parallel_for(shards, [&](std::size_t shard, unsigned worker) {
@@ -204,8 +222,6 @@ void GateClassifier<T>::backward(const Exec& ex, const Step& step, const ModelAr
       run_tile(ex, batch, tile, tape, signals);
       const std::size_t first = tile * kTile, size = std::min(kTile, batch.size - first);
       T* const turns[] = {signals + starts_.back() * kTile, signals + (starts_.back() + widest_) * kTile};
-      // Zero once: a layer leaves zeros where it found gradients.
-      std::fill_n(turns[0], 2 * widest_ * kTile, T(0));
       T* dl_dout = turns[layers % 2];
       for (std::size_t g = 0; g < options_.layers.back(); ++g)
         for (std::size_t l = 0; l < kTile; ++l)
@@ -213,33 +229,34 @@ void GateClassifier<T>::backward(const Exec& ex, const Step& step, const ModelAr
       for (std::size_t l = layers; l-- > lowest;) {
         T* dl_din = turns[l % 2];
         const std::size_t gate = starts_[l + 1] - options_.inputs;
-        gate::backward<T>(ex.variant(), {gates + gate, options_.layers[l]},
+        gate::backward<T>(ex.variant(), layer(tape, l),
                           {signals + starts_[l] * kTile, dl_dout, dl_din, sums + gate * gate::kPartial});
         dl_dout = dl_din;
       }
       if (dl_dx.empty()) continue;
       for (std::size_t l = 0; l < size; ++l)
-        for (std::size_t i = 0; i < options_.inputs; ++i) dl_dx(first + l, i) = dl_dout[i * kTile + l];
+        for (std::size_t i = 0; i < options_.inputs; ++i)  // 0 + -0 is 0
+          dl_dx(first + l, i) = T(0) + dl_dout[i * kTile + l];
     }
   });
 
-  constexpr std::size_t kGates = 256;  // of one task
-  ex.parallel_for(divide_up(gates_, kGates), [&](std::size_t task, unsigned worker) {
+  ex.parallel_for(divide_up(gates_, kGates), [&](std::size_t task, unsigned) {
     const std::size_t begin = task * kGates, end = std::min(gates_, begin + kGates);
     for (std::size_t stride = 1; stride < shards; stride *= 2)
       for (std::size_t s = 0; s + stride < shards; s += 2 * stride)
         for (std::size_t n = begin * gate::kPartial; n < end * gate::kPartial; ++n)
           all_sums[s * numbers + n] = all_sums[s * numbers + n] + all_sums[(s + stride) * numbers + n];
-    for (std::size_t l = lowest; l < layers; ++l) {
-      const std::size_t first = starts_[l + 1] - options_.inputs;
-      const std::size_t from = std::max(begin, first), to = std::min(end, first + options_.layers[l]);
-      if (from >= to || step.is_frozen(l)) continue;
-      const std::size_t at = parameters_[l].offset + (from - first) * gate::kFunctions;
-      const std::size_t size = (to - from) * gate::kFunctions;
-      gate::logit_gradient<T>(ex.variant(), {arrays.parameters.data() + at, size}, all_sums + from * gate::kPartial, 1,
-                              step.gradient, gradient.data() + at);
-      if (sink) sink->finished(at, at + size, worker);
-    }
+  });
+  ex.parallel_for(divide_up(gates_, kGates), [&](std::size_t task, unsigned worker) {
+    each_layer(
+        task * kGates, std::min(gates_, (task + 1) * kGates), [&](std::size_t l, std::size_t n, std::size_t end) {
+          if (l < lowest || step.is_frozen(l)) return;
+          const std::size_t at = parameters_[l].offset + n * gate::kFunctions, size = (end - n) * gate::kFunctions;
+          gate::logit_gradient<T>(
+              ex.variant(), {arrays.parameters.data() + at, size}, tape.planned_.layers()[l].position.data() + n, 1,
+              all_sums + (starts_[l + 1] - options_.inputs) * gate::kPartial, step.gradient, gradient.data() + at);
+          if (sink) sink->finished(at, at + size, worker);
+        });
   });
 }
 

@@ -6,6 +6,7 @@
 #include "gradloom/base/result.h"
 #include "gradloom/data/batch.h"
 #include "gradloom/kernels/gate/gate.h"
+#include "gradloom/models/logic/planned_wires.h"
 #include "gradloom/models/logic/wires.h"
 #include "gradloom/models/model.h"
 
@@ -39,6 +40,7 @@ class ClassifierTape {
   std::size_t batch_ = 0;  // of the last forward pass; 0: none yet
   std::size_t scratch_bytes_ = 0, shards_ = 1;
   Workspace workspace_;
+  PlannedWires<T> planned_;
   std::size_t gates_ = 0, scratch_ = 0, sums_ = 0;
 };
 
@@ -81,7 +83,12 @@ class GateClassifier {
 
  private:
   void check(const Exec& ex, const Batch& batch, const Tape& tape) const;
-  void prepare(const Exec& ex, const ModelArrays<T>& arrays, kernels::gate::Gate<T>* gates) const;
+  std::vector<kernels::gate::LayerPlan> plan(std::span<const T> buffers, kernels::gate::Gate<T>* gates) const;
+  void prepare(const Exec& ex, const ModelArrays<T>& arrays, Tape& tape) const;
+  kernels::gate::Layer<T> layer(const Tape& tape, std::size_t l) const;
+  // f(layer, first, end) for the gates [first, end) of each layer that are among `begin` .. `end` of all.
+  template <class F>
+  void each_layer(std::size_t begin, std::size_t end, F&& f) const;
   // Runs one tile; returns the rows of the last layer. Layer l's outputs start at row starts_[l + 1].
   const T* run_tile(const Exec& ex, const Batch& batch, std::size_t tile, const Tape& tape, T* signals) const;
 

@@ -36,8 +36,8 @@ struct Rows {
 // Hidden::shared every group of them begins with the same rows.
 enum class Hidden { kept, shared };
 template <class T>
-void perceive(Variant variant, const CellShape& s, const Rows& rows, std::span<const gate::Gate<T>> gates,
-              const T* patch, T* hidden, Hidden how, T* update) {
+void perceive(Variant variant, const CellShape& s, const Rows& rows, const CellCircuit<T>& circuit, const T* patch,
+              T* hidden, Hidden how, T* update) {
   for (std::size_t c = 0; c < s.channels; c += kTogether) {
     gate::Copies copies{std::min(kTogether, s.channels - c), 9 * kTile, rows.hidden * kTile};
     const T* in = patch + c * 9 * kTile;
@@ -50,7 +50,7 @@ void perceive(Variant variant, const CellShape& s, const Rows& rows, std::span<c
       const bool last = l + 1 == s.perception.size();
       T* out = last ? update + (s.channels + c * count) * kTile : row;
       if (last) copies.out_step = count * kTile;
-      gate::forward<T>(variant, gates.subspan(first, count), in, out, copies);
+      gate::forward<T>(variant, {circuit.gates.subspan(first, count), &circuit.plans[l]}, in, out, copies);
       in = out, copies.in_step = copies.out_step;
       row += count * kTile;
       first += count;
@@ -65,49 +65,49 @@ std::size_t CellShape::gates() const { return total(perception) + total(update);
 std::size_t CellShape::scratch() const { return Rows(*this).end() * kTile; }
 
 template <class T>
-void tile_forward(Variant variant, const CellShape& s, std::span<const gate::Gate<T>> gates, const T* patch, T* scratch,
+void tile_forward(Variant variant, const CellShape& s, const CellCircuit<T>& circuit, const T* patch, T* scratch,
                   T* out) {
   const Rows rows(s);
   // Nobody reads hidden signals later, so channels and every second layer share their rows and stay in the cache.
   T* update = scratch + kTogether * rows.hidden * kTile;
-  perceive(variant, s, rows, gates, patch, scratch, Hidden::shared, update);
+  perceive(variant, s, rows, circuit, patch, scratch, Hidden::shared, update);
   T* const turns[] = {update + rows.update_width * kTile, update};
+  const gate::LayerPlan* plans = circuit.plans.data() + s.perception.size();
   const T* in = update;
   std::size_t first = total(s.perception);
   for (std::size_t l = 0; l < s.update.size(); ++l) {
     T* to = l + 1 == s.update.size() ? out : turns[l % 2];
-    gate::forward<T>(variant, gates.subspan(first, s.update[l]), in, to);
+    gate::forward<T>(variant, {circuit.gates.subspan(first, s.update[l]), plans + l}, in, to);
     in = to;
     first += s.update[l];
   }
 }
 
 template <class T>
-void tile_gradient(Variant variant, const CellShape& s, std::span<const gate::Gate<T>> gates,
-                   const TileGradient<T>& arrays, T* scratch) {
+void tile_gradient(Variant variant, const CellShape& s, const CellCircuit<T>& circuit, const TileGradient<T>& arrays,
+                   T* scratch) {
   const Rows rows(s);
   T* update = scratch + rows.update * kTile;
-  perceive(variant, s, rows, gates, arrays.patch, scratch, Hidden::kept, update);
+  perceive(variant, s, rows, circuit, arrays.patch, scratch, Hidden::kept, update);
   const std::size_t perception_gates = total(s.perception);
+  const gate::LayerPlan* plans = circuit.plans.data() + s.perception.size();
   // The last layer's outputs are not needed.
   std::size_t first = perception_gates;
   const T* in = update;
   T* row = update + s.update_inputs() * kTile;
   for (std::size_t l = 0; l + 1 < s.update.size(); ++l) {
-    gate::forward<T>(variant, gates.subspan(first, s.update[l]), in, row);
+    gate::forward<T>(variant, {circuit.gates.subspan(first, s.update[l]), plans + l}, in, row);
     in = row;
     row += s.update[l] * kTile;
     first += s.update[l];
   }
 
   T* const turns[] = {scratch + rows.gradient * kTile, scratch + (rows.gradient + rows.update_width) * kTile};
-  T* dl_dout = turns[s.update.size() % 2];
-  std::copy_n(arrays.dl_dout, s.channels * kTile, dl_dout);
+  const T* dl_dout = arrays.dl_dout;
   for (std::size_t l = s.update.size(); l-- > 0;) {
-    T* dl_din = turns[l % 2];
-    gate::backward<T>(variant, gates.subspan(first, s.update[l]),
-                      {in, dl_dout, dl_din, arrays.sums + first * gate::kPartial});
-    dl_dout = dl_din;
+    gate::backward<T>(variant, {circuit.gates.subspan(first, s.update[l]), plans + l},
+                      {in, dl_dout, turns[l % 2], arrays.sums + first * gate::kPartial});
+    dl_dout = turns[l % 2];
     if (l == 0) break;
     first -= s.update[l - 1];
     in = l > 1 ? in - s.update[l - 2] * kTile : update;
@@ -118,24 +118,23 @@ void tile_gradient(Variant variant, const CellShape& s, std::span<const gate::Ga
     T* patch_rows = arrays.dl_dpatch + c * 9 * kTile;
     std::fill_n(patch_rows, 9 * kTile, T(0));
     std::copy_n(dl_dout + c * kTile, kTile, patch_rows + 4 * kTile);
-    std::fill_n(dl_dout + c * kTile, kTile, T(0));
-    T* dl_dlayer = dl_dout + (s.channels + c * s.perception.back()) * kTile;
+    const T* dl_dlayer = dl_dout + (s.channels + c * s.perception.back()) * kTile;
     std::size_t begin = perception_gates, signal = (c + 1) * rows.hidden;
     for (std::size_t l = s.perception.size(); l-- > 0;) {
       begin -= s.perception[l];
       T* dl_din = l > 0 ? small + (l % 2) * rows.perception_width * kTile : patch_rows;
       if (l > 0) signal -= s.perception[l - 1];
       const T* signals = l > 0 ? scratch + signal * kTile : arrays.patch + c * 9 * kTile;
-      gate::backward<T>(variant, gates.subspan(begin, s.perception[l]),
+      gate::backward<T>(variant, {circuit.gates.subspan(begin, s.perception[l]), &circuit.plans[l]},
                         {signals, dl_dlayer, dl_din, arrays.sums + begin * gate::kPartial});
       dl_dlayer = dl_din;
     }
   }
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                                               \
-  template void tile_forward<T>(Variant, const CellShape&, std::span<const gate::Gate<T>>, const T*, T*, T*); \
-  template void tile_gradient<T>(Variant, const CellShape&, std::span<const gate::Gate<T>>, const TileGradient<T>&, T*);
+#define GRADLOOM_INSTANTIATE(T)                                                                      \
+  template void tile_forward<T>(Variant, const CellShape&, const CellCircuit<T>&, const T*, T*, T*); \
+  template void tile_gradient<T>(Variant, const CellShape&, const CellCircuit<T>&, const TileGradient<T>&, T*);
 GRADLOOM_INSTANTIATE(float)
 GRADLOOM_INSTANTIATE(double)
 #undef GRADLOOM_INSTANTIATE
