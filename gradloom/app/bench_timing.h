@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "gradloom/exec/array.h"
@@ -25,23 +26,57 @@ struct Timing {
   double fastest = 0.0, fifth_percentile = 0.0, median = 0.0, p99 = 0.0;
 };
 
-// Repeats f for about `seconds`. The machine is shared: what its neighbours cost shows in the median, not in the
-// fastest.
+// Collects repetitions of one thing.
+class Repetitions {
+ public:
+  Repetitions() { times_.reserve(1 << 20); }
+
+  // Repeats f for about `seconds`, or until there are many.
+  template <class F>
+  void run(double seconds, F&& f) {
+    for (const auto begin = BenchClock::now(); times_.size() < (1u << 20);) {
+      const auto start = BenchClock::now();
+      f();
+      times_.push_back(microseconds_since(start));
+      if (microseconds_since(begin) >= seconds * 1e6) break;
+    }
+  }
+  std::size_t count() const { return times_.size(); }
+
+  // The machine is shared: what its neighbours cost shows in the median, not in the fastest.
+  Timing timing() {
+    std::sort(times_.begin(), times_.end());
+    const auto at = [&](double share) {
+      return times_[static_cast<std::size_t>(share * static_cast<double>(times_.size() - 1))];
+    };
+    return {times_.front(), at(0.05), at(0.5), at(0.99)};
+  }
+
+ private:
+  std::vector<double> times_;
+};
+
+// f for about `seconds`, at least 8 times.
 template <class F>
 Timing repeat(double seconds, F&& f) {
-  std::vector<double> times;
-  times.reserve(1 << 20);
-  for (const auto begin = BenchClock::now();
-       times.size() < 8 || (microseconds_since(begin) < seconds * 1e6 && times.size() < (1u << 20));) {
-    const auto start = BenchClock::now();
-    f();
-    times.push_back(microseconds_since(start));
-  }
-  std::sort(times.begin(), times.end());
-  const auto at = [&](double share) {
-    return times[static_cast<std::size_t>(share * static_cast<double>(times.size() - 1))];
-  };
-  return {times.front(), at(0.05), at(0.5), at(0.99)};
+  Repetitions all;
+  all.run(seconds, f);
+  while (all.count() < 8) all.run(0.0, f);
+  return all.timing();
+}
+
+// f and g in turn, for about `seconds` each and at least 3 times: what disturbs one disturbs the other, so their ratio
+// means something.
+template <class F, class G>
+std::pair<Timing, Timing> repeat_in_turn(double seconds, F&& f, G&& g) {
+  constexpr double kSlice = 0.02;
+  Repetitions of_f, of_g;
+  const auto begin = BenchClock::now();
+  do {
+    of_f.run(kSlice, f);
+    of_g.run(kSlice, g);
+  } while (microseconds_since(begin) < 2e6 * seconds || of_f.count() < 3 || of_g.count() < 3);
+  return {of_f.timing(), of_g.timing()};
 }
 
 struct SerialShare {
