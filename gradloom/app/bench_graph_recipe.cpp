@@ -57,10 +57,11 @@ Result<json> bench_graph_recipe(const BenchGraphRecipeOptions& o) try {
       !same_bits(fast.state.gradient, reference.state.gradient))
     return Error{ErrorCode::numeric,
                  "the fast kernels and the scalar reference differ: this build is broken, its speed means nothing"};
-  RecipeSetup one(*recipe, *family, {.threads = 1});
-  one.epoch();
-  const auto [epoch, one_thread] = repeat_in_turn(
-      o.seconds, [&] { fast.epoch(); }, [&] { one.epoch(); });
+  const auto [epoch, one_thread] = repeat_threads(
+      o.seconds, o.threads, [&] { fast.epoch(); },
+      [&] {
+        return [one = std::make_shared<RecipeSetup>(*recipe, *family, ExecOptions{.threads = 1})] { one->epoch(); };
+      });
   const Timing sequential = repeat(std::min(o.seconds, 0.3), [&] { reference.epoch(); });
   RecipeSetup threaded(*recipe, *family, {.threads = std::max(2u, o.threads)});
   const SerialShare share = serial_share(threaded.ex, 5, [&] { threaded.epoch(); });

@@ -86,10 +86,9 @@ Result<json> bench(const BenchKanOptions& o) {
                  "the fast kernels and the scalar reference differ: this build is broken, its speed means nothing"};
 
   const auto peak_before = kernels::measure_peak(o.double_precision);
-  KanSetup<T> one(o, Variant::fast, 1);
-  one.step();
-  const auto [train, one_thread] = repeat_in_turn(
-      o.seconds, [&] { fast.step(); }, [&] { one.step(); });
+  const auto [train, one_thread] = repeat_threads(
+      o.seconds, o.threads, [&] { fast.step(); },
+      [&] { return [one = std::make_shared<KanSetup<T>>(o, Variant::fast, 1)] { one->step(); }; });
   const auto tape = std::make_unique<typename kan::Network<T>::Tape>(
       fast.network.make_tape(fast.ex, {.batch = o.batch, .backward = false}));
   const std::size_t stride = (fast.network.output_width() + 15) / 16 * 16;

@@ -65,8 +65,8 @@ Timing repeat(double seconds, F&& f) {
   return all.timing();
 }
 
-// f and g in turn, for about `seconds` each and at least 3 times: what disturbs one disturbs the other, so their ratio
-// means something.
+// f and g in turn, for about twice `seconds` together and at least 8 times each (3 times, if that takes long): what
+// disturbs one disturbs the other, so their ratio means something.
 template <class F, class G>
 std::pair<Timing, Timing> repeat_in_turn(double seconds, F&& f, G&& g) {
   constexpr double kSlice = 0.02;
@@ -75,8 +75,21 @@ std::pair<Timing, Timing> repeat_in_turn(double seconds, F&& f, G&& g) {
   do {
     of_f.run(kSlice, f);
     of_g.run(kSlice, g);
-  } while (microseconds_since(begin) < 2e6 * seconds || of_f.count() < 3 || of_g.count() < 3);
+  } while (microseconds_since(begin) < 2e6 * seconds || of_g.count() < 3 ||
+           (of_g.count() < 8 && microseconds_since(begin) < 8e6 * seconds));
   return {of_f.timing(), of_g.timing()};
+}
+
+// A step on several threads beside one on a single thread, which `make_one` returns; with one thread they are the same.
+template <class Fast, class MakeOne>
+std::pair<Timing, Timing> repeat_threads(double seconds, unsigned threads, Fast&& fast, MakeOne&& make_one) {
+  if (threads == 1) {
+    const Timing alone = repeat(seconds, fast);
+    return {alone, alone};
+  }
+  auto one = make_one();
+  one();
+  return repeat_in_turn(seconds, fast, one);
 }
 
 struct SerialShare {

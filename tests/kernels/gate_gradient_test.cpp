@@ -122,7 +122,7 @@ enum class Defect { none, sign, factor, missing_term, swapped };
 
 // The share of elements that differ from central differences by more than the contract allows.
 std::size_t wrong_elements(Problem<double>& p, Defect defect) {
-  std::fill_n(p.dl_din.data(), p.dl_din.size(), 0.0);
+  std::fill_n(p.dl_din.data(), p.dl_din.size(), p.what.start == RowStart::given ? 0.0 : std::nan(""));
   std::fill_n(p.sums.data(), p.sums.size(), 0.0);
   p.run(Variant::fast, GradientMode::overwrite);
   if (defect == Defect::sign) p.dl_dz[3] = -p.dl_dz[3];

@@ -52,23 +52,26 @@ TYPED_TEST(GateParity, EveryTargetGivesTheBitsOfTheDefinition) {
 // Copies share gates, not results: each has those of a call of its own.
 TYPED_TEST(GateParity, CopiesAreAsIfEachWereAlone) {
   const FlushSubnormals flush;
-  Problem<TypeParam> p({9, 48, 6, Wiring::fans}, Logits::mixed, 3);
-  p.run(Variant::reference, GradientMode::overwrite);
-  const std::size_t inputs = p.in.size(), outputs = p.out.size(), in_step = inputs + kTile,
-                    out_step = outputs + 2 * kTile;
-  for (const std::size_t count : {1u, 2u, 3u, 5u}) {
-    Buffer<TypeParam> in(count * in_step), together(count * out_step), alone(count * out_step);
-    for (std::size_t i = 0; i < in.size(); ++i)
-      in[i] = p.in[i % inputs] * static_cast<TypeParam>(1 + i / in_step) / static_cast<TypeParam>(count);
-    for (std::size_t k = 0; k < count; ++k)
-      forward<TypeParam>(Variant::reference, p.layer(), in.data() + k * in_step, alone.data() + k * out_step);
-    for (const std::string& target : simd_targets()) {
-      SCOPED_TRACE(target);
-      const ForceSimdTarget force(target);
-      for (const Variant variant : {Variant::fast, Variant::reference}) {
-        std::fill_n(together.data(), together.size(), TypeParam(0));
-        forward<TypeParam>(variant, p.layer(), in.data(), together.data(), {count, in_step, out_step});
-        EXPECT_TRUE(same_bits("out", alone, together));
+  for (const Case& c : {Case{9, 48, 6, Wiring::fans}, Case{40, 40, 1, Wiring::circle}, Case{17, 31, 1}}) {
+    SCOPED_TRACE(c.name());
+    Problem<TypeParam> p(c, Logits::mixed, 3);
+    p.run(Variant::reference, GradientMode::overwrite);
+    const std::size_t inputs = p.in.size(), outputs = p.out.size(), in_step = inputs + kTile,
+                      out_step = outputs + 2 * kTile;
+    for (const std::size_t count : {1u, 2u, 3u, 5u}) {
+      Buffer<TypeParam> in(count * in_step), together(count * out_step), alone(count * out_step);
+      for (std::size_t i = 0; i < in.size(); ++i)
+        in[i] = p.in[i % inputs] * static_cast<TypeParam>(1 + i / in_step) / static_cast<TypeParam>(count);
+      for (std::size_t k = 0; k < count; ++k)
+        forward<TypeParam>(Variant::reference, p.layer(), in.data() + k * in_step, alone.data() + k * out_step);
+      for (const std::string& target : simd_targets()) {
+        SCOPED_TRACE(target);
+        const ForceSimdTarget force(target);
+        for (const Variant variant : {Variant::fast, Variant::reference}) {
+          std::fill_n(together.data(), together.size(), TypeParam(0));
+          forward<TypeParam>(variant, p.layer(), in.data(), together.data(), {count, in_step, out_step});
+          EXPECT_TRUE(same_bits("out", alone, together));
+        }
       }
     }
   }

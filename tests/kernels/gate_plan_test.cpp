@@ -1,9 +1,11 @@
 // The order of evaluation of a layer: every gate once, every row written once or cleared, no sum in another order.
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
+#include <vector>
 
+#include "gradloom/base/error.h"
 #include "gradloom/kernels/gate/cases.h"
 
 namespace gradloom::kernels::gate {
@@ -87,6 +89,12 @@ TEST(GatePlan, FindsChainsPairsAndGatesThatReadTheSame) {
   EXPECT_EQ(visits({40, 40, 1, Wiring::circle}), (std::map<Visit, std::size_t>{{Visit::plain, 1}, {Visit::chain, 39}}));
   EXPECT_EQ(visits({64, 32, 1, Wiring::halves}), (std::map<Visit, std::size_t>{{Visit::pairs, 32}}));
   EXPECT_EQ(visits({9, 48, 6, Wiring::fans, RowStart::given}), (std::map<Visit, std::size_t>{{Visit::same, 48}}));
+}
+
+TEST(GatePlan, RefusesRowsThatDoNotExist) {
+  const std::vector<GateRows> rows{{0, 1}, {2, 3}};
+  EXPECT_THROW(plan_layer(rows, 3, RowStart::nothing), Exception);
+  EXPECT_NO_THROW(plan_layer(rows, 4, RowStart::nothing));
 }
 
 }  // namespace

@@ -34,6 +34,24 @@ void expect_the_bits_of_the_stream() {
     }
 }
 
+TEST(RandomWords, AreTheFirstBitsOfTheStream) {
+  const RandomStream stream(77, RandomUse::fire, 3, 9);
+  for (const std::size_t size : {0u, 1u, 31u, 33u, 700u})
+    for (const std::uint32_t first : {0u, 5u, 0xffffff00u}) {
+      std::vector<std::uint32_t> expected(size), actual(size);
+      for (std::size_t i = 0; i < size; ++i)
+        expected[i] = static_cast<std::uint32_t>(stream.bits(first + static_cast<std::uint32_t>(i)) >> 32);
+      random_words(Variant::reference, stream, first, actual);
+      EXPECT_EQ(actual, expected) << size << " from " << first;
+      for (const std::string& target : simd_targets()) {
+        const ForceSimdTarget force(target);
+        std::fill(actual.begin(), actual.end(), 0u);
+        random_words(Variant::fast, stream, first, actual);
+        EXPECT_EQ(actual, expected) << target << ", " << size << " from " << first;
+      }
+    }
+}
+
 TEST(OpenUniform, HasTheBitsOfTheStreamInFloat) { expect_the_bits_of_the_stream<float>(); }
 TEST(OpenUniform, HasTheBitsOfTheStreamInDouble) { expect_the_bits_of_the_stream<double>(); }
 

@@ -49,8 +49,11 @@ void expect_independence(const Options& o, std::size_t batch) {
 
 TEST(Automaton, ThreadsTargetsAndReferenceGiveTheSameBits) {
   for (const double fire : {1.0, 0.6})
-    for (const auto& [height, width, batch] :
-         {std::tuple<std::size_t, std::size_t, std::size_t>{3, 3, 20}, {16, 16, 2}, {1, 7, 1}, {40, 30, 3}}) {
+    for (const auto& [height, width, batch] : {std::tuple<std::size_t, std::size_t, std::size_t>{3, 3, 20},
+                                               {16, 16, 2},
+                                               {1, 7, 1},
+                                               {40, 30, 3},
+                                               {3, 18, 2}}) {
       AutomatonOptions o = small_automaton(height, width, 3);
       o.fire_probability = fire;
       o.boundary = batch % 2 == 0 ? Boundary::periodic : Boundary::zero;
@@ -78,7 +81,7 @@ TEST(Automaton, TileFunctionIsPure) {
   m.prepare(ex, f.arrays(), plans, gates);
   const std::size_t channels = 2, tile = kernels::gate::kTile;
   const RandomStream random(1, RandomUse::check);
-  std::vector<float> patch(channels * 9 * tile), dl_dout(channels * tile), scratch(m.shape().scratch());
+  std::vector<float> patch(channels * 9 * tile), dl_dout(channels * tile), scratch(m.shape().scratch(), NAN);
   for (std::size_t i = 0; i < patch.size(); ++i)
     patch[i] = static_cast<float>(random.uniform(static_cast<std::uint32_t>(i)));
   for (std::size_t i = 0; i < dl_dout.size(); ++i)
@@ -263,6 +266,69 @@ TEST(Automaton, RestingCellsKeepTheirStateAndMasksAreFunctionsOfTheStep) {
   EXPECT_FALSE(Automaton<double>(o).synchronous(step));
 }
 
+// The order of gates is kept by the tape; other wires must not meet it.
+template <class M>
+void expect_new_wires_are_seen(M model) {
+  LogicFixture<M> kept(M(model.options()), 5), fresh(M(model.options()), 5);
+  const Exec ex({.threads = 2});
+  auto tape = model.make_tape(ex, {.batch = 5, .input_gradient = true});
+  const auto run = [&] {
+    model.forward(ex, {}, kept.arrays(), kept.rows(), tape, kept.y_view());
+    model.backward(ex, {}, kept.arrays(), kept.rows(), tape, kept.dl_dy_view(), kept.gradient.array(),
+                   View<float, 2>(kept.dl_dx.data(), {5, model.input_width()}), nullptr);
+  };
+  run();
+  std::vector<float> unused(model.parameters().flat_size());
+  for (LogicFixture<M>* f : {&kept, &fresh}) model.initialise(99, unused, f->buffers.span());
+  run();
+  fresh.forward_backward(ex);
+  expect_same(kept, fresh, "other wires");
+}
+
+TEST(Automaton, OtherWiresOnTheSameTapeAreSeen) {
+  expect_new_wires_are_seen(Automaton<float>(small_automaton(5, 6, 3)));
+}
+
+TEST(GateClassifier, OtherWiresOnTheSameTapeAreSeen) {
+  logic::ClassifierOptions o;
+  o.inputs = 40, o.layers = {90, 64, 30}, o.classes = 10, o.tau = 3;
+  expect_new_wires_are_seen(logic::GateClassifier<float>(o));
+}
+
+TEST(GateClassifier, BackwardNeedsAForwardPassThatWorked) {
+  logic::ClassifierOptions o;
+  o.inputs = 8, o.layers = {12, 6}, o.classes = 2;
+  LogicFixture<logic::GateClassifier<float>> f(logic::GateClassifier<float>(o), 3);
+  const Exec ex({.threads = 1});
+  auto tape = f.model.make_tape(ex, {.batch = 3});
+  const auto backward = [&] {
+    f.model.backward(ex, {}, f.arrays(), f.rows(), tape, f.dl_dy_view(), f.gradient.array(), {}, nullptr);
+  };
+  EXPECT_THROW(backward(), Exception);
+  f.model.forward(ex, {}, f.arrays(), f.rows(), tape, f.y_view());
+  backward();
+  f.buffers[0] = 1e6f;
+  EXPECT_THROW(f.model.forward(ex, {}, f.arrays(), f.rows(), tape, f.y_view()), Exception);
+  EXPECT_THROW(backward(), Exception);
+}
+
+// Whether a cell fires is first asked of 32 bits of its number; all 53 decide when these are a tie.
+TEST(Automaton, CellsFireByAllBitsOfTheirNumber) {
+  AutomatonOptions o = small_automaton(4, 5, 1);
+  const std::size_t cell = 7;
+  const Step step{.mode = Mode::train, .seed = 5, .epoch = 2, .index = 1};
+  const double number = RandomStream(5, RandomUse::fire, 2, 1 << 16).uniform(cell);
+  for (const bool fires : {false, true}) {
+    o.fire_probability = fires ? std::nextafter(number, 1.0) : number;
+    LogicFixture<Automaton<double>> f(Automaton<double>(o), 1);
+    const Exec ex({.threads = 1});
+    auto tape = f.model.make_tape(ex, {.batch = 1});
+    f.model.forward(ex, step, f.arrays(), f.rows(), tape, f.y_view());
+    EXPECT_EQ(f.model.fires(step, 0, 0, cell), fires);
+    EXPECT_EQ(f.model.state(tape, 0, 0, 0, cell) != f.model.state(tape, 0, 1, 0, cell), fires);
+  }
+}
+
 TEST(Automaton, TheSameArraysRunOnAnotherGrid) {
   LogicFixture<Automaton<double>> f(Automaton<double>(small_automaton(6, 6, 2)), 1);
   const Automaton<double> wide = f.model.with_grid(6, 12, 2);
@@ -325,8 +391,14 @@ TEST(Automaton, RefusesWhatCannotBeBuiltOrRun) {
   EXPECT_THROW(f.model.backward(ex, {}, f.arrays(), f.rows(), fresh, f.dl_dy_view(), f.gradient.array(), {}, nullptr),
                Exception);
   EXPECT_THROW(f.model.forward(two, {}, f.arrays(), f.rows(), fresh, f.y_view()), Exception);
+  const auto backward = [&](logic::AutomatonTape<float>& with) {
+    f.model.backward(ex, {}, f.arrays(), f.rows(), with, f.dl_dy_view(), f.gradient.array(), {}, nullptr);
+  };
+  f.model.forward(ex, {}, f.arrays(), f.rows(), fresh, f.y_view());
+  backward(fresh);
   f.buffers[f.model.buffers()[0].offset] = NAN;
   EXPECT_THROW(f.model.forward(ex, {}, f.arrays(), f.rows(), fresh, f.y_view()), Exception);
+  EXPECT_THROW(backward(fresh), Exception) << "after a forward pass that failed";
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "tests/models/logic_support.h"
 #include "tests/train/support.h"
 
 namespace {
@@ -65,6 +66,22 @@ kan::Network<float> network() {
   kan::NetworkOptions o;
   o.widths = {3, 32, 32, 2};
   return kan::Network<float>(o);
+}
+
+TEST(Allocation, AStepOfAnAutomatonAllocatesNothing) {
+  for (const double fire : {1.0, 0.6}) {
+    logic::AutomatonOptions options = test::small_automaton(9, 11, 3);
+    options.fire_probability = fire;
+    test::LogicFixture<logic::Automaton<float>> f(logic::Automaton<float>(options), 2);
+    const Exec ex({.threads = 2});
+    auto tape = f.model.make_tape(ex, {.batch = 2});
+    const auto step = [&] {
+      f.model.forward(ex, {}, f.arrays(), f.rows(), tape, f.y_view());
+      f.model.backward(ex, {}, f.arrays(), f.rows(), tape, f.dl_dy_view(), f.gradient.array(), {}, nullptr);
+    };
+    EXPECT_GT(bytes_of(step), 0u) << "the order of gates";
+    EXPECT_EQ(bytes_of(step), 0u);
+  }
 }
 
 TEST(Allocation, IsCounted) {

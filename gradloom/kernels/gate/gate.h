@@ -15,8 +15,8 @@
 // each adds to the row of a, then to that of b. Rows that are overwritten start with -0, to which any number can be
 // added without changing it. Products are formed first, nothing is contracted.
 //
-// Gates stand in memory in the order of evaluation (plan.h). Only a row that three gates read, or two that are not
-// neighbours in that order, has sums whose order can be seen; x + y is y + x.
+// Gates stand in memory in the order of evaluation (plan.h). The order of terms can be seen only in rows of three terms
+// or more, a given start counted (x + y is y + x); the gates that read those keep the order of their numbers.
 #pragma once
 
 #include <cstddef>
@@ -51,14 +51,16 @@ struct Gate {
 template <class T>
 void place_gates(std::span<const GateRows> gates, const LayerPlan& plan, Gate<T>* to);
 
-// A layer that is ready to run: its gates in the order of evaluation.
+// A layer that is ready to run: its gates in the order of evaluation, and the plan by which they were placed, never
+// null.
 template <class T>
 struct Layer {
   std::span<const Gate<T>> gates;
   const LayerPlan* plan = nullptr;
 };
 
-// logits (n, 16) of the gates position[0], position[stride], ..., n of them, whose coefficients are filled.
+// logits (n, 16) of the gates position[0], position[stride], ..., n of them, whose coefficients are filled; their rows
+// are left alone.
 // p_i = exp(z_i - max z) / sum; c_m = sum_i weight(m, i) p_i.
 template <class T>
 void coefficients(Variant variant, std::span<const T> logits, const std::uint32_t* position, std::size_t stride,
@@ -86,7 +88,8 @@ template <class T>
 struct LayerGradient {
   const T* in = nullptr;       // (R, L), as in forward
   const T* dl_dout = nullptr;  // (N, L)
-  // (R, L), = or += by the plan's RowStart: da = c1 g + c3 (g b), db = c2 g + c3 (g a). Rows that nobody reads: -0.
+  // (R, L), = or += by the plan's RowStart: da = c1 g + c3 (g b), db = c2 g + c3 (g a). Rows that nobody reads are left
+  // alone where the start is given, else -0; others may come out as -0, too.
   T* dl_din = nullptr;
   T* sums = nullptr;  // (N, 4, 2) in the order of evaluation, +=: the tile's sums of g, g a, g b, (g a) b
 };

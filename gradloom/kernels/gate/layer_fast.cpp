@@ -57,7 +57,7 @@ HWY_INLINE void forward_run(const Gate<T>* HWY_RESTRICT gate, const Gate<T>* end
 template <std::size_t copies, class T>
 HWY_INLINE void forward_copies(const Layer<T>& layer, const T* in, std::size_t in_step, T* out, std::size_t out_step) {
   const Gate<T>* gate = layer.gates.data();
-#if HWY_TARGET == HWY_AVX2
+#if HWY_TARGET == HWY_AVX2  // elsewhere a tile takes too many registers to keep rows in them
   for (const Run& run : layer.plan->runs) {
     const Gate<T>* end = gate + run.count;
     if (run.visit == Visit::chain)

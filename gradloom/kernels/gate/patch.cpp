@@ -1,6 +1,5 @@
 #include "gradloom/kernels/gate/patch.h"
 
-#include <algorithm>
 #include <cstring>
 #include <iterator>
 

@@ -17,10 +17,13 @@ inline constexpr std::size_t kPatch = 9;
 
 enum class Border { periodic, zero };
 
+// The least plane for a grid of so many cells: a multiple of L in which L numbers from any cell on are there.
+inline constexpr std::size_t padded_plane(std::size_t cells) { return (cells + 2 * kTile - 2) / kTile * kTile; }
+
 struct GridShape {
   std::size_t height = 1, width = 1;
   Border border = Border::periodic;
-  // Numbers of one channel's plane, more than H W; the rest is 0 and stays 0.
+  // Numbers of one channel's plane, padded_plane(H W) at least; the rest is 0 and stays 0.
   std::size_t plane = 0;
   std::size_t channels = 1;
 
@@ -34,9 +37,9 @@ struct PatchIndex {
   std::size_t count = 0;  // lanes with a cell
   std::size_t at[kPatch][kTile];
   std::uint32_t sample[kTile], row[kTile], column[kTile];
-  bool centres = false;  // at[4] counts up by one from the first lane to the last
+  bool centres = false;  // all lanes have a cell, and at[4] counts up by one from the first to the last
   // at[p] as pieces of memory. From each of up to two starts on, lanes count up by one, but for single lanes in
-  // between. Many pieces (cells that are not neighbours, rows of few cells): starts is 0.
+  // between. Many pieces (cells that are not neighbours, rows of few cells), or lanes without a cell: starts is 0.
   struct Pieces {
     std::uint8_t starts = 0, start[2] = {}, singles = 0, single[4] = {};
   } pieces[kPatch];
@@ -45,7 +48,7 @@ struct PatchIndex {
 // Cell numbers: sample * cells + cell; count <= 16.
 void find_patches(const GridShape& grid, const std::uint32_t* cells, std::size_t count, PatchIndex* index);
 
-// patch (C, 9, L), and room for L numbers behind it, which are overwritten. Reads up to L numbers behind a plane.
+// patch (C, 9, L), and room for L numbers behind it, which are overwritten. Planes are read by pieces of L numbers.
 template <class T>
 void read_patches(const GridShape& grid, const PatchIndex& index, const T* state, T* patch);
 

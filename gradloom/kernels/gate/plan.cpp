@@ -1,6 +1,10 @@
 #include "gradloom/kernels/gate/plan.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
+
+#include "gradloom/base/error.h"
 
 namespace gradloom::kernels::gate {
 namespace {
@@ -91,6 +95,10 @@ class Sorter {
 }  // namespace
 
 LayerPlan plan_layer(std::span<const GateRows> gates, std::size_t rows, RowStart start) {
+  for (const GateRows& gate : gates)
+    if (gate.a >= rows || gate.b >= rows)
+      throw Exception(ErrorCode::invalid_input,
+                      "a gate reads row " + std::to_string(std::max(gate.a, gate.b)) + " of " + std::to_string(rows));
   LayerPlan plan;
   plan.start = start;
   plan.rows = rows;

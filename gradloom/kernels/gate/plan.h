@@ -1,5 +1,6 @@
-// The order in which the gates of a layer are evaluated. Neighbours in it share rows, so that a row and its gradient
-// stay in registers between them; the order changes no bit (see backward in gate.h).
+// The order in which the gates of a layer are evaluated. Neighbours in it share rows: forward then loads a row once,
+// and backward adds its two terms in registers (AVX2; other instruction sets visit every gate by itself). It changes no
+// bit (gate.h, order of sums).
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,7 @@ enum class Visit : std::uint8_t {
   plain,  // nothing
   same,   // all read the same two rows
   pairs,  // no other gate of the pairs and chains reads their rows
-  chain,  // b of a gate is a of the next one, and no third gate reads that row
+  chain,  // b of a gate is a of the next one, and no third gate reads that row; none of pairs and chains the two ends
 };
 
 struct Run {
@@ -44,6 +45,7 @@ struct LayerPlan {
 // Plain gates come first and keep their order, so backward visits them last, from the last to the first. A row that
 // both a plain gate and one of a pair or chain read is read by these two alone, so the order of its two terms does not
 // matter.
+// Throws Exception{invalid_input} when a gate reads a row beyond `rows`.
 LayerPlan plan_layer(std::span<const GateRows> gates, std::size_t rows, RowStart start);
 
 }  // namespace gradloom::kernels::gate

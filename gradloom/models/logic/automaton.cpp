@@ -72,7 +72,7 @@ Automaton<T>::Automaton(AutomatonOptions options) : options_(std::move(options))
     shape_.update.push_back(count);
     in = count;
   }
-  plane_ = (cells() + gate::kTile) / gate::kTile * gate::kTile;
+  plane_ = gate::padded_plane(cells());
 }
 
 template <class T>

@@ -57,6 +57,7 @@ class Automaton;
 template <class T>
 class AutomatonTape {
  public:
+  // Without the order of gates, about 30 bytes for each.
   std::size_t bytes() const { return workspace_.bytes(); }
   // The grids of all steps (with backward: steps + 1, else 2), for the largest batch.
   std::size_t grid_bytes() const { return grid_bytes_; }
@@ -73,8 +74,8 @@ class AutomatonTape {
   };
   TapeLimits limits_;
   unsigned workers_ = 1;
-  std::size_t batch_ = 0;   // of the last forward pass; 0: none yet
-  bool some_dead_ = false;  // in that batch
+  std::size_t batch_ = ~std::size_t{0};  // of the last forward pass; kNoPass: none, or it failed
+  bool some_dead_ = false;               // in that batch
   std::size_t grid_bytes_ = 0, scratch_bytes_ = 0, patch_bytes_ = 0;
   std::size_t group_ = 1, band_ = 1, slots_ = 1, shards_ = 1;
   Workspace workspace_;
@@ -172,7 +173,8 @@ class Automaton {
   // fires() of cells `first` and following of the batch, many at once.
   void fire_mask(const Exec& ex, const Step& step, std::size_t t, std::size_t first,
                  std::span<std::uint8_t> fire) const;
-  // Lists the cells of the wave that fire, in blocks; calls `rest` with the others of each block, if any.
+  // Lists the cells of the wave that fire, in blocks; calls `rest` with the others of each block, if any, from several
+  // threads at once.
   void find_firing(const Exec& ex, const Step& step, const Wave& wave, Tape& tape,
                    FunctionRef<void(std::span<const std::uint32_t> cells)> rest) const;
   std::size_t tiles(const Step& step, const Wave& wave, const Tape& tape) const;

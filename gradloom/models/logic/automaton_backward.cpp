@@ -25,22 +25,26 @@ void Automaton<T>::backward_wave(const Exec& ex, const Step& step, const Wave& w
     find_firing(ex, step, wave, tape, [&](std::span<const std::uint32_t> resting) {
       if (!inputs) return;
       // It keeps its state: the gradient goes to the cell itself, as if by the centre of its patch.
-      std::size_t to[kBlock], at[kBlock];
-      for (std::size_t n = 0; n < resting.size(); ++n) {
-        const std::size_t sample = resting[n] / cells(), cell = resting[n] % cells();
-        to[n] = patch_at(sample, cell / options_.width, cell % options_.width);
-        at[n] = sample * shape.sample() + cell;
-      }
-      for (std::size_t c = 0; c < shape.channels; ++c)
-        for (std::size_t p = 0; p < gate::kPatch; ++p) {
-          T* plane = patches + (c * gate::kPatch + p) * patch_plane;
-          if (p == 4)
-            for (std::size_t n = 0; n < resting.size(); ++n) plane[to[n]] = dl_dnext[at[n] + c * plane_];
-          else
-            for (std::size_t n = 0; n < resting.size(); ++n) plane[to[n]] = T(0);
+      constexpr std::size_t kPiece = 512;
+      std::size_t to[kPiece], at[kPiece];
+      for (; !resting.empty(); resting = resting.subspan(std::min(kPiece, resting.size()))) {
+        const std::size_t count = std::min(kPiece, resting.size());
+        for (std::size_t n = 0; n < count; ++n) {
+          const std::size_t sample = resting[n] / cells(), number = resting[n] % cells();
+          to[n] = patch_at(sample, number / options_.width, number % options_.width);
+          at[n] = sample * shape.sample() + number;
         }
+        for (std::size_t c = 0; c < shape.channels; ++c)
+          for (std::size_t p = 0; p < gate::kPatch; ++p) {
+            T* plane = patches + (c * gate::kPatch + p) * patch_plane;
+            if (p == 4)
+              for (std::size_t n = 0; n < count; ++n) plane[to[n]] = dl_dnext[at[n] + c * plane_];
+            else
+              for (std::size_t n = 0; n < count; ++n) plane[to[n]] = T(0);
+          }
+      }
     });
-  const CellCircuit<T> gates = circuit(tape);
+  const CellCircuit<T> cell = circuit(tape);
   const std::size_t count = tiles(step, wave, tape), shards = shards_for(count);
   ex.parallel_for(shards, [&](std::size_t shard, unsigned worker) {
     const ProfileScope scope(ex, tape.phases_.tiles, worker);
@@ -52,7 +56,7 @@ void Automaton<T>::backward_wave(const Exec& ex, const Step& step, const Wave& w
       gate::find_patches(shape, numbers, cells_of(step, wave, tile, tape, numbers), &index);
       gate::read_patches(shape, index, from, memory.patch);
       gate::read_centres(shape, index, dl_dnext, memory.out);
-      tile_gradient(ex.variant(), shape_, gates, {memory.patch, memory.out, memory.dl_dpatch, sums}, memory.scratch);
+      tile_gradient(ex.variant(), shape_, cell, {memory.patch, memory.out, memory.dl_dpatch, sums}, memory.scratch);
       if (!inputs) continue;
       std::size_t at[kTile];
       for (std::size_t l = 0; l < index.count; ++l) at[l] = patch_at(index.sample[l], index.row[l], index.column[l]);
@@ -123,6 +127,7 @@ void Automaton<T>::backward(const Exec& ex, const Step& step, const ModelArrays<
                             GradientSink* sink) const {
   check(ex, step, batch, tape);
   if (!tape.limits_.backward) refuse("the tape was made for forward passes only");
+  if (tape.batch_ == kNoPass) refuse("backward came before forward, or after one that failed");
   if (tape.batch_ != batch.size)
     refuse(fmt::format("backward of {} samples after a forward pass of {}", batch.size, tape.batch_));
   bool trainable = false;

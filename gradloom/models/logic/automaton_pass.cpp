@@ -59,7 +59,7 @@ AutomatonTape<T> Automaton<T>::make_tape(const Exec& ex, const TapeLimits& limit
   Workspace& w = tape.workspace_;
   const std::size_t one = batch * channels * plane_, kept = limits.backward ? options_.steps + 1 : 2;
   tape.grid_bytes_ = kept * one * sizeof(T);
-  tape.at_.grids = w.reserve<T>(kept * one + kTile);  // read_patches looks behind the last plane
+  tape.at_.grids = w.reserve<T>(kept * one);
   tape.at_.gates = w.reserve<gate::Gate<T>>(gates_);
   if (options_.gate_noise > 0) tape.at_.logits = w.reserve<T>(parameters_.flat_size());
   // Workers write here all the time: no cache line belongs to two of them.
@@ -148,7 +148,7 @@ void Automaton<T>::find_firing(const Exec& ex, const Step& step, const Wave& wav
     std::uint8_t fire[kBlock];
     fire_mask(ex, step, wave.t, begin, {fire, size});
     std::uint32_t* list = firing + begin;
-    std::uint32_t resting[kBlock + 1], count = 0, rests = 0;
+    std::uint32_t resting[kBlock], count = 0, rests = 0;
     for (std::size_t n = 0; n < size; ++n) {
       // Written to both, kept in one: which is as good as random, and a branch would be guessed wrong.
       const bool yes = fire[n] != 0 && !(dead && dead[begin + n]);
@@ -202,7 +202,7 @@ void Automaton<T>::forward_step(const Exec& ex, const Step& step, std::size_t t,
         for (std::size_t c = 0; c < shape.channels; ++c) to[at + c * plane_] = from[at + c * plane_];
       }
     });
-  const CellCircuit<T> gates = circuit(tape);
+  const CellCircuit<T> cell = circuit(tape);
   const std::size_t count = tiles(step, wave, tape), tasks = std::min(kForwardTasks, count);
   ex.parallel_for(tasks, [&](std::size_t task, unsigned worker) {
     const ProfileScope scope(ex, tape.phases_.forward, worker);
@@ -212,7 +212,7 @@ void Automaton<T>::forward_step(const Exec& ex, const Step& step, std::size_t t,
       gate::PatchIndex index;
       gate::find_patches(shape, numbers, cells_of(step, wave, tile, tape, numbers), &index);
       gate::read_patches(shape, index, from, memory.patch);
-      tile_forward(ex.variant(), shape_, gates, memory.patch, memory.scratch, memory.out);
+      tile_forward(ex.variant(), shape_, cell, memory.patch, memory.scratch, memory.out);
       gate::write_centres(shape, index, memory.out, to);
     }
   });
@@ -261,7 +261,7 @@ template <class T>
 void Automaton<T>::forward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch,
                            Tape& tape, View<T, 2> y) const {
   check(ex, step, batch, tape);
-  tape.batch_ = batch.size;
+  tape.batch_ = kNoPass;  // until wires and logits are known to be good
   const std::size_t channels = options_.channels;
   {
     const ProfileScope scope(ex, tape.phases_.coefficients);
@@ -270,6 +270,7 @@ void Automaton<T>::forward(const Exec& ex, const Step& step, const ModelArrays<T
     tape.planned_.update(buffers, [&] { return plan(buffers, gates); });
     prepare(ex, seen(ex, step, arrays, tape), tape.planned_.layers(), gates);
   }
+  tape.batch_ = batch.size;
   start(ex, batch, tape);
   for (std::size_t t = 0; t < options_.steps; ++t) forward_step(ex, step, t, tape);
   ex.parallel_for(batch.size, [&](std::size_t s, unsigned) {

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kTile = gate::kTile;
 constexpr std::size_t kShards = 32;
+constexpr std::size_t kNoPass = ~std::size_t{0};
 constexpr std::size_t kGates = 256;                     // of one task that works on gates
 constexpr std::size_t kLargest = std::size_t{1} << 24;  // so that wires are exact as floats
 
@@ -177,8 +178,9 @@ template <class T>
 void GateClassifier<T>::forward(const Exec& ex, const Step&, const ModelArrays<T>& arrays, const Batch& batch,
                                 Tape& tape, View<T, 2> y) const {
   check(ex, batch, tape);
-  tape.batch_ = batch.size;
+  tape.batch_ = kNoPass;  // until wires are known to be good
   prepare(ex, arrays, tape);
+  tape.batch_ = batch.size;
   const std::size_t classes = options_.classes, votes = options_.layers.back() / classes;
   const T scale = static_cast<T>(1 / options_.tau);
   ex.parallel_for(divide_up(batch.size, kTile), [&](std::size_t tile, unsigned worker) {
@@ -202,6 +204,7 @@ void GateClassifier<T>::backward(const Exec& ex, const Step& step, const ModelAr
                                  GradientSink* sink) const {
   check(ex, batch, tape);
   if (!tape.limits_.backward) fail("the tape was made for forward passes only");
+  if (tape.batch_ == kNoPass) fail("backward came before forward, or after one that failed");
   if (tape.batch_ != batch.size)
     fail(fmt::format("backward of {} samples after a forward pass of {}", batch.size, tape.batch_));
   const std::size_t layers = options_.layers.size(), votes = options_.layers.back() / options_.classes;
@@ -240,6 +243,14 @@ void GateClassifier<T>::backward(const Exec& ex, const Step& step, const ModelAr
     }
   });
 
+  finish(ex, step, arrays, tape, {shards, lowest}, gradient, sink);
+}
+
+template <class T>
+void GateClassifier<T>::finish(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, Tape& tape,
+                               const Sums& sums, Array<T> gradient, GradientSink* sink) const {
+  const std::size_t numbers = gates_ * gate::kPartial, shards = sums.shards;
+  T* all_sums = tape.workspace_.template at<T>(tape.sums_);
   ex.parallel_for(divide_up(gates_, kGates), [&](std::size_t task, unsigned) {
     const std::size_t begin = task * kGates, end = std::min(gates_, begin + kGates);
     for (std::size_t stride = 1; stride < shards; stride *= 2)
@@ -250,7 +261,7 @@ void GateClassifier<T>::backward(const Exec& ex, const Step& step, const ModelAr
   ex.parallel_for(divide_up(gates_, kGates), [&](std::size_t task, unsigned worker) {
     each_layer(
         task * kGates, std::min(gates_, (task + 1) * kGates), [&](std::size_t l, std::size_t n, std::size_t end) {
-          if (l < lowest || step.is_frozen(l)) return;
+          if (l < sums.lowest || step.is_frozen(l)) return;
           const std::size_t at = parameters_[l].offset + n * gate::kFunctions, size = (end - n) * gate::kFunctions;
           gate::logit_gradient<T>(
               ex.variant(), {arrays.parameters.data() + at, size}, tape.planned_.layers()[l].position.data() + n, 1,

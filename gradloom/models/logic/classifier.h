@@ -30,6 +30,7 @@ class GateClassifier;
 template <class T>
 class ClassifierTape {
  public:
+  // Without the order of gates, about 30 bytes for each.
   std::size_t bytes() const { return workspace_.bytes(); }
   std::size_t scratch_bytes_per_thread() const { return scratch_bytes_; }
 
@@ -37,7 +38,7 @@ class ClassifierTape {
   friend class GateClassifier<T>;
   TapeLimits limits_;
   unsigned workers_ = 1;
-  std::size_t batch_ = 0;  // of the last forward pass; 0: none yet
+  std::size_t batch_ = ~std::size_t{0};  // of the last forward pass; all ones: none, or it failed
   std::size_t scratch_bytes_ = 0, shards_ = 1;
   Workspace workspace_;
   PlannedWires<T> planned_;
@@ -91,6 +92,13 @@ class GateClassifier {
   void each_layer(std::size_t begin, std::size_t end, F&& f) const;
   // Runs one tile; returns the rows of the last layer. Layer l's outputs start at row starts_[l + 1].
   const T* run_tile(const Exec& ex, const Batch& batch, std::size_t tile, const Tape& tape, T* signals) const;
+
+  // From the sums of all shards to the gradient of the logits, from layer `lowest` on.
+  struct Sums {
+    std::size_t shards, lowest;
+  };
+  void finish(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, Tape& tape, const Sums& sums,
+              Array<T> gradient, GradientSink* sink) const;
 
   ClassifierOptions options_;
   Slices parameters_{sizeof(T)}, buffers_{sizeof(T)};
