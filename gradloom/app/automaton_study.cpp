@@ -102,13 +102,10 @@ std::size_t steps_for(const AutomatonSubject& subject, std::size_t side, double 
 json study_sizes(const Exec& ex, const AutomatonSubject& subject) {
   json sizes = json::array();
   const bool life = subject.task.kind == GridTaskKind::life;
-  const std::size_t side = life ? 16 : std::max(subject.task.height, subject.task.width);
-  for (std::size_t factor : {1u, 2u, 4u})
-    for (std::size_t more : {0u, 1u}) {
-      const std::size_t n = factor * side + more;
-      sizes.push_back(run_size(ex, subject, resized(subject.task, n, n),
-                               life ? 100 : steps_for(subject, n, subject.fire), subject.fire));
-    }
+  for (const auto& [height, width] :
+       studied_sizes(life ? 16 : subject.task.height, life ? 16 : subject.task.width, subject.rule.channels))
+    sizes.push_back(run_size(ex, subject, resized(subject.task, height, width),
+                             life ? 100 : steps_for(subject, std::max(height, width), subject.fire), subject.fire));
   return sizes;
 }
 
@@ -248,6 +245,18 @@ Grid start_grid(const GridTask& task, const T* x) {
 
 template Grid start_grid(const GridTask&, const float*);
 template Grid start_grid(const GridTask&, const double*);
+
+std::vector<std::pair<std::size_t, std::size_t>> studied_sizes(std::size_t height, std::size_t width,
+                                                               std::size_t channels) {
+  constexpr std::size_t kMostBits = std::size_t{1} << 22;
+  std::vector<std::pair<std::size_t, std::size_t>> sizes;
+  for (const std::size_t factor : {1u, 2u, 4u})
+    for (const std::size_t more : {0u, 1u}) {
+      const std::size_t h = factor * height + more, w = factor * width + more;
+      if (factor == 1 || h <= kMostBits / channels / w) sizes.emplace_back(h, w);
+    }
+  return sizes;
+}
 
 json study_automaton(const Exec& ex, const AutomatonSubject& subject) {
   json result = json::object();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <utility>
 #include <vector>
 
 #include "gradloom/app/report.h"
@@ -33,6 +34,11 @@ PhaseAccuracy phase_accuracy(const GridTask& task, std::span<const std::uint8_t>
 // A sample's start (C, H, W) as a grid.
 template <class T>
 circuit::Grid start_grid(const GridTask& task, const T* x);
+
+// The grids on which a rule is studied, rows and columns: one, two and four times those that were trained, of both
+// parities. Larger ones only up to 4 million bits: they would take longer than many a training.
+std::vector<std::pair<std::size_t, std::size_t>> studied_sizes(std::size_t height, std::size_t width,
+                                                               std::size_t channels);
 
 // JSON: neighbourhoods (life: how many of the 512 are right), sizes (larger grids, both parities), asynchronous, damage
 // (accuracy at each step while a block is dead, and after its repair), endurance (4000 steps under repeated damage),

@@ -98,7 +98,7 @@ GradientCheckReport check_loss(const Exec& ex, const LossOptions& loss, const Ba
   const std::uint64_t branches = evaluate().branches;
   double largest = 0.0;
   for (double g : dl_dy) largest = std::max(largest, std::abs(g));
-  GradientJudge judge(1e-6, largest);
+  GradientJudge judge(1e-6, largest, "the loss");
   for (std::size_t i = 0; i < y.size(); i += y.size() / kLossElements + 1) {
     const double centre = y[i];
     const auto [numeric, used] = central_difference(

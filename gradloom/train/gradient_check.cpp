@@ -37,9 +37,10 @@ GradientCheckReport GradientJudge::finish() {
     report_.reason = fmt::format("{}: backward says {:.10g}, central differences say {:.10g}", worst.where,
                                  worst.analytic, worst.numeric);
   } else if (largest_ == 0.0) {
-    report_.reason = "the whole gradient is zero: nothing was checked";
+    report_.reason = fmt::format("the whole gradient of {} is zero: nothing of it was checked", what_);
   } else if (report_.checked == 0) {
-    report_.reason = "no derivative stands above the noise of the arithmetic: nothing was checked";
+    report_.reason =
+        fmt::format("no derivative of {} stands above the noise of the arithmetic: none was checked", what_);
   }
   report_.passed = report_.reason.empty();
   return report_;

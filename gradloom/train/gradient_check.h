@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gradloom/base/random.h"
@@ -44,7 +45,9 @@ struct GradientCheckReport {
 // Collects pairs of derivatives and judges them; shared by all gradient checks.
 class GradientJudge {
  public:
-  GradientJudge(double tolerance, double largest) : tolerance_(tolerance), largest_(largest) {}
+  // `what` the derivatives belong to, for messages: "the parameters".
+  GradientJudge(double tolerance, double largest, std::string what)
+      : tolerance_(tolerance), largest_(largest), what_(std::move(what)) {}
   // `noise`: how far rounding alone may move the numeric derivative.
   void compare(const std::string& where, double analytic, double numeric, double noise);
   void count_redrawn() { ++report_.redrawn; }
@@ -52,6 +55,7 @@ class GradientJudge {
 
  private:
   double tolerance_, largest_;
+  std::string what_;
   GradientCheckReport report_;
 };
 
@@ -153,7 +157,7 @@ requires Model<M, double> GradientCheckReport check_gradient(const Exec& ex, con
     for (double e : v) m = std::max(m, std::abs(e));
     return m;
   };
-  GradientJudge judge(options.tolerance, largest(gradient.span()));
+  GradientJudge judge(options.tolerance, largest(gradient.span()), "the parameters");
   const auto probe_element = [&](GradientJudge& to, double& element, double analytic, auto&& where) {
     const double centre = element;
     const auto [numeric, used] = central_difference(
@@ -176,7 +180,7 @@ requires Model<M, double> GradientCheckReport check_gradient(const Exec& ex, con
     });
   GradientCheckReport report = judge.finish();
   if (inputs) {
-    GradientJudge input_judge(options.tolerance, largest(dl_dx.span()));
+    GradientJudge input_judge(options.tolerance, largest(dl_dx.span()), "the inputs");
     const std::size_t skip =
         options.max_elements == 0 ? 1 : (dl_dx.size() + options.max_elements - 1) / options.max_elements;
     for (std::size_t i = 0; i < dl_dx.size(); i += std::max<std::size_t>(1, skip))

@@ -59,6 +59,14 @@ TEST(AutomatonStudy, ARuleThatKeepsItsStateIsNotTheGameOfLife) {
   for (const auto& size : study["sizes"]) EXPECT_LT(size["accuracy"], 1.0);
 }
 
+// A wide grid stays wide, and what would take longer than training is left out.
+TEST(AutomatonStudy, LargerGridsKeepTheirShapeAndABound) {
+  using Sizes = std::vector<std::pair<std::size_t, std::size_t>>;
+  EXPECT_EQ(studied_sizes(4, 12, 8), (Sizes{{4, 12}, {5, 13}, {8, 24}, {9, 25}, {16, 48}, {17, 49}}));
+  EXPECT_EQ(studied_sizes(6, 900, 65), (Sizes{{6, 900}, {7, 901}, {12, 1800}, {13, 1801}}));
+  EXPECT_EQ(studied_sizes(1024, 1024, 8).size(), 2u);
+}
+
 TEST(AutomatonStudy, ABoardThatIsPaintedByNobodyDoesNotHeal) {
   AutomatonSubject keeps;
   keeps.rule = {1, circuit::Boundary::zero, {9, {{Op::a, 4, 4}}, {9}}};
