@@ -63,6 +63,13 @@ struct LogicFixture {
   }
 };
 
+template <class M>
+void expect_same(const LogicFixture<M>& a, const LogicFixture<M>& b, const std::string& what) {
+  EXPECT_TRUE(same_bits(a.y, b.y)) << what;
+  EXPECT_TRUE(same_bits(a.gradient, b.gradient)) << what;
+  EXPECT_TRUE(same_bits(a.dl_dx, b.dl_dx)) << what;
+}
+
 // Two channels, three kernels of 8-4-2 gates, an update of 8-4-2: 42 + 14 gates.
 inline logic::AutomatonOptions small_automaton(std::size_t height, std::size_t width, std::size_t steps) {
   logic::AutomatonOptions o;

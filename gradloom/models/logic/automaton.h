@@ -74,8 +74,8 @@ class AutomatonTape {
   };
   TapeLimits limits_;
   unsigned workers_ = 1;
-  std::size_t batch_ = ~std::size_t{0};  // of the last forward pass; kNoPass: none, or it failed
-  bool some_dead_ = false;               // in that batch
+  std::size_t batch_ = kNoPass;  // of the last forward pass
+  bool some_dead_ = false;       // in that batch
   std::size_t grid_bytes_ = 0, scratch_bytes_ = 0, patch_bytes_ = 0;
   std::size_t group_ = 1, band_ = 1, slots_ = 1, shards_ = 1;
   Workspace workspace_;

@@ -13,8 +13,7 @@ namespace gate = kernels::gate;
 
 inline constexpr std::size_t kTile = gate::kTile;
 inline constexpr std::size_t kBlock = 4096;  // cells that are asked at a time whether they fire
-inline constexpr std::size_t kNoPass = ~std::size_t{0};
-inline constexpr std::size_t kShards = 32;  // at most: sums of gates exist this often
+inline constexpr std::size_t kShards = 32;   // at most: sums of gates exist this often
 
 inline std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 

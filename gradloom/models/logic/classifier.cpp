@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::size_t kTile = gate::kTile;
 constexpr std::size_t kShards = 32;
-constexpr std::size_t kNoPass = ~std::size_t{0};
 constexpr std::size_t kGates = 256;                     // of one task that works on gates
 constexpr std::size_t kLargest = std::size_t{1} << 24;  // so that wires are exact as floats
 

@@ -38,7 +38,7 @@ class ClassifierTape {
   friend class GateClassifier<T>;
   TapeLimits limits_;
   unsigned workers_ = 1;
-  std::size_t batch_ = ~std::size_t{0};  // of the last forward pass; all ones: none, or it failed
+  std::size_t batch_ = kNoPass;  // of the last forward pass
   std::size_t scratch_bytes_ = 0, shards_ = 1;
   Workspace workspace_;
   PlannedWires<T> planned_;

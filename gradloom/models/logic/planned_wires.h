@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <span>
 #include <utility>
 #include <vector>
@@ -9,6 +10,9 @@
 #include "gradloom/kernels/gate/plan.h"
 
 namespace gradloom::logic {
+
+// The size of a tape's last batch when no forward pass came before, or it failed.
+inline constexpr std::size_t kNoPass = ~std::size_t{0};
 
 template <class T>
 class PlannedWires {
