@@ -52,7 +52,8 @@ TYPED_TEST(GateParity, EveryTargetGivesTheBitsOfTheDefinition) {
 // Copies share gates, not results: each has those of a call of its own.
 TYPED_TEST(GateParity, CopiesAreAsIfEachWereAlone) {
   const FlushSubnormals flush;
-  for (const Case& c : {Case{9, 48, 6, Wiring::fans}, Case{40, 40, 1, Wiring::circle}, Case{17, 31, 1}}) {
+  for (const Case& c : {Case{9, 48, 6, Wiring::same}, Case{9, 8, 1, Wiring::fan, 4}, Case{40, 40, 1, Wiring::circle},
+                        Case{17, 31, 1}}) {
     SCOPED_TRACE(c.name());
     Problem<TypeParam> p(c, Logits::mixed, 3);
     p.run(Variant::reference, GradientMode::overwrite);

@@ -1,12 +1,15 @@
 // Patches of cells, and gradients of patches, against their definition: cell by cell, neighbour by neighbour.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "gradloom/base/random.h"
 #include "gradloom/kernels/gate/patch.h"
+#include "gradloom/kernels/simd_targets.h"
 
 namespace gradloom::kernels::gate {
 namespace {
@@ -20,11 +23,7 @@ std::vector<Size> sizes() {
           {3, 15, 1}, {2, 16, 2}, {3, 17, 1}, {3, 18, 2}, {4, 40, 1}};
 }
 
-GridShape shape_of(const Size& size, Border border) {
-  GridShape shape{size.height, size.width, border, 0, 2};
-  shape.plane = padded_plane(shape.cells());
-  return shape;
-}
+GridShape shape_of(const Size& size, Border border) { return {size.height, size.width, border, 2}; }
 
 // The cell at position p of the patch of (y, x); none beyond a zero border.
 std::optional<std::size_t> neighbour(const GridShape& g, std::size_t cell, std::size_t p) {
@@ -37,66 +36,94 @@ std::optional<std::size_t> neighbour(const GridShape& g, std::size_t cell, std::
   return y && x ? std::optional(*y * g.width + *x) : std::nullopt;
 }
 
-// Numbers in cells, zero right behind them, and NaN after that: copies may touch it, results may not.
-std::vector<float> random_state(const GridShape& g, std::size_t samples) {
+// Numbers in cells, frames that are closed, and NaN behind them: copies may touch it, results may not.
+template <class T>
+std::vector<T> random_state(const GridShape& g, std::size_t samples) {
   const RandomStream random(3, RandomUse::check);
-  std::vector<float> state(samples * g.sample(), NAN);
-  for (std::size_t plane = 0; plane < samples * g.channels; ++plane)
-    for (std::size_t n = 0; n <= g.cells(); ++n)
-      state[plane * g.plane + n] =
-          n < g.cells() ? static_cast<float>(random.normal(static_cast<std::uint32_t>(plane * g.plane + n))) : 0.0f;
+  std::vector<T> state(samples * g.sample(), NAN);
+  for (std::size_t n = 0; n < samples * g.channels; ++n) {
+    T* plane = state.data() + n * g.plane();
+    if (g.border == Border::zero) std::fill_n(plane, (g.height + 2) * g.stride(), T(0));
+    for (std::size_t row = 0; row < g.height; ++row)
+      for (std::size_t column = 0; column < g.width; ++column) {
+        const std::size_t at = g.at(row, column);
+        plane[at] = static_cast<T>(random.normal(static_cast<std::uint32_t>(n * g.plane() + at)));
+      }
+    close_frame(g, plane);
+  }
   return state;
 }
 
-// Lists of at most 16 cells of a batch: neighbours, the last ones, every third, none.
+// Lists of at most 16 cells of a batch: neighbours, the last ones, every third, few and far between, at random, none.
 std::vector<std::vector<std::uint32_t>> lists(std::size_t cells) {
   std::vector<std::vector<std::uint32_t>> all{{}};
   for (std::size_t first = 0; first < cells; first += 7)
-    for (const std::size_t stride : {1u, 3u}) {
+    for (const std::size_t stride : {1u, 3u, 11u}) {
       std::vector<std::uint32_t> list;
       for (std::size_t n = first; n < cells && list.size() < kTile; n += stride)
         list.push_back(static_cast<std::uint32_t>(n));
       all.push_back(std::move(list));
     }
+  const RandomStream random(5, RandomUse::check);
+  for (std::uint32_t n = 0, at = 0; n < 20; ++n) {
+    std::vector<std::uint32_t> list;
+    for (std::uint32_t cell = 0; cell < cells && list.size() < kTile; ++cell)
+      if (random.uniform(at++) < 0.6) list.push_back(cell);
+    all.push_back(std::move(list));
+  }
   return all;
 }
 
-TEST(GatePatches, HoldTheNeighboursOfTheirCellsAndNothingElse) {
+template <class T>
+void expect_patches(Variant variant) {
   for (const Size& size : sizes())
     for (const Border border : {Border::periodic, Border::zero}) {
       const GridShape g = shape_of(size, border);
-      const std::vector<float> state = random_state(g, size.samples);
+      const std::vector<T> state = random_state<T>(g, size.samples);
       for (const auto& list : lists(size.samples * g.cells())) {
-        PatchIndex index;
-        find_patches(g, list.data(), list.size(), &index);
+        const TileCells found = find_cells(g, list.data(), list.size());
         // One row more is allowed to change, no number after it.
-        std::vector<float> patch((g.channels * kPatch + 1) * kTile + 1, 7.0f), rows(g.channels * kTile, 7.0f);
-        read_patches(g, index, state.data(), patch.data());
-        read_centres(g, index, state.data(), rows.data());
-        EXPECT_EQ(patch.back(), 7.0f);
-        std::vector<float> written(state.size(), 5.0f);
-        write_centres(g, index, rows.data(), written.data());
+        std::vector<T> patch((g.channels * kPatch + 1) * kTile + 1, T(7)), rows((g.channels + 1) * kTile + 1, T(7));
+        read_patches(variant, g, found, state.data(), patch.data());
+        read_centres(variant, g, found, state.data(), rows.data());
+        EXPECT_EQ(patch.back(), T(7));
+        EXPECT_EQ(rows.back(), T(7));
+        std::vector<T> written(state.size(), T(5));
+        write_centres(g, found, rows.data(), written.data());
         std::size_t changed = 0;
         for (std::size_t l = 0; l < kTile; ++l)
           for (std::size_t c = 0; c < g.channels; ++c) {
             if (l >= list.size()) {
-              EXPECT_EQ(rows[c * kTile + l], 0.0f);
+              EXPECT_EQ(rows[c * kTile + l], T(0));
+              for (std::size_t p = 0; p < kPatch; ++p) EXPECT_EQ(patch[(c * kPatch + p) * kTile + l], T(0));
               continue;
             }
-            const std::size_t plane = list[l] / g.cells() * g.sample() + c * g.plane, cell = list[l] % g.cells();
+            const std::size_t plane = list[l] / g.cells() * g.sample() + c * g.plane(), cell = list[l] % g.cells();
+            const auto at = [&](std::size_t n) { return plane + g.at(n / g.width, n % g.width); };
             for (std::size_t p = 0; p < kPatch; ++p) {
               const auto from = neighbour(g, cell, p);
-              EXPECT_EQ(patch[(c * kPatch + p) * kTile + l], from ? state[plane + *from] : 0.0f)
+              EXPECT_EQ(patch[(c * kPatch + p) * kTile + l], from ? state[at(*from)] : T(0))
                   << size.height << "x" << size.width << " lane " << l << " position " << p;
             }
-            EXPECT_EQ(rows[c * kTile + l], state[plane + cell]);
-            EXPECT_EQ(written[plane + cell], state[plane + cell]);
+            EXPECT_EQ(rows[c * kTile + l], state[at(cell)]);
+            EXPECT_EQ(written[at(cell)], state[at(cell)]);
           }
-        for (const float v : written) changed += v != 5.0f;
+        for (const T v : written) changed += v != T(5);
         EXPECT_EQ(changed, list.size() * g.channels);
-        if (HasFailure()) return;
+        if (::testing::Test::HasFailure()) return;
       }
     }
+}
+
+TEST(GatePatches, HoldTheNeighboursOfTheirCellsAndNothingElse) {
+  expect_patches<float>(Variant::reference);
+  expect_patches<double>(Variant::reference);
+  for (const std::string& target : simd_targets()) {
+    SCOPED_TRACE(target);
+    const ForceSimdTarget force(target);
+    expect_patches<float>(Variant::fast);
+    expect_patches<double>(Variant::fast);
+  }
 }
 
 TEST(GatePatches, GradientsOfPatchesReachTheCellsTheyCameFrom) {

@@ -47,14 +47,20 @@ TEST(GatePlan, KeepsThePromisesOfItsRuns) {
       for (std::size_t n = 0; n < run.count; ++n, ++at) {
         const GateRows& now = rows[order.at(at)];
         const GateRows& before = rows[order[n == 0 ? at : at - 1]];
-        if (run.visit == Visit::plain || run.visit == Visit::same) {
+        if (run.visit == Visit::plain || run.visit == Visit::same || run.visit == Visit::fan) {
           plain.push_back(order[at]);
-          by_plain[now.a] = by_plain[now.b] = true;
+          if (run.visit != Visit::fan) by_plain[now.a] = true;
+          by_plain[now.b] = true;
         }
         if (run.visit == Visit::same) {
           EXPECT_EQ(now.a, before.a);
           EXPECT_EQ(now.b, before.b);
           EXPECT_NE(now.a, now.b);
+        }
+        if (run.visit == Visit::fan) {
+          EXPECT_EQ(now.b, before.b);
+          EXPECT_EQ(readers[now.a], 1);
+          ++written[now.a];
         }
         if (run.visit == Visit::pairs) ++written[now.a], ++written[now.b];
         if (run.visit == Visit::chain) {
@@ -74,10 +80,10 @@ TEST(GatePlan, KeepsThePromisesOfItsRuns) {
         EXPECT_EQ(readers[row], 2) << "row " << row;
       }
       const bool listed = std::count(p.plan.unwritten.begin(), p.plan.unwritten.end(), row) == 1;
-      EXPECT_EQ(listed, c.start == RowStart::nothing && written[row] == 0) << "row " << row;
-    }
-    if (c.start == RowStart::given) {
-      EXPECT_EQ(plain.size(), rows.size());
+      EXPECT_EQ(listed, row != c.given && written[row] == 0) << "row " << row;
+      if (row == c.given) {
+        EXPECT_EQ(written[row], 0) << "row " << row;
+      }
     }
   }
 }
@@ -88,13 +94,14 @@ TEST(GatePlan, FindsChainsPairsAndGatesThatReadTheSame) {
   // One gate opens the circle.
   EXPECT_EQ(visits({40, 40, 1, Wiring::circle}), (std::map<Visit, std::size_t>{{Visit::plain, 1}, {Visit::chain, 39}}));
   EXPECT_EQ(visits({64, 32, 1, Wiring::halves}), (std::map<Visit, std::size_t>{{Visit::pairs, 32}}));
-  EXPECT_EQ(visits({9, 48, 6, Wiring::fans, RowStart::given}), (std::map<Visit, std::size_t>{{Visit::same, 48}}));
+  EXPECT_EQ(visits({9, 48, 6, Wiring::same, 4}), (std::map<Visit, std::size_t>{{Visit::same, 48}}));
+  EXPECT_EQ(visits({9, 8, 1, Wiring::fan, 4}), (std::map<Visit, std::size_t>{{Visit::fan, 8}}));
 }
 
 TEST(GatePlan, RefusesRowsThatDoNotExist) {
   const std::vector<GateRows> rows{{0, 1}, {2, 3}};
-  EXPECT_THROW(plan_layer(rows, 3, RowStart::nothing), Exception);
-  EXPECT_NO_THROW(plan_layer(rows, 4, RowStart::nothing));
+  EXPECT_THROW(plan_layer(rows, 3), Exception);
+  EXPECT_NO_THROW(plan_layer(rows, 4));
 }
 
 }  // namespace

@@ -169,9 +169,10 @@ TEST(Automaton, ScratchDependsOnTheCircuitAlone) {
     return Automaton<float>(small_automaton(side, side, steps)).make_tape(ex, {.batch = 2});
   };
   EXPECT_EQ(tape_of(3, 1).scratch_bytes_per_thread(), tape_of(128, 40).scratch_bytes_per_thread());
-  // Of what is kept per step there are only grids: 2 samples, 2 channels, planes padded to 16 with at least one zero.
-  EXPECT_EQ(tape_of(16, 40).grid_bytes(), 41 * 2 * 2 * (256 + 16) * sizeof(float));
-  EXPECT_EQ(tape_of(16, 40).bytes() - tape_of(16, 20).bytes(), 20 * 2 * 2 * (256 + 16) * sizeof(float));
+  // Of what is kept per step there are only grids: 2 samples, 2 channels, planes of 18 x 18 numbers with room
+  // for a tile behind the last, in whole tiles.
+  EXPECT_EQ(tape_of(16, 40).grid_bytes(), 41 * 2 * 2 * 352 * sizeof(float));
+  EXPECT_EQ(tape_of(16, 40).bytes() - tape_of(16, 20).bytes(), 20 * 2 * 2 * 352 * sizeof(float));
 
   AutomatonOptions lizard;  // the widest of the published automata
   lizard.channels = 128, lizard.kernels = 4, lizard.height = lizard.width = 20, lizard.steps = 12;

@@ -16,24 +16,26 @@ enum class Wiring {
   random,  // also twice the same input
   circle,  // gate g reads g and g + 1, in random order
   halves,  // gate g reads 2 g and 2 g + 1
-  fans,    // six gates in turn read the same two inputs
+  same,    // six gates in turn read the same two inputs
+  fan,     // gate g reads an input of its own and the one in the middle, in random order
 };
 
 struct Case {
   std::size_t inputs = 1, gates = 1, kernels = 1;  // gates of all kernels together; kernels: stride of the logits
   Wiring wiring = Wiring::random;
-  RowStart start = RowStart::nothing;
+  std::uint32_t given = kNoRow;  // as in LayerPlan
+  std::size_t step = kTile;      // from a row of dl_din to the next
 
   std::string name() const {
-    const char* const wirings[] = {"", "_circle", "_halves", "_fans"};
+    const char* const wirings[] = {"", "_circle", "_halves", "_same", "_fan"};
     return std::to_string(inputs) + "_to_" + std::to_string(gates) + "_k" + std::to_string(kernels) +
-           wirings[static_cast<int>(wiring)] + (start == RowStart::given ? "_given" : "");
+           wirings[static_cast<int>(wiring)] + (given == kNoRow ? "" : "_given") + (step == kTile ? "" : "_apart");
   }
 };
 
 inline std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const RowStart start : {RowStart::nothing, RowStart::given})
+  for (const bool given : {false, true})
     for (const auto& [inputs, gates, kernels] : {std::tuple<std::size_t, std::size_t, std::size_t>{1, 0, 1},
                                                  {1, 1, 1},
                                                  {2, 1, 1},
@@ -46,13 +48,22 @@ inline std::vector<Case> cases() {
                                                  {64, 32, 16},
                                                  {264, 256, 1},
                                                  {256, 256, 1}})
-      all.push_back({inputs, gates, kernels, Wiring::random, start});
+      all.push_back({inputs, gates, kernels, Wiring::random, given ? static_cast<std::uint32_t>(inputs / 2) : kNoRow});
   for (const auto& [inputs, gates] :
        {std::pair<std::size_t, std::size_t>{2, 2}, {3, 3}, {5, 4}, {5, 5}, {40, 40}, {40, 33}, {40, 45}, {264, 256}})
     all.push_back({inputs, gates, 1, Wiring::circle});
   for (const std::size_t gates : {1, 4, 32, 128}) all.push_back({2 * gates, gates, 1, Wiring::halves});
   all.push_back({65, 32, 2, Wiring::halves});
-  for (const RowStart start : {RowStart::nothing, RowStart::given}) all.push_back({9, 48, 6, Wiring::fans, start});
+  for (const std::uint32_t given : {kNoRow, 0u, 4u}) {
+    all.push_back({9, 48, 6, Wiring::same, given});
+    for (const std::size_t inputs : {9, 20}) all.push_back({inputs, inputs - 1, 1, Wiring::fan, given});
+  }
+  // Every kind of run with rows that lie apart.
+  for (std::size_t n = all.size(); n-- > 0;)
+    if (n % 3 == 0 || all[n].wiring != Wiring::random) {
+      all.push_back(all[n]);
+      all.back().step = kTile + 7;
+    }
   return all;
 }
 
@@ -77,7 +88,7 @@ struct Problem {
         in(c.inputs * kTile),
         dl_dout(c.gates * kTile),
         out(c.gates * kTile),
-        dl_din(c.inputs * kTile),
+        dl_din(c.inputs * c.step),
         sums(c.gates * kPartial),
         dl_dz(c.gates * kFunctions),
         gates(c.gates) {
@@ -99,13 +110,14 @@ struct Problem {
       if (c.wiring == Wiring::random) rows[g] = {random.below(at, inputs), random.below(at + 1, inputs)};
       if (c.wiring == Wiring::circle) rows[g] = {g % inputs, (g + 1) % inputs};
       if (c.wiring == Wiring::halves) rows[g] = {2 * g, 2 * g + 1};
-      if (c.wiring == Wiring::fans) rows[g] = {g / 6 % inputs, (g / 6 + 4) % inputs};
+      if (c.wiring == Wiring::same) rows[g] = {g / 6 % inputs, (g / 6 + 4) % inputs};
+      if (c.wiring == Wiring::fan) rows[g] = {g + (g >= inputs / 2), inputs / 2};
       at += 2;
     }
-    if (c.wiring == Wiring::circle || c.wiring == Wiring::halves)
+    if (c.wiring == Wiring::circle || c.wiring == Wiring::halves || c.wiring == Wiring::fan)
       for (std::size_t g = c.gates; g > 1; --g)
         std::swap(rows[g - 1], rows[random.below(at++, static_cast<std::uint32_t>(g))]);
-    plan = plan_layer(rows, c.inputs, c.start);
+    plan = plan_layer(rows, c.inputs, c.given);
     place_gates<T>(rows, plan, gates.data());
     for (T& v : in.span()) {
       const double u = random.uniform(at++);
@@ -130,7 +142,7 @@ struct Problem {
   void run(Variant variant, GradientMode mode) {
     prepare(variant);
     forward<T>(variant, layer(), in.data(), out.data());
-    backward<T>(variant, layer(), {in.data(), dl_dout.data(), dl_din.data(), sums.data()});
+    backward<T>(variant, layer(), {in.data(), dl_dout.data(), dl_din.data(), sums.data(), what.step});
     const std::size_t per_kernel = what.gates / what.kernels;
     for (std::size_t k = 0; k < what.kernels; ++k)
       logit_gradient<T>(variant, {logits.data() + k * per_kernel * kFunctions, per_kernel * kFunctions},

@@ -12,8 +12,8 @@
 // Order of sums. Over the 16 functions of a gate: a tree, +8, +4, +2, +1. Over the 16 lanes of a tile: the same tree
 // without its last step, so two numbers remain of each sum. These are kept apart over tiles, channels and steps; the
 // last step, +1, is the first of `logit_gradient`. Within `backward` gates come from last to first by their number;
-// each adds to the row of a, then to that of b. Rows that are overwritten start with -0, to which any number can be
-// added without changing it. Products are formed first, nothing is contracted.
+// each adds to the row of a, then to that of b. Rows that are not given start with -0, to which any number can be added
+// without changing it. Products are formed first, nothing is contracted.
 //
 // Gates stand in memory in the order of evaluation (plan.h). The order of terms can be seen only in rows of three terms
 // or more, a given start counted (x + y is y + x); the gates that read those keep the order of their numbers.
@@ -88,10 +88,11 @@ template <class T>
 struct LayerGradient {
   const T* in = nullptr;       // (R, L), as in forward
   const T* dl_dout = nullptr;  // (N, L)
-  // (R, L), = or += by the plan's RowStart: da = c1 g + c3 (g b), db = c2 g + c3 (g a). Rows that nobody reads are left
-  // alone where the start is given, else -0; others may come out as -0, too.
+  // R rows of L: da = c1 g + c3 (g b), db = c2 g + c3 (g a). += in the plan's given row, = in all others; rows that
+  // nobody reads become -0, and others may come out as -0, too.
   T* dl_din = nullptr;
-  T* sums = nullptr;  // (N, 4, 2) in the order of evaluation, +=: the tile's sums of g, g a, g b, (g a) b
+  T* sums = nullptr;                // (N, 4, 2) in the order of evaluation, +=: the tile's sums of g, g a, g b, (g a) b
+  std::size_t dl_din_step = kTile;  // from a row of dl_din to the next
 };
 template <class T>
 void backward(Variant variant, const Layer<T>& layer, const LayerGradient<T>& arrays);

@@ -37,13 +37,14 @@ HWY_INLINE void forward_run(const Gate<T>* HWY_RESTRICT gate, const Gate<T>* end
         [&](auto n) GRADLOOM_UNROLLED { to[n] = hn::LoadU(d, in + offset + n / parts * in_step + n % parts * lanes); });
   };
   Rows<copies * parts, T> rows;
-  if constexpr (visit == Visit::same) load(gate->a, rows.a), load(gate->b, rows.b);
+  if constexpr (visit == Visit::same) load(gate->a, rows.a);
+  if constexpr (visit == Visit::same || visit == Visit::fan) load(gate->b, rows.b);
   if constexpr (visit == Visit::chain) load(gate->a, rows.b);
   for (; gate != end; ++gate) {
     if constexpr (visit == Visit::chain)
       unroll<copies * parts>([&](auto n) GRADLOOM_UNROLLED { rows.a[n] = rows.b[n]; });
-    if constexpr (visit == Visit::plain) load(gate->a, rows.a);
-    if constexpr (visit != Visit::same) load(gate->b, rows.b);
+    if constexpr (visit == Visit::plain || visit == Visit::fan) load(gate->a, rows.a);
+    if constexpr (visit == Visit::plain || visit == Visit::chain) load(gate->b, rows.b);
     T* y = out + gate->out;
     const V c0 = hn::Set(d, gate->c[0]), c1 = hn::Set(d, gate->c[1]), c2 = hn::Set(d, gate->c[2]),
             c3 = hn::Set(d, gate->c[3]);
@@ -64,6 +65,8 @@ HWY_INLINE void forward_copies(const Layer<T>& layer, const T* in, std::size_t i
       forward_run<Visit::chain, copies>(gate, end, in, in_step, out, out_step);
     else if (run.visit == Visit::same)
       forward_run<Visit::same, copies>(gate, end, in, in_step, out, out_step);
+    else if (run.visit == Visit::fan)
+      forward_run<Visit::fan, copies>(gate, end, in, in_step, out, out_step);
     else
       forward_run<Visit::plain, copies>(gate, end, in, in_step, out, out_step);
     gate = end;
@@ -91,11 +94,13 @@ void backward_any(const Layer<T>& layer, const LayerGradient<T>& arrays) {
   const T* HWY_RESTRICT dl_dout = arrays.dl_dout;
   T* dl_din = arrays.dl_din;
   T* HWY_RESTRICT sums = arrays.sums;
-  if (layer.plan->start == RowStart::nothing) std::fill_n(dl_din, layer.plan->rows * kTile, -T(0));
+  const std::size_t step = arrays.dl_din_step;
+  for (std::size_t row = 0; row < layer.plan->rows; ++row)
+    if (row != layer.plan->given) std::fill_n(dl_din + row * step, kTile, -T(0));
   for (std::size_t n = layer.gates.size(); n-- > 0;) {
     const Gate<T>& gate = layer.gates[n];
     const T *a = in + gate.a, *b = in + gate.b, *dy = dl_dout + gate.out;
-    T *da = dl_din + gate.a, *db = dl_din + gate.b;
+    T *da = dl_din + gate.a / kTile * step, *db = dl_din + gate.b / kTile * step;
     const V c1 = hn::Set(d, gate.c[1]), c2 = hn::Set(d, gate.c[2]), c3 = hn::Set(d, gate.c[3]);
     V g[parts], ga[parts], gb[parts], gab[parts];
     unroll<parts>([&](auto k) GRADLOOM_UNROLLED {
@@ -129,23 +134,26 @@ HWY_INLINE void forget([[maybe_unused]] std::size_t& offset) {
 #endif
 }
 
-// The gates of one run, from the last to the first. A tile is two vectors.
-template <Visit visit>
+// The gates of one run, from the last to the first. A tile is two vectors. `apart`: rows of dl_din do not follow each
+// other.
+template <Visit visit, bool apart>
 HWY_NOINLINE void backward_run(const Gate<float>* HWY_RESTRICT first, std::size_t count,
                                const LayerGradient<float>& arrays, float* HWY_RESTRICT sums) {
   constexpr Tag<float> d;
   using V = hn::Vec<Tag<float>>;
   const float* HWY_RESTRICT in = arrays.in;
   const float* HWY_RESTRICT dl_dout = arrays.dl_dout;
-  float* dl_din = arrays.dl_din;
+  [[maybe_unused]] const std::size_t step = arrays.dl_din_step;
+  const auto dl_drow = [&](std::size_t offset)
+                           GRADLOOM_UNROLLED { return arrays.dl_din + (apart ? offset / kTile * step : offset); };
   const Gate<float>* gate = first + count;
   sums += count * kPartial;
-  // chain: what the gate after this one adds to row b; same: the gradients of both rows so far.
+  // chain: what the gate after this one adds to row b; same, fan: the gradients of shared rows so far.
   V da0 = hn::Set(d, -0.0f), da1 = da0, db0 = da0, db1 = da0;
-  if constexpr (visit == Visit::same) {
-    da0 = hn::LoadU(d, dl_din + first->a), da1 = hn::LoadU(d, dl_din + first->a + 8);
-    db0 = hn::LoadU(d, dl_din + first->b), db1 = hn::LoadU(d, dl_din + first->b + 8);
-  }
+  float *const shared_a = dl_drow(first->a), *const shared_b = dl_drow(first->b);
+  if constexpr (visit == Visit::same) da0 = hn::LoadU(d, shared_a), da1 = hn::LoadU(d, shared_a + 8);
+  if constexpr (visit == Visit::same || visit == Visit::fan)
+    db0 = hn::LoadU(d, shared_b), db1 = hn::LoadU(d, shared_b + 8);
   do {
     --gate;
     sums -= kPartial;
@@ -159,9 +167,13 @@ HWY_NOINLINE void backward_run(const Gate<float>* HWY_RESTRICT first, std::size_
     const V c1 = hn::Set(d, gate->c[1]), c2 = hn::Set(d, gate->c[2]), c3 = hn::Set(d, gate->c[3]);
     const V to_a0 = hn::Add(hn::Mul(c1, g0), hn::Mul(c3, gb0)), to_a1 = hn::Add(hn::Mul(c1, g1), hn::Mul(c3, gb1));
     const V to_b0 = hn::Add(hn::Mul(c2, g0), hn::Mul(c3, ga0)), to_b1 = hn::Add(hn::Mul(c2, g1), hn::Mul(c3, ga1));
-    float *da = dl_din + at_a, *db = dl_din + at_b;
+    float *da = dl_drow(at_a), *db = dl_drow(at_b);
     if constexpr (visit == Visit::same) {
       da0 = hn::Add(da0, to_a0), da1 = hn::Add(da1, to_a1), db0 = hn::Add(db0, to_b0), db1 = hn::Add(db1, to_b1);
+    } else if constexpr (visit == Visit::fan) {
+      hn::StoreU(to_a0, d, da);
+      hn::StoreU(to_a1, d, da + 8);
+      db0 = hn::Add(db0, to_b0), db1 = hn::Add(db1, to_b1);
     } else if constexpr (visit == Visit::chain) {
       hn::StoreU(hn::Add(da0, to_b0), d, db);
       hn::StoreU(hn::Add(da1, to_b1), d, db + 8);
@@ -181,12 +193,15 @@ HWY_NOINLINE void backward_run(const Gate<float>* HWY_RESTRICT first, std::size_
     accumulate_four(s0, s1, s2, s3, sums);
   } while (gate != first);
   if constexpr (visit == Visit::chain || visit == Visit::same)
-    hn::StoreU(da0, d, dl_din + first->a), hn::StoreU(da1, d, dl_din + first->a + 8);
-  if constexpr (visit == Visit::same) hn::StoreU(db0, d, dl_din + first->b), hn::StoreU(db1, d, dl_din + first->b + 8);
+    hn::StoreU(da0, d, shared_a), hn::StoreU(da1, d, shared_a + 8);
+  if constexpr (visit == Visit::same || visit == Visit::fan)
+    hn::StoreU(db0, d, shared_b), hn::StoreU(db1, d, shared_b + 8);
 }
 
-void backward_any(const Layer<float>& layer, const LayerGradient<float>& arrays) {
-  for (const std::uint32_t row : layer.plan->unwritten) std::fill_n(arrays.dl_din + row * kTile, kTile, -0.0f);
+template <bool apart>
+void backward_runs(const Layer<float>& layer, const LayerGradient<float>& arrays) {
+  for (const std::uint32_t row : layer.plan->unwritten)
+    std::fill_n(arrays.dl_din + row * arrays.dl_din_step, kTile, -0.0f);
   std::size_t end = layer.gates.size();
   const auto& runs = layer.plan->runs;
   for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
@@ -195,19 +210,29 @@ void backward_any(const Layer<float>& layer, const LayerGradient<float>& arrays)
     float* sums = arrays.sums + end * kPartial;
     switch (run->visit) {
       case Visit::plain:
-        backward_run<Visit::plain>(first, run->count, arrays, sums);
+        backward_run<Visit::plain, apart>(first, run->count, arrays, sums);
         break;
       case Visit::same:
-        backward_run<Visit::same>(first, run->count, arrays, sums);
+        backward_run<Visit::same, apart>(first, run->count, arrays, sums);
+        break;
+      case Visit::fan:
+        backward_run<Visit::fan, apart>(first, run->count, arrays, sums);
         break;
       case Visit::pairs:
-        backward_run<Visit::pairs>(first, run->count, arrays, sums);
+        backward_run<Visit::pairs, apart>(first, run->count, arrays, sums);
         break;
       case Visit::chain:
-        backward_run<Visit::chain>(first, run->count, arrays, sums);
+        backward_run<Visit::chain, apart>(first, run->count, arrays, sums);
         break;
     }
   }
+}
+
+void backward_any(const Layer<float>& layer, const LayerGradient<float>& arrays) {
+  if (arrays.dl_din_step == kTile)
+    backward_runs<false>(layer, arrays);
+  else
+    backward_runs<true>(layer, arrays);
 }
 #endif
 

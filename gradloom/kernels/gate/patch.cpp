@@ -1,122 +1,108 @@
 #include "gradloom/kernels/gate/patch.h"
 
+#include <algorithm>
 #include <cstring>
-#include <iterator>
+
+#include "gradloom/kernels/gate/fast.h"
 
 namespace gradloom::kernels::gate {
 namespace {
 
-using Pieces = PatchIndex::Pieces;
-
-Pieces find_pieces(const std::size_t* at) {
-  Pieces pieces;
-  for (std::size_t l = 0; l < kTile;) {
-    std::size_t end = l + 1;
-    while (end < kTile && at[end] == at[end - 1] + 1) ++end;
-    const auto lane = static_cast<std::uint8_t>(l);
-    if (end - l > 1) {
-      if (pieces.starts == std::size(pieces.start)) return {};
-      pieces.start[pieces.starts++] = lane;
-    } else {
-      if (pieces.singles == std::size(pieces.single)) return {};
-      pieces.single[pieces.singles++] = lane;
-    }
-    l = end;
+// rows (C, offsets, L): the numbers at these distances from the cells.
+template <class T>
+void read_rows(Variant variant, const GridShape& grid, const TileCells& cells, std::span<const std::size_t> offsets,
+               const T* state, T* rows) {
+  if (variant == Variant::fast) {
+    fast::read_rows(grid, cells, offsets, state, rows);
+  } else {
+    T* to = rows;
+    for (std::size_t c = 0; c < grid.channels; ++c)
+      for (const std::size_t offset : offsets)
+        for (std::size_t l = 0; l < kTile; ++l)
+          *to++ = l < cells.count ? state[c * grid.plane() + cells.at[l] + offset] : T(0);
   }
-  return pieces;
+}
+
+// At most L numbers: pieces of known sizes, which may overlap, take a few instructions where a call would take many.
+template <std::size_t size, class T>
+void copy_ends(T* to, const T* from, std::size_t count) {
+  std::memcpy(to, from, size * sizeof(T));
+  std::memcpy(to + count - size, from + count - size, size * sizeof(T));
+}
+template <class T>
+void copy_few(T* to, const T* from, std::size_t count) {
+  if (count >= 8)
+    copy_ends<8>(to, from, count);
+  else if (count >= 4)
+    copy_ends<4>(to, from, count);
+  else if (count >= 2)
+    copy_ends<2>(to, from, count);
+  else
+    *to = *from;
 }
 
 }  // namespace
 
-void find_patches(const GridShape& grid, const std::uint32_t* cells, std::size_t count, PatchIndex* index) {
-  const std::size_t height = grid.height, width = grid.width, per_sample = grid.cells();
-  const std::size_t nothing = per_sample;  // of the first sample's first plane: a zero
-  index->count = count;
+std::array<std::size_t, kPatch> GridShape::neighbours() const {
+  std::array<std::size_t, kPatch> offsets;
+  for (std::size_t p = 0; p < kPatch; ++p) offsets[p] = (p / 3) * stride() + p % 3 - stride() - 1;
+  return offsets;
+}
+
+template <class T>
+void close_frame(const GridShape& grid, T* plane) {
+  if (grid.border == Border::zero) return;
+  const std::size_t height = grid.height, width = grid.width, stride = grid.stride();
+  for (std::size_t y = 1; y <= height; ++y) {
+    T* row = plane + y * stride;
+    row[0] = row[width], row[width + 1] = row[1];
+  }
+  std::copy_n(plane + height * stride, stride, plane);
+  std::copy_n(plane + stride, stride, plane + (height + 1) * stride);
+}
+
+TileCells find_cells(const GridShape& grid, const std::uint32_t* numbers, std::size_t count) {
+  TileCells cells;
+  cells.count = count;
+  const std::size_t height = grid.height, width = grid.width, per_sample = grid.cells(), in_sample = grid.sample();
   std::size_t sample = 0, row = 0, column = 0;
-  for (std::size_t l = 0; l < kTile; ++l) {
-    if (l >= count) {
-      for (std::size_t p = 0; p < kPatch; ++p) index->at[p][l] = nothing;
-      continue;
+  for (std::size_t l = 0; l < count; ++l) {
+    column += numbers[l] - (l > 0 ? numbers[l - 1] : 0);
+    if (column >= 2 * width) {
+      sample = numbers[l] / per_sample;
+      row = numbers[l] % per_sample / width, column = numbers[l] % width;
+    } else if (column >= width) {
+      column -= width;
+      if (++row == height) row = 0, ++sample;
     }
-    if (l > 0 && cells[l] == cells[l - 1] + 1) {
-      if (++column == width) column = 0, ++row;
-      if (row == height) row = 0, ++sample;
-    } else {
-      sample = cells[l] / per_sample;
-      const std::size_t cell = cells[l] % per_sample;
-      row = cell / width, column = cell % width;
-    }
-    index->sample[l] = static_cast<std::uint32_t>(sample);
-    index->row[l] = static_cast<std::uint32_t>(row);
-    index->column[l] = static_cast<std::uint32_t>(column);
-    // One before, here, one after; -1 as a huge number where there is none.
-    const bool wraps = grid.border == Border::periodic;
-    constexpr std::size_t none = ~std::size_t{0};
-    const std::size_t rows[] = {row > 0 ? row - 1
-                                : wraps ? height - 1
-                                        : none,
-                                row,
-                                row + 1 < height ? row + 1
-                                : wraps          ? 0
-                                                 : none};
-    const std::size_t columns[] = {column > 0 ? column - 1
-                                   : wraps    ? width - 1
-                                              : none,
-                                   column,
-                                   column + 1 < width ? column + 1
-                                   : wraps            ? 0
-                                                      : none};
-    const std::size_t base = sample * grid.sample();
-    for (std::size_t p = 0; p < kPatch; ++p) {
-      const std::size_t y = rows[p / 3], x = columns[p % 3];
-      index->at[p][l] = y == none || x == none ? nothing : base + y * width + x;
-    }
+    cells.sample[l] = static_cast<std::uint32_t>(sample);
+    cells.row[l] = static_cast<std::uint32_t>(row);
+    cells.column[l] = static_cast<std::uint32_t>(column);
+    cells.at[l] = sample * in_sample + grid.at(row, column);
   }
-  for (std::size_t p = 0; p < kPatch; ++p) index->pieces[p] = count == kTile ? find_pieces(index->at[p]) : Pieces{};
-  const std::size_t* centre = index->at[4];
-  index->centres = count == kTile;
-  for (std::size_t l = 1; l < kTile && index->centres; ++l) index->centres = centre[l] == centre[0] + l;
+  return cells;
 }
 
 template <class T>
-void read_patches(const GridShape& grid, const PatchIndex& index, const T* state, T* patch) {
-  for (std::size_t c = 0; c < grid.channels; ++c) {
-    const T* channel = state + c * grid.plane;
-    for (std::size_t p = 0; p < kPatch; ++p) {
-      T* to = patch + (c * kPatch + p) * kTile;
-      const std::size_t* at = index.at[p];
-      if (const Pieces& pieces = index.pieces[p]; pieces.starts > 0) {
-        // A known number of bytes: a few instructions instead of a call. What is too much is overwritten by what
-        // follows.
-        for (std::size_t n = 0; n < pieces.starts; ++n)
-          std::memcpy(to + pieces.start[n], channel + at[pieces.start[n]], kTile * sizeof(T));
-        for (std::size_t n = 0; n < pieces.singles; ++n) to[pieces.single[n]] = channel[at[pieces.single[n]]];
-      } else {
-        for (std::size_t l = 0; l < kTile; ++l) to[l] = channel[at[l]];
-      }
-    }
-  }
+void read_patches(Variant variant, const GridShape& grid, const TileCells& cells, const T* state, T* patch) {
+  read_rows(variant, grid, cells, grid.neighbours(), state, patch);
 }
 
 template <class T>
-void read_centres(const GridShape& grid, const PatchIndex& index, const T* state, T* rows) {
-  const std::size_t* at = index.at[4];
-  for (std::size_t c = 0; c < grid.channels; ++c, state += grid.plane, rows += kTile) {
-    if (index.centres)
-      std::memcpy(rows, state + at[0], kTile * sizeof(T));
-    else
-      for (std::size_t l = 0; l < kTile; ++l) rows[l] = l < index.count ? state[at[l]] : T(0);
-  }
+void read_centres(Variant variant, const GridShape& grid, const TileCells& cells, const T* state, T* rows) {
+  const std::size_t here[] = {0};
+  read_rows(variant, grid, cells, here, state, rows);
 }
 
 template <class T>
-void write_centres(const GridShape& grid, const PatchIndex& index, const T* rows, T* state) {
-  const std::size_t* at = index.at[4];
-  for (std::size_t c = 0; c < grid.channels; ++c, state += grid.plane, rows += kTile) {
-    if (index.centres)
-      std::memcpy(state + at[0], rows, kTile * sizeof(T));
-    else
-      for (std::size_t l = 0; l < index.count; ++l) state[at[l]] = rows[l];
+void write_centres(const GridShape& grid, const TileCells& cells, const T* rows, T* state) {
+  const std::size_t plane = grid.plane();
+  for (std::size_t l = 0; l < cells.count;) {
+    std::size_t end = l + 1;  // of cells that lie behind each other
+    while (end < cells.count && cells.at[end] == cells.at[end - 1] + 1) ++end;
+    for (std::size_t c = 0; c < grid.channels; ++c)
+      copy_few(state + c * plane + cells.at[l], rows + c * kTile + l, end - l);
+    l = end;
   }
 }
 
@@ -151,16 +137,21 @@ void gather_row(const GridShape& grid, const PatchPlanes& shape, const T* planes
   }
   const T *a = from[0], *b = from[1], *c = from[2], *d = from[3], *e = from[4], *f = from[5], *g = from[6],
           *h = from[7], *i = from[8];
-  one(0);
-  for (std::size_t x = 1; x + 1 < width; ++x)
-    dl_dx[x] = T(0) + a[x + 1] + b[x] + c[x - 1] + d[x + 1] + e[x] + f[x - 1] + g[x + 1] + h[x] + i[x - 1];
-  one(width - 1);
+  const auto sum = [&](std::size_t before, std::size_t x, std::size_t after) {
+    return T(0) + a[after] + b[x] + c[before] + d[after] + e[x] + f[before] + g[after] + h[x] + i[before];
+  };
+  for (std::size_t x = 1; x + 1 < width; ++x) dl_dx[x] = sum(x - 1, x, x + 1);
+  if (wraps)
+    dl_dx[0] = sum(width - 1, 0, 1), dl_dx[width - 1] = sum(width - 2, width - 1, 0);
+  else
+    one(0), one(width - 1);
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                      \
-  template void read_patches<T>(const GridShape&, const PatchIndex&, const T*, T*);  \
-  template void read_centres<T>(const GridShape&, const PatchIndex&, const T*, T*);  \
-  template void write_centres<T>(const GridShape&, const PatchIndex&, const T*, T*); \
+#define GRADLOOM_INSTANTIATE(T)                                                             \
+  template void close_frame<T>(const GridShape&, T*);                                       \
+  template void read_patches<T>(Variant, const GridShape&, const TileCells&, const T*, T*); \
+  template void read_centres<T>(Variant, const GridShape&, const TileCells&, const T*, T*); \
+  template void write_centres<T>(const GridShape&, const TileCells&, const T*, T*);         \
   template void gather_row<T>(const GridShape&, const PatchPlanes&, const T*, std::size_t, T*);
 GRADLOOM_INSTANTIATE(float)
 GRADLOOM_INSTANTIATE(double)

@@ -1,11 +1,13 @@
 // From grids of cells to patches of a tile, and from gradients of patches back to gradients of cells.
 //
-// Letters: H, W the grid's height and width; cell y W + x. Position p of a patch, row-major, is the cell at (y + p / 3
-// - 1, x + p % 3 - 1). Beyond the border a periodic grid goes on at the other side, also where H or W is 1 or 2 and one
-// cell is several neighbours; a zero border is 0. These functions are plain code for every variant: additions of single
-// numbers in a fixed order have the same bits everywhere.
+// Letters: H, W the grid's height and width; B samples; C channels. Position p of a patch, row-major, is the cell at (y
+// + p / 3 - 1, x + p % 3 - 1). Beyond the border a periodic grid goes on at the other side, also where H or W is 1 or 2
+// and one cell is several neighbours; a zero border is 0. A plane has a frame of one cell around the grid that holds
+// what is beyond, so every neighbour is at the same distance from its cell. Nothing here computes but gather_row:
+// additions of single numbers in a fixed order, the same bits everywhere.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -17,46 +19,44 @@ inline constexpr std::size_t kPatch = 9;
 
 enum class Border { periodic, zero };
 
-// The least plane for a grid of so many cells: a multiple of L in which L numbers from any cell on are there.
-inline constexpr std::size_t padded_plane(std::size_t cells) { return (cells + 2 * kTile - 2) / kTile * kTile; }
-
 struct GridShape {
   std::size_t height = 1, width = 1;
   Border border = Border::periodic;
-  // Numbers of one channel's plane, padded_plane(H W) at least; the rest is 0 and stays 0.
-  std::size_t plane = 0;
   std::size_t channels = 1;
 
   std::size_t cells() const { return height * width; }
-  std::size_t sample() const { return channels * plane; }
+  // Of a plane: numbers of a row with its frame, and of all rows. L numbers from any of them on are there.
+  std::size_t stride() const { return width + 2; }
+  std::size_t plane() const { return ((height + 2) * stride() + 2 * kTile - 2) / kTile * kTile; }
+  std::size_t sample() const { return channels * plane(); }
+  std::size_t at(std::size_t row, std::size_t column) const { return (row + 1) * stride() + column + 1; }
+  // From a cell to its neighbours. Some are "negative": huge, and right when added.
+  std::array<std::size_t, kPatch> neighbours() const;
 };
 
-// Where the patches of up to 16 cells lie in the state (B, C, plane): neighbour p of lane l of channel c is
-// state[at[p][l] + c * plane]. Lanes without a cell and cells beyond a zero border point at a zero.
-struct PatchIndex {
+// Writes the frame of a periodic grid's plane; that of a zero border is 0 and stays 0.
+template <class T>
+void close_frame(const GridShape& grid, T* plane);
+
+// Up to 16 cells of a batch, where they are and where they lie in the state (B, C, plane).
+struct TileCells {
   std::size_t count = 0;  // lanes with a cell
-  std::size_t at[kPatch][kTile];
   std::uint32_t sample[kTile], row[kTile], column[kTile];
-  bool centres = false;  // all lanes have a cell, and at[4] counts up by one from the first to the last
-  // at[p] as pieces of memory. From each of up to two starts on, lanes count up by one, but for single lanes in
-  // between. Many pieces (cells that are not neighbours, rows of few cells), or lanes without a cell: starts is 0.
-  struct Pieces {
-    std::uint8_t starts = 0, start[2] = {}, singles = 0, single[4] = {};
-  } pieces[kPatch];
+  std::size_t at[kTile];
 };
 
-// Cell numbers: sample * cells + cell; count <= 16.
-void find_patches(const GridShape& grid, const std::uint32_t* cells, std::size_t count, PatchIndex* index);
+// Numbers of cells, sample * cells + cell, count up; count <= 16.
+TileCells find_cells(const GridShape& grid, const std::uint32_t* cells, std::size_t count);
 
-// patch (C, 9, L), and room for L numbers behind it, which are overwritten. Planes are read by pieces of L numbers.
+// patch (C, 9, L), 0 in lanes without a cell, and room for L numbers behind it, which are overwritten.
 template <class T>
-void read_patches(const GridShape& grid, const PatchIndex& index, const T* state, T* patch);
+void read_patches(Variant variant, const GridShape& grid, const TileCells& cells, const T* state, T* patch);
 
-// rows (C, L): the cells themselves; 0 in lanes without one. And back, lanes without a cell are left out.
+// rows (C, L): the cells themselves, otherwise as above. And back; lanes without a cell are left out.
 template <class T>
-void read_centres(const GridShape& grid, const PatchIndex& index, const T* state, T* rows);
+void read_centres(Variant variant, const GridShape& grid, const TileCells& cells, const T* state, T* rows);
 template <class T>
-void write_centres(const GridShape& grid, const PatchIndex& index, const T* rows, T* state);
+void write_centres(const GridShape& grid, const TileCells& cells, const T* rows, T* state);
 
 // The gradients of patches, kept by position: (samples, C, 9, slots, W). A grid that is cut into bands of rows needs
 // only some rows at a time: row r is in slot r when slots >= H; otherwise rows 0 and 1 have slots 0 and 1 and the

@@ -9,9 +9,9 @@
 namespace gradloom::kernels::gate {
 namespace {
 
-constexpr std::uint32_t kNone = ~std::uint32_t{0};
-constexpr std::size_t kShortestChain = 4;  // shorter ones cost more to begin and to end than they save
-constexpr std::size_t kShortestSame = 4;
+constexpr std::uint32_t kNone = ~std::uint32_t{0};  // a gate
+constexpr std::size_t kShortestChain = 4;           // shorter ones cost more to begin and to end than they save
+constexpr std::size_t kShortestSame = 4;            // and fan
 
 // Who reads a row.
 struct Readers {
@@ -23,8 +23,8 @@ bool is_same(const GateRows& x, const GateRows& y) { return x.a == y.a && x.b ==
 // Which gates are in which kind of run.
 class Sorter {
  public:
-  Sorter(std::span<const GateRows> gates, std::size_t rows)
-      : gates_(gates), readers_(rows), plain_(gates.size(), false), next_(gates.size(), kNone) {
+  Sorter(std::span<const GateRows> gates, std::size_t rows, std::uint32_t given)
+      : gates_(gates), given_(given), readers_(rows), plain_(gates.size(), false), next_(gates.size(), kNone) {
     for (std::uint32_t n = 0; n < gates.size(); ++n) {
       Readers &a = readers_[gates[n].a], &b = readers_[gates[n].b];
       ++a.count, a.as_a = n;
@@ -41,14 +41,19 @@ class Sorter {
       if (plain_[n]) list.push_back(n);
     return list;
   }
+  // Nobody else reads its row a, which backward can write.
+  bool may_fan(std::uint32_t n) const {
+    const GateRows& gate = gates_[n];
+    return gate.a != gate.b && gate.a != given_ && readers_[gate.a].count == 1;
+  }
   const std::vector<std::uint32_t>& pairs() const { return pairs_; }
   const std::vector<std::vector<std::uint32_t>>& chains() const { return chains_; }
 
  private:
-  // One reader, or two of which one takes it as a and the other as b.
+  // Not given; one reader, or two of which one takes it as a and the other as b.
   bool may_share(std::uint32_t row) const {
     const Readers& r = readers_[row];
-    return r.count == 1 || (r.count == 2 && r.as_a != kNone && r.as_b != kNone);
+    return row != given_ && (r.count == 1 || (r.count == 2 && r.as_a != kNone && r.as_b != kNone));
   }
 
   std::uint32_t follower(std::uint32_t n) const {
@@ -86,6 +91,7 @@ class Sorter {
   }
 
   std::span<const GateRows> gates_;
+  std::uint32_t given_;
   std::vector<Readers> readers_;
   std::vector<bool> plain_;
   std::vector<std::uint32_t> next_, pairs_;
@@ -94,14 +100,14 @@ class Sorter {
 
 }  // namespace
 
-LayerPlan plan_layer(std::span<const GateRows> gates, std::size_t rows, RowStart start) {
+LayerPlan plan_layer(std::span<const GateRows> gates, std::size_t rows, std::uint32_t given) {
   for (const GateRows& gate : gates)
     if (gate.a >= rows || gate.b >= rows)
       throw Exception(ErrorCode::invalid_input,
                       "a gate reads row " + std::to_string(std::max(gate.a, gate.b)) + " of " + std::to_string(rows));
   LayerPlan plan;
-  plan.start = start;
   plan.rows = rows;
+  plan.given = given;
   plan.position.resize(gates.size());
   std::uint32_t position = 0;
   std::vector<bool> written(rows, false);
@@ -110,6 +116,7 @@ LayerPlan plan_layer(std::span<const GateRows> gates, std::size_t rows, RowStart
     for (const std::uint32_t n : list) {
       plan.position[n] = position++;
       if (visit == Visit::pairs || visit == Visit::chain) written[gates[n].a] = written[gates[n].b] = true;
+      if (visit == Visit::fan) written[gates[n].a] = true;
     }
     const auto count = static_cast<std::uint32_t>(list.size());
     if (!plan.runs.empty() && visit == plan.runs.back().visit && (visit == Visit::plain || visit == Visit::pairs))
@@ -117,26 +124,26 @@ LayerPlan plan_layer(std::span<const GateRows> gates, std::size_t rows, RowStart
     else
       plan.runs.push_back({visit, count});
   };
+  const Sorter sorted(gates, rows, given);
+  const auto fans = [&](std::uint32_t x, std::uint32_t y) {
+    return gates[x].b == gates[y].b && sorted.may_fan(x) && sorted.may_fan(y);
+  };
   const auto append_plain = [&](std::span<const std::uint32_t> list) {
     for (std::size_t n = 0; n < list.size();) {
-      std::size_t end = n + 1;
-      while (end < list.size() && is_same(gates[list[n]], gates[list[end]])) ++end;
-      append(end - n >= kShortestSame ? Visit::same : Visit::plain, list.subspan(n, end - n));
+      std::size_t same = n + 1, fan = n + 1;
+      while (same < list.size() && is_same(gates[list[n]], gates[list[same]])) ++same;
+      while (fan < list.size() && fans(list[n], list[fan])) ++fan;
+      const bool is_fan = fan - n >= kShortestSame, is_long = same - n >= kShortestSame;
+      const std::size_t end = is_fan ? fan : same;
+      append(is_fan ? Visit::fan : is_long ? Visit::same : Visit::plain, list.subspan(n, end - n));
       n = end;
     }
   };
-  if (start == RowStart::given) {
-    std::vector<std::uint32_t> all(gates.size());
-    for (std::uint32_t n = 0; n < all.size(); ++n) all[n] = n;
-    append_plain(all);
-    return plan;
-  }
-  const Sorter sorted(gates, rows);
   append_plain(sorted.plain());
   append(Visit::pairs, sorted.pairs());
   for (const auto& chain : sorted.chains()) append(Visit::chain, chain);
   for (std::uint32_t row = 0; row < rows; ++row)
-    if (!written[row]) plan.unwritten.push_back(row);
+    if (!written[row] && row != given) plan.unwritten.push_back(row);
   return plan;
 }
 

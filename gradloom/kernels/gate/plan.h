@@ -10,16 +10,13 @@
 
 namespace gradloom::kernels::gate {
 
-// What dl_din holds when backward of a layer starts.
-enum class RowStart {
-  given,    // numbers to add to
-  nothing,  // anything; it is overwritten
-};
+inline constexpr std::uint32_t kNoRow = ~std::uint32_t{0};
 
-// What the gates of a run have in common. Rows are written, not added to, by pairs and chains only.
+// What the gates of a run have in common. Rows are written, not added to, by pairs, chains and the a of fans only.
 enum class Visit : std::uint8_t {
   plain,  // nothing
   same,   // all read the same two rows
+  fan,    // all read the same row as b; each has a row for itself as a
   pairs,  // no other gate of the pairs and chains reads their rows
   chain,  // b of a gate is a of the next one, and no third gate reads that row; none of pairs and chains the two ends
 };
@@ -35,17 +32,16 @@ struct GateRows {
 };
 
 struct LayerPlan {
-  RowStart start = RowStart::nothing;
   std::size_t rows = 0;                  // R
+  std::uint32_t given = kNoRow;          // the row of dl_din that backward adds to; all others are overwritten
   std::vector<std::uint32_t> position;   // of gate n in the order of evaluation
   std::vector<Run> runs;                 // in that order; forward goes from first to last, backward from last to first
-  std::vector<std::uint32_t> unwritten;  // rows that neither pairs nor chains write; none with RowStart::given
+  std::vector<std::uint32_t> unwritten;  // rows that no run writes, but for the given one
 };
 
-// Plain gates come first and keep their order, so backward visits them last, from the last to the first. A row that
-// both a plain gate and one of a pair or chain read is read by these two alone, so the order of its two terms does not
-// matter.
-// Throws Exception{invalid_input} when a gate reads a row beyond `rows`.
-LayerPlan plan_layer(std::span<const GateRows> gates, std::size_t rows, RowStart start);
+// Plain gates, same ones and fans come first and keep their order, so backward visits them last, from the last to the
+// first. A row that both one of these and one of a pair or chain read is read by these two alone, so the order of its
+// two terms does not matter. Throws Exception{invalid_input} when a gate reads a row beyond `rows`.
+LayerPlan plan_layer(std::span<const GateRows> gates, std::size_t rows, std::uint32_t given = kNoRow);
 
 }  // namespace gradloom::kernels::gate

@@ -95,17 +95,20 @@ void forward(const Layer<T>& layer, const T* in, T* out) {
 // By the numbers of the gates, whatever the order of evaluation is.
 template <class T>
 void backward(const Layer<T>& layer, const LayerGradient<T>& arrays) {
-  if (layer.plan->start == RowStart::nothing) std::fill_n(arrays.dl_din, layer.plan->rows * kTile, -T(0));
+  for (std::size_t row = 0; row < layer.plan->rows; ++row)
+    if (row != layer.plan->given) std::fill_n(arrays.dl_din + row * arrays.dl_din_step, kTile, -T(0));
   for (std::size_t n = layer.gates.size(); n-- > 0;) {
     const std::size_t position = layer.plan->position[n];
     const Gate<T>& gate = layer.gates[position];
+    T *da = arrays.dl_din + gate.a / kTile * arrays.dl_din_step,
+      *db = arrays.dl_din + gate.b / kTile * arrays.dl_din_step;
     std::array<T, kTile> g, ga, gb, gab;
     for (std::size_t l = 0; l < kTile; ++l) {
       const T a = arrays.in[gate.a + l], b = arrays.in[gate.b + l];
       g[l] = arrays.dl_dout[gate.out + l];
       ga[l] = g[l] * a, gb[l] = g[l] * b, gab[l] = ga[l] * b;
-      arrays.dl_din[gate.a + l] = arrays.dl_din[gate.a + l] + (gate.c[1] * g[l] + gate.c[3] * gb[l]);
-      arrays.dl_din[gate.b + l] = arrays.dl_din[gate.b + l] + (gate.c[2] * g[l] + gate.c[3] * ga[l]);
+      da[l] = da[l] + (gate.c[1] * g[l] + gate.c[3] * gb[l]);
+      db[l] = db[l] + (gate.c[2] * g[l] + gate.c[3] * ga[l]);
     }
     T* sums = arrays.sums + position * kPartial;
     add_partial(g, sums), add_partial(ga, sums + 2), add_partial(gb, sums + 4), add_partial(gab, sums + 6);

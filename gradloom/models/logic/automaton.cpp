@@ -72,7 +72,6 @@ Automaton<T>::Automaton(AutomatonOptions options) : options_(std::move(options))
     shape_.update.push_back(count);
     in = count;
   }
-  plane_ = gate::padded_plane(cells());
 }
 
 template <class T>
@@ -134,7 +133,7 @@ std::vector<gate::LayerPlan> Automaton<T>::plan(std::span<const T> buffers, std:
         rows.push_back({row(wire.a), row(wire.b)});
       }
     // Centres start with what the update circuit's gradient is.
-    plans.push_back(gate::plan_layer(rows, now.in * spread, l == 0 ? gate::RowStart::given : gate::RowStart::nothing));
+    plans.push_back(gate::plan_layer(rows, now.in * spread, l == 0 ? 4 : gate::kNoRow));
     gate::place_gates<T>(rows, plans.back(), gates.data() + now.first);
   }
   return plans;

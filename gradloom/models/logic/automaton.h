@@ -197,6 +197,7 @@ class Automaton {
   }
   CellCircuit<T> circuit(const Tape& tape) const;
   kernels::gate::GridShape grid_shape() const;
+  void close_frames(const Exec& ex, Tape& tape, T* grids) const;
   T* grid(Tape& tape, std::size_t t) const;
   T* gradient_grid(Tape& tape, std::size_t t) const;
 
@@ -204,7 +205,7 @@ class Automaton {
   Slices parameters_{sizeof(T)}, buffers_{sizeof(T)};
   std::vector<Layer> perception_, update_;
   CellShape shape_;
-  std::size_t gates_ = 0, gate_evaluations_ = 0, plane_ = 0;
+  std::size_t gates_ = 0, gate_evaluations_ = 0;
 };
 
 }  // namespace gradloom::logic

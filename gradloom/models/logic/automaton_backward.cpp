@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "gradloom/exec/profile.h"
 #include "gradloom/models/logic/automaton_pass.h"
@@ -32,13 +31,13 @@ void Automaton<T>::backward_wave(const Exec& ex, const Step& step, const Wave& w
         for (std::size_t n = 0; n < count; ++n) {
           const std::size_t sample = resting[n] / cells(), number = resting[n] % cells();
           to[n] = patch_at(sample, number / options_.width, number % options_.width);
-          at[n] = sample * shape.sample() + number;
+          at[n] = sample * shape.sample() + shape.at(number / options_.width, number % options_.width);
         }
         for (std::size_t c = 0; c < shape.channels; ++c)
           for (std::size_t p = 0; p < gate::kPatch; ++p) {
             T* plane = patches + (c * gate::kPatch + p) * patch_plane;
             if (p == 4)
-              for (std::size_t n = 0; n < count; ++n) plane[to[n]] = dl_dnext[at[n] + c * plane_];
+              for (std::size_t n = 0; n < count; ++n) plane[to[n]] = dl_dnext[at[n] + c * shape.plane()];
             else
               for (std::size_t n = 0; n < count; ++n) plane[to[n]] = T(0);
           }
@@ -52,23 +51,21 @@ void Automaton<T>::backward_wave(const Exec& ex, const Step& step, const Wave& w
     T* sums = tape.workspace_.template at<T>(tape.at_.sums) + shard * gates_ * gate::kPartial;
     for (std::size_t tile = shard * count / shards; tile < (shard + 1) * count / shards; ++tile) {
       std::uint32_t numbers[kTile];
-      gate::PatchIndex index;
-      gate::find_patches(shape, numbers, cells_of(step, wave, tile, tape, numbers), &index);
-      gate::read_patches(shape, index, from, memory.patch);
-      gate::read_centres(shape, index, dl_dnext, memory.out);
-      tile_gradient(ex.variant(), shape_, cell, {memory.patch, memory.out, memory.dl_dpatch, sums}, memory.scratch);
-      if (!inputs) continue;
+      const gate::TileCells cells = gate::find_cells(shape, numbers, cells_of(step, wave, tile, tape, numbers));
+      gate::read_patches(ex.variant(), shape, cells, from, memory.patch);
+      gate::read_centres(ex.variant(), shape, cells, dl_dnext, memory.out);
       std::size_t at[kTile];
-      for (std::size_t l = 0; l < index.count; ++l) at[l] = patch_at(index.sample[l], index.row[l], index.column[l]);
-      bool adjacent = index.count == kTile;
-      for (std::size_t l = 1; l < kTile && adjacent; ++l) adjacent = at[l] == at[0] + l;
+      for (std::size_t l = 0; l < cells.count; ++l) at[l] = patch_at(cells.sample[l], cells.row[l], cells.column[l]);
+      TileGradient<T> arrays{memory.patch, memory.out, memory.dl_dpatch, sums};
+      bool direct = inputs && cells.count == kTile;
+      for (std::size_t l = 1; l < kTile && direct; ++l) direct = at[l] == at[0] + l;
+      if (direct) arrays.dl_dpatch = patches + at[0], arrays.dl_dpatch_step = patch_plane;
+      tile_gradient(ex.variant(), shape_, cell, arrays, memory.scratch);
+      if (direct || !inputs) continue;
       for (std::size_t plane = 0; plane < shape.channels * gate::kPatch; ++plane) {
         T* to = patches + plane * patch_plane;
         const T* row = memory.dl_dpatch + plane * kTile;
-        if (adjacent)
-          std::memcpy(to + at[0], row, kTile * sizeof(T));
-        else
-          for (std::size_t l = 0; l < index.count; ++l) to[at[l]] = row[l];
+        for (std::size_t l = 0; l < cells.count; ++l) to[at[l]] = row[l];
       }
     }
   });
@@ -87,10 +84,10 @@ void Automaton<T>::gather(const Exec& ex, const Wave& wave, std::size_t first_ro
     const ProfileScope scope(ex, tape.phases_.gather, worker);
     const std::size_t block = task % blocks, plane = task / blocks;  // of (samples, C)
     const T* from = patches + plane * gate::kPatch * tape.slots_ * options_.width;
-    T* to = dl_dstate + (first_sample * shape.channels + plane) * plane_;
+    T* to = dl_dstate + (first_sample * shape.channels + plane) * shape.plane();
     const std::size_t end = first_row + std::min(rows, (block + 1) * kRows);
     for (std::size_t row = first_row + block * kRows; row < end; ++row)
-      gate::gather_row(shape, planes, from, row, to + row * options_.width);
+      gate::gather_row(shape, planes, from, row, to + shape.at(row, 0));
   });
 }
 
@@ -134,24 +131,26 @@ void Automaton<T>::backward(const Exec& ex, const Step& step, const ModelArrays<
   for (std::size_t s = 0; s < parameters_.size(); ++s) trainable = trainable || !step.is_frozen(s);
   if (!trainable && dl_dx.empty()) return;
 
+  const gate::GridShape shape = grid_shape();
   const std::size_t channels = options_.channels, numbers = gates_ * gate::kPartial;
   T* sums = tape.workspace_.template at<T>(tape.at_.sums);
   ex.parallel_for(tape.shards_,
                   [&](std::size_t shard, unsigned) { std::fill_n(sums + shard * numbers, numbers, T(0)); });
   ex.parallel_for(batch.size, [&](std::size_t s, unsigned) {
     for (std::size_t c = 0; c < channels; ++c) {
-      T* to = gradient_grid(tape, options_.steps) + (s * channels + c) * plane_;
+      T* to = gradient_grid(tape, options_.steps) + s * shape.sample() + c * shape.plane();
       if (c < options_.target_channels)
-        std::copy_n(dl_dy.row(s) + c * cells(), cells(), to);
+        copy_to_plane(shape, dl_dy.row(s) + c * cells(), to);
       else
-        std::fill_n(to, cells(), T(0));
+        std::fill_n(to, shape.plane(), T(0));
     }
   });
   for (std::size_t t = options_.steps; t-- > 0;) backward_step(ex, step, t, tape, t > 0 || !dl_dx.empty());
   if (!dl_dx.empty())
     ex.parallel_for(batch.size, [&](std::size_t s, unsigned) {
       for (std::size_t c = 0; c < channels; ++c)
-        std::copy_n(gradient_grid(tape, 0) + (s * channels + c) * plane_, cells(), dl_dx.row(s) + c * cells());
+        copy_from_plane(shape, gradient_grid(tape, 0) + s * shape.sample() + c * shape.plane(),
+                        dl_dx.row(s) + c * cells());
       if (!tape.some_dead_) return;
       const std::uint8_t* dead = tape.workspace_.template at<std::uint8_t>(tape.at_.dead) + s * cells();
       for (std::size_t i = 0; i < channels * cells(); ++i)

@@ -19,8 +19,7 @@ constexpr std::size_t kForwardTasks = 128;
 template <class T>
 gate::GridShape Automaton<T>::grid_shape() const {
   return {options_.height, options_.width,
-          options_.boundary == Boundary::periodic ? gate::Border::periodic : gate::Border::zero, plane_,
-          options_.channels};
+          options_.boundary == Boundary::periodic ? gate::Border::periodic : gate::Border::zero, options_.channels};
 }
 
 template <class T>
@@ -31,20 +30,21 @@ CellCircuit<T> Automaton<T>::circuit(const Tape& tape) const {
 template <class T>
 T* Automaton<T>::grid(Tape& tape, std::size_t t) const {
   const std::size_t which = tape.limits_.backward ? t : t % 2;
-  return tape.workspace_.template at<T>(tape.at_.grids) + which * tape.limits_.batch * options_.channels * plane_;
+  return tape.workspace_.template at<T>(tape.at_.grids) + which * tape.limits_.batch * grid_shape().sample();
 }
 
 template <class T>
 T* Automaton<T>::gradient_grid(Tape& tape, std::size_t t) const {
-  return tape.workspace_.template at<T>(tape.at_.gradients) + t % 2 * tape.limits_.batch * options_.channels * plane_;
+  return tape.workspace_.template at<T>(tape.at_.gradients) + t % 2 * tape.limits_.batch * grid_shape().sample();
 }
 
 template <class T>
 T Automaton<T>::state(const Tape& tape, std::size_t sample, std::size_t t, std::size_t c, std::size_t cell) const {
   const std::size_t which = tape.limits_.backward ? t : t % 2;
-  const std::size_t channels = options_.channels;
+  const gate::GridShape shape = grid_shape();
   return tape.workspace_.template at<T>(
-      tape.at_.grids)[((which * tape.limits_.batch + sample) * channels + c) * plane_ + cell];
+      tape.at_.grids)[(which * tape.limits_.batch + sample) * shape.sample() + c * shape.plane() +
+                      shape.at(cell / options_.width, cell % options_.width)];
 }
 
 template <class T>
@@ -57,7 +57,7 @@ AutomatonTape<T> Automaton<T>::make_tape(const Exec& ex, const TapeLimits& limit
   tape.limits_ = limits;
   tape.workers_ = ex.threads();
   Workspace& w = tape.workspace_;
-  const std::size_t one = batch * channels * plane_, kept = limits.backward ? options_.steps + 1 : 2;
+  const std::size_t one = batch * grid_shape().sample(), kept = limits.backward ? options_.steps + 1 : 2;
   tape.grid_bytes_ = kept * one * sizeof(T);
   tape.at_.grids = w.reserve<T>(kept * one);
   tape.at_.gates = w.reserve<gate::Gate<T>>(gates_);
@@ -190,6 +190,18 @@ std::size_t Automaton<T>::cells_of(const Step& step, const Wave& wave, std::size
 }
 
 template <class T>
+void Automaton<T>::close_frames(const Exec& ex, Tape& tape, T* grids) const {
+  constexpr std::size_t kTasks = 32;
+  const gate::GridShape shape = grid_shape();
+  if (shape.border == gate::Border::zero) return;
+  const std::size_t planes = tape.batch_ * shape.channels, tasks = std::min(kTasks, planes);
+  ex.parallel_for(tasks, [&](std::size_t task, unsigned) {
+    for (std::size_t plane = task * planes / tasks; plane < (task + 1) * planes / tasks; ++plane)
+      gate::close_frame(shape, grids + plane * shape.plane());
+  });
+}
+
+template <class T>
 void Automaton<T>::forward_step(const Exec& ex, const Step& step, std::size_t t, Tape& tape) const {
   const gate::GridShape shape = grid_shape();
   const T* from = grid(tape, t);
@@ -198,8 +210,9 @@ void Automaton<T>::forward_step(const Exec& ex, const Step& step, std::size_t t,
   if (!whole(step, tape))
     find_firing(ex, step, wave, tape, [&](std::span<const std::uint32_t> resting) {
       for (const std::uint32_t cell : resting) {
-        const std::size_t at = cell / cells() * shape.sample() + cell % cells();
-        for (std::size_t c = 0; c < shape.channels; ++c) to[at + c * plane_] = from[at + c * plane_];
+        const std::size_t number = cell % cells();
+        std::size_t at = cell / cells() * shape.sample() + shape.at(number / options_.width, number % options_.width);
+        for (std::size_t c = 0; c < shape.channels; ++c, at += shape.plane()) to[at] = from[at];
       }
     });
   const CellCircuit<T> cell = circuit(tape);
@@ -209,13 +222,13 @@ void Automaton<T>::forward_step(const Exec& ex, const Step& step, std::size_t t,
     const TileMemory<T> memory(shape_, tape.workspace_.template at<T>(tape.at_.scratch + worker * tape.scratch_bytes_));
     for (std::size_t tile = task * count / tasks; tile < (task + 1) * count / tasks; ++tile) {
       std::uint32_t numbers[kTile];
-      gate::PatchIndex index;
-      gate::find_patches(shape, numbers, cells_of(step, wave, tile, tape, numbers), &index);
-      gate::read_patches(shape, index, from, memory.patch);
+      const gate::TileCells cells = gate::find_cells(shape, numbers, cells_of(step, wave, tile, tape, numbers));
+      gate::read_patches(ex.variant(), shape, cells, from, memory.patch);
       tile_forward(ex.variant(), shape_, cell, memory.patch, memory.scratch, memory.out);
-      gate::write_centres(shape, index, memory.out, to);
+      gate::write_centres(shape, cells, memory.out, to);
     }
   });
+  if (t + 1 < options_.steps) close_frames(ex, tape, to);
 }
 
 template <class T>
@@ -242,19 +255,23 @@ ModelArrays<T> Automaton<T>::seen(const Exec& ex, const Step& step, const ModelA
 
 template <class T>
 void Automaton<T>::start(const Exec& ex, const Batch& batch, Tape& tape) const {
+  const gate::GridShape shape = grid_shape();
   const std::size_t channels = options_.channels;
   tape.some_dead_ = options_.masked == MaskedCells::dead && !batch.mask.empty();
   std::uint8_t* dead = tape.some_dead_ ? tape.workspace_.template at<std::uint8_t>(tape.at_.dead) : nullptr;
   ex.parallel_for(batch.size, [&](std::size_t s, unsigned) {
-    T* to = grid(tape, 0) + s * channels * plane_;
-    for (std::size_t c = 0; c < channels; ++c) std::copy_n(batch.x.row(s) + c * cells(), cells(), to + c * plane_);
+    T* to = grid(tape, 0) + s * shape.sample();
+    for (std::size_t c = 0; c < channels; ++c)
+      copy_to_plane(shape, batch.x.row(s) + c * cells(), to + c * shape.plane());
     if (!dead) return;
     for (std::size_t cell = 0; cell < cells(); ++cell) {
       dead[s * cells() + cell] = batch.mask(s, cell) == T(0);
       if (dead[s * cells() + cell])
-        for (std::size_t c = 0; c < channels; ++c) to[c * plane_ + cell] = T(0);
+        for (std::size_t c = 0; c < channels; ++c)
+          to[c * shape.plane() + shape.at(cell / options_.width, cell % options_.width)] = T(0);
     }
   });
+  close_frames(ex, tape, grid(tape, 0));
 }
 
 template <class T>
@@ -262,7 +279,7 @@ void Automaton<T>::forward(const Exec& ex, const Step& step, const ModelArrays<T
                            Tape& tape, View<T, 2> y) const {
   check(ex, step, batch, tape);
   tape.batch_ = kNoPass;  // until wires and logits are known to be good
-  const std::size_t channels = options_.channels;
+  const gate::GridShape shape = grid_shape();
   {
     const ProfileScope scope(ex, tape.phases_.coefficients);
     const std::span<gate::Gate<T>> gates(tape.workspace_.template at<gate::Gate<T>>(tape.at_.gates), gates_);
@@ -275,7 +292,8 @@ void Automaton<T>::forward(const Exec& ex, const Step& step, const ModelArrays<T
   for (std::size_t t = 0; t < options_.steps; ++t) forward_step(ex, step, t, tape);
   ex.parallel_for(batch.size, [&](std::size_t s, unsigned) {
     for (std::size_t c = 0; c < options_.target_channels; ++c)
-      std::copy_n(grid(tape, options_.steps) + (s * channels + c) * plane_, cells(), y.row(s) + c * cells());
+      copy_from_plane(shape, grid(tape, options_.steps) + s * shape.sample() + c * shape.plane(),
+                      y.row(s) + c * cells());
   });
 }
 

@@ -17,6 +17,18 @@ inline constexpr std::size_t kShards = 32;   // at most: sums of gates exist thi
 
 inline std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
+// A plane's cells without its frame, and back.
+template <class T>
+void copy_from_plane(const gate::GridShape& grid, const T* plane, T* cells) {
+  for (std::size_t row = 0; row < grid.height; ++row)
+    std::copy_n(plane + grid.at(row, 0), grid.width, cells + row * grid.width);
+}
+template <class T>
+void copy_to_plane(const gate::GridShape& grid, const T* cells, T* plane) {
+  for (std::size_t row = 0; row < grid.height; ++row)
+    std::copy_n(cells + row * grid.width, grid.width, plane + grid.at(row, 0));
+}
+
 // What a worker needs beside the scratch of a tile.
 template <class T>
 struct TileMemory {

@@ -120,7 +120,7 @@ std::vector<gate::LayerPlan> GateClassifier<T>::plan(std::span<const T> buffers,
   for (std::size_t l = 0; l < options_.layers.size(); ++l) {
     std::vector<gate::GateRows> rows;
     for (const Wire& wire : wires(l, buffers)) rows.push_back({wire.a, wire.b});
-    plans.push_back(gate::plan_layer(rows, layer_inputs(l), gate::RowStart::nothing));
+    plans.push_back(gate::plan_layer(rows, layer_inputs(l)));
     gate::place_gates<T>(rows, plans.back(), gates + starts_[l + 1] - options_.inputs);
   }
   return plans;

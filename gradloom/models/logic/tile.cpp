@@ -15,7 +15,8 @@ std::size_t total(const std::vector<std::size_t>& widths) {
 
 std::size_t widest(const std::vector<std::size_t>& widths) { return *std::max_element(widths.begin(), widths.end()); }
 
-// Channels on which perception runs together: their gates have the same coefficients.
+// Channels on which perception runs together: their gates have the same coefficients. More than two only where nothing
+// has to be kept in between.
 constexpr std::size_t kTogether = 2;
 
 // Where signals lie in the scratch, in rows: perception layers of each channel (but the last, whose outputs are inputs
@@ -38,8 +39,9 @@ enum class Hidden { kept, shared };
 template <class T>
 void perceive(Variant variant, const CellShape& s, const Rows& rows, const CellCircuit<T>& circuit, const T* patch,
               T* hidden, Hidden how, T* update) {
-  for (std::size_t c = 0; c < s.channels; c += kTogether) {
-    gate::Copies copies{std::min(kTogether, s.channels - c), 9 * kTile, rows.hidden * kTile};
+  const std::size_t together = rows.hidden == 0 ? s.channels : kTogether;
+  for (std::size_t c = 0; c < s.channels; c += together) {
+    gate::Copies copies{std::min(together, s.channels - c), 9 * kTile, rows.hidden * kTile};
     const T* in = patch + c * 9 * kTile;
     for (std::size_t k = 0; k < copies.count; ++k)
       std::copy_n(in + (k * 9 + 4) * kTile, kTile, update + (c + k) * kTile);
@@ -115,9 +117,8 @@ void tile_gradient(Variant variant, const CellShape& s, const CellCircuit<T>& ci
 
   T* const small = scratch + (rows.gradient + 2 * rows.update_width) * kTile;
   for (std::size_t c = s.channels; c-- > 0;) {
-    T* patch_rows = arrays.dl_dpatch + c * 9 * kTile;
-    std::fill_n(patch_rows, 9 * kTile, T(0));
-    std::copy_n(dl_dout + c * kTile, kTile, patch_rows + 4 * kTile);
+    T* patch_rows = arrays.dl_dpatch + c * 9 * arrays.dl_dpatch_step;
+    std::copy_n(dl_dout + c * kTile, kTile, patch_rows + 4 * arrays.dl_dpatch_step);
     const T* dl_dlayer = dl_dout + (s.channels + c * s.perception.back()) * kTile;
     std::size_t begin = perception_gates, signal = (c + 1) * rows.hidden;
     for (std::size_t l = s.perception.size(); l-- > 0;) {
@@ -125,8 +126,9 @@ void tile_gradient(Variant variant, const CellShape& s, const CellCircuit<T>& ci
       T* dl_din = l > 0 ? small + (l % 2) * rows.perception_width * kTile : patch_rows;
       if (l > 0) signal -= s.perception[l - 1];
       const T* signals = l > 0 ? scratch + signal * kTile : arrays.patch + c * 9 * kTile;
-      gate::backward<T>(variant, {circuit.gates.subspan(begin, s.perception[l]), &circuit.plans[l]},
-                        {signals, dl_dlayer, dl_din, arrays.sums + begin * gate::kPartial});
+      gate::backward<T>(
+          variant, {circuit.gates.subspan(begin, s.perception[l]), &circuit.plans[l]},
+          {signals, dl_dlayer, dl_din, arrays.sums + begin * gate::kPartial, l > 0 ? kTile : arrays.dl_dpatch_step});
       dl_dlayer = dl_din;
     }
   }

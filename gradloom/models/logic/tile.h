@@ -37,16 +37,17 @@ void tile_forward(Variant variant, const CellShape& shape, const CellCircuit<T>&
 
 template <class T>
 struct TileGradient {
-  const T* patch = nullptr;    // (C, 9, L)
-  const T* dl_dout = nullptr;  // (C, L); 0 in lanes without a cell
-  T* dl_dpatch = nullptr;      // (C, 9, L), =
-  T* sums = nullptr;           // (gates, 4, 2) in the order of evaluation, +=
+  const T* patch = nullptr;                           // (C, 9, L)
+  const T* dl_dout = nullptr;                         // (C, L); 0 in lanes without a cell
+  T* dl_dpatch = nullptr;                             // C * 9 rows of L, =
+  T* sums = nullptr;                                  // (gates, 4, 2) in the order of evaluation, +=
+  std::size_t dl_dpatch_step = kernels::gate::kTile;  // from a row of dl_dpatch to the next
 };
 
 // Runs the circuit again and goes back. Row (c, 4) of dl_dpatch starts with the update circuit's gradient of the
-// centre, the others with 0; then the gates of the first perception layer add theirs. Sums of perception gates: channel
-// C - 1 first. Reads gates, patch and dl_dout, writes dl_dpatch, sums and scratch only: called twice on equal sums it
-// gives equal results.
+// centre, the others with -0; then the gates of the first perception layer add theirs. Sums of perception gates:
+// channel C - 1 first. Reads gates, patch and dl_dout, writes dl_dpatch, sums and scratch only: called twice on equal
+// sums it gives equal results.
 template <class T>
 void tile_gradient(Variant variant, const CellShape& shape, const CellCircuit<T>& circuit,
                    const TileGradient<T>& arrays, T* scratch);
