@@ -122,6 +122,7 @@ enum class Defect { none, sign, factor, missing_term, swapped };
 
 // The share of elements that differ from central differences by more than the contract allows.
 std::size_t wrong_elements(Problem<double>& p, Defect defect) {
+  EXPECT_EQ(p.what.step, kTile);
   std::fill_n(p.dl_din.data(), p.dl_din.size(), std::nan(""));
   if (p.what.given != kNoRow) std::fill_n(p.dl_din.data() + p.what.given * kTile, kTile, 0.0);
   std::fill_n(p.sums.data(), p.sums.size(), 0.0);
@@ -164,7 +165,7 @@ std::size_t wrong_elements(Problem<double>& p, Defect defect) {
 TEST(GateLayer, BackwardMatchesCentralDifferences) {
   for (const Case c : {Case{2, 1, 1}, Case{9, 8, 1}, Case{3, 5, 1}, Case{1, 2, 1}, Case{9, 9, 1, Wiring::circle},
                        Case{6, 7, 1, Wiring::circle}, Case{6, 3, 1, Wiring::halves}, Case{9, 12, 6, Wiring::same, 4},
-                       Case{9, 8, 1, Wiring::fan, 4}}) {
+                       Case{9, 8, 1, Wiring::fan, 4}, Case{15, 12, 1, Wiring::mixed}}) {
     Problem<double> p(c, Logits::mixed, 11);
     EXPECT_EQ(wrong_elements(p, Defect::none), 0u) << c.name();
   }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,15 +17,15 @@ namespace gradloom::kernels::gate {
 namespace {
 
 struct Size {
-  std::size_t height, width, samples;
+  std::size_t height, width, samples, channels = 2;
 };
 
 std::vector<Size> sizes() {
-  return {{1, 1, 3},  {1, 2, 20}, {2, 1, 9},  {2, 2, 5},  {3, 3, 20}, {5, 5, 3},
-          {3, 15, 1}, {2, 16, 2}, {3, 17, 1}, {3, 18, 2}, {4, 40, 1}};
+  return {{1, 1, 3},  {1, 2, 20}, {2, 1, 9},  {2, 2, 5},  {3, 3, 20},   {5, 5, 3},    {3, 15, 1},
+          {2, 16, 2}, {3, 17, 1}, {3, 18, 2}, {4, 40, 1}, {9, 1, 3, 1}, {7, 2, 2, 1}, {5, 3, 2, 3}};
 }
 
-GridShape shape_of(const Size& size, Border border) { return {size.height, size.width, border, 2}; }
+GridShape shape_of(const Size& size, Border border) { return {size.height, size.width, border, size.channels}; }
 
 // The cell at position p of the patch of (y, x); none beyond a zero border.
 std::optional<std::size_t> neighbour(const GridShape& g, std::size_t cell, std::size_t p) {
@@ -40,16 +42,16 @@ std::optional<std::size_t> neighbour(const GridShape& g, std::size_t cell, std::
 template <class T>
 std::vector<T> random_state(const GridShape& g, std::size_t samples) {
   const RandomStream random(3, RandomUse::check);
-  std::vector<T> state(samples * g.sample(), NAN);
-  for (std::size_t n = 0; n < samples * g.channels; ++n) {
-    T* plane = state.data() + n * g.plane();
-    if (g.border == Border::zero) std::fill_n(plane, (g.height + 2) * g.stride(), T(0));
-    for (std::size_t row = 0; row < g.height; ++row)
-      for (std::size_t column = 0; column < g.width; ++column) {
-        const std::size_t at = g.at(row, column);
-        plane[at] = static_cast<T>(random.normal(static_cast<std::uint32_t>(n * g.plane() + at)));
-      }
-    close_frame(g, plane);
+  std::vector<T> state(samples * g.sample_step(), NAN);
+  for (std::size_t n = 0; n < samples; ++n) {
+    T* sample = state.data() + n * g.sample_step();
+    if (g.border == Border::zero) std::fill_n(sample, (g.height + 2) * g.row_step(), T(0));
+    for (std::size_t i = 0; i < g.channels * g.cells(); ++i) {
+      const std::size_t cell = i % g.cells(),
+                        at = i / g.cells() * g.channel_step() + g.at(cell / g.width, cell % g.width);
+      sample[at] = static_cast<T>(random.normal(static_cast<std::uint32_t>(n * g.sample_step() + at)));
+    }
+    close_frame(g, sample);
   }
   return state;
 }
@@ -67,7 +69,8 @@ std::vector<std::vector<std::uint32_t>> lists(std::size_t cells) {
   const RandomStream random(5, RandomUse::check);
   for (std::uint32_t n = 0, at = 0; n < 20; ++n) {
     std::vector<std::uint32_t> list;
-    for (std::uint32_t cell = 0; cell < cells && list.size() < kTile; ++cell)
+    for (std::uint32_t cell = random.below(at++, static_cast<std::uint32_t>(cells));
+         cell < cells && list.size() < kTile; ++cell)
       if (random.uniform(at++) < 0.6) list.push_back(cell);
     all.push_back(std::move(list));
   }
@@ -98,8 +101,9 @@ void expect_patches(Variant variant) {
               for (std::size_t p = 0; p < kPatch; ++p) EXPECT_EQ(patch[(c * kPatch + p) * kTile + l], T(0));
               continue;
             }
-            const std::size_t plane = list[l] / g.cells() * g.sample() + c * g.plane(), cell = list[l] % g.cells();
-            const auto at = [&](std::size_t n) { return plane + g.at(n / g.width, n % g.width); };
+            const std::size_t first = list[l] / g.cells() * g.sample_step() + c * g.channel_step();
+            const std::size_t cell = list[l] % g.cells();
+            const auto at = [&](std::size_t n) { return first + g.at(n / g.width, n % g.width); };
             for (std::size_t p = 0; p < kPatch; ++p) {
               const auto from = neighbour(g, cell, p);
               EXPECT_EQ(patch[(c * kPatch + p) * kTile + l], from ? state[at(*from)] : T(0))

@@ -88,7 +88,7 @@ TEST(GatePlan, KeepsThePromisesOfItsRuns) {
   }
 }
 
-TEST(GatePlan, FindsChainsPairsAndGatesThatReadTheSame) {
+TEST(GatePlan, FindsChainsPairsFansAndGatesThatReadTheSame) {
   const auto visits = [](const Case& c) { return gates_by_visit(Problem<float>(c, Logits::mixed, 1).plan); };
   EXPECT_EQ(visits({40, 39, 1, Wiring::circle}), (std::map<Visit, std::size_t>{{Visit::chain, 39}}));
   // One gate opens the circle.
@@ -96,12 +96,20 @@ TEST(GatePlan, FindsChainsPairsAndGatesThatReadTheSame) {
   EXPECT_EQ(visits({64, 32, 1, Wiring::halves}), (std::map<Visit, std::size_t>{{Visit::pairs, 32}}));
   EXPECT_EQ(visits({9, 48, 6, Wiring::same, 4}), (std::map<Visit, std::size_t>{{Visit::same, 48}}));
   EXPECT_EQ(visits({9, 8, 1, Wiring::fan, 4}), (std::map<Visit, std::size_t>{{Visit::fan, 8}}));
+  EXPECT_EQ(visits({9, 8, 1, Wiring::fan}), (std::map<Visit, std::size_t>{{Visit::fan, 8}}));
+  // Row 0 is added to, so its gate is none of the fan, which it may cut in two, each long enough or not.
+  const auto cut = visits({9, 8, 1, Wiring::fan, 0});
+  EXPECT_GE(cut.at(Visit::plain), 1u);
+  EXPECT_LE(cut.at(Visit::plain), 4u);
+  EXPECT_EQ(visits({30, 24, 1, Wiring::mixed}), (std::map<Visit, std::size_t>{{Visit::fan, 4}, {Visit::chain, 20}}));
 }
 
 TEST(GatePlan, RefusesRowsThatDoNotExist) {
   const std::vector<GateRows> rows{{0, 1}, {2, 3}};
   EXPECT_THROW(plan_layer(rows, 3), Exception);
   EXPECT_NO_THROW(plan_layer(rows, 4));
+  EXPECT_THROW(plan_layer(rows, 4, 4), Exception);
+  EXPECT_NO_THROW(plan_layer(rows, 4, 3));
 }
 
 }  // namespace

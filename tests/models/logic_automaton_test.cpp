@@ -57,6 +57,22 @@ TEST(Automaton, ThreadsTargetsAndReferenceGiveTheSameBits) {
     }
 }
 
+// Perception of one layer and one kernel, as in the recipe `picture`: fans, and all channels together.
+TEST(Automaton, ThreadsTargetsAndReferenceGiveTheSameBitsWithPerceptionOfOneLayer) {
+  for (const double fire : {1.0, 0.6})
+    for (const std::size_t channels : {1, 3, 5}) {
+      AutomatonOptions o = small_automaton(7, 20, 3);
+      o.channels = channels, o.kernels = 1;
+      o.perception = {8};
+      o.update = {9 * channels, 5 * channels, 3 * channels, 2 * channels, channels};
+      o.fire_probability = fire;
+      o.boundary = channels == 3 ? Boundary::zero : Boundary::periodic;
+      expect_independence<Automaton<float>>(o, 2);
+      expect_independence<Automaton<double>>(o, 2);
+      if (HasFailure()) return;
+    }
+}
+
 TEST(GateClassifier, ThreadsTargetsAndReferenceGiveTheSameBits) {
   logic::ClassifierOptions o;
   o.inputs = 40, o.layers = {90, 64, 30}, o.classes = 10, o.tau = 3;
@@ -86,6 +102,17 @@ TEST(Automaton, TileFunctionIsPure) {
     std::vector<float> dl_dpatch(patch.size(), static_cast<float>(call)), sums(m.gates() * kernels::gate::kPartial);
     logic::tile_gradient<float>(Variant::fast, m.shape(), {gates, plans},
                                 {patch.data(), dl_dout.data(), dl_dpatch.data(), sums.data()}, scratch.data());
+    // Rows that lie apart: the same numbers, and nothing between them.
+    const std::size_t apart = tile + 7;
+    std::vector<float> spread(channels * 9 * apart, 5.0f), spread_sums(sums.size());
+    logic::tile_gradient<float>(Variant::fast, m.shape(), {gates, plans},
+                                {patch.data(), dl_dout.data(), spread.data(), spread_sums.data(), apart},
+                                scratch.data());
+    for (std::size_t i = 0; i < spread.size(); ++i) {
+      const float expected = i % apart < tile ? dl_dpatch[i / apart * tile + i % apart] : 5.0f;
+      ASSERT_EQ(std::memcmp(&spread[i], &expected, sizeof(float)), 0) << i;
+    }
+    EXPECT_TRUE(same_bits<float>(spread_sums, sums));
     if (call == 0) first_patch = dl_dpatch, first_sums = sums;
     EXPECT_TRUE(same_bits<float>(first_patch, dl_dpatch));
     EXPECT_TRUE(same_bits<float>(first_sums, sums));
@@ -169,10 +196,10 @@ TEST(Automaton, ScratchDependsOnTheCircuitAlone) {
     return Automaton<float>(small_automaton(side, side, steps)).make_tape(ex, {.batch = 2});
   };
   EXPECT_EQ(tape_of(3, 1).scratch_bytes_per_thread(), tape_of(128, 40).scratch_bytes_per_thread());
-  // Of what is kept per step there are only grids: 2 samples, 2 channels, planes of 18 x 18 numbers with room
-  // for a tile behind the last, in whole tiles.
-  EXPECT_EQ(tape_of(16, 40).grid_bytes(), 41 * 2 * 2 * 352 * sizeof(float));
-  EXPECT_EQ(tape_of(16, 40).bytes() - tape_of(16, 20).bytes(), 20 * 2 * 2 * 352 * sizeof(float));
+  // Of what is kept per step there are only grids: 2 samples, 2 channels, 18 x 18 numbers each, with room for a
+  // tile behind the last (15 more), in whole tiles.
+  EXPECT_EQ(tape_of(16, 40).grid_bytes(), 41 * 2 * 672 * sizeof(float));
+  EXPECT_EQ(tape_of(16, 40).bytes() - tape_of(16, 20).bytes(), 20 * 2 * 672 * sizeof(float));
 
   AutomatonOptions lizard;  // the widest of the published automata
   lizard.channels = 128, lizard.kernels = 4, lizard.height = lizard.width = 20, lizard.steps = 12;

@@ -149,6 +149,14 @@ TEST(AutomatonGradients, AreRightWithOneLayerOfEachKind) {
   expect_right(o, 2, 1);
 }
 
+TEST(AutomatonGradients, AreRightWithPerceptionOfOneLayerAndManyChannels) {
+  AutomatonOptions o = small_automaton(3, 4, 2);
+  o.channels = 3, o.kernels = 1;
+  o.perception = {8};
+  o.update = {14, 7, 4, 3};
+  expect_right(o, 2);
+}
+
 TEST(AutomatonGradients, AreRightWithRandomWiresAndAllChannelsAsTarget) {
   AutomatonOptions o = small_automaton(3, 4, 2);
   o.wires = logic::WireKind::random;

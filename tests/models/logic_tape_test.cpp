@@ -36,6 +36,32 @@ TEST(Automaton, OtherWiresOnTheSameTapeAreSeen) {
   expect_new_wires_are_seen(Automaton<float>(small_automaton(5, 6, 3)));
 }
 
+// Nothing of an earlier batch is left in a tape, not even around the grid.
+TEST(Automaton, OtherStatesOnTheSameTapeAreSeen) {
+  for (const logic::Boundary boundary : {logic::Boundary::periodic, logic::Boundary::zero})
+    for (const double fire : {1.0, 0.6})
+      for (const bool backward : {true, false}) {
+        auto o = small_automaton(3, 5, 4);
+        o.boundary = boundary, o.fire_probability = fire;
+        LogicFixture<Automaton<float>> before(Automaton<float>(o), 5, test::Logits::mixed, 3),
+            kept(Automaton<float>(o), 2), fresh(Automaton<float>(o), 2);
+        const Automaton<float>& model = kept.model;
+        const Exec ex({.threads = 2});
+        auto tape = model.make_tape(ex, {.batch = 5, .backward = backward, .input_gradient = backward});
+        auto fresh_tape = model.make_tape(ex, {.batch = 2, .backward = backward, .input_gradient = backward});
+        const auto run = [&](LogicFixture<Automaton<float>>& f, logic::AutomatonTape<float>& on) {
+          model.forward(ex, {}, f.arrays(), f.rows(), on, f.y_view());
+          if (backward)
+            model.backward(ex, {}, f.arrays(), f.rows(), on, f.dl_dy_view(), f.gradient.array(),
+                           View<float, 2>(f.dl_dx.data(), {f.batch, model.input_width()}), nullptr);
+        };
+        run(before, tape);
+        run(kept, tape);
+        run(fresh, fresh_tape);
+        expect_same(kept, fresh, "another batch");
+      }
+}
+
 TEST(GateClassifier, OtherWiresOnTheSameTapeAreSeen) {
   logic::ClassifierOptions o;
   o.inputs = 40, o.layers = {90, 64, 30}, o.classes = 10, o.tau = 3;

@@ -1,6 +1,8 @@
 // The cases on which the gate kernels are compared, differentiated and timed, and the memory of one such case.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -17,7 +19,8 @@ enum class Wiring {
   circle,  // gate g reads g and g + 1, in random order
   halves,  // gate g reads 2 g and 2 g + 1
   same,    // six gates in turn read the same two inputs
-  fan,     // gate g reads an input of its own and the one in the middle, in random order
+  fan,     // gate g reads an input of its own and the one in the middle, in random order; fewer gates than inputs
+  mixed,   // a fan of four around input 2, and a path from input 5 on
 };
 
 struct Case {
@@ -27,9 +30,10 @@ struct Case {
   std::size_t step = kTile;      // from a row of dl_din to the next
 
   std::string name() const {
-    const char* const wirings[] = {"", "_circle", "_halves", "_same", "_fan"};
+    const char* const wirings[] = {"", "_circle", "_halves", "_same", "_fan", "_mixed"};
     return std::to_string(inputs) + "_to_" + std::to_string(gates) + "_k" + std::to_string(kernels) +
-           wirings[static_cast<int>(wiring)] + (given == kNoRow ? "" : "_given") + (step == kTile ? "" : "_apart");
+           wirings[static_cast<int>(wiring)] + (given == kNoRow ? "" : "_given" + std::to_string(given)) +
+           (step == kTile ? "" : "_apart");
   }
 };
 
@@ -56,6 +60,7 @@ inline std::vector<Case> cases() {
   all.push_back({65, 32, 2, Wiring::halves});
   for (const std::uint32_t given : {kNoRow, 0u, 4u}) {
     all.push_back({9, 48, 6, Wiring::same, given});
+    all.push_back({30, 24, 1, Wiring::mixed, given});
     for (const std::size_t inputs : {9, 20}) all.push_back({inputs, inputs - 1, 1, Wiring::fan, given});
   }
   // Every kind of run with rows that lie apart.
@@ -111,10 +116,11 @@ struct Problem {
       if (c.wiring == Wiring::circle) rows[g] = {g % inputs, (g + 1) % inputs};
       if (c.wiring == Wiring::halves) rows[g] = {2 * g, 2 * g + 1};
       if (c.wiring == Wiring::same) rows[g] = {g / 6 % inputs, (g / 6 + 4) % inputs};
+      if (c.wiring == Wiring::mixed) rows[g] = g < 4 ? GateRows{g + (g >= 2), 2} : GateRows{g + 1, g + 2};
       if (c.wiring == Wiring::fan) rows[g] = {g + (g >= inputs / 2), inputs / 2};
       at += 2;
     }
-    if (c.wiring == Wiring::circle || c.wiring == Wiring::halves || c.wiring == Wiring::fan)
+    if (c.wiring != Wiring::random && c.wiring != Wiring::same)
       for (std::size_t g = c.gates; g > 1; --g)
         std::swap(rows[g - 1], rows[random.below(at++, static_cast<std::uint32_t>(g))]);
     plan = plan_layer(rows, c.inputs, c.given);

@@ -12,7 +12,7 @@ namespace gradloom::kernels::gate::fast {
                       GradientMode mode, T* dl_dz);                                                                   \
   void forward(const Layer<T>& layer, const T* in, T* out, const Copies& copies);                                     \
   void backward(const Layer<T>& layer, const LayerGradient<T>& arrays);                                               \
-  /* rows (C, offsets, L): the numbers at these distances from the cells; as read_patches. */                         \
+  /* Room for L numbers behind the rows, which are overwritten. */                                                    \
   void read_rows(const GridShape& grid, const TileCells& cells, std::span<const std::size_t> offsets, const T* state, \
                  T* rows);
 GRADLOOM_DECLARE(float)

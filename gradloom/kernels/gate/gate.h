@@ -1,8 +1,8 @@
 // Layers of soft logic gates on tiles of 16 cells (or samples): coefficients, forward, backward.
 //
 // Letters: N gates of a layer; R rows of its input; L = kTile = 16 lanes. A signal is a row of L numbers, one per cell;
-// rows follow each other without gaps. Lanes never mix, except in the four sums of a gate. Lanes without a cell hold
-// zeros in the inputs and in dl_dout, and add nothing.
+// rows follow each other without gaps (those of dl_din need not). Lanes never mix, except in the four sums of a gate.
+// Lanes without a cell hold zeros in the inputs and in dl_dout, and add nothing.
 //
 // A gate mixes the 16 functions of two bits, in the order of their truth tables (bit 3 of the number is f(0,0), bit 2
 // f(0,1), bit 1 f(1,0), bit 0 f(1,1)), by p = softmax(z). Every relaxation is bilinear, so four numbers remain
@@ -92,7 +92,7 @@ struct LayerGradient {
   // nobody reads become -0, and others may come out as -0, too.
   T* dl_din = nullptr;
   T* sums = nullptr;                // (N, 4, 2) in the order of evaluation, +=: the tile's sums of g, g a, g b, (g a) b
-  std::size_t dl_din_step = kTile;  // from a row of dl_din to the next
+  std::size_t dl_din_step = kTile;  // from a row of dl_din to the next, at least L; what lies between is left alone
 };
 template <class T>
 void backward(Variant variant, const Layer<T>& layer, const LayerGradient<T>& arrays);

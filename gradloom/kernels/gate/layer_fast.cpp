@@ -150,10 +150,10 @@ HWY_NOINLINE void backward_run(const Gate<float>* HWY_RESTRICT first, std::size_
   sums += count * kPartial;
   // chain: what the gate after this one adds to row b; same, fan: the gradients of shared rows so far.
   V da0 = hn::Set(d, -0.0f), da1 = da0, db0 = da0, db1 = da0;
-  float *const shared_a = dl_drow(first->a), *const shared_b = dl_drow(first->b);
-  if constexpr (visit == Visit::same) da0 = hn::LoadU(d, shared_a), da1 = hn::LoadU(d, shared_a + 8);
+  [[maybe_unused]] float *const first_a = dl_drow(first->a), *const first_b = dl_drow(first->b);
+  if constexpr (visit == Visit::same) da0 = hn::LoadU(d, first_a), da1 = hn::LoadU(d, first_a + 8);
   if constexpr (visit == Visit::same || visit == Visit::fan)
-    db0 = hn::LoadU(d, shared_b), db1 = hn::LoadU(d, shared_b + 8);
+    db0 = hn::LoadU(d, first_b), db1 = hn::LoadU(d, first_b + 8);
   do {
     --gate;
     sums -= kPartial;
@@ -193,9 +193,9 @@ HWY_NOINLINE void backward_run(const Gate<float>* HWY_RESTRICT first, std::size_
     accumulate_four(s0, s1, s2, s3, sums);
   } while (gate != first);
   if constexpr (visit == Visit::chain || visit == Visit::same)
-    hn::StoreU(da0, d, shared_a), hn::StoreU(da1, d, shared_a + 8);
+    hn::StoreU(da0, d, first_a), hn::StoreU(da1, d, first_a + 8);
   if constexpr (visit == Visit::same || visit == Visit::fan)
-    hn::StoreU(db0, d, shared_b), hn::StoreU(db1, d, shared_b + 8);
+    hn::StoreU(db0, d, first_b), hn::StoreU(db1, d, first_b + 8);
 }
 
 template <bool apart>

@@ -2,25 +2,19 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "gradloom/kernels/gate/fast.h"
+#include "gradloom/kernels/gate/reference.h"
 
 namespace gradloom::kernels::gate {
 namespace {
 
-// rows (C, offsets, L): the numbers at these distances from the cells.
 template <class T>
 void read_rows(Variant variant, const GridShape& grid, const TileCells& cells, std::span<const std::size_t> offsets,
                const T* state, T* rows) {
-  if (variant == Variant::fast) {
-    fast::read_rows(grid, cells, offsets, state, rows);
-  } else {
-    T* to = rows;
-    for (std::size_t c = 0; c < grid.channels; ++c)
-      for (const std::size_t offset : offsets)
-        for (std::size_t l = 0; l < kTile; ++l)
-          *to++ = l < cells.count ? state[c * grid.plane() + cells.at[l] + offset] : T(0);
-  }
+  if (variant == Variant::fast) return fast::read_rows(grid, cells, offsets, state, rows);
+  reference::read_rows(grid, cells, offsets, state, rows);
 }
 
 // At most L numbers: pieces of known sizes, which may overlap, take a few instructions where a call would take many.
@@ -45,26 +39,27 @@ void copy_few(T* to, const T* from, std::size_t count) {
 
 std::array<std::size_t, kPatch> GridShape::neighbours() const {
   std::array<std::size_t, kPatch> offsets;
-  for (std::size_t p = 0; p < kPatch; ++p) offsets[p] = (p / 3) * stride() + p % 3 - stride() - 1;
+  for (std::size_t p = 0; p < kPatch; ++p) offsets[p] = (p / 3) * row_step() + p % 3 - row_step() - 1;
   return offsets;
 }
 
 template <class T>
-void close_frame(const GridShape& grid, T* plane) {
+void close_frame(const GridShape& grid, T* sample) {
   if (grid.border == Border::zero) return;
-  const std::size_t height = grid.height, width = grid.width, stride = grid.stride();
+  const std::size_t height = grid.height, width = grid.width, step = grid.row_step();
   for (std::size_t y = 1; y <= height; ++y) {
-    T* row = plane + y * stride;
-    row[0] = row[width], row[width + 1] = row[1];
+    T* row = sample + y * step;
+    for (std::size_t c = 0; c < grid.channels; ++c, row += grid.channel_step())
+      row[0] = row[width], row[width + 1] = row[1];
   }
-  std::copy_n(plane + height * stride, stride, plane);
-  std::copy_n(plane + stride, stride, plane + (height + 1) * stride);
+  std::copy_n(sample + height * step, step, sample);
+  std::copy_n(sample + step, step, sample + (height + 1) * step);
 }
 
 TileCells find_cells(const GridShape& grid, const std::uint32_t* numbers, std::size_t count) {
   TileCells cells;
   cells.count = count;
-  const std::size_t height = grid.height, width = grid.width, per_sample = grid.cells(), in_sample = grid.sample();
+  const std::size_t height = grid.height, width = grid.width, per_sample = grid.cells(), in_sample = grid.sample_step();
   std::size_t sample = 0, row = 0, column = 0;
   for (std::size_t l = 0; l < count; ++l) {
     column += numbers[l] - (l > 0 ? numbers[l - 1] : 0);
@@ -96,12 +91,12 @@ void read_centres(Variant variant, const GridShape& grid, const TileCells& cells
 
 template <class T>
 void write_centres(const GridShape& grid, const TileCells& cells, const T* rows, T* state) {
-  const std::size_t plane = grid.plane();
+  const std::size_t step = grid.channel_step();
   for (std::size_t l = 0; l < cells.count;) {
     std::size_t end = l + 1;  // of cells that lie behind each other
     while (end < cells.count && cells.at[end] == cells.at[end - 1] + 1) ++end;
     for (std::size_t c = 0; c < grid.channels; ++c)
-      copy_few(state + c * plane + cells.at[l], rows + c * kTile + l, end - l);
+      copy_few(state + c * step + cells.at[l], rows + c * kTile + l, end - l);
     l = end;
   }
 }

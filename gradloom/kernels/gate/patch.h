@@ -2,9 +2,9 @@
 //
 // Letters: H, W the grid's height and width; B samples; C channels. Position p of a patch, row-major, is the cell at (y
 // + p / 3 - 1, x + p % 3 - 1). Beyond the border a periodic grid goes on at the other side, also where H or W is 1 or 2
-// and one cell is several neighbours; a zero border is 0. A plane has a frame of one cell around the grid that holds
-// what is beyond, so every neighbour is at the same distance from its cell. Nothing here computes but gather_row:
-// additions of single numbers in a fixed order, the same bits everywhere.
+// and one cell is several neighbours; a zero border is 0. A state is (B, H + 2, C, W + 2): a frame of one cell around
+// the grid holds what is beyond, so every neighbour is at the same distance from its cell, and what a tile reads lies
+// close together. Only gather_row computes: additions of single numbers in a fixed order, the same bits everywhere.
 #pragma once
 
 #include <array>
@@ -16,6 +16,7 @@
 namespace gradloom::kernels::gate {
 
 inline constexpr std::size_t kPatch = 9;
+inline constexpr std::size_t kCentre = 4;  // the position of the cell itself
 
 enum class Border { periodic, zero };
 
@@ -25,34 +26,39 @@ struct GridShape {
   std::size_t channels = 1;
 
   std::size_t cells() const { return height * width; }
-  // Of a plane: numbers of a row with its frame, and of all rows. L numbers from any of them on are there.
-  std::size_t stride() const { return width + 2; }
-  std::size_t plane() const { return ((height + 2) * stride() + 2 * kTile - 2) / kTile * kTile; }
-  std::size_t sample() const { return channels * plane(); }
-  std::size_t at(std::size_t row, std::size_t column) const { return (row + 1) * stride() + column + 1; }
+  // In a state, from a channel, row or sample to the next. L numbers from any number of a sample on are there.
+  std::size_t channel_step() const { return width + 2; }
+  std::size_t row_step() const { return channels * channel_step(); }
+  std::size_t sample_step() const { return ((height + 2) * row_step() + 2 * kTile - 2) / kTile * kTile; }
+  // A cell's first channel, in its sample; cell = row * W + column.
+  std::size_t at(std::size_t row, std::size_t column) const { return (row + 1) * row_step() + column + 1; }
+  std::size_t at(std::size_t cell) const { return at(cell / width, cell % width); }
   // From a cell to its neighbours. Some are "negative": huge, and right when added.
   std::array<std::size_t, kPatch> neighbours() const;
 };
 
-// Writes the frame of a periodic grid's plane; that of a zero border is 0 and stays 0.
+// Writes the frame of one sample of a periodic grid. That of a zero border is left alone: whoever makes the state fills
+// it with 0 once, and nothing here writes it.
 template <class T>
-void close_frame(const GridShape& grid, T* plane);
+void close_frame(const GridShape& grid, T* sample);
 
-// Up to 16 cells of a batch, where they are and where they lie in the state (B, C, plane).
+// Up to 16 cells of a batch, where they are and where their first channels lie in the state.
 struct TileCells {
-  std::size_t count = 0;  // lanes with a cell
+  std::size_t count = 0;  // lanes with a cell; the others are not initialised
   std::uint32_t sample[kTile], row[kTile], column[kTile];
   std::size_t at[kTile];
 };
 
-// Numbers of cells, sample * cells + cell, count up; count <= 16.
+// `cells`: numbers sample * cells() + cell, strictly ascending, at most 16.
 TileCells find_cells(const GridShape& grid, const std::uint32_t* cells, std::size_t count);
 
-// patch (C, 9, L), 0 in lanes without a cell, and room for L numbers behind it, which are overwritten.
+// patch (C, 9, L), 0 in lanes without a cell, and room for L numbers behind it, which are overwritten; apart from the
+// state, whose frame is closed.
 template <class T>
 void read_patches(Variant variant, const GridShape& grid, const TileCells& cells, const T* state, T* patch);
 
-// rows (C, L): the cells themselves, otherwise as above. And back; lanes without a cell are left out.
+// rows (C, L): the cells themselves, otherwise as above; the frame does not matter. And back: lanes without a cell are
+// left out, and the frame is no longer closed.
 template <class T>
 void read_centres(Variant variant, const GridShape& grid, const TileCells& cells, const T* state, T* rows);
 template <class T>

@@ -10,6 +10,8 @@
 // clang-format on
 
 #include <algorithm>
+#include <cstddef>
+#include <span>
 
 #include "gradloom/kernels/gate/fast.h"
 
@@ -52,8 +54,8 @@ HWY_INLINE void read_groups(const GridShape& grid, const Groups<T>& groups, std:
   unroll<count>([&](auto g) GRADLOOM_UNROLLED {
     permutation[g] = hn::IndicesFromVec(d, hn::Load(di, groups.index + g * Groups<T>::kLanes));
   });
-  const std::size_t plane = grid.plane();
-  for (std::size_t c = 0; c < grid.channels; ++c, state += plane)
+  const std::size_t step = grid.channel_step();
+  for (std::size_t c = 0; c < grid.channels; ++c, state += step)
     for (const std::size_t offset : offsets) {
       unroll<count>([&](auto g) GRADLOOM_UNROLLED {
         const auto near = hn::LoadU(d, state + (groups.from[g] + offset));
@@ -67,7 +69,7 @@ template <class T>
 void read_rows_any(const GridShape& grid, const TileCells& cells, std::span<const std::size_t> offsets,
                    const T* HWY_RESTRICT state, T* HWY_RESTRICT rows) {
   const Groups<T> groups(cells);
-  const std::size_t plane = grid.plane(), all = grid.channels * offsets.size();
+  const std::size_t step = grid.channel_step(), all = grid.channels * offsets.size();
   switch (groups.count) {
     case 2:
       read_groups<2, T>(grid, groups, offsets, state, rows);
@@ -81,11 +83,11 @@ void read_rows_any(const GridShape& grid, const TileCells& cells, std::span<cons
     case 5:
       read_groups<5, T>(grid, groups, offsets, state, rows);
       break;
-    default: {
+    default: {  // cells that are far from each other, or few; permutations of more groups would not stay in registers
       T* to = rows;
       for (std::size_t c = 0; c < grid.channels; ++c)
         for (const std::size_t offset : offsets) {
-          for (std::size_t l = 0; l < cells.count; ++l) to[l] = state[c * plane + (cells.at[l] + offset)];
+          for (std::size_t l = 0; l < cells.count; ++l) to[l] = state[c * step + (cells.at[l] + offset)];
           to += kTile;
         }
     }

@@ -9,9 +9,9 @@
 namespace gradloom::kernels::gate {
 namespace {
 
-constexpr std::uint32_t kNone = ~std::uint32_t{0};  // a gate
+constexpr std::uint32_t kNone = ~std::uint32_t{0};  // no gate
 constexpr std::size_t kShortestChain = 4;           // shorter ones cost more to begin and to end than they save
-constexpr std::size_t kShortestSame = 4;            // and fan
+constexpr std::size_t kShortestShared = 4;          // of gates that read the same rows, and of fans
 
 // Who reads a row.
 struct Readers {
@@ -105,6 +105,9 @@ LayerPlan plan_layer(std::span<const GateRows> gates, std::size_t rows, std::uin
     if (gate.a >= rows || gate.b >= rows)
       throw Exception(ErrorCode::invalid_input,
                       "a gate reads row " + std::to_string(std::max(gate.a, gate.b)) + " of " + std::to_string(rows));
+  if (given != kNoRow && given >= rows)
+    throw Exception(ErrorCode::invalid_input,
+                    "row " + std::to_string(given) + " of " + std::to_string(rows) + " is given");
   LayerPlan plan;
   plan.rows = rows;
   plan.given = given;
@@ -133,9 +136,9 @@ LayerPlan plan_layer(std::span<const GateRows> gates, std::size_t rows, std::uin
       std::size_t same = n + 1, fan = n + 1;
       while (same < list.size() && is_same(gates[list[n]], gates[list[same]])) ++same;
       while (fan < list.size() && fans(list[n], list[fan])) ++fan;
-      const bool is_fan = fan - n >= kShortestSame, is_long = same - n >= kShortestSame;
+      const bool is_fan = fan - n >= kShortestShared, is_same_run = same - n >= kShortestShared;
       const std::size_t end = is_fan ? fan : same;
-      append(is_fan ? Visit::fan : is_long ? Visit::same : Visit::plain, list.subspan(n, end - n));
+      append(is_fan ? Visit::fan : is_same_run ? Visit::same : Visit::plain, list.subspan(n, end - n));
       n = end;
     }
   };

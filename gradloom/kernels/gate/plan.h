@@ -1,5 +1,5 @@
 // The order in which the gates of a layer are evaluated. Neighbours in it share rows: forward then loads a row once,
-// and backward adds its two terms in registers (AVX2; other instruction sets visit every gate by itself). It changes no
+// and backward adds its terms in registers (AVX2; other instruction sets visit every gate by itself). It changes no
 // bit (gate.h, order of sums).
 #pragma once
 
@@ -12,11 +12,11 @@ namespace gradloom::kernels::gate {
 
 inline constexpr std::uint32_t kNoRow = ~std::uint32_t{0};
 
-// What the gates of a run have in common. Rows are written, not added to, by pairs, chains and the a of fans only.
+// What the gates of a run have in common. Rows are written, not added to, by pairs and chains, and rows a by fans.
 enum class Visit : std::uint8_t {
   plain,  // nothing
   same,   // all read the same two rows
-  fan,    // all read the same row as b; each has a row for itself as a
+  fan,    // all read the same row as b, and each as a one that no other gate reads and that is not given
   pairs,  // no other gate of the pairs and chains reads their rows
   chain,  // b of a gate is a of the next one, and no third gate reads that row; none of pairs and chains the two ends
 };
@@ -41,7 +41,8 @@ struct LayerPlan {
 
 // Plain gates, same ones and fans come first and keep their order, so backward visits them last, from the last to the
 // first. A row that both one of these and one of a pair or chain read is read by these two alone, so the order of its
-// two terms does not matter. Throws Exception{invalid_input} when a gate reads a row beyond `rows`.
+// two terms does not matter. Throws Exception{invalid_input} when a gate reads a row beyond `rows`, or such a row is
+// given.
 LayerPlan plan_layer(std::span<const GateRows> gates, std::size_t rows, std::uint32_t given = kNoRow);
 
 }  // namespace gradloom::kernels::gate

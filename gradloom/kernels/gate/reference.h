@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "gradloom/kernels/dual.h"
 #include "gradloom/kernels/gate/gate.h"
+#include "gradloom/kernels/gate/patch.h"
 
 namespace gradloom::kernels::gate::reference {
 
@@ -113,6 +115,16 @@ void backward(const Layer<T>& layer, const LayerGradient<T>& arrays) {
     T* sums = arrays.sums + position * kPartial;
     add_partial(g, sums), add_partial(ga, sums + 2), add_partial(gb, sums + 4), add_partial(gab, sums + 6);
   }
+}
+
+// rows (C, offsets, L): the numbers at these distances from the cells, 0 in lanes without one.
+template <class T>
+void read_rows(const GridShape& grid, const TileCells& cells, std::span<const std::size_t> offsets, const T* state,
+               T* rows) {
+  for (std::size_t c = 0; c < grid.channels; ++c)
+    for (const std::size_t offset : offsets)
+      for (std::size_t l = 0; l < kTile; ++l)
+        *rows++ = l < cells.count ? state[c * grid.channel_step() + (cells.at[l] + offset)] : T(0);
 }
 
 }  // namespace gradloom::kernels::gate::reference

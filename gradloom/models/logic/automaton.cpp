@@ -133,7 +133,7 @@ std::vector<gate::LayerPlan> Automaton<T>::plan(std::span<const T> buffers, std:
         rows.push_back({row(wire.a), row(wire.b)});
       }
     // Centres start with what the update circuit's gradient is.
-    plans.push_back(gate::plan_layer(rows, now.in * spread, l == 0 ? 4 : gate::kNoRow));
+    plans.push_back(gate::plan_layer(rows, now.in * spread, l == 0 ? std::uint32_t{gate::kCentre} : gate::kNoRow));
     gate::place_gates<T>(rows, plans.back(), gates.data() + now.first);
   }
   return plans;

@@ -182,6 +182,8 @@ class Automaton {
                        std::uint32_t* cells) const;
   void forward_step(const Exec& ex, const Step& step, std::size_t t, Tape& tape) const;
   void backward_step(const Exec& ex, const Step& step, std::size_t t, Tape& tape, bool inputs) const;
+  // The gradients of the patches of cells that rest: they keep their state.
+  void rest_backward(const Wave& wave, std::span<const std::uint32_t> resting, Tape& tape) const;
   void backward_wave(const Exec& ex, const Step& step, const Wave& wave, Tape& tape, bool inputs) const;
   void gather(const Exec& ex, const Wave& wave, std::size_t first_row, std::size_t rows, Tape& tape) const;
   // What the gates are made of in this step: the parameters, or a noisy copy of them in the tape.
@@ -197,7 +199,8 @@ class Automaton {
   }
   CellCircuit<T> circuit(const Tape& tape) const;
   kernels::gate::GridShape grid_shape() const;
-  void close_frames(const Exec& ex, Tape& tape, T* grids) const;
+  // The frames of all samples of one step's state.
+  void close_frames(const Exec& ex, const Tape& tape, T* state) const;
   T* grid(Tape& tape, std::size_t t) const;
   T* gradient_grid(Tape& tape, std::size_t t) const;
 

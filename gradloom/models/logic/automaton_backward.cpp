@@ -8,40 +8,64 @@
 
 namespace gradloom::logic {
 
+namespace {
+
+// Where the gradients of the patches of a wave lie: in planes (c, p), each `step` numbers after the one before.
+class PatchPlaces {
+ public:
+  PatchPlaces(const gate::GridShape& shape, std::size_t slots, std::size_t first_sample)
+      : step(slots * shape.width), shape_(shape), planes_{slots}, first_sample_(first_sample) {}
+  std::size_t at(std::size_t sample, std::size_t row, std::size_t column) const {
+    return (sample - first_sample_) * shape_.channels * gate::kPatch * step +
+           planes_.slot(row, shape_.height) * shape_.width + column;
+  }
+  const std::size_t step;
+
+ private:
+  gate::GridShape shape_;
+  gate::PatchPlanes planes_;
+  std::size_t first_sample_;
+};
+
+}  // namespace
+
+template <class T>
+void Automaton<T>::rest_backward(const Wave& wave, std::span<const std::uint32_t> resting, Tape& tape) const {
+  const gate::GridShape shape = grid_shape();
+  const PatchPlaces places(shape, tape.slots_, wave.begin / cells());
+  const T* dl_dnext = gradient_grid(tape, wave.t + 1);
+  T* patches = tape.workspace_.template at<T>(tape.at_.patches);
+  constexpr std::size_t kPiece = 512;
+  std::size_t to[kPiece], from[kPiece];
+  for (; !resting.empty(); resting = resting.subspan(std::min(kPiece, resting.size()))) {
+    const std::size_t count = std::min(kPiece, resting.size());
+    for (std::size_t n = 0; n < count; ++n) {
+      const std::size_t sample = resting[n] / cells(), cell = resting[n] % cells();
+      to[n] = places.at(sample, cell / options_.width, cell % options_.width);
+      from[n] = sample * shape.sample_step() + shape.at(cell);
+    }
+    // The gradient goes to the cell itself, as if by the centre of its patch.
+    for (std::size_t c = 0; c < shape.channels; ++c)
+      for (std::size_t p = 0; p < gate::kPatch; ++p) {
+        T* plane = patches + (c * gate::kPatch + p) * places.step;
+        if (p == gate::kCentre)
+          for (std::size_t n = 0; n < count; ++n) plane[to[n]] = dl_dnext[from[n] + c * shape.channel_step()];
+        else
+          for (std::size_t n = 0; n < count; ++n) plane[to[n]] = T(0);
+      }
+  }
+}
+
 template <class T>
 void Automaton<T>::backward_wave(const Exec& ex, const Step& step, const Wave& wave, Tape& tape, bool inputs) const {
   const gate::GridShape shape = grid_shape();
+  const PatchPlaces places(shape, tape.slots_, wave.begin / cells());
   const T* from = grid(tape, wave.t);
   const T* dl_dnext = gradient_grid(tape, wave.t + 1);
   T* patches = tape.workspace_.template at<T>(tape.at_.patches);
-  const gate::PatchPlanes planes{tape.slots_};
-  const std::size_t first_sample = wave.begin / cells(), patch_plane = tape.slots_ * options_.width;
-  const auto patch_at = [&](std::size_t sample, std::size_t row, std::size_t column) {
-    return (sample - first_sample) * shape.channels * gate::kPatch * patch_plane +
-           planes.slot(row, options_.height) * options_.width + column;
-  };
   if (!whole(step, tape))
     find_firing(ex, step, wave, tape, [&](std::span<const std::uint32_t> resting) {
-      if (!inputs) return;
-      // It keeps its state: the gradient goes to the cell itself, as if by the centre of its patch.
-      constexpr std::size_t kPiece = 512;
-      std::size_t to[kPiece], at[kPiece];
-      for (; !resting.empty(); resting = resting.subspan(std::min(kPiece, resting.size()))) {
-        const std::size_t count = std::min(kPiece, resting.size());
-        for (std::size_t n = 0; n < count; ++n) {
-          const std::size_t sample = resting[n] / cells(), number = resting[n] % cells();
-          to[n] = patch_at(sample, number / options_.width, number % options_.width);
-          at[n] = sample * shape.sample() + shape.at(number / options_.width, number % options_.width);
-        }
-        for (std::size_t c = 0; c < shape.channels; ++c)
-          for (std::size_t p = 0; p < gate::kPatch; ++p) {
-            T* plane = patches + (c * gate::kPatch + p) * patch_plane;
-            if (p == 4)
-              for (std::size_t n = 0; n < count; ++n) plane[to[n]] = dl_dnext[at[n] + c * shape.plane()];
-            else
-              for (std::size_t n = 0; n < count; ++n) plane[to[n]] = T(0);
-          }
-      }
+      if (inputs) rest_backward(wave, resting, tape);
     });
   const CellCircuit<T> cell = circuit(tape);
   const std::size_t count = tiles(step, wave, tape), shards = shards_for(count);
@@ -54,16 +78,21 @@ void Automaton<T>::backward_wave(const Exec& ex, const Step& step, const Wave& w
       const gate::TileCells cells = gate::find_cells(shape, numbers, cells_of(step, wave, tile, tape, numbers));
       gate::read_patches(ex.variant(), shape, cells, from, memory.patch);
       gate::read_centres(ex.variant(), shape, cells, dl_dnext, memory.out);
-      std::size_t at[kTile];
-      for (std::size_t l = 0; l < cells.count; ++l) at[l] = patch_at(cells.sample[l], cells.row[l], cells.column[l]);
       TileGradient<T> arrays{memory.patch, memory.out, memory.dl_dpatch, sums};
-      bool direct = inputs && cells.count == kTile;
+      if (!inputs) {
+        tile_gradient(ex.variant(), shape_, cell, arrays, memory.scratch);
+        continue;
+      }
+      std::size_t at[kTile];
+      for (std::size_t l = 0; l < cells.count; ++l) at[l] = places.at(cells.sample[l], cells.row[l], cells.column[l]);
+      // Cells that follow each other need no copy.
+      bool direct = cells.count == kTile;
       for (std::size_t l = 1; l < kTile && direct; ++l) direct = at[l] == at[0] + l;
-      if (direct) arrays.dl_dpatch = patches + at[0], arrays.dl_dpatch_step = patch_plane;
+      if (direct) arrays.dl_dpatch = patches + at[0], arrays.dl_dpatch_step = places.step;
       tile_gradient(ex.variant(), shape_, cell, arrays, memory.scratch);
-      if (direct || !inputs) continue;
+      if (direct) continue;
       for (std::size_t plane = 0; plane < shape.channels * gate::kPatch; ++plane) {
-        T* to = patches + plane * patch_plane;
+        T* to = patches + plane * places.step;
         const T* row = memory.dl_dpatch + plane * kTile;
         for (std::size_t l = 0; l < cells.count; ++l) to[at[l]] = row[l];
       }
@@ -84,7 +113,8 @@ void Automaton<T>::gather(const Exec& ex, const Wave& wave, std::size_t first_ro
     const ProfileScope scope(ex, tape.phases_.gather, worker);
     const std::size_t block = task % blocks, plane = task / blocks;  // of (samples, C)
     const T* from = patches + plane * gate::kPatch * tape.slots_ * options_.width;
-    T* to = dl_dstate + (first_sample * shape.channels + plane) * shape.plane();
+    const std::size_t sample = first_sample + plane / shape.channels, channel = plane % shape.channels;
+    T* to = dl_dstate + sample * shape.sample_step() + channel * shape.channel_step();
     const std::size_t end = first_row + std::min(rows, (block + 1) * kRows);
     for (std::size_t row = first_row + block * kRows; row < end; ++row)
       gate::gather_row(shape, planes, from, row, to + shape.at(row, 0));
@@ -137,19 +167,16 @@ void Automaton<T>::backward(const Exec& ex, const Step& step, const ModelArrays<
   ex.parallel_for(tape.shards_,
                   [&](std::size_t shard, unsigned) { std::fill_n(sums + shard * numbers, numbers, T(0)); });
   ex.parallel_for(batch.size, [&](std::size_t s, unsigned) {
-    for (std::size_t c = 0; c < channels; ++c) {
-      T* to = gradient_grid(tape, options_.steps) + s * shape.sample() + c * shape.plane();
-      if (c < options_.target_channels)
-        copy_to_plane(shape, dl_dy.row(s) + c * cells(), to);
-      else
-        std::fill_n(to, shape.plane(), T(0));
-    }
+    T* to = gradient_grid(tape, options_.steps) + s * shape.sample_step();
+    std::fill_n(to, shape.sample_step(), T(0));
+    for (std::size_t c = 0; c < options_.target_channels; ++c)
+      copy_to_state(shape, dl_dy.row(s) + c * cells(), to + c * shape.channel_step());
   });
   for (std::size_t t = options_.steps; t-- > 0;) backward_step(ex, step, t, tape, t > 0 || !dl_dx.empty());
   if (!dl_dx.empty())
     ex.parallel_for(batch.size, [&](std::size_t s, unsigned) {
       for (std::size_t c = 0; c < channels; ++c)
-        copy_from_plane(shape, gradient_grid(tape, 0) + s * shape.sample() + c * shape.plane(),
+        copy_from_state(shape, gradient_grid(tape, 0) + s * shape.sample_step() + c * shape.channel_step(),
                         dl_dx.row(s) + c * cells());
       if (!tape.some_dead_) return;
       const std::uint8_t* dead = tape.workspace_.template at<std::uint8_t>(tape.at_.dead) + s * cells();

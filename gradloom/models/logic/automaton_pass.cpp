@@ -30,21 +30,20 @@ CellCircuit<T> Automaton<T>::circuit(const Tape& tape) const {
 template <class T>
 T* Automaton<T>::grid(Tape& tape, std::size_t t) const {
   const std::size_t which = tape.limits_.backward ? t : t % 2;
-  return tape.workspace_.template at<T>(tape.at_.grids) + which * tape.limits_.batch * grid_shape().sample();
+  return tape.workspace_.template at<T>(tape.at_.grids) + which * tape.limits_.batch * grid_shape().sample_step();
 }
 
 template <class T>
 T* Automaton<T>::gradient_grid(Tape& tape, std::size_t t) const {
-  return tape.workspace_.template at<T>(tape.at_.gradients) + t % 2 * tape.limits_.batch * grid_shape().sample();
+  return tape.workspace_.template at<T>(tape.at_.gradients) + t % 2 * tape.limits_.batch * grid_shape().sample_step();
 }
 
 template <class T>
 T Automaton<T>::state(const Tape& tape, std::size_t sample, std::size_t t, std::size_t c, std::size_t cell) const {
   const std::size_t which = tape.limits_.backward ? t : t % 2;
   const gate::GridShape shape = grid_shape();
-  return tape.workspace_.template at<T>(
-      tape.at_.grids)[(which * tape.limits_.batch + sample) * shape.sample() + c * shape.plane() +
-                      shape.at(cell / options_.width, cell % options_.width)];
+  return tape.workspace_.template at<T>(tape.at_.grids)[(which * tape.limits_.batch + sample) * shape.sample_step() +
+                                                        c * shape.channel_step() + shape.at(cell)];
 }
 
 template <class T>
@@ -57,7 +56,7 @@ AutomatonTape<T> Automaton<T>::make_tape(const Exec& ex, const TapeLimits& limit
   tape.limits_ = limits;
   tape.workers_ = ex.threads();
   Workspace& w = tape.workspace_;
-  const std::size_t one = batch * grid_shape().sample(), kept = limits.backward ? options_.steps + 1 : 2;
+  const std::size_t one = batch * grid_shape().sample_step(), kept = limits.backward ? options_.steps + 1 : 2;
   tape.grid_bytes_ = kept * one * sizeof(T);
   tape.at_.grids = w.reserve<T>(kept * one);
   tape.at_.gates = w.reserve<gate::Gate<T>>(gates_);
@@ -190,14 +189,12 @@ std::size_t Automaton<T>::cells_of(const Step& step, const Wave& wave, std::size
 }
 
 template <class T>
-void Automaton<T>::close_frames(const Exec& ex, Tape& tape, T* grids) const {
-  constexpr std::size_t kTasks = 32;
+void Automaton<T>::close_frames(const Exec& ex, const Tape& tape, T* state) const {
   const gate::GridShape shape = grid_shape();
   if (shape.border == gate::Border::zero) return;
-  const std::size_t planes = tape.batch_ * shape.channels, tasks = std::min(kTasks, planes);
-  ex.parallel_for(tasks, [&](std::size_t task, unsigned) {
-    for (std::size_t plane = task * planes / tasks; plane < (task + 1) * planes / tasks; ++plane)
-      gate::close_frame(shape, grids + plane * shape.plane());
+  ex.parallel_for(tape.batch_, [&](std::size_t s, unsigned worker) {
+    const ProfileScope scope(ex, tape.phases_.forward, worker);
+    gate::close_frame(shape, state + s * shape.sample_step());
   });
 }
 
@@ -210,9 +207,8 @@ void Automaton<T>::forward_step(const Exec& ex, const Step& step, std::size_t t,
   if (!whole(step, tape))
     find_firing(ex, step, wave, tape, [&](std::span<const std::uint32_t> resting) {
       for (const std::uint32_t cell : resting) {
-        const std::size_t number = cell % cells();
-        std::size_t at = cell / cells() * shape.sample() + shape.at(number / options_.width, number % options_.width);
-        for (std::size_t c = 0; c < shape.channels; ++c, at += shape.plane()) to[at] = from[at];
+        std::size_t at = cell / cells() * shape.sample_step() + shape.at(cell % cells());
+        for (std::size_t c = 0; c < shape.channels; ++c, at += shape.channel_step()) to[at] = from[at];
       }
     });
   const CellCircuit<T> cell = circuit(tape);
@@ -260,15 +256,14 @@ void Automaton<T>::start(const Exec& ex, const Batch& batch, Tape& tape) const {
   tape.some_dead_ = options_.masked == MaskedCells::dead && !batch.mask.empty();
   std::uint8_t* dead = tape.some_dead_ ? tape.workspace_.template at<std::uint8_t>(tape.at_.dead) : nullptr;
   ex.parallel_for(batch.size, [&](std::size_t s, unsigned) {
-    T* to = grid(tape, 0) + s * shape.sample();
+    T* to = grid(tape, 0) + s * shape.sample_step();
     for (std::size_t c = 0; c < channels; ++c)
-      copy_to_plane(shape, batch.x.row(s) + c * cells(), to + c * shape.plane());
+      copy_to_state(shape, batch.x.row(s) + c * cells(), to + c * shape.channel_step());
     if (!dead) return;
     for (std::size_t cell = 0; cell < cells(); ++cell) {
       dead[s * cells() + cell] = batch.mask(s, cell) == T(0);
       if (dead[s * cells() + cell])
-        for (std::size_t c = 0; c < channels; ++c)
-          to[c * shape.plane() + shape.at(cell / options_.width, cell % options_.width)] = T(0);
+        for (std::size_t c = 0; c < channels; ++c) to[c * shape.channel_step() + shape.at(cell)] = T(0);
     }
   });
   close_frames(ex, tape, grid(tape, 0));
@@ -292,7 +287,7 @@ void Automaton<T>::forward(const Exec& ex, const Step& step, const ModelArrays<T
   for (std::size_t t = 0; t < options_.steps; ++t) forward_step(ex, step, t, tape);
   ex.parallel_for(batch.size, [&](std::size_t s, unsigned) {
     for (std::size_t c = 0; c < options_.target_channels; ++c)
-      copy_from_plane(shape, grid(tape, options_.steps) + s * shape.sample() + c * shape.plane(),
+      copy_from_state(shape, grid(tape, options_.steps) + s * shape.sample_step() + c * shape.channel_step(),
                       y.row(s) + c * cells());
   });
 }

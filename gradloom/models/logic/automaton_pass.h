@@ -5,6 +5,7 @@
 #include <string>
 
 #include "gradloom/base/error.h"
+#include "gradloom/kernels/gate/patch.h"
 #include "gradloom/models/logic/automaton.h"
 
 namespace gradloom::logic {
@@ -17,16 +18,16 @@ inline constexpr std::size_t kShards = 32;   // at most: sums of gates exist thi
 
 inline std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
-// A plane's cells without its frame, and back.
+// One channel of a sample without its frame, and back.
 template <class T>
-void copy_from_plane(const gate::GridShape& grid, const T* plane, T* cells) {
+void copy_from_state(const gate::GridShape& grid, const T* channel, T* cells) {
   for (std::size_t row = 0; row < grid.height; ++row)
-    std::copy_n(plane + grid.at(row, 0), grid.width, cells + row * grid.width);
+    std::copy_n(channel + grid.at(row, 0), grid.width, cells + row * grid.width);
 }
 template <class T>
-void copy_to_plane(const gate::GridShape& grid, const T* cells, T* plane) {
+void copy_to_state(const gate::GridShape& grid, const T* cells, T* channel) {
   for (std::size_t row = 0; row < grid.height; ++row)
-    std::copy_n(cells + row * grid.width, grid.width, plane + grid.at(row, 0));
+    std::copy_n(cells + row * grid.width, grid.width, channel + grid.at(row, 0));
 }
 
 // What a worker needs beside the scratch of a tile.
@@ -34,11 +35,11 @@ template <class T>
 struct TileMemory {
   TileMemory(const CellShape& shape, T* memory)
       : patch(memory),
-        out(patch + (shape.channels * gate::kPatch + 1) * kTile),  // one row for what read_patches writes too much
-        dl_dpatch(out + shape.channels * kTile),
+        out(patch + (shape.channels * gate::kPatch + 1) * kTile),  // here and below, one row for what is read too much
+        dl_dpatch(out + (shape.channels + 1) * kTile),
         scratch(dl_dpatch + shape.channels * gate::kPatch * kTile) {}
   static std::size_t size(const CellShape& shape) {
-    return (shape.channels * (2 * gate::kPatch + 1) + 1) * kTile + shape.scratch();
+    return (shape.channels * (2 * gate::kPatch + 1) + 2) * kTile + shape.scratch();
   }
   T *patch, *out, *dl_dpatch, *scratch;
 };

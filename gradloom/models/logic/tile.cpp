@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "gradloom/kernels/gate/patch.h"
+
 namespace gradloom::logic {
 namespace {
 
@@ -15,8 +17,7 @@ std::size_t total(const std::vector<std::size_t>& widths) {
 
 std::size_t widest(const std::vector<std::size_t>& widths) { return *std::max_element(widths.begin(), widths.end()); }
 
-// Channels on which perception runs together: their gates have the same coefficients. More than two only where nothing
-// has to be kept in between.
+// Channels on which perception runs together: their gates have the same coefficients.
 constexpr std::size_t kTogether = 2;
 
 // Where signals lie in the scratch, in rows: perception layers of each channel (but the last, whose outputs are inputs
@@ -39,12 +40,12 @@ enum class Hidden { kept, shared };
 template <class T>
 void perceive(Variant variant, const CellShape& s, const Rows& rows, const CellCircuit<T>& circuit, const T* patch,
               T* hidden, Hidden how, T* update) {
-  const std::size_t together = rows.hidden == 0 ? s.channels : kTogether;
+  const std::size_t together = rows.hidden == 0 ? s.channels : kTogether;  // nothing in between to be kept
   for (std::size_t c = 0; c < s.channels; c += together) {
-    gate::Copies copies{std::min(together, s.channels - c), 9 * kTile, rows.hidden * kTile};
-    const T* in = patch + c * 9 * kTile;
+    gate::Copies copies{std::min(together, s.channels - c), gate::kPatch * kTile, rows.hidden * kTile};
+    const T* in = patch + c * gate::kPatch * kTile;
     for (std::size_t k = 0; k < copies.count; ++k)
-      std::copy_n(in + (k * 9 + 4) * kTile, kTile, update + (c + k) * kTile);
+      std::copy_n(in + (k * gate::kPatch + gate::kCentre) * kTile, kTile, update + (c + k) * kTile);
     T* row = hidden + (how == Hidden::kept ? c : 0) * rows.hidden * kTile;
     std::size_t first = 0;
     for (std::size_t l = 0; l < s.perception.size(); ++l) {
@@ -117,15 +118,15 @@ void tile_gradient(Variant variant, const CellShape& s, const CellCircuit<T>& ci
 
   T* const small = scratch + (rows.gradient + 2 * rows.update_width) * kTile;
   for (std::size_t c = s.channels; c-- > 0;) {
-    T* patch_rows = arrays.dl_dpatch + c * 9 * arrays.dl_dpatch_step;
-    std::copy_n(dl_dout + c * kTile, kTile, patch_rows + 4 * arrays.dl_dpatch_step);
+    T* patch_rows = arrays.dl_dpatch + c * gate::kPatch * arrays.dl_dpatch_step;
+    std::copy_n(dl_dout + c * kTile, kTile, patch_rows + gate::kCentre * arrays.dl_dpatch_step);
     const T* dl_dlayer = dl_dout + (s.channels + c * s.perception.back()) * kTile;
     std::size_t begin = perception_gates, signal = (c + 1) * rows.hidden;
     for (std::size_t l = s.perception.size(); l-- > 0;) {
       begin -= s.perception[l];
       T* dl_din = l > 0 ? small + (l % 2) * rows.perception_width * kTile : patch_rows;
       if (l > 0) signal -= s.perception[l - 1];
-      const T* signals = l > 0 ? scratch + signal * kTile : arrays.patch + c * 9 * kTile;
+      const T* signals = l > 0 ? scratch + signal * kTile : arrays.patch + c * gate::kPatch * kTile;
       gate::backward<T>(
           variant, {circuit.gates.subspan(begin, s.perception[l]), &circuit.plans[l]},
           {signals, dl_dlayer, dl_din, arrays.sums + begin * gate::kPartial, l > 0 ? kTile : arrays.dl_dpatch_step});

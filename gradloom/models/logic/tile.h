@@ -41,7 +41,7 @@ struct TileGradient {
   const T* dl_dout = nullptr;                         // (C, L); 0 in lanes without a cell
   T* dl_dpatch = nullptr;                             // C * 9 rows of L, =
   T* sums = nullptr;                                  // (gates, 4, 2) in the order of evaluation, +=
-  std::size_t dl_dpatch_step = kernels::gate::kTile;  // from a row of dl_dpatch to the next
+  std::size_t dl_dpatch_step = kernels::gate::kTile;  // as LayerGradient::dl_din_step
 };
 
 // Runs the circuit again and goes back. Row (c, 4) of dl_dpatch starts with the update circuit's gradient of the
