@@ -16,6 +16,7 @@ struct EvalFlags {
 };
 
 int evaluate(const Output& out, const EvalFlags& flags) {
+  refuse_recipe_name(flags.folder);
   refuse_overwriting_run(flags.predictions, flags.folder);
   nlohmann::json result =
       app::evaluate(flags.folder, run_options(out, flags.exec), {.predictions = flags.predictions, .data = flags.data})

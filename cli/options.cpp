@@ -80,6 +80,16 @@ void refuse_overwriting(const std::filesystem::path& out, std::initializer_list<
   gradloom::refuse_overwriting(out, std::span(inputs.begin(), inputs.size())).or_throw();
 }
 
+void refuse_recipe_name(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  if (std::filesystem::exists(folder, ignored)) return;
+  for (const app::ShippedRecipe& recipe : app::shipped_recipes())
+    if (folder == std::filesystem::path(recipe.name))
+      throw Exception(ErrorCode::not_found, fmt::format("there is no folder '{0}'; that is the name of a recipe: "
+                                                        "`gradloom train {0}` trains it and says in which folder",
+                                                        recipe.name));
+}
+
 void refuse_overwriting_run(const std::filesystem::path& out, const std::filesystem::path& folder) {
   gradloom::refuse_overwriting(out, run_files(folder)).or_throw();
 }

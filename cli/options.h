@@ -48,7 +48,9 @@ inline std::string names_a_file(const std::string& name) {
 
 // Throws when `out` is one of these files.
 void refuse_overwriting(const std::filesystem::path& out, std::initializer_list<std::filesystem::path> inputs);
-// The same for the files of the run in `folder`, if it is one.
+// Throws when somebody wrote the name of a recipe where the folder of a run is wanted, and there is no such folder.
+void refuse_recipe_name(const std::filesystem::path& folder);
+// Throws when `out` is a file of the run in `folder`, if it is one.
 void refuse_overwriting_run(const std::filesystem::path& out, const std::filesystem::path& folder);
 
 // GRADLOOM_DATA, or the current folder.

@@ -37,8 +37,12 @@ int run_circuit(const Output& out, RunCircuitFlags flags) {
     for (const auto& n : r["population"][when]) each.push_back(fmt::format("{}", n.get<std::uint64_t>()));
     return fmt::format("{}", fmt::join(each, ", "));
   };
-  out.print(fmt::format("{}: {} on {} x {} cells\n", flags.circuit, counted(o.steps, "step"),
-                        r["width"].get<std::size_t>(), r["height"].get<std::size_t>()));
+  for (const std::string& warning : result->warnings) out.tell(fmt::format("warning: {}\n", warning));
+  const bool own_size = !flags.pattern.empty() && o.width == 0 && o.height == 0;
+  out.print(fmt::format("{}: {} on {} x {} cells, {}{}\n", flags.circuit, counted(o.steps, "step"),
+                        r["width"].get<std::size_t>(), r["height"].get<std::size_t>(),
+                        r["boundary"] == "periodic" ? "edges joined" : "zeros around",
+                        own_size ? " (the pattern's size; --width and --height enlarge it)" : ""));
   std::vector<std::pair<std::string, std::string>> rows = {
       {"gates", fmt::format("{}, {} when run", r["gates"].get<std::size_t>(), r["gates_run"].get<std::size_t>())},
       {"cells alive", fmt::format("{} at the start, {} at the end", count("start"), count("end"))},
@@ -57,7 +61,11 @@ void add_run_circuit_command(CLI::App& program, Choice& choice) {
   CLI::App* command = program.add_subcommand("run-circuit", "Run a hard circuit on a grid of cells");
   auto flags = std::make_shared<RunCircuitFlags>();
   app::RunCircuitOptions& o = flags->options;
-  command->add_option("CIRCUIT", flags->circuit, "A circuit.json, or the folder of a run")->type_name("")->required();
+  command
+      ->add_option("CIRCUIT", flags->circuit,
+                   "A circuit.json, the folder of a run, or a circuit that ships: game-of-life, checkerboard")
+      ->type_name("")
+      ->required();
   CLI::Option* pattern = command->add_option("--pattern", flags->pattern, "Start with this, in the middle")
                              ->type_name("F.rle")
                              ->check(names_a_file);
@@ -92,7 +100,9 @@ void add_run_circuit_command(CLI::App& program, Choice& choice) {
   add_threads_option(*command, o.threads);
   add_quiet_option(*command, choice.flags);
   add_output_options(*command, choice.flags);
-  command->footer("Example:\n  gradloom run-circuit circuit.json --random 0.3 --width 900 --height 600 --steps 9");
+  command->footer(
+      "Examples:\n  gradloom run-circuit game-of-life --pattern glider.rle --width 40 --height 20 --steps 60\n"
+      "  gradloom run-circuit circuit.json --random 0.3 --width 900 --height 600 --steps 9");
   command->callback([flags, &choice] { choice.run = [flags](const Output& out) { return run_circuit(out, *flags); }; });
 }
 

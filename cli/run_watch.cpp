@@ -88,6 +88,9 @@ void print_run(const Output& out, const std::filesystem::path& folder, const Wat
   if (s.contains("parameters")) rows.emplace_back("parameters", s["parameters"].dump());
   if (s.contains("report")) rows.emplace_back("report", s["report"].get<std::string>());
   rows.emplace_back("evaluate", "gradloom eval " + shell_word(folder));
+  if (s.contains("circuit"))
+    rows.emplace_back("circuit",
+                      fmt::format("gradloom export {} --format c --out circuit.c --verify", shell_word(folder)));
   out.print_rows(rows);
   if (s.contains("phases")) print_phases(out, s["phases"]);
 }

@@ -18,8 +18,13 @@ std::array<struct sigaction, kSignals.size()> previous;
 struct sigaction previous_pipe;
 
 void on_signal(int number) {
+  if (stop_requested.exchange(true, std::memory_order_relaxed)) {
+    // The second one, of whatever kind: no more waiting.
+    signal(number, SIG_DFL);
+    raise(number);
+    return;
+  }
   stop_signal.store(number, std::memory_order_relaxed);
-  stop_requested.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -29,7 +34,7 @@ StopSignals::StopSignals() {
   stop_signal = 0;
   struct sigaction action {};
   action.sa_handler = on_signal;
-  action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);
+  action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;

@@ -46,7 +46,8 @@ std::string metrics_text(const nlohmann::json& metrics) {
   for (const auto& [name, value] : metrics.items()) names.push_back(name);
   // What people ask for first comes first.
   const auto place = [](const std::string& name) {
-    static const std::vector<std::string> order = {"accuracy", "exact_match", "rmse", "mae", "r2"};
+    static const std::vector<std::string> order = {"hard_accuracy", "hard_loss", "accuracy", "exact_match",
+                                                   "rmse",          "mae",       "r2"};
     return name == "loss" ? order.size() + 1
                           : static_cast<std::size_t>(std::find(order.begin(), order.end(), name) - order.begin());
   };

@@ -167,6 +167,7 @@ struct ResumeFlags {
 };
 
 int resume(const Output& out, const ResumeFlags& flags) {
+  refuse_recipe_name(flags.folder);
   app::RunOptions options = run_options(out, flags.exec);
   options.profile = flags.profile;
   const WatchedRun run =

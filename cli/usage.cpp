@@ -55,6 +55,23 @@ bool is_recipe_key(const CLI::App& command, const std::string& option) {
   return distance <= 1 && distance < edit_distance(option, nearest_name(option, option_names(command)));
 }
 
+// The commands that have this option.
+std::vector<std::string> commands_with(const CLI::App& program, const CLI::App& in, const std::string& option) {
+  std::vector<std::string> found;
+  for (const CLI::App* command : in.get_subcommands({})) {
+    if (command->get_option_no_throw(option)) found.push_back(command_line(program, *command));
+    for (std::string& name : commands_with(program, *command, option)) found.push_back(std::move(name));
+  }
+  return found;
+}
+
+std::string advice_on_option(const CLI::App& program, const CLI::App& command, const std::string& option) {
+  if (const auto others = commands_with(program, program, option); !others.empty())
+    return fmt::format("; it is one of {}", fmt::join(others, ", "));
+  const std::string near = near_name(option, option_names(command));
+  return near.empty() ? "" : "; the nearest is " + near;
+}
+
 bool is_recipe(const std::string& word) {
   const auto recipes = app::shipped_recipes();
   return word.ends_with(".toml") ||
@@ -82,8 +99,8 @@ Finding find_unknown(const CLI::App& program, const std::vector<std::string>& ar
         return {at, fmt::format("'{}' has no option {}; keys of the recipe are set with --set {}=VALUE",
                                 command_line(program, *at), name, nearest_key(name))};
       if (!option)
-        return {at, fmt::format("'{}' has no option {}; the nearest is {}", command_line(program, *at), name,
-                                nearest_name(name, option_names(*at)))};
+        return {at, fmt::format("'{}' has no option {}{}", command_line(program, *at), name,
+                                advice_on_option(program, *at, name))};
       if (equals == std::string::npos && option->get_items_expected_min() > 0) ++i;
     } else if (const CLI::App* command = find_command(*at, word)) {
       at = command;
@@ -94,8 +111,9 @@ Finding find_unknown(const CLI::App& program, const std::vector<std::string>& ar
                 fmt::format("there is no command 'gradloom recipes {0}'; `gradloom recipes show {0}` prints the recipe",
                             word)};
       if (names.empty()) return {at, fmt::format("'{}' takes no '{}'", command_line(program, *at), word)};
-      return {at, fmt::format("there is no command '{} {}'; the nearest is '{}'", command_line(program, *at), word,
-                              nearest_name(word, names))};
+      const std::string near = near_name(word, names);
+      return {at, fmt::format("there is no command '{} {}'{}", command_line(program, *at), word,
+                              near.empty() ? "" : fmt::format("; the nearest is '{}'", near))};
     }
   }
   return {at, ""};

@@ -260,12 +260,11 @@ void AutomatonFamily<T>::describe(const Exec& ex, const Model& model, const Mode
                                   Report& report) const {
   describe_automaton(ex, subject(model, arrays), summary["study"], report);
   const json& c = summary["circuit"];
-  Table table{
-      "The circuit",
-      "circuit.json holds it as it was learned; `gradloom export` minimises it and writes C, Verilog, a drawing.",
-      {"", "gates"},
-      {},
-      std::nullopt};
+  Table table{"The circuit",
+              "circuit.json holds it as it was learned; gradloom export minimises it and writes C, Verilog, a drawing.",
+              {"", "gates"},
+              {},
+              std::nullopt};
   table.rows.push_back({"with weights of their own", c["gates"].get<std::size_t>()});
   table.rows.push_back({"that do more than pass one input on", c["active_gates"].get<std::size_t>()});
   table.rows.push_back({"of a cell, with kernels on every channel", c["gate_evaluations"].get<std::size_t>()});

@@ -22,14 +22,18 @@ struct AutomatonSubject {
   std::uint64_t seed = 0;
 };
 
-// Fractions of the target bits that are right. A checkerboard may come out with its colours swapped, or (on a grid
-// whose side is no multiple of the square) shifted: both are counted as well. Other tasks have `same` alone.
+// Fractions of the target bits that are right. A checkerboard may come out with its colours swapped, which is counted
+// as well. Other tasks have `same` alone.
 struct PhaseAccuracy {
-  double same = 0, swapped = 0, shifted = 0;  // shifted: the best of all shifts
+  double same = 0, swapped = 0;
   double best() const { return same > swapped ? same : swapped; }
 };
 
 PhaseAccuracy phase_accuracy(const GridTask& task, std::span<const std::uint8_t> target, const circuit::Grid& grid);
+
+// The same of a checkerboard that may be shifted, as on a grid whose side is no multiple of the square: the best of all
+// shifts.
+double shifted_accuracy(const GridTask& task, const circuit::Grid& grid);
 
 // A sample's start (C, H, W) as a grid.
 template <class T>

@@ -22,7 +22,7 @@ struct RunCircuitOptions {
   std::filesystem::path circuit;      // a file, or the folder of a run
   std::filesystem::path pattern;      // placed in the middle; empty: random cells
   double density = 0.5;               // of random cells
-  std::size_t width = 0, height = 0;  // 0: the pattern's
+  std::size_t width = 0, height = 0;  // 0: what the pattern's rule names, else the pattern's own
   std::uint64_t steps = 1;
   std::filesystem::path out;                  // where the last state goes; may be empty
   std::optional<circuit::Boundary> boundary;  // instead of the circuit's own
@@ -33,12 +33,14 @@ struct RunCircuitOptions {
 };
 
 struct RanCircuit {
+  std::vector<std::string> warnings;  // in the report, too
   std::string cells;  // channel 0 of the last state, a line for each row of '.' and 'O'; empty for a large grid
   nlohmann::json report;
 };
 
-// report: circuit, width, height, channels, steps, gates, gates_run, population (start, end; per channel), changed
-// (whether the last step changed anything), seconds, gcells_per_s, tiles_computed_share, out.
+// report: circuit, width, height, channels, rule (of one that counts neighbours), warnings, steps, gates, gates_run,
+// population (start, end; per channel), changed (whether the last step changed anything), seconds, gcells_per_s,
+// tiles_computed_share, out.
 Result<RanCircuit> run_circuit(const RunCircuitOptions& options);
 
 enum class ExportFormat { c, verilog, circuit_json, dot, svg };

@@ -127,12 +127,11 @@ template <class T>
 void GatesFamily<T>::describe(const Exec&, const Model&, const ModelArrays<T>&, const json& summary,
                               Report& report) const {
   const json& c = summary["circuit"];
-  Table table{
-      "The circuit",
-      "circuit.json holds it as it was learned; `gradloom export` minimises it and writes C, Verilog, a drawing.",
-      {"", "gates"},
-      {},
-      std::nullopt};
+  Table table{"The circuit",
+              "circuit.json holds it as it was learned; gradloom export minimises it and writes C, Verilog, a drawing.",
+              {"", "gates"},
+              {},
+              std::nullopt};
   table.rows.push_back({"with weights", c["gates"].get<std::size_t>()});
   table.rows.push_back({"that do more than pass one input on", c["active_gates"].get<std::size_t>()});
   table.rows.push_back({"simplified", c["simplified_gates"].get<std::size_t>()});

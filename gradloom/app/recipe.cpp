@@ -54,11 +54,10 @@ Result<Config> load_recipe(const std::string& name_or_path, std::span<const std:
   if (!is_path) {
     std::vector<std::string> names;
     for (const ShippedRecipe& recipe : shipped_recipes()) names.push_back(recipe.name);
-    const std::string nearest = nearest_name(name_or_path, names);
-    const bool near = 3 * edit_distance(name_or_path, nearest) <= std::max(name_or_path.size(), nearest.size());
+    const std::string near = near_name(name_or_path, names);
     return Error{ErrorCode::not_found,
                  fmt::format("there is no recipe '{}'; {}`gradloom recipes` lists all, and a file's name ends in .toml",
-                             name_or_path, near ? fmt::format("the nearest is '{}'; ", nearest) : "")};
+                             name_or_path, near.empty() ? "" : fmt::format("the nearest is '{}'; ", near))};
   }
   auto text = read_file(name_or_path, kMaxRecipeBytes);
   if (!text) return text.error();

@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "gradloom/app/circuit_jobs.h"
 #include "gradloom/app/recipe.h"
+#include "gradloom/app/shipped_circuits.h"
 #include "gradloom/circuit/json.h"
+#include "gradloom/circuit/life_rule.h"
 #include "gradloom/circuit/minimise.h"
 #include "gradloom/circuit/rle.h"
 #include "gradloom/circuit/run.h"
@@ -43,10 +46,17 @@ Start start_of(const RunCircuitOptions& o, std::uint32_t channels) {
   auto read = circuit::parse_rle(text);
   if (!read) throw Exception(read.error().code, fmt::format("{}: {}", o.pattern.string(), read.error().message));
   const circuit::Grid& cells = read->cells;
+  const auto side = [](std::size_t asked, std::uint64_t named, std::size_t of_pattern) {
+    return asked != 0 ? asked : std::max<std::size_t>(named, of_pattern);
+  };
   Start start{
-      circuit::Grid(channels, o.height == 0 ? cells.height() : o.height, o.width == 0 ? cells.width() : o.width),
+      circuit::Grid(channels, side(o.height, read->height, cells.height()), side(o.width, read->width, cells.width())),
       read->rule};
-  circuit::place_centred(start.grid, cells);
+  try {
+    circuit::place_centred(start.grid, cells);
+  } catch (const Exception& e) {
+    throw Exception(e.code(), fmt::format("{}: {}", o.pattern.string(), e.what()));
+  }
   return start;
 }
 
@@ -66,6 +76,9 @@ std::string text_of(const circuit::Grid& grid) {
 
 Result<circuit::AnyCircuit> load_circuit_of(const std::filesystem::path& path) {
   std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored))
+    for (const ShippedCircuit& shipped : shipped_circuits())
+      if (path == std::filesystem::path(shipped.name)) return circuit::parse_circuit_json(shipped.json);
   const std::filesystem::path recipe = path / "recipe.toml";
   if (!std::filesystem::exists(recipe, ignored) || std::filesystem::exists(path / "circuit.json", ignored))
     return circuit::load_circuit(path);
@@ -111,6 +124,13 @@ Result<RanCircuit> run_circuit(const RunCircuitOptions& o) try {
   r["steps"] = o.steps;
   r["gates"] = given;
   r["gates_run"] = rule.circuit.gates.size();
+  const std::string name = circuit::life_rule(rule);
+  if (!name.empty()) r["rule"] = name;
+  if (const std::string wanted = circuit::standard_rule(start.rule);
+      !start.rule.empty() && (wanted.empty() || wanted != name))
+    ran.warnings.push_back(fmt::format("the pattern is for the rule {}; the circuit {}", start.rule,
+                                       name.empty() ? "computes another one" : "computes " + name));
+  r["warnings"] = ran.warnings;
   r["population"]["start"] = populations(start.grid);
   const double cells = static_cast<double>(start.grid.width()) * static_cast<double>(start.grid.height());
 
@@ -127,7 +147,7 @@ Result<RanCircuit> run_circuit(const RunCircuitOptions& o) try {
                                            : static_cast<double>(runner.tiles_computed()) /
                                                  (static_cast<double>(o.steps) * static_cast<double>(runner.tiles()));
   if (!o.out.empty()) {
-    write_file_atomic(o.out, circuit::to_rle(runner.grid(), start.rule)).or_throw();
+    write_file_atomic(o.out, circuit::to_rle(runner.grid(), name)).or_throw();
     r["out"] = o.out.string();
   }
   ran.cells = text_of(runner.grid());

@@ -81,6 +81,7 @@ class Reader {
       while (!value.empty() && is_blank(value.front())) value.remove_prefix(1);
       while (!value.empty() && is_blank(value.back())) value.remove_suffix(1);
       pattern_.rule = std::string(value.substr(0, 100));
+      if (auto error = bounds(rest.substr(key))) return error;
     } else if (rest.find_first_not_of(" \t\r") != rest.npos) {
       return wrong("the header is `x = W, y = H, rule = R`");
     }
@@ -88,16 +89,34 @@ class Reader {
     return std::nullopt;
   }
 
+  // The size of a torus (T) or plane (P) in a rule such as B3/S23:T80,60; other shapes have none.
+  std::optional<Error> bounds(std::string_view rule) {
+    const std::size_t colon = rule.find(':');
+    if (colon == rule.npos || colon + 1 >= rule.size() || std::string_view("TP").find(rule[colon + 1]) == rule.npos)
+      return std::nullopt;
+    Reader sides(rule.substr(colon + 2), max_cells_);
+    const auto width = sides.number();
+    if (!width || *width == 0 || *width > max_cells_) return std::nullopt;
+    std::optional<std::uint64_t> height = width;
+    if (!sides.ended() && sides.take() == ',') height = sides.number();
+    if (!height || *height == 0) return std::nullopt;
+    if (*height > max_cells_ / *width)
+      return wrong(fmt::format("a grid of {} x {} cells is too large; the most is {}", *width, *height, max_cells_));
+    pattern_.width = *width, pattern_.height = *height;
+    return std::nullopt;
+  }
+
   std::optional<Error> entry(std::string_view name, std::uint64_t& value) {
     skip_blanks();
     if (text_.substr(at_, name.size()) != name)
-      return wrong(fmt::format("the header `x = W, y = H` is missing; expected {}", name));
+      return wrong(fmt::format(
+          "{} is missing in the header `x = W, y = H`; patterns are read in run-length form (RLE) only", name));
     at_ += name.size();
     skip_blanks();
     if (ended() || take() != '=') return wrong(fmt::format("the header needs {} = a number", name));
     skip_blanks();
     const auto n = number();
-    if (!n) return wrong(fmt::format("the header needs {} = a number", name));
+    if (!n) return wrong(fmt::format("the header needs {} = a whole number of at most 18 digits", name));
     value = *n;
     while (!ended() && (text_[at_] == ' ' || text_[at_] == '\t')) take();
     return std::nullopt;
@@ -114,7 +133,8 @@ class Reader {
         continue;
       }
       std::uint64_t count = 1;
-      if (is_digit(text_[at_])) {
+      const bool counted = is_digit(text_[at_]);
+      if (counted) {
         const auto n = number();
         if (!n) return wrong("a count of more than 18 digits");
         if (*n == 0) return wrong("a count of 0");
@@ -123,7 +143,10 @@ class Reader {
         if (ended()) return wrong("a count without a letter");
       }
       const char c = take();
-      if (c == '!') return std::nullopt;
+      if (c == '!') {
+        if (counted) return wrong("a count without a letter");
+        return std::nullopt;
+      }
       if (c == '$') {
         if (count > height_ || (y += count) > height_)
           return wrong(fmt::format("more rows than the header's {}", height_));
@@ -241,12 +264,14 @@ std::string to_rle(const Grid& grid, std::string_view rule) {
 void place(Grid& grid, const Grid& pattern, std::size_t top, std::size_t left) {
   if (pattern.channels() > grid.channels())
     throw Exception(ErrorCode::invalid_input,
-                    fmt::format("the pattern has {} channels, the grid {}", pattern.channels(), grid.channels()));
+                    fmt::format("the pattern has {} channels (states up to {}), the grid {}", pattern.channels(),
+                                (std::uint64_t{1} << pattern.channels()) - 1, grid.channels()));
   if (pattern.height() > grid.height() || top > grid.height() - pattern.height() || pattern.width() > grid.width() ||
       left > grid.width() - pattern.width())
     throw Exception(ErrorCode::invalid_input,
-                    fmt::format("a pattern of {} x {} cells does not fit into a grid of {} x {} at column {}, row {}",
-                                pattern.width(), pattern.height(), grid.width(), grid.height(), left, top));
+                    fmt::format("a pattern of {} x {} cells does not fit into a grid of {} x {}{}", pattern.width(),
+                                pattern.height(), grid.width(), grid.height(),
+                                left == 0 && top == 0 ? "" : fmt::format(" at column {}, row {}", left, top)));
   for (std::uint32_t c = 0; c < pattern.channels(); ++c)
     for (std::size_t y = 0; y < pattern.height(); ++y)
       for (std::size_t x = 0; x < pattern.width(); ++x) grid.set(c, top + y, left + x, pattern.get(c, y, x));

@@ -11,7 +11,8 @@
 namespace gradloom::circuit {
 
 struct Pattern {
-  std::string rule;  // as the header says, may be empty
+  std::string rule;                     // as the header says, may be empty
+  std::uint64_t width = 0, height = 0;  // of the torus or plane that the rule names (B3/S23:T80,60); 0: none
   Grid cells;  // one channel for two states, else as many as the states need bits: channel c is bit c of the state
 };
 

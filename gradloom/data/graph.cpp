@@ -191,10 +191,14 @@ std::optional<std::uint32_t> LabelTable::find(std::string_view name) const {
 
 Result<std::size_t> GraphSet::find(std::string_view id) const {
   const auto first = std::find(ids.begin(), ids.end(), id);
-  if (first == ids.end())
-    return Error{ErrorCode::not_found,
-                 fmt::format("there is no graph '{}'{}", id,
-                             ids.empty() ? "" : "; the nearest is '" + nearest_name(id, ids) + "'")};
+  if (first == ids.end()) {
+    const std::string near = near_name(id, ids);
+    return Error{ErrorCode::not_found, fmt::format("there is no graph '{}'{}", id,
+                                                   ids.empty()    ? ""
+                                                   : near.empty() ? fmt::format("; there are {}, from '{}' to '{}'",
+                                                                                ids.size(), ids.front(), ids.back())
+                                                                  : "; the nearest is '" + near + "'")};
+  }
   if (std::find(first + 1, ids.end(), id) != ids.end())
     return invalid("several graphs are called '{}'; name one by its position, #0 is the first", id);
   return static_cast<std::size_t>(first - ids.begin());

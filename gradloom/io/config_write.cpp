@@ -79,6 +79,7 @@ class ConfigWriter {
       if (parent_of(key.path) != section || !is_line(key, config.entries_[i])) continue;
       if (!documented_ && !config.has(key.path)) continue;
       out_ += header;
+      after_header_ = after_header_ || !header.empty();
       header.clear();
       const std::string name = section.empty() ? key.path : key.path.substr(section.size() + 1);
       write_line(key, config.entries_[i], name, documented_);
@@ -87,6 +88,7 @@ class ConfigWriter {
 
   void write_line(const SchemaKey& key, const Config::Entry& entry, const std::string& name, bool documented) {
     if (documented) write_doc(key);
+    after_header_ = false;
     const bool absent = key.type != ValueType::tables && std::holds_alternative<std::monostate>(entry.value);
     if (absent)
       out_ += documented_ ? fmt::format("# {} =\n", name) : "";
@@ -105,7 +107,7 @@ class ConfigWriter {
   }
 
   void write_doc(const SchemaKey& key) {
-    if (!out_.empty() && !out_.ends_with("]\n")) out_ += '\n';
+    if (!out_.empty() && !after_header_) out_ += '\n';
     std::string doc = key.doc;
     for (std::size_t at = 0; (at = doc.find('\n', at)) != std::string::npos; at += 3) doc.replace(at, 1, "\n# ");
     out_ += fmt::format("# {}\n# {}", doc, key.describe());
@@ -128,6 +130,7 @@ class ConfigWriter {
         if (first) write_doc(key);
         if (!first && !out_.empty()) out_ += '\n';
         out_ += fmt::format("[[{}{}]]\n", prefix, key.path);
+        after_header_ = true;
         for (std::size_t k = 0; k < table.entries_.size(); ++k) {
           const SchemaKey& inner = table.schema().keys()[k];
           if (is_line(inner, table.entries_[k])) write_line(inner, table.entries_[k], inner.path, first);
@@ -138,7 +141,7 @@ class ConfigWriter {
     }
   }
 
-  bool documented_;
+  bool documented_, after_header_ = false;
   std::string out_;
 };
 

@@ -64,4 +64,9 @@ std::string nearest_name(std::string_view name, std::span<const std::string> can
   return best ? *best : std::string();
 }
 
+std::string near_name(std::string_view name, std::span<const std::string> candidates) {
+  const std::string nearest = nearest_name(name, candidates);
+  return 3 * edit_distance(name, nearest) <= std::max(name.size(), nearest.size()) ? nearest : std::string();
+}
+
 }  // namespace gradloom

@@ -1,6 +1,7 @@
 // The name somebody probably meant.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,5 +14,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 // The candidate nearest to `name`, the first one on ties; "" when there are none. Last parts are also compared with
 // each other, so `lr` finds `optimizer.lr`, and `data.batch` finds `train.batch`.
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
+
+// The same, but "" when nothing is near: at most a third of the letters differ.
+std::string near_name(std::string_view name, std::span<const std::string> candidates);
 
 }  // namespace gradloom

@@ -39,8 +39,8 @@ GradientCheckReport GradientJudge::finish() {
   } else if (largest_ == 0.0) {
     report_.reason = fmt::format("the whole gradient of {} is zero: nothing of it was checked", what_);
   } else if (report_.checked == 0) {
-    report_.reason =
-        fmt::format("no derivative of {} stands above the noise of the arithmetic: none was checked", what_);
+    report_.reason = fmt::format(
+        "no derivative of {} stands above the noise of the arithmetic: none was checked (more elements may do)", what_);
   }
   report_.passed = report_.reason.empty();
   return report_;

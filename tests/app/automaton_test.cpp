@@ -44,7 +44,7 @@ TEST(PhaseAccuracy, TellsTheSameTheSwappedAndTheShiftedBoard) {
   EXPECT_EQ(swapped.best(), 1.0);
   const PhaseAccuracy shifted = phase_accuracy(task, target, painted(task, 1, 0));
   EXPECT_EQ(shifted.same, 0.5);
-  EXPECT_EQ(shifted.shifted, 1.0);
+  EXPECT_EQ(shifted_accuracy(task, painted(task, 1, 0)), 1.0);
 }
 
 TEST(AutomatonStudy, ARuleThatKeepsItsStateIsNotTheGameOfLife) {

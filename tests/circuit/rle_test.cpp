@@ -35,6 +35,20 @@ TEST(Rle, ReadsAGlider) {
   EXPECT_EQ(circuit::to_rle(p.cells, p.rule), "x = 3, y = 3, rule = B3/S23\nbo$2bo$3o!\n");
 }
 
+TEST(Rle, ReadsTheSizeOfABoundedGrid) {
+  const auto sides = [](const std::string& rule) {
+    const auto p = circuit::parse_rle("x = 3, y = 3, rule = " + rule + "\nbob$2bo$3o!\n").or_throw();
+    return std::pair(p.width, p.height);
+  };
+  using Sides = std::pair<std::uint64_t, std::uint64_t>;
+  EXPECT_EQ(sides("B3/S23"), Sides(0, 0));
+  EXPECT_EQ(sides("B3/S23:T80,60"), Sides(80, 60));
+  EXPECT_EQ(sides("B3/S23:P40"), Sides(40, 40));
+  for (const char* rule : {"B3/S23:", "B3/S23:T", "B3/S23:T0,5", "B3/S23:K5,5", "B3/S23:Tx", "B3/S23:T4,"})
+    EXPECT_EQ(sides(rule), Sides(0, 0)) << rule;
+  EXPECT_THAT(pattern_message("x = 1, y = 1, rule = B3/S23:T4096,4096\no!"), HasSubstr("too large"));
+}
+
 TEST(Rle, RoundTripGivesTheSameGrid) {
   for (const std::uint32_t channels : {1u, 2u, 5u, 8u})
     for (const double density : {0.0, 0.1, 0.5, 1.0}) {
@@ -55,7 +69,7 @@ TEST(Rle, NamesWhatIsWrong) {
   EXPECT_THAT(pattern_message("bob$2bo$3o!\n"), HasSubstr("header"));
   EXPECT_THAT(pattern_message("x = 3\nbo!"), HasSubstr("comma"));
   EXPECT_THAT(pattern_message("x = 0, y = 3\n!"), HasSubstr("0 x 3"));
-  EXPECT_THAT(pattern_message("x = 99999999999999999999, y = 3\n!"), HasSubstr("x = a number"));
+  EXPECT_THAT(pattern_message("x = 99999999999999999999, y = 3\n!"), HasSubstr("at most 18 digits"));
   EXPECT_THAT(pattern_message("x = 999999999999999999, y = 999999999999999999\n!"), HasSubstr("too many"));
   EXPECT_THAT(pattern_message("x = 3, y = 3\n4o!"), HasSubstr("row 0 is longer than the header's 3"));
   EXPECT_THAT(pattern_message("x = 3, y = 3\n2o999999999999999999o!"), HasSubstr("longer"));

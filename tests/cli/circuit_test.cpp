@@ -52,6 +52,39 @@ TEST_F(Circuits, AGliderComesBackAfterItCrossedATorus) {
   EXPECT_THAT(run({"run-circuit", "life.json", "--pattern", "glider.rle"}).out, HasSubstr("cells alive"));
 }
 
+TEST_F(Circuits, RulesOfPatternsAreComparedWithTheCircuit) {
+  const Words on_life = {"run-circuit", "life.json", "--out", "end.rle", "--pattern"};
+  const auto same = json_of(on_life + Words{"glider.rle"});
+  EXPECT_EQ(same["rule"], "B3/S23");
+  EXPECT_TRUE(same["warnings"].empty());
+  EXPECT_THAT(bytes_of(scratch_ / "end.rle"), HasSubstr("rule = B3/S23"));
+  write("other.rle", "x = 3, y = 3, rule = B36/S23\nbob$2bo$3o!\n");
+  EXPECT_THAT(run(on_life + Words{"other.rle"}).err, HasSubstr("for the rule B36/S23; the circuit computes B3/S23"));
+  EXPECT_THAT(bytes_of(scratch_ / "end.rle"), HasSubstr("rule = B3/S23"));
+  write("torus.rle", "x = 3, y = 3, rule = 23/3:T12,9\nbob$2bo$3o!\n");
+  const auto torus = json_of(on_life + Words{"torus.rle"});
+  EXPECT_EQ(torus["width"], 12);
+  EXPECT_EQ(torus["height"], 9);
+  EXPECT_TRUE(torus["warnings"].empty());
+
+  // A shift has no such name.
+  ASSERT_TRUE(
+      circuit::save_circuit(scratch_ / "shift.json", circuit::CellRule{1, circuit::Boundary::periodic, {9, {}, {3}}})
+          .ok());
+  const auto shift = json_of({"run-circuit", "shift.json", "--pattern", "glider.rle", "--out", "end.rle"});
+  EXPECT_FALSE(shift.contains("rule"));
+  EXPECT_EQ(shift["warnings"].size(), 1u);
+  EXPECT_THAT(bytes_of(scratch_ / "end.rle"), testing::Not(HasSubstr("rule")));
+}
+
+TEST_F(Circuits, CircuitsThatShipHaveNames) {
+  const auto r = json_of({"run-circuit", "game-of-life", "--pattern", "glider.rle", "--width", "9", "--height", "9",
+                          "--steps", "36", "--out", "end.rle"});
+  EXPECT_EQ(r["rule"], "B3/S23");
+  EXPECT_EQ(r["population"]["end"][0], 5);
+  EXPECT_EQ(json_of({"run-circuit", "checkerboard", "--width", "8", "--height", "8"})["channels"], 4);
+}
+
 TEST_F(Circuits, SmallGridsAreShown) {
   const Words glider = {"run-circuit", "life.json", "--pattern", "glider.rle", "--width", "5", "--height", "5"};
   const std::string cells = "\n.....\n.....\n.O.O.\n..OO.\n..O..\n";

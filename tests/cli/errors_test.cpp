@@ -97,6 +97,20 @@ TEST_F(Errors, SquaresMustFitTheGrid) {
                {"squares of 500", "data.square"});
 }
 
+TEST_F(Errors, OptionsOfOtherCommandsAreKnown) {
+  expect_error({"train", "kan-hello", "--predictions", "p.csv"}, 2, "invalid_input",
+               {"'gradloom train' has no option --predictions; it is one of gradloom eval"});
+  expect_error({"train", "kan-hello", "--theads", "2"}, 2, "invalid_input", {"the nearest is --threads"});
+  const Ended far = run({"eval", "run", "--completely-unknown"});
+  EXPECT_EQ(far.code, 2);
+  EXPECT_THAT(far.err, testing::Not(HasSubstr("nearest")));
+}
+
+TEST_F(Errors, ARecipeIsNotARun) {
+  expect_error({"eval", "kan-hello"}, 2, "not_found", {"there is no folder 'kan-hello'", "gradloom train kan-hello"});
+  expect_error({"resume", "karate"}, 2, "not_found", {"gradloom train karate"});
+}
+
 TEST_F(Errors, ErrorsForPeopleAreOneLineAndAHint) {
   const Ended ended = run({"train", "kan-hello", "--set", "epochs=soon"});
   EXPECT_EQ(ended.code, 2);

@@ -189,21 +189,24 @@ TEST_F(Resume, ARunWhoseReaderWentAwayGoesOn) {
   EXPECT_TRUE(std::filesystem::exists(scratch_ / "gone/report.html"));
 }
 
-TEST_F(Resume, ASecondInterruptEndsTheProgramAtOnce) {
-  // One step that takes long: the first signal cannot be answered before it ends.
-  const Words slow = {"train",  "kan-hello",
-                      "--out",  "cut",
-                      "--exec", "reference",
-                      "--set",  "data.samples=100000",
-                      "--set",  "model.hidden=[64,64]",
-                      "--set",  "model.refit=[]"};
-  Process process(launch(slow));
-  ASSERT_TRUE(process.wait_until([&] { return std::filesystem::exists(scratch_ / "cut/log.jsonl"); }));
-  process.send(SIGINT);
-  process.wait_until([] { return false; }, std::chrono::seconds(1));
-  ASSERT_TRUE(process.running());
-  process.send(SIGINT);
-  EXPECT_EQ(process.wait(std::chrono::seconds(5)).signal, SIGINT);
+TEST_F(Resume, ASecondSignalEndsTheProgramAtOnce) {
+  for (const int first : {SIGINT, SIGTERM}) {
+    // One step that takes long: the first signal cannot be answered before it ends.
+    const std::string folder = "cut" + std::to_string(first);
+    const Words slow = {"train",  "kan-hello",
+                        "--out",  folder,
+                        "--exec", "reference",
+                        "--set",  "data.samples=100000",
+                        "--set",  "model.hidden=[64,64]",
+                        "--set",  "model.refit=[]"};
+    Process process(launch(slow));
+    ASSERT_TRUE(process.wait_until([&] { return std::filesystem::exists(scratch_ / folder / "log.jsonl"); }));
+    process.send(first);
+    process.wait_until([] { return false; }, std::chrono::seconds(1));
+    ASSERT_TRUE(process.running());
+    process.send(SIGINT);
+    EXPECT_EQ(process.wait(std::chrono::seconds(5)).signal, SIGINT);
+  }
 }
 
 TEST_F(Resume, TheResultDoesNotDependOnThreadsOrVariant) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "gradloom/io/nearest.h"
 #include "tests/support/mutate.h"
 
@@ -207,6 +209,14 @@ TEST(Config, SpellsOutDefaultsAndDocumentsKeys) {
   EXPECT_THAT(config.to_toml(), testing::Not(HasSubstr("target")));
   EXPECT_THAT(config.documented(), HasSubstr("# Learning rate.\n# number, > 0, < 10; default 0.01\nlr = 0.01\n"));
   EXPECT_THAT(config.documented(), HasSubstr("# Column to predict.\n# string; not set by default\n# target =\n"));
+  // Every key but the first of a section has an empty line before its comment, also after a list.
+  std::istringstream lines(config.documented());
+  std::string before = "[", line;
+  for (; std::getline(lines, line); before = line) {
+    if (line.starts_with("# ") && !line.starts_with("# Written as") && !before.starts_with("#")) {
+      EXPECT_TRUE(before.empty() || before.starts_with("[")) << before << "\n" << line;
+    }
+  }
   EXPECT_THAT(config.documented(), HasSubstr("one of: adam, lbfgs, sgd"));
 }
 
@@ -264,6 +274,7 @@ TEST(NearestName, CountsEditsAndSwaps) {
   EXPECT_EQ(edit_distance("abc", "acb"), 1u);
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
   EXPECT_EQ(nearest_name("x", {}), "");
+  EXPECT_EQ(near_name("x", {}), "");
 }
 
 TEST(NearestName, FindsAKeyThatStandsInAnotherSection) {
@@ -272,6 +283,8 @@ TEST(NearestName, FindsAKeyThatStandsInAnotherSection) {
   EXPECT_EQ(nearest_name("data.batch", keys), "train.batch");
   EXPECT_EQ(nearest_name("data.pth", keys), "data.path");
   EXPECT_EQ(nearest_name("optmizr.kind", keys), "optimizer.kind");
+  EXPECT_EQ(near_name("data.pth", keys), "data.path");
+  EXPECT_EQ(near_name("something", keys), "");
   EXPECT_EQ(nearest_name("opt.lr", keys), "optimizer.lr");
 }
 
