@@ -12,7 +12,8 @@ namespace {
 using circuit::Grid;
 using nlohmann::json;
 
-constexpr std::size_t kStarts = 4;  // random starts behind each figure
+constexpr std::size_t kStarts = 4;                          // random starts behind each figure, ...
+constexpr std::size_t kManyUpdates = std::size_t{1} << 24;  // ... one, if it takes more updates of cells than this
 constexpr std::size_t kEnduranceSteps = 4000;
 constexpr double kAsynchronousFire = 0.6;
 
@@ -69,7 +70,8 @@ std::vector<std::uint8_t> cells_of(const Grid& grid) {
 json run_size(const Exec& ex, const AutomatonSubject& subject, const GridTask& task, std::size_t steps, double fire) {
   PhaseAccuracy worst;
   double worst_best = 2, shifted = 0;
-  for (std::uint32_t i = 0; i < kStarts; ++i) {
+  const std::size_t starts = task.height * task.width > kManyUpdates / steps ? 1 : kStarts;
+  for (std::uint32_t i = 0; i < starts; ++i) {
     Grid start = random_start(subject, task, i);
     const auto target = expected(task, start, steps);
     circuit::Runner runner(ex, subject.rule, std::move(start), {.fire = fire, .seed = subject.seed + i});

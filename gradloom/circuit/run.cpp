@@ -9,6 +9,7 @@
 #include "gradloom/base/error.h"
 #include "gradloom/base/random.h"
 #include "gradloom/circuit/validate.h"
+#include "gradloom/kernels/random/random.h"
 
 namespace gradloom::circuit {
 namespace {
@@ -183,8 +184,10 @@ bool Runner::store_row(std::uint64_t* memory, const Tile& t, std::size_t y, unsi
     for (std::size_t w = 0; w < n; ++w) {
       fire[w] = 0;
       const std::size_t x = (t.w + w) * 64, end = std::min<std::size_t>(64, now_.width() - x);
-      for (std::size_t k = 0; k < end; ++k)
-        fire[w] |= std::uint64_t{fires(stream, options_, y * now_.width() + x + k)} << k;
+      std::uint8_t yes[64];
+      kernels::draws(exec_.variant(), stream, static_cast<std::uint32_t>(y * now_.width() + x), options_.fire,
+                     {yes, end});
+      for (std::size_t k = 0; k < end; ++k) fire[w] |= std::uint64_t{yes[k]} << k;
     }
   }
   bool changed = false;

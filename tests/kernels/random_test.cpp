@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include "gradloom/kernels/simd_targets.h"
@@ -50,6 +52,22 @@ TEST(RandomWords, AreTheFirstBitsOfTheStream) {
         EXPECT_EQ(actual, expected) << target << ", " << size << " from " << first;
       }
     }
+}
+
+TEST(Draws, AgreeWithTheNumbersOfTheStream) {
+  const RandomStream stream(78, RandomUse::fire, 3, 9);
+  const double exactly = stream.uniform(7);  // not below itself, although its first bits are
+  for (const double probability : {0.0, 0.1, 0.6, 1.0, exactly, std::nextafter(exactly, 1.0)})
+    for (const std::size_t size : {0u, 1u, 64u, 257u, 700u})
+      for (const std::uint32_t first : {0u, 5u, 0xffffff00u}) {
+        std::vector<std::uint8_t> expected(size), actual(size, 7);
+        for (std::size_t i = 0; i < size; ++i)
+          expected[i] = stream.uniform(first + static_cast<std::uint32_t>(i)) < probability;
+        for (const Variant variant : {Variant::reference, Variant::fast}) {
+          draws(variant, stream, first, probability, actual);
+          EXPECT_EQ(actual, expected) << probability << ", " << size << " from " << first;
+        }
+      }
 }
 
 TEST(OpenUniform, HasTheBitsOfTheStreamInFloat) { expect_the_bits_of_the_stream<float>(); }

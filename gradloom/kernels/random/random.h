@@ -12,6 +12,10 @@ namespace gradloom::kernels {
 // words[i] = the first 32 of the 64 bits at position first + i.
 void random_words(Variant variant, const RandomStream& stream, std::uint32_t first, std::span<std::uint32_t> words);
 
+// yes[i] = 1 if stream.uniform(first + i) < probability, else 0.
+void draws(Variant variant, const RandomStream& stream, std::uint32_t first, double probability,
+           std::span<std::uint8_t> yes);
+
 // u[i] = (n + 1/2) / 2^23, n being the first 23 of the 64 bits at position first + i: never 0 or 1, in either
 // precision.
 template <class T>

@@ -38,6 +38,23 @@ void random_words(Variant variant, const RandomStream& stream, std::uint32_t fir
   for (std::uint32_t& word : words) word = static_cast<std::uint32_t>(stream.bits(first++) >> 32);
 }
 
+void draws(Variant variant, const RandomStream& stream, std::uint32_t first, double probability,
+           std::span<std::uint8_t> yes) {
+  constexpr std::size_t kPiece = 256;
+  std::uint32_t words[kPiece];
+  for (std::size_t n = 0; n < yes.size(); n += kPiece) {
+    const std::size_t count = std::min(kPiece, yes.size() - n);
+    const std::uint32_t at = first + static_cast<std::uint32_t>(n);
+    random_words(variant, stream, at, {words, count});
+    for (std::size_t i = 0; i < count; ++i) {
+      // The number that decides lies between low and low + 2^-32; only when that is not enough are all its bits asked.
+      const double low = words[i] * 0x1p-32;
+      yes[n + i] = low + 0x1p-32 <= probability ||
+                   (low < probability && stream.uniform(at + static_cast<std::uint32_t>(i)) < probability);
+    }
+  }
+}
+
 template <class T>
 void open_uniform(Variant variant, const RandomStream& stream, std::uint32_t first, std::span<T> u) {
   constexpr std::size_t kPiece = 256;

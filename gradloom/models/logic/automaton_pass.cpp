@@ -114,23 +114,16 @@ void Automaton<T>::check(const Exec& ex, const Step&, const Batch& batch, const 
 template <class T>
 void Automaton<T>::fire_mask(const Exec& ex, const Step& step, std::size_t t, std::size_t first,
                              std::span<std::uint8_t> fire) const {
-  constexpr std::size_t kPiece = 256;
   if (synchronous(step)) {
     std::fill(fire.begin(), fire.end(), std::uint8_t{1});
     return;
   }
   for (std::size_t n = 0; n < fire.size();) {
     const std::size_t sample = (first + n) / cells(), cell = (first + n) % cells();
-    const std::size_t count = std::min({kPiece, fire.size() - n, cells() - cell});
-    std::uint32_t words[kPiece];
-    kernels::random_words(ex.variant(), fire_stream(step, sample), static_cast<std::uint32_t>(t * cells() + cell),
-                          {words, count});
-    for (std::size_t i = 0; i < count; ++i, ++n) {
-      // The number that decides lies between low and low + 2^-32; only when that is not enough are all its bits asked.
-      const double low = words[i] * 0x1p-32;
-      fire[n] = low + 0x1p-32 <= options_.fire_probability ||
-                (low < options_.fire_probability && fires(step, sample, t, cell + i));
-    }
+    const std::size_t count = std::min(fire.size() - n, cells() - cell);
+    kernels::draws(ex.variant(), fire_stream(step, sample), static_cast<std::uint32_t>(t * cells() + cell),
+                   options_.fire_probability, fire.subspan(n, count));
+    n += count;
   }
 }
 
