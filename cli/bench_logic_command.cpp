@@ -19,11 +19,12 @@ int bench_logic(const Output& out, app::BenchLogicOptions options) {
   const nlohmann::json r = app::bench_logic(options).or_throw();
   const auto number = [&](const char* key) { return r[key].get<double>(); };
   out.print(fmt::format("{}: {}, {}, {}, batch {}, {}\n", out.paint(Paint::bold, options.recipe),
-                        counted(r["gates"].get<std::size_t>(), "gate"), counted(r["cells"].get<std::size_t>(), "cell"),
-                        counted(r["steps"].get<std::size_t>(), "step"), r["batch"].get<std::size_t>(),
-                        counted(options.threads, "thread")));
+                        fmt::format("{} ({} evaluations for a cell)", counted(r["gates"].get<std::size_t>(), "gate"),
+                                    r["gate_evaluations_per_cell"].get<std::size_t>()),
+                        counted(r["cells"].get<std::size_t>(), "cell"), counted(r["steps"].get<std::size_t>(), "step"),
+                        r["batch"].get<std::size_t>(), counted(options.threads, "thread")));
   out.print_rows({{"update", fmt::format("{:.3g} ms", number("update_ms"))},
-                  {"gate and cell", fmt::format("{:.3g} ns", number("ns_per_gate_cell"))},
+                  {"gate evaluation", fmt::format("{:.3g} ns", number("ns_per_gate_cell"))},
                   {"speed", fmt::format("{:.3g} of {:.3g} GFLOP/s", number("gflops"), number("peak_gflops"))},
                   {"scalar reference",
                    fmt::format("{:.3g} ms, {:.3g} times as long", number("sequential_update_ms"), number("speedup"))},

@@ -156,7 +156,7 @@ int run_all_pairs(const Output& out, const GedFlags& flags) {
   for (const auto& pair : r["hardest"])
     rows.emplace_back("hardest", fmt::format("{} and {}: {} expanded", pair["first"].get<std::string>(),
                                              pair["second"].get<std::string>(), pair["expanded"].get<std::uint64_t>()));
-  if (!flags.out.empty()) rows.emplace_back("written", flags.out);
+  rows.emplace_back("written", flags.out.empty() ? "nothing; --out FILE writes the distance of every pair" : flags.out);
   out.print_rows(rows);
   out.result(r);
   return kDone;

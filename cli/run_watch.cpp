@@ -91,6 +91,8 @@ void print_run(const Output& out, const std::filesystem::path& folder, const Wat
   if (s.contains("circuit"))
     rows.emplace_back("circuit",
                       fmt::format("gradloom export {} --format c --out circuit.c --verify", shell_word(folder)));
+  if (s.contains("warnings"))
+    for (const auto& warning : s["warnings"]) rows.emplace_back("warning", warning.get<std::string>());
   out.print_rows(rows);
   if (s.contains("phases")) print_phases(out, s["phases"]);
 }
