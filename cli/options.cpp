@@ -84,7 +84,7 @@ void refuse_recipe_name(const std::filesystem::path& folder) {
   std::error_code ignored;
   if (std::filesystem::exists(folder, ignored)) return;
   for (const app::ShippedRecipe& recipe : app::shipped_recipes())
-    if (folder == std::filesystem::path(recipe.name))
+    if ((folder / "").parent_path() == std::filesystem::path(recipe.name))
       throw Exception(ErrorCode::not_found, fmt::format("there is no folder '{0}'; that is the name of a recipe: "
                                                         "`gradloom train {0}` trains it and says in which folder",
                                                         recipe.name));

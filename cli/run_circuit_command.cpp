@@ -42,7 +42,7 @@ int run_circuit(const Output& out, RunCircuitFlags flags) {
   out.print(fmt::format("{}: {} on {} x {} cells, {}{}\n", flags.circuit, counted(o.steps, "step"),
                         r["width"].get<std::size_t>(), r["height"].get<std::size_t>(),
                         r["boundary"] == "periodic" ? "edges joined" : "zeros around",
-                        own_size ? " (the pattern's size; --width and --height enlarge it)" : ""));
+                        own_size ? " (as the pattern has it; --width and --height enlarge it)" : ""));
   std::vector<std::pair<std::string, std::string>> rows = {
       {"gates", fmt::format("{}, {} when run", r["gates"].get<std::size_t>(), r["gates_run"].get<std::size_t>())},
       {"cells alive", fmt::format("{} at the start, {} at the end", count("start"), count("end"))},

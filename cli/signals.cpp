@@ -18,13 +18,15 @@ std::array<struct sigaction, kSignals.size()> previous;
 struct sigaction previous_pipe;
 
 void on_signal(int number) {
-  if (stop_requested.exchange(true, std::memory_order_relaxed)) {
-    // The second one, of whatever kind: no more waiting.
-    signal(number, SIG_DFL);
-    raise(number);
+  int none = 0;
+  if (stop_signal.compare_exchange_strong(none, number)) {
+    stop_requested.store(true);
     return;
   }
-  stop_signal.store(number, std::memory_order_relaxed);
+  // The second one, of whatever kind: no more waiting. But a session that ends may send SIGHUP right after SIGTERM.
+  if (number == SIGHUP) return;
+  signal(number, SIG_DFL);
+  raise(number);
 }
 
 }  // namespace

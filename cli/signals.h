@@ -5,9 +5,9 @@
 
 namespace gradloom::cli {
 
-// One at a time. The first signal of a kind sets the flag, a second one has its usual effect and ends the program at
-// once. Signals that were ignored when the program began (nohup, background jobs) stay ignored. Meanwhile a reader of
-// the progress may go away: what cannot be told is not told, and the run goes on.
+// One at a time. The first signal sets the flag, a second one, but for SIGHUP, has its usual effect and ends the
+// program at once. Signals that were ignored when the program began (nohup, background jobs) stay ignored. Meanwhile a
+// reader of the progress may go away: what cannot be told is not told, and the run goes on.
 class StopSignals {
  public:
   StopSignals();

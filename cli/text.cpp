@@ -89,6 +89,11 @@ std::vector<std::pair<std::string, std::string>> study_rows(const nlohmann::json
       text += fmt::format("{}{}x{} {}", text.empty() ? "" : ", ", s["height"].get<int>(), s["width"].get<int>(),
                           percent(s["accuracy"]));
     rows.emplace_back("grids", text);
+    const bool cut = std::any_of(study["sizes"].begin(), study["sizes"].end(), [](const nlohmann::json& s) {
+      return s.value("cut", false) && s["accuracy"].get<double>() < 1;
+    });
+    if (cut)
+      rows.emplace_back("", "(less is no surprise where the sides are no multiple of the squares: docs/logic.md)");
   }
   if (study.contains("asynchronous"))
     rows.emplace_back("asynchronous", fmt::format("{} with cells that fire with probability {}",

@@ -67,7 +67,7 @@ std::vector<std::string> commands_with(const CLI::App& program, const CLI::App& 
 
 std::string advice_on_option(const CLI::App& program, const CLI::App& command, const std::string& option) {
   if (const auto others = commands_with(program, program, option); !others.empty())
-    return fmt::format("; it is one of {}", fmt::join(others, ", "));
+    return fmt::format("; it is an option of {}", fmt::join(others, ", "));
   const std::string near = near_name(option, option_names(command));
   return near.empty() ? "" : "; the nearest is " + near;
 }

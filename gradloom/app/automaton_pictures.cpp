@@ -147,13 +147,14 @@ void describe_automaton(const Exec& ex, const AutomatonSubject& subject, const j
   }
   if (study.contains("sizes")) {
     Table sizes{
-        "Other grids", "The worst of four random starts.", {"cells", "steps", "right,\u00a0%"}, {}, std::nullopt};
+        "Other grids", "The worst of the starts.", {"cells", "starts", "steps", "right,\u00a0%"}, {}, std::nullopt};
     const bool phases = subject.task.kind == GridTaskKind::checkerboard;
     if (phases)
       sizes.columns.insert(sizes.columns.end(), {"colours as trained,\u00a0%", "swapped,\u00a0%", "shifted,\u00a0%"});
     for (const json& s : study["sizes"]) {
       std::vector<Value> row{fmt::format("{}\u00a0x\u00a0{}", s["height"].get<int>(), s["width"].get<int>()),
-                             s["steps"].get<std::size_t>(), 100 * s["accuracy"].get<double>()};
+                             s["starts"].get<std::size_t>(), s["steps"].get<std::size_t>(),
+                             100 * s["accuracy"].get<double>()};
       if (phases)
         for (const char* key : {"same", "swapped", "shifted"}) row.push_back(100 * s[key].get<double>());
       sizes.rows.push_back(std::move(row));

@@ -86,11 +86,13 @@ json run_size(const Exec& ex, const AutomatonSubject& subject, const GridTask& t
   }
   json result{{"accuracy", worst.best()}};
   if (task.kind == GridTaskKind::checkerboard)
-    result["same"] = worst.same, result["swapped"] = worst.swapped, result["shifted"] = shifted;
+    result["same"] = worst.same, result["swapped"] = worst.swapped, result["shifted"] = shifted,
+    result["cut"] = task.height % task.square != 0 || task.width % task.square != 0;
   result["height"] = task.height;
   result["width"] = task.width;
   result["steps"] = steps;
   result["fire"] = fire;
+  result["starts"] = task.start == GridStart::random ? starts : 1;
   return result;
 }
 

@@ -31,8 +31,8 @@ struct PhaseAccuracy {
 
 PhaseAccuracy phase_accuracy(const GridTask& task, std::span<const std::uint8_t> target, const circuit::Grid& grid);
 
-// The same of a checkerboard that may be shifted, as on a grid whose side is no multiple of the square: the best of all
-// shifts.
+// The share of a checkerboard's cells that are right when the board may be shifted, as on a grid whose side is no
+// multiple of the square: the best of all shifts. The grid has the task's size.
 double shifted_accuracy(const GridTask& task, const circuit::Grid& grid);
 
 // A sample's start (C, H, W) as a grid.

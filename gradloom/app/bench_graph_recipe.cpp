@@ -49,7 +49,7 @@ Result<json> bench_graph_recipe(const BenchGraphRecipeOptions& o) try {
     return Error{ErrorCode::invalid_input, fmt::format("bench graph needs a recipe of the family graph; {} is of {}",
                                                        o.recipe, recipe->string("family"))};
   auto family = GraphFamily<float>::load(*recipe, o.data_root);
-  if (!family) return with_places(family.error(), *recipe);
+  if (!family) return with_places(family.error(), *recipe, o.data_root);
   RecipeSetup fast(*recipe, *family, {.threads = o.threads});
   RecipeSetup reference(*recipe, *family, {.threads = 1, .variant = Variant::reference});
   for (int i = 0; i < 2; ++i) fast.epoch(), reference.epoch();

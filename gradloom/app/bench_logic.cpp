@@ -54,7 +54,7 @@ Result<json> bench_logic(const BenchLogicOptions& o) try {
   recipe = load_recipe(o.recipe, overrides);
   if (!recipe) return recipe.error();
   auto family = AutomatonFamily<float>::load(*recipe, o.data_root);
-  if (!family) return with_places(family.error(), *recipe);
+  if (!family) return with_places(family.error(), *recipe, o.data_root);
   LogicSetup fast(*recipe, *family, {.threads = o.threads});
   LogicSetup reference(*recipe, *family, {.threads = 1, .variant = Variant::reference});
   for (int i = 0; i < 2; ++i) {

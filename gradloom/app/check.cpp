@@ -195,7 +195,7 @@ void compare_bits(const Config& recipe, const F& family, json& result) {
 template <class F64, class F32>
 Result<json> check_family(const Config& recipe, const RunOptions& options, const CheckOptions& what) {
   auto family = F64::load(recipe, options.data_root);
-  if (!family) return with_places(family.error(), recipe);
+  if (!family) return with_places(family.error(), recipe, options.data_root);
   const Exec ex(options.exec);
   const auto subject = family->check_subject(ex, what.samples);
   const TrainState<double>& state = subject.state;

@@ -13,13 +13,14 @@
 
 namespace gradloom::app {
 
-// circuit::load_circuit(); of a run without a circuit it says which family the run is of and what can be done with it.
+// circuit::load_circuit(), or a circuit that ships with the program, by its name, if there is no such file; of a run
+// without a circuit it says which family the run is of and what can be done with it.
 Result<circuit::AnyCircuit> load_circuit_of(const std::filesystem::path& file_or_folder);
 
 enum class Minimiser { off, own, yosys };
 
 struct RunCircuitOptions {
-  std::filesystem::path circuit;      // a file, or the folder of a run
+  std::filesystem::path circuit;      // as load_circuit_of() takes it
   std::filesystem::path pattern;      // placed in the middle; empty: random cells
   double density = 0.5;               // of random cells
   std::size_t width = 0, height = 0;  // 0: what the pattern's rule names, else the pattern's own
@@ -38,15 +39,14 @@ struct RanCircuit {
   nlohmann::json report;
 };
 
-// report: circuit, width, height, channels, rule (of one that counts neighbours), warnings, steps, gates, gates_run,
-// population (start, end; per channel), changed (whether the last step changed anything), seconds, gcells_per_s,
-// tiles_computed_share, out.
+// report: circuit, width, height, channels, boundary, rule (of one that counts neighbours), warnings, steps, gates,
+// gates_run, population (start, end; per channel), seconds, threads, gcells_per_s, tiles_computed_share, out.
 Result<RanCircuit> run_circuit(const RunCircuitOptions& options);
 
 enum class ExportFormat { c, verilog, circuit_json, dot, svg };
 
 struct ExportCircuitOptions {
-  std::filesystem::path circuit;  // a file, or the folder of a run
+  std::filesystem::path circuit;  // as load_circuit_of() takes it
   ExportFormat format = ExportFormat::circuit_json;
   std::filesystem::path out;  // empty: the text is in the result only
   Minimiser minimiser = Minimiser::own;

@@ -14,7 +14,7 @@ auto with_experiment(const Config& recipe, const RunOptions& options, Use&& use)
   using Answer = decltype(use(std::declval<Experiment<KanFamily<double>>&>()));
   const auto run_with = [&]<class F>(std::type_identity<F>) -> Answer {
     auto family = F::load(recipe, options.data_root);
-    if (!family) return with_places(family.error(), recipe);
+    if (!family) return with_places(family.error(), recipe, options.data_root);
     Experiment<F> experiment(recipe, std::move(*family), options);
     return use(experiment);
   };

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "gradloom/app/circuit_jobs.h"
 #include "gradloom/app/recipe.h"
@@ -30,6 +30,7 @@ json populations(const circuit::Grid& grid) {
 struct Start {
   circuit::Grid grid;
   std::string rule;
+  std::optional<circuit::Bounds> bounds;  // that the pattern names
 };
 
 Start start_of(const RunCircuitOptions& o, std::uint32_t channels) {
@@ -38,7 +39,7 @@ Start start_of(const RunCircuitOptions& o, std::uint32_t channels) {
       throw Exception(ErrorCode::invalid_input,
                       "the grid has no start: give a pattern (--pattern FILE.rle), or a size for random cells (--width "
                       "64 --height 64, and --random DENSITY)");
-    Start start{circuit::Grid(channels, o.height, o.width), ""};
+    Start start{circuit::Grid(channels, o.height, o.width), "", std::nullopt};
     circuit::fill_random(start.grid, o.density, o.seed);
     return start;
   }
@@ -46,12 +47,9 @@ Start start_of(const RunCircuitOptions& o, std::uint32_t channels) {
   auto read = circuit::parse_rle(text);
   if (!read) throw Exception(read.error().code, fmt::format("{}: {}", o.pattern.string(), read.error().message));
   const circuit::Grid& cells = read->cells;
-  const auto side = [](std::size_t asked, std::uint64_t named, std::size_t of_pattern) {
-    return asked != 0 ? asked : std::max<std::size_t>(named, of_pattern);
-  };
-  Start start{
-      circuit::Grid(channels, side(o.height, read->height, cells.height()), side(o.width, read->width, cells.width())),
-      read->rule};
+  const circuit::Bounds bounds = read->bounds.value_or(circuit::Bounds{cells.width(), cells.height()});
+  Start start{circuit::Grid(channels, o.height == 0 ? bounds.height : o.height, o.width == 0 ? bounds.width : o.width),
+              read->rule, read->bounds};
   try {
     circuit::place_centred(start.grid, cells);
   } catch (const Exception& e) {
@@ -126,10 +124,18 @@ Result<RanCircuit> run_circuit(const RunCircuitOptions& o) try {
   r["gates_run"] = rule.circuit.gates.size();
   const std::string name = circuit::life_rule(rule);
   if (!name.empty()) r["rule"] = name;
-  if (const std::string wanted = circuit::standard_rule(start.rule);
-      !start.rule.empty() && (wanted.empty() || wanted != name))
-    ran.warnings.push_back(fmt::format("the pattern is for the rule {}; the circuit {}", start.rule,
-                                       name.empty() ? "computes another one" : "computes " + name));
+  if (!start.rule.empty()) {
+    const std::string wanted = circuit::standard_rule(start.rule);
+    if (wanted.empty())
+      ran.warnings.push_back(fmt::format("the pattern's rule, {}, is not known here", start.rule));
+    else if (wanted != name)
+      ran.warnings.push_back(fmt::format("the pattern is for the rule {}; the circuit computes {}", wanted,
+                                         name.empty() ? "another one" : name));
+  }
+  if (start.bounds && !o.boundary && start.bounds->boundary != rule.boundary)
+    ran.warnings.push_back(fmt::format("the pattern wants {}; --boundary {} gives it that",
+                                       rule.boundary == circuit::Boundary::zero ? "a torus" : "zeros around the grid",
+                                       rule.boundary == circuit::Boundary::zero ? "periodic" : "zero"));
   r["warnings"] = ran.warnings;
   r["population"]["start"] = populations(start.grid);
   const double cells = static_cast<double>(start.grid.width()) * static_cast<double>(start.grid.height());

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <numeric>
 
 #include "gradloom/data/align.h"
@@ -96,13 +95,13 @@ std::vector<std::filesystem::path> data_paths(const Config& r, const std::filesy
   return paths;
 }
 
-Error with_places(Error error, const Config& r) {
+Error with_places(Error error, const Config& r, const std::filesystem::path& data_root) {
   const bool has_root = r.schema().find("data.root") < r.schema().keys().size();
   if (error.code == ErrorCode::not_found && has_root && r.string("data.root").empty())
     error.message += fmt::format(
         "; data are looked for in the current folder, then in $GRADLOOM_DATA{} (or only in data.root, if set); "
         "docs/data.md says where public sets come from",
-        std::getenv("GRADLOOM_DATA") ? "" : ", which is not set");
+        data_root == "." ? ", which is not set" : "");
   return error;
 }
 

@@ -31,8 +31,8 @@ std::filesystem::path data_path(const Config& recipe, const std::string& key, co
 // Everything that the recipe reads its data from: the keys of its schema that name a file.
 std::vector<std::filesystem::path> data_paths(const Config& recipe, const std::filesystem::path& data_root);
 
-// Adds to an error about a file that is not there where files are looked for.
-Error with_places(Error error, const Config& recipe);
+// Adds to an error about a file that is not there where files are looked for. data_root: GRADLOOM_DATA, or ".".
+Error with_places(Error error, const Config& recipe, const std::filesystem::path& data_root);
 
 // Rows of a further file for a model of this recipe; `training` are some of its training rows with their code.
 Result<FurtherRows<double>> load_further_rows(const Config& recipe, const std::filesystem::path& data_root,

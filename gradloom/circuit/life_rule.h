@@ -9,7 +9,7 @@
 namespace gradloom::circuit {
 
 // What the rule is called, when it has one channel and depends on the cell and on how many of its eight neighbours are
-// alive; else "". Tries all 512 neighbourhoods. Precondition: validate(rule.circuit) succeeds.
+// alive; else "". Tries all 512 neighbourhoods. Precondition: validate(rule) succeeds.
 std::string life_rule(const CellRule& rule);
 
 // The same name in the same form: births first, digits in order, without what may follow a colon (the size of a grid).

@@ -77,11 +77,11 @@ class Reader {
     const std::string_view rest = text_.substr(at_, end - at_);
     if (const std::size_t key = rest.find("rule"); key != rest.npos) {
       std::string_view value = rest.substr(std::min(rest.find('=', key), rest.size() - 1) + 1);
-      value = value.substr(0, value.find(','));
       while (!value.empty() && is_blank(value.front())) value.remove_prefix(1);
       while (!value.empty() && is_blank(value.back())) value.remove_suffix(1);
-      pattern_.rule = std::string(value.substr(0, 100));
-      if (auto error = bounds(rest.substr(key))) return error;
+      const std::size_t colon = std::min(value.find(':'), value.size());
+      pattern_.rule = std::string(value.substr(0, std::min(colon, value.find(','))).substr(0, 100));
+      if (auto error = bounds(value.substr(colon))) return error;
     } else if (rest.find_first_not_of(" \t\r") != rest.npos) {
       return wrong("the header is `x = W, y = H, rule = R`");
     }
@@ -89,20 +89,17 @@ class Reader {
     return std::nullopt;
   }
 
-  // The size of a torus (T) or plane (P) in a rule such as B3/S23:T80,60; other shapes have none.
-  std::optional<Error> bounds(std::string_view rule) {
-    const std::size_t colon = rule.find(':');
-    if (colon == rule.npos || colon + 1 >= rule.size() || std::string_view("TP").find(rule[colon + 1]) == rule.npos)
-      return std::nullopt;
-    Reader sides(rule.substr(colon + 2), max_cells_);
+  // `:T80,60`, `:P40` (a square); other shapes and shifted ones are not understood and left out.
+  std::optional<Error> bounds(std::string_view text) {
+    if (text.size() < 3 || (text[1] != 'T' && text[1] != 'P')) return std::nullopt;
+    Reader sides(text.substr(2), max_cells_);
     const auto width = sides.number();
-    if (!width || *width == 0 || *width > max_cells_) return std::nullopt;
     std::optional<std::uint64_t> height = width;
     if (!sides.ended() && sides.take() == ',') height = sides.number();
-    if (!height || *height == 0) return std::nullopt;
-    if (*height > max_cells_ / *width)
+    if (!sides.ended() || !width || !height || *width == 0 || *height == 0) return std::nullopt;
+    if (*width > max_cells_ || *height > max_cells_ / *width)
       return wrong(fmt::format("a grid of {} x {} cells is too large; the most is {}", *width, *height, max_cells_));
-    pattern_.width = *width, pattern_.height = *height;
+    pattern_.bounds = Bounds{*width, *height, text[1] == 'T' ? Boundary::periodic : Boundary::zero};
     return std::nullopt;
   }
 
@@ -264,14 +261,16 @@ std::string to_rle(const Grid& grid, std::string_view rule) {
 void place(Grid& grid, const Grid& pattern, std::size_t top, std::size_t left) {
   if (pattern.channels() > grid.channels())
     throw Exception(ErrorCode::invalid_input,
-                    fmt::format("the pattern has {} channels (states up to {}), the grid {}", pattern.channels(),
-                                (std::uint64_t{1} << pattern.channels()) - 1, grid.channels()));
+                    fmt::format("the pattern has states that need {} channels, the grid has {}", pattern.channels(),
+                                grid.channels()));
   if (pattern.height() > grid.height() || top > grid.height() - pattern.height() || pattern.width() > grid.width() ||
       left > grid.width() - pattern.width())
     throw Exception(ErrorCode::invalid_input,
                     fmt::format("a pattern of {} x {} cells does not fit into a grid of {} x {}{}", pattern.width(),
                                 pattern.height(), grid.width(), grid.height(),
-                                left == 0 && top == 0 ? "" : fmt::format(" at column {}, row {}", left, top)));
+                                pattern.width() > grid.width() || pattern.height() > grid.height()
+                                    ? ""
+                                    : fmt::format(" at column {}, row {}", left, top)));
   for (std::uint32_t c = 0; c < pattern.channels(); ++c)
     for (std::size_t y = 0; y < pattern.height(); ++y)
       for (std::size_t x = 0; x < pattern.width(); ++x) grid.set(c, top + y, left + x, pattern.get(c, y, x));

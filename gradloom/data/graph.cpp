@@ -193,11 +193,11 @@ Result<std::size_t> GraphSet::find(std::string_view id) const {
   const auto first = std::find(ids.begin(), ids.end(), id);
   if (first == ids.end()) {
     const std::string near = near_name(id, ids);
-    return Error{ErrorCode::not_found, fmt::format("there is no graph '{}'{}", id,
-                                                   ids.empty()    ? ""
-                                                   : near.empty() ? fmt::format("; there are {}, from '{}' to '{}'",
-                                                                                ids.size(), ids.front(), ids.back())
-                                                                  : "; the nearest is '" + near + "'")};
+    return Error{ErrorCode::not_found,
+                 fmt::format("there is no graph '{}'{}", id,
+                             ids.empty()    ? ""
+                             : near.empty() ? fmt::format("; there are {}, the first is '{}'", ids.size(), ids.front())
+                                            : "; the nearest is '" + near + "'")};
   }
   if (std::find(first + 1, ids.end(), id) != ids.end())
     return invalid("several graphs are called '{}'; name one by its position, #0 is the first", id);

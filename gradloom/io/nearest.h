@@ -15,7 +15,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 // each other, so `lr` finds `optimizer.lr`, and `data.batch` finds `train.batch`.
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
 
-// The same, but "" when nothing is near: at most a third of the letters differ.
+// The same, but "" when nothing is near: more than a third of the letters of the whole names differ.
 std::string near_name(std::string_view name, std::span<const std::string> candidates);
 
 }  // namespace gradloom

@@ -47,6 +47,25 @@ TEST(PhaseAccuracy, TellsTheSameTheSwappedAndTheShiftedBoard) {
   EXPECT_EQ(shifted_accuracy(task, painted(task, 1, 0)), 1.0);
 }
 
+TEST(ShiftedAccuracy, IsTheBestOfAllShiftsCountedCellByCell) {
+  for (const std::size_t square : {1u, 2u, 3u}) {
+    GridTask task = board(7, 11);
+    task.square = square;
+    circuit::Grid grid(1, 7, 11);
+    circuit::fill_random(grid, 0.4, square);
+    std::size_t best = 0;
+    for (std::size_t dy = 0; dy < 2 * square; ++dy)
+      for (std::size_t dx = 0; dx < 2 * square; ++dx) {
+        std::size_t right = 0;
+        for (std::size_t y = 0; y < 7; ++y)
+          for (std::size_t x = 0; x < 11; ++x)
+            right += grid.get(0, y, x) == ((((y + dy) / square + (x + dx) / square) & 1u) != 0);
+        best = std::max(best, right);
+      }
+    EXPECT_EQ(shifted_accuracy(task, grid), static_cast<double>(best) / 77) << square;
+  }
+}
+
 TEST(AutomatonStudy, ARuleThatKeepsItsStateIsNotTheGameOfLife) {
   AutomatonSubject keeps;
   keeps.rule = {1, circuit::Boundary::periodic, {9, {{Op::a, 4, 4}}, {9}}};

@@ -11,7 +11,7 @@ namespace {
 using circuit::CellRule;
 using circuit::Op;
 
-// Alive when the cell lives, or by one gate of it and its left neighbour.
+// A rule of one gate; input 4 is the cell, 3 its left neighbour.
 CellRule one_gate(Op op, std::uint32_t a, std::uint32_t b) {
   return {1, circuit::Boundary::periodic, {9, {{op, a, b}}, {9}}};
 }

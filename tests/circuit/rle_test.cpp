@@ -36,17 +36,27 @@ TEST(Rle, ReadsAGlider) {
 }
 
 TEST(Rle, ReadsTheSizeOfABoundedGrid) {
-  const auto sides = [](const std::string& rule) {
-    const auto p = circuit::parse_rle("x = 3, y = 3, rule = " + rule + "\nbob$2bo$3o!\n").or_throw();
-    return std::pair(p.width, p.height);
+  const auto read = [](const std::string& rule) {
+    return circuit::parse_rle("x = 3, y = 3, rule = " + rule + "\nbob$2bo$3o!\n").or_throw();
   };
-  using Sides = std::pair<std::uint64_t, std::uint64_t>;
-  EXPECT_EQ(sides("B3/S23"), Sides(0, 0));
-  EXPECT_EQ(sides("B3/S23:T80,60"), Sides(80, 60));
-  EXPECT_EQ(sides("B3/S23:P40"), Sides(40, 40));
-  for (const char* rule : {"B3/S23:", "B3/S23:T", "B3/S23:T0,5", "B3/S23:K5,5", "B3/S23:Tx", "B3/S23:T4,"})
-    EXPECT_EQ(sides(rule), Sides(0, 0)) << rule;
+  EXPECT_FALSE(read("B3/S23").bounds);
+  const auto torus = read("B3/S23:T80,60");
+  EXPECT_EQ(torus.rule, "B3/S23");
+  ASSERT_TRUE(torus.bounds);
+  EXPECT_EQ(torus.bounds->width, 80u);
+  EXPECT_EQ(torus.bounds->height, 60u);
+  EXPECT_EQ(torus.bounds->boundary, circuit::Boundary::periodic);
+  const auto plane = read("B3/S23:P40");
+  ASSERT_TRUE(plane.bounds);
+  EXPECT_EQ(plane.bounds->height, 40u);
+  EXPECT_EQ(plane.bounds->boundary, circuit::Boundary::zero);
+  for (const char* rule : {"B3/S23:", "B3/S23:T", "B3/S23:T0,5", "B3/S23:K5,5", "B3/S23:Tx", "B3/S23:T4,",
+                           "B3/S23:T30+5,20", "B3/S23:T5,5x"}) {
+    EXPECT_FALSE(read(rule).bounds) << rule;
+    EXPECT_EQ(read(rule).rule, "B3/S23") << rule;
+  }
   EXPECT_THAT(pattern_message("x = 1, y = 1, rule = B3/S23:T4096,4096\no!"), HasSubstr("too large"));
+  EXPECT_THAT(pattern_message("x = 1, y = 1, rule = B3/S23:T99999999,1\no!"), HasSubstr("too large"));
 }
 
 TEST(Rle, RoundTripGivesTheSameGrid) {

@@ -99,7 +99,7 @@ TEST_F(Errors, SquaresMustFitTheGrid) {
 
 TEST_F(Errors, OptionsOfOtherCommandsAreKnown) {
   expect_error({"train", "kan-hello", "--predictions", "p.csv"}, 2, "invalid_input",
-               {"'gradloom train' has no option --predictions; it is one of gradloom eval"});
+               {"'gradloom train' has no option --predictions; it is an option of gradloom eval"});
   expect_error({"train", "kan-hello", "--theads", "2"}, 2, "invalid_input", {"the nearest is --threads"});
   const Ended far = run({"eval", "run", "--completely-unknown"});
   EXPECT_EQ(far.code, 2);

@@ -101,6 +101,7 @@ TEST(GatePlan, FindsChainsPairsFansAndGatesThatReadTheSame) {
   const auto cut = visits({9, 8, 1, Wiring::fan, 0});
   EXPECT_GE(cut.at(Visit::plain), 1u);
   EXPECT_LE(cut.at(Visit::plain), 4u);
+  EXPECT_EQ(cut.at(Visit::plain) + (cut.contains(Visit::fan) ? cut.at(Visit::fan) : 0), 8u);
   EXPECT_EQ(visits({30, 24, 1, Wiring::mixed}), (std::map<Visit, std::size_t>{{Visit::fan, 4}, {Visit::chain, 20}}));
 }
 

@@ -32,12 +32,12 @@ void expect_new_wires_are_seen(M model) {
   expect_same(kept, fresh, "other wires");
 }
 
-TEST(Automaton, OtherWiresOnTheSameTapeAreSeen) {
+TEST(Automaton, OtherWiresOnTheSameTapeAreSeenByAllThreads) {
   expect_new_wires_are_seen(Automaton<float>(small_automaton(5, 6, 3)));
 }
 
 // Nothing of an earlier batch is left in a tape, not even around the grid.
-TEST(Automaton, OtherStatesOnTheSameTapeAreSeen) {
+TEST(Automaton, OtherStatesOnTheSameTapeAreSeenByAllThreads) {
   for (const logic::Boundary boundary : {logic::Boundary::periodic, logic::Boundary::zero})
     for (const double fire : {1.0, 0.6})
       for (const bool backward : {true, false}) {
@@ -62,7 +62,7 @@ TEST(Automaton, OtherStatesOnTheSameTapeAreSeen) {
       }
 }
 
-TEST(GateClassifier, OtherWiresOnTheSameTapeAreSeen) {
+TEST(GateClassifier, OtherWiresOnTheSameTapeAreSeenByAllThreads) {
   logic::ClassifierOptions o;
   o.inputs = 40, o.layers = {90, 64, 30}, o.classes = 10, o.tau = 3;
   expect_new_wires_are_seen(logic::GateClassifier<float>(o));

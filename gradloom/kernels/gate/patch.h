@@ -49,8 +49,8 @@ struct TileCells {
   std::size_t at[kTile];
 };
 
-// `cells`: numbers sample * cells() + cell, strictly ascending, at most 16.
-TileCells find_cells(const GridShape& grid, const std::uint32_t* cells, std::size_t count);
+// `numbers`: sample * cells() + cell, strictly ascending, at most 16.
+TileCells find_cells(const GridShape& grid, const std::uint32_t* numbers, std::size_t count);
 
 // patch (C, 9, L), 0 in lanes without a cell, and room for L numbers behind it, which are overwritten; apart from the
 // state, whose frame is closed.

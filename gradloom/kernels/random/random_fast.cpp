@@ -8,6 +8,8 @@
 #include "gradloom/kernels/simd-inl.h"
 // clang-format on
 
+#include <algorithm>
+
 #include "gradloom/kernels/random/random.h"
 
 HWY_BEFORE_NAMESPACE();

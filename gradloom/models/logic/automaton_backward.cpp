@@ -11,20 +11,18 @@ namespace gradloom::logic {
 namespace {
 
 // Where the gradients of the patches of a wave lie: in planes (c, p), each `step` numbers after the one before.
-class PatchPlaces {
- public:
-  PatchPlaces(const gate::GridShape& shape, std::size_t slots, std::size_t first_sample)
-      : step(slots * shape.width), shape_(shape), planes_{slots}, first_sample_(first_sample) {}
-  std::size_t at(std::size_t sample, std::size_t row, std::size_t column) const {
-    return (sample - first_sample_) * shape_.channels * gate::kPatch * step +
-           planes_.slot(row, shape_.height) * shape_.width + column;
-  }
-  const std::size_t step;
+struct PatchPlaces {
+  gate::GridShape shape;
+  gate::PatchPlanes planes;
+  std::size_t first_sample;
+  std::size_t step;
 
- private:
-  gate::GridShape shape_;
-  gate::PatchPlanes planes_;
-  std::size_t first_sample_;
+  PatchPlaces(const gate::GridShape& grid, std::size_t slots, std::size_t first)
+      : shape(grid), planes{slots}, first_sample(first), step(slots * grid.width) {}
+  std::size_t at(std::size_t sample, std::size_t row, std::size_t column) const {
+    return (sample - first_sample) * shape.channels * gate::kPatch * step +
+           planes.slot(row, shape.height) * shape.width + column;
+  }
 };
 
 }  // namespace
