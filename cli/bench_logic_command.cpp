@@ -18,9 +18,9 @@ int bench_logic(const Output& out, app::BenchLogicOptions options) {
   options.data_root = default_data_root();
   const nlohmann::json r = app::bench_logic(options).or_throw();
   const auto number = [&](const char* key) { return r[key].get<double>(); };
-  out.print(fmt::format("{}: {}, {}, {}, batch {}, {}\n", out.paint(Paint::bold, options.recipe),
-                        fmt::format("{} ({} evaluations for a cell)", counted(r["gates"].get<std::size_t>(), "gate"),
-                                    r["gate_evaluations_per_cell"].get<std::size_t>()),
+  out.print(fmt::format("{}: {} ({} evaluations for a cell), {}, {}, batch {}, {}\n",
+                        out.paint(Paint::bold, options.recipe), counted(r["gates"].get<std::size_t>(), "gate"),
+                        r["gate_evaluations_per_cell"].get<std::size_t>(),
                         counted(r["cells"].get<std::size_t>(), "cell"), counted(r["steps"].get<std::size_t>(), "step"),
                         r["batch"].get<std::size_t>(), counted(options.threads, "thread")));
   out.print_rows({{"update", fmt::format("{:.3g} ms", number("update_ms"))},
