@@ -27,11 +27,17 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 using Tag = hn::CappedTag<T, 8>;
 
+// At most 16 numbers, for work that adds up no lanes. With AVX-512 twice as many floats as Tag, elsewhere the same.
+template <class T>
+using WideTag = hn::CappedTag<T, 16>;
+
 // Pins an instruction to its place in the source. g++ otherwise delays all additions to one sum until it is read, which
 // makes chains of dependent additions out of interleaved ones (0.66 instead of 0.8 of the peak in one kernel).
 template <class V>
 HWY_INLINE void pin([[maybe_unused]] V& v) {
-#if HWY_TARGET == HWY_AVX2 && HWY_COMPILER_GCC_ACTUAL
+#if HWY_TARGET <= HWY_AVX3 && HWY_COMPILER_GCC_ACTUAL
+  asm volatile("" : "+v"(v.raw));  // any of 32 registers
+#elif HWY_TARGET == HWY_AVX2 && HWY_COMPILER_GCC_ACTUAL
   asm volatile("" : "+x"(v.raw));
 #endif
 }

@@ -1,15 +1,22 @@
 // Include before <hwy/foreach_target.h>: which instruction sets the kernels are compiled for.
 #pragma once
 
-// Without AVX-512: sums over lanes are defined on 8 lanes, so 512-bit registers would gain little, and nothing here
-// could test them.
+// AVX-512 as processors have it since Ice Lake and Zen 4, for files that define GRADLOOM_AVX512: those that gain from
+// 32 registers or from compressing vectors. The others would only take longer to compile; they run AVX2.
+#ifdef GRADLOOM_AVX512
+#define HWY_WANT_AVX3_DL
+#define GRADLOOM_WITHOUT_AVX512 HWY_AVX3
+#else
+#define GRADLOOM_WITHOUT_AVX512 (HWY_AVX3 | HWY_AVX3_DL)
+#endif
+
 #ifdef GRADLOOM_FEW_SIMD_TARGETS
-// Sanitized builds look for bad accesses, not for speed: the widest and the scalar version, or they compile for
+// Sanitized builds look for bad accesses, not for speed: the widest versions and the scalar one, or they compile for
 // minutes.
-#define HWY_DISABLED_TARGETS (HWY_AVX3 | HWY_AVX3_DL | HWY_SSE4 | HWY_SSSE3)
+#define HWY_DISABLED_TARGETS (GRADLOOM_WITHOUT_AVX512 | HWY_SSE4 | HWY_SSSE3)
 #else
 // Processors with SSSE3 and no SSE4 are older than 2008; they run the scalar version.
-#define HWY_DISABLED_TARGETS (HWY_AVX3 | HWY_AVX3_DL | HWY_SSSE3)
+#define HWY_DISABLED_TARGETS (GRADLOOM_WITHOUT_AVX512 | HWY_SSSE3)
 #endif
 #define HWY_COMPILE_ALL_ATTAINABLE
 

@@ -1,6 +1,11 @@
 #include "gradloom/kernels/simd_targets.h"
 
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
 #include "gradloom/base/error.h"
+#define GRADLOOM_AVX512
 #include "gradloom/kernels/simd_config.h"
 // after simd_config.h
 #include <hwy/highway.h>
@@ -31,10 +36,13 @@ std::vector<std::string> simd_targets() {
 }
 
 ForceSimdTarget::ForceSimdTarget(std::string_view name) : previous_(forced) {
-  for (const std::int64_t target : available()) {
-    if (name != hwy::TargetName(target)) continue;
-    forced = target;
-    choose(target);
+  const std::vector<std::int64_t> targets = available();
+  const auto named = std::find_if(targets.begin(), targets.end(),
+                                  [&](std::int64_t target) { return name == hwy::TargetName(target); });
+  if (named != targets.end()) {
+    // Those that come after it serve the kernels that are not compiled for it.
+    forced = std::accumulate(named, targets.end(), std::int64_t{0}, std::bit_or());
+    choose(forced);
     return;
   }
   throw Exception(ErrorCode::invalid_input, "no SIMD target '" + std::string(name) + "' in this program and processor");

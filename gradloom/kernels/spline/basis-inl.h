@@ -22,6 +22,7 @@ using kernels::HWY_NAMESPACE::Index;
 using kernels::HWY_NAMESPACE::pin;
 using kernels::HWY_NAMESPACE::Tag;
 using kernels::HWY_NAMESPACE::unroll;
+using kernels::HWY_NAMESPACE::WideTag;
 
 // kDegree 0: any degree, given at run time.
 template <int kDegree, class V>
@@ -34,7 +35,7 @@ struct BasisVectors {
 // One degree of the recursion: n[0..degree-1] holds degree - 1, becomes n[0..degree].
 template <std::size_t degree, class V, class T>
 HWY_INLINE void raise_degree(V t, T inverse_degree, V* n) {
-  constexpr Tag<T> d;
+  constexpr hn::DFromV<V> d;
   V saved = hn::Zero(d);
   unroll<degree>([&](auto r) GRADLOOM_UNROLLED {
     const V share = hn::Mul(n[r], hn::Set(d, inverse_degree));
@@ -47,7 +48,7 @@ HWY_INLINE void raise_degree(V t, T inverse_degree, V* n) {
 
 template <int kDegree, bool kSlope, class V, class T>
 HWY_INLINE void uniform_basis(unsigned degree, V t, V inverse_step, T, BasisVectors<kDegree, V>& out) {
-  constexpr Tag<T> d;
+  constexpr hn::DFromV<V> d;
   V* n = out.value;
   n[0] = hn::Set(d, T(1));
   const auto slopes = [&](std::size_t p) GRADLOOM_UNROLLED {
@@ -93,7 +94,7 @@ HWY_INLINE void uniform_basis(unsigned degree, V t, V inverse_step, T, BasisVect
 template <int kDegree, bool kSlope, class V, class T, class M>
 HWY_INLINE bool uniform_points(const Shape& shape, V x, V lo, V hi, V inverse_step, T zero,
                                BasisVectors<kDegree, V>& out, M& outside) {
-  constexpr Tag<T> d;
+  constexpr hn::DFromV<V> d;
   const V last = hn::Set(d, static_cast<T>(shape.grid - 1));
   const M below = hn::Not(hn::Ge(x, lo)), above = hn::Gt(x, hi);
   outside = hn::Or(below, above);
@@ -137,21 +138,33 @@ HWY_INLINE bool uniform_points(const Shape& shape, V x, V lo, V hi, V inverse_st
 
 // Spans as integers: of a float, the low bits of its mantissa after adding 2^23 (ConvertTo would guard against
 // overflow).
-HWY_INLINE void store_spans(hn::Vec<Tag<float>> span, std::uint16_t* to) {
-  constexpr Tag<float> d;
-  const hn::Rebind<std::int32_t, Tag<float>> d32;
-  const hn::Rebind<std::uint16_t, Tag<float>> d16;
-  const auto bits = hn::BitCast(d32, hn::Add(span, hn::Set(d, 0x1p23f)));
-  hn::StoreU(hn::DemoteTo(d16, hn::And(bits, hn::Set(d32, 0xffff))), d16, to);
+template <class V>
+HWY_INLINE void store_spans(V span, std::uint16_t* to) {
+  constexpr hn::DFromV<V> d;
+  const hn::Rebind<std::int32_t, decltype(d)> d32;
+  const hn::Rebind<std::uint16_t, decltype(d)> d16;
+  if constexpr (std::is_same_v<hn::TFromV<V>, float>) {
+    const auto bits = hn::BitCast(d32, hn::Add(span, hn::Set(d, 0x1p23f)));
+    hn::StoreU(hn::DemoteTo(d16, hn::And(bits, hn::Set(d32, 0xffff))), d16, to);
+  } else {
+    hn::StoreU(hn::DemoteTo(d16, hn::DemoteTo(d32, span)), d16, to);
+  }
 }
-HWY_INLINE void store_spans(hn::Vec<Tag<double>> span, std::uint16_t* to) {
-  const hn::Rebind<std::int32_t, Tag<double>> d32;
-  const hn::Rebind<std::uint16_t, Tag<double>> d16;
-  hn::StoreU(hn::DemoteTo(d16, hn::DemoteTo(d32, span)), d16, to);
+
+#if HWY_TARGET <= HWY_AVX2
+// Lanes 8 part .. 8 part + 7.
+template <std::size_t part, class V>
+HWY_INLINE hn::Vec<Tag<float>> octet_of(V v) {
+  constexpr Tag<float> d;
+  if constexpr (hn::MaxLanes(hn::DFromV<V>()) == 8)
+    return v;
+  else if constexpr (part == 0)
+    return hn::LowerHalf(d, v);
+  else
+    return hn::UpperHalf(d, v);
 }
 
 // 8 x 8 numbers, rows become columns.
-#if HWY_TARGET == HWY_AVX2
 HWY_INLINE void transpose(const hn::Vec<Tag<float>>* in, hn::Vec<Tag<float>>* out) {
   constexpr Tag<float> d;
   const hn::Repartition<double, Tag<float>> d64;
@@ -177,17 +190,21 @@ HWY_INLINE void transpose(const hn::Vec<Tag<float>>* in, hn::Vec<Tag<float>>* ou
 // The values of each point, q next to each other.
 template <class V, class T>
 HWY_INLINE void store_points(const V* values, std::size_t q, T* to) {
-  constexpr Tag<T> d;
+  constexpr hn::DFromV<V> d;
   constexpr std::size_t lanes = hn::MaxLanes(d);
   if (q == 4) {
     hn::StoreInterleaved4(values[0], values[1], values[2], values[3], d, to);
     return;
   }
-#if HWY_TARGET == HWY_AVX2
-  if constexpr (lanes == 8) {
-    V rows[8];
-    transpose(values, rows);
-    unroll<8>([&](auto r) GRADLOOM_UNROLLED { hn::StoreU(rows[r], d, to + r * 8); });
+#if HWY_TARGET <= HWY_AVX2
+  if constexpr (std::is_same_v<T, float>) {
+    constexpr Tag<float> octet;
+    hn::Vec<Tag<float>> columns[8], rows[8];
+    unroll<lanes / 8>([&](auto part) GRADLOOM_UNROLLED {
+      unroll<8>([&](auto k) GRADLOOM_UNROLLED { columns[k] = octet_of<part>(values[k]); });
+      transpose(columns, rows);
+      unroll<8>([&](auto r) GRADLOOM_UNROLLED { hn::StoreU(rows[r], octet, to + (8 * part + r) * 8); });
+    });
     return;
   }
 #endif

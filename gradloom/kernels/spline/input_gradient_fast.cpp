@@ -1,6 +1,7 @@
 // input_gradient on SIMD. 8 inputs take their dot products with the gradient of 64 outputs of a sample; one
 // transposition at the end adds up the lanes of all 8.
 // clang-format off
+#define GRADLOOM_AVX512
 #include "gradloom/kernels/simd_config.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gradloom/kernels/spline/input_gradient_fast.cpp"
@@ -44,7 +45,7 @@ struct InputGradientBlock {
   T* dl_dx;    // first input, sample 0
 };
 
-#if HWY_TARGET == HWY_AVX2
+#if HWY_TARGET <= HWY_AVX2
 // The tree over 8 lanes for each of 8 inputs, by transposing on the way: t[i] becomes lane i of the result.
 HWY_INLINE hn::Vec<Tag<float>> add_lanes(const hn::Vec<Tag<float>>* t) {
   constexpr Tag<float> d;
@@ -64,7 +65,7 @@ HWY_INLINE hn::Vec<Tag<float>> add_lanes(const hn::Vec<Tag<float>>* t) {
 // The sums over the 8 lanes of each of 8 inputs, in the order of the contract, to consecutive elements.
 template <class T>
 HWY_INLINE void add_lanes(const T* HWY_RESTRICT lanes_of, bool first, T* HWY_RESTRICT result) {
-#if HWY_TARGET == HWY_AVX2
+#if HWY_TARGET <= HWY_AVX2
   constexpr Tag<T> d;
   if constexpr (hn::MaxLanes(d) == 4) {
     unroll<2>([&](auto half) GRADLOOM_UNROLLED {
@@ -95,7 +96,7 @@ HWY_INLINE void add_lanes(const T* HWY_RESTRICT lanes_of, bool first, T* HWY_RES
 // one register reaches all rows of an input.
 inline constexpr std::size_t kRowStride(std::size_t octets) { return (octets + 1) / 2 * kPanel; }
 
-#if HWY_TARGET == HWY_AVX2
+#if HWY_TARGET <= HWY_AVX2
 // What moves from one input to the next.
 struct InputPointers {
   const float* weight;
@@ -246,7 +247,7 @@ HWY_INLINE void input_gradient_sample(const InputGradientBlock<T>& b, std::size_
 template <int kDegree, bool kBase, std::size_t octets, class T>
 HWY_NOINLINE void input_gradient_block(const InputGradientBlock<T>& b, Range samples) {
   alignas(64) T lanes_of[kGroup * kLanes] = {};  // of inputs that do not exist: zero
-#if HWY_TARGET == HWY_AVX2
+#if HWY_TARGET <= HWY_AVX2
   if constexpr (kDegree != 0 && std::is_same_v<T, float>) {
     if (b.row_stride == kRowStride(octets)) {
       for (std::size_t s = samples.begin; s < samples.end; ++s) eight_inputs<kDegree, kBase, octets>(b, s, lanes_of);

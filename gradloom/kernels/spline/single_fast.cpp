@@ -1,6 +1,7 @@
 // forward_single on SIMD: the basis of many inputs at once, then all their rows, with the weights of later inputs on
 // their way from the cache.
 // clang-format off
+#define GRADLOOM_AVX512
 #include "gradloom/kernels/simd_config.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gradloom/kernels/spline/single_fast.cpp"
@@ -33,17 +34,17 @@ struct SinglePoints {
 template <int kDegree, class T>
 HWY_INLINE void single_points(const Layer<T>& layer, const T* x, std::size_t first, std::size_t count,
                               SinglePoints<T>& points) {
-  constexpr Tag<T> d;
+  constexpr WideTag<T> d;
   constexpr std::size_t lanes = hn::MaxLanes(d);
-  using V = hn::Vec<Tag<T>>;
-  using Ops = kernels::HWY_NAMESPACE::VectorOps<Tag<T>>;
+  using V = hn::Vec<WideTag<T>>;
+  using Ops = kernels::HWY_NAMESPACE::VectorOps<WideTag<T>>;
   const Shape& shape = layer.shape;
   const std::size_t q = basis_stride(kDegree ? kDegree : shape.degree);
   for (std::size_t n = 0; n < count; n += lanes) {  // arrays are padded to kPanel
     const std::size_t i = first + n;
     const V point = hn::LoadU(d, x + i);
     BasisVectors<kDegree, V> basis;
-    hn::Mask<Tag<T>> outside;
+    hn::Mask<WideTag<T>> outside;
     if (shape.knots == Knots::uniform &&
         uniform_points<kDegree, false>(shape, point, hn::LoadU(d, layer.grid.lo + i), hn::LoadU(d, layer.grid.hi + i),
                                        hn::LoadU(d, layer.grid.inverse_step + i), T(0), basis, outside)) {

@@ -18,11 +18,15 @@ HWY_BEFORE_NAMESPACE();
 namespace gradloom::kernels::spline {
 namespace HWY_NAMESPACE {
 
+namespace hn = hwy::HWY_NAMESPACE;
 using kernels::HWY_NAMESPACE::unroll;
 
 // Samples are named by 16 times their index in the chunk: from this the addressing modes of the processor reach all
 // that belongs to a sample.
 inline constexpr std::size_t kSampleUnit = 16;
+
+// Sorting may write so many numbers beyond the last sample.
+inline constexpr std::size_t kSortOverrun = 32;
 
 // Stable counting sort.
 HWY_NOINLINE void sort_many_spans(const std::uint16_t* HWY_RESTRICT span, std::size_t count, unsigned grid,
@@ -38,9 +42,37 @@ HWY_NOINLINE void sort_many_spans(const std::uint16_t* HWY_RESTRICT span, std::s
   for (std::size_t s = 0; s < count; ++s) samples[next[span[s]]++] = static_cast<std::uint16_t>(s * kSampleUnit);
 }
 
-#if HWY_TARGET == HWY_AVX2
-inline constexpr unsigned kFewSpans = 16;
+inline constexpr unsigned kFewSpans = HWY_TARGET <= HWY_AVX3_DL ? 32 : 16;
 
+#if HWY_TARGET <= HWY_AVX3_DL
+// The same for at most kFewSpans spans: the samples of each span, compressed.
+HWY_INLINE void sort_few_spans(const std::uint16_t* HWY_RESTRICT span, std::size_t count, unsigned grid,
+                               std::uint16_t* HWY_RESTRICT samples, std::uint16_t* HWY_RESTRICT start) {
+  constexpr hn::CappedTag<std::uint16_t, kSortOverrun> d;
+  constexpr std::size_t kWord = hn::MaxLanes(d);
+  hn::Vec<decltype(d)> words[kChunk / kWord];
+  const std::size_t all = (count + kWord - 1) / kWord;
+  for (std::size_t w = 0; w < all; ++w) {
+    // Lanes beyond the last sample belong to no span.
+    const auto rest = _cvtu32_mask32(_bzhi_u32(~0u, static_cast<unsigned>(std::min(kWord, count - w * kWord))));
+    words[w].raw = _mm512_mask_loadu_epi16(_mm512_set1_epi16(-1), rest, span + w * kWord);
+  }
+  const auto positions = hn::Mul(hn::Iota(d, 0), hn::Set(d, kSampleUnit));
+  std::uint16_t* to = samples;
+  for (unsigned g = 0; g < grid; ++g) {
+    start[g] = static_cast<std::uint16_t>(to - samples);
+    const auto wanted = hn::Set(d, static_cast<std::uint16_t>(g));
+    auto here = positions;
+    for (std::size_t w = 0; w < all; ++w) {
+      const auto mask = hn::Eq(words[w], wanted);
+      hn::StoreU(hn::Compress(here, mask), d, to);
+      to += hn::CountTrue(d, mask);
+      here = hn::Add(here, hn::Set(d, kWord * kSampleUnit));
+    }
+  }
+  start[grid] = static_cast<std::uint16_t>(count);
+}
+#elif HWY_TARGET <= HWY_AVX2
 // For each byte the positions of its bits, in units of samples, the first one lowest.
 struct BitPositions {
   std::uint64_t of[256] = {};
@@ -91,7 +123,7 @@ HWY_INLINE void sort_few_spans(const std::uint16_t* HWY_RESTRICT span, std::size
 
 HWY_INLINE void sort_by_span(const std::uint16_t* span, std::size_t count, unsigned grid, std::uint16_t* samples,
                              std::uint16_t* start) {
-#if HWY_TARGET == HWY_AVX2
+#if HWY_TARGET <= HWY_AVX2
   if (grid <= kFewSpans) return sort_few_spans(span, count, grid, samples, start);
 #endif
   sort_many_spans(span, count, grid, samples, start);

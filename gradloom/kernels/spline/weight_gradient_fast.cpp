@@ -2,6 +2,7 @@
 // gradient with many outputs is summed at a time (small chunks, whose dl_dy fits the first-level cache), or the p + 1
 // rows of a span with few outputs.
 // clang-format off
+#define GRADLOOM_AVX512
 #include "gradloom/kernels/simd_config.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gradloom/kernels/spline/weight_gradient_fast.cpp"
@@ -25,20 +26,23 @@ using kernels::HWY_NAMESPACE::Index;
 using kernels::HWY_NAMESPACE::pin;
 using kernels::HWY_NAMESPACE::Tag;
 using kernels::HWY_NAMESPACE::unroll;
+using kernels::HWY_NAMESPACE::WideTag;
+
+inline constexpr std::size_t kRegisters = HWY_TARGET <= HWY_AVX3 ? 32 : 16;
 
 // One input and one chunk of samples.
 template <class T>
 struct SortedChunk {
-  std::uint16_t samples[kChunk + 8];  // by span, then by index; room for what the sort writes too much
-  std::uint16_t start[kMaxGrid + 1];  // samples of span g: start[g] .. start[g + 1]
-  const T* value;                     // of the chunk's first sample
+  std::uint16_t samples[kChunk + kSortOverrun];  // by span, then by index
+  std::uint16_t start[kMaxGrid + 1];             // samples of span g: start[g] .. start[g + 1]
+  const T* value;                                // of the chunk's first sample
   const T* base;
 };
 
 // Hides what is known about a pointer, so that two loads through it stay two loads.
 template <class T>
 HWY_INLINE void forget([[maybe_unused]] const T*& p) {
-#if HWY_TARGET == HWY_AVX2 && HWY_COMPILER_GCC_ACTUAL
+#if HWY_TARGET <= HWY_AVX2 && HWY_COMPILER_GCC_ACTUAL
   asm volatile("" : "+r"(p));
 #endif
 }
@@ -54,7 +58,7 @@ enum class Write { store, add };
 
 template <class T, class V>
 HWY_INLINE void write_sum(Write write, V sum, T* to) {
-  constexpr Tag<T> d;
+  constexpr hn::DFromV<V> d;
   hn::StoreU(write == Write::store ? sum : hn::Add(hn::LoadU(d, to), sum), d, to);
 }
 
@@ -117,14 +121,13 @@ HWY_NOINLINE void base_row(const Shape& shape, const SortedChunk<T>& chunk, cons
 
 // All rows of one input but the base row, `count` vectors of outputs from vector `first` on. The p + 1 rows of a span
 // stay in registers while its samples pass; then the first of them is complete, and the others move up.
-template <int kDegree, std::size_t count, class T>
-HWY_NOINLINE void by_span(const Shape& shape, const SortedChunk<T>& chunk, const T* dl_dy, std::size_t panel_stride,
-                          std::size_t first, Write write, T* gradient) {
-  constexpr Tag<T> d;
+template <int kDegree, std::size_t count, class D, class T>
+HWY_NOINLINE void by_span(D d, const Shape& shape, const SortedChunk<T>& chunk, const T* dl_dy,
+                          std::size_t panel_stride, std::size_t first, Write write, T* gradient) {
   constexpr std::size_t lanes = hn::MaxLanes(d), per_panel = kPanel / lanes, rows = kDegree + 1;
-  // What does not fit 16 registers beside the sums, a factor and a product is read from memory each time.
-  constexpr std::size_t in_registers = std::min(count, 14 - rows * count);
-  using V = hn::Vec<Tag<T>>;
+  // What does not fit the registers beside the sums, a factor and a product is read from memory each time.
+  constexpr std::size_t in_registers = std::min(count, kRegisters - 2 - rows * count);
+  using V = hn::Vec<D>;
   const std::size_t out = shape.out_padded(), grid = shape.grid;
   const T* column[count];
   unroll<count>([&](auto v) GRADLOOM_UNROLLED {
@@ -208,19 +211,30 @@ HWY_INLINE void chunk_gradient(const Shape& shape, const SortedChunk<T>* chunks,
     return dl_dy + (j / kPanel) * panel_stride + j % kPanel;
   };
   for (std::size_t v = 0; kDegree != 0 && v < vectors;) {
-    const auto spans = [&](auto count) GRADLOOM_UNROLLED {
+    // `count` vectors of the tag, from v on.
+    const auto spans = [&](auto d, auto count) GRADLOOM_UNROLLED {
+      constexpr std::size_t wide = hn::MaxLanes(d) / lanes;
       each_input([&](const SortedChunk<T>& chunk, T* to) GRADLOOM_UNROLLED {
-        by_span<kDegree ? kDegree : 1, count>(shape, chunk, dl_dy, panel_stride, v, write, to);
+        by_span<kDegree ? kDegree : 1, count>(d, shape, chunk, dl_dy, panel_stride, v / wide, write, to);
       });
-      v += count;
+      v += count * wide;
     };
     const std::size_t left = vectors - v;
+#if HWY_TARGET <= HWY_AVX3
+    // 32 registers hold the sums of four vectors up to degree 5. Rows of an even number of vectors only: a register of
+    // 16 floats begins at a multiple of 16.
+    if (constexpr WideTag<T> wide; left >= 8 && v % 2 == 0) {
+      spans(wide, Index<4>{});
+      continue;
+    }
+#endif
+    constexpr Tag<T> d;
     if (kDegree <= 3 && left >= 3 && left != 4)
-      spans(Index < kDegree <= 3 ? 3 : 1 > {});
+      spans(d, Index < kDegree <= 3 ? 3 : 1 > {});
     else if (left >= 2)
-      spans(Index<2>{});
+      spans(d, Index<2>{});
     else
-      spans(Index<1>{});
+      spans(d, Index<1>{});
   }
   for (std::size_t v = 0; (kDegree == 0 || kBase) && v < vectors;) {
     const auto rows = [&](auto count) GRADLOOM_UNROLLED {
