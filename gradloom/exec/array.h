@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 #include <span>
@@ -35,7 +36,9 @@ class Array {
   std::span<T> host_;
 };
 
-// Zeroed, aligned memory; movable, not copyable.
+// Zeroed, aligned memory; movable, not copyable. Large ones begin at different distances from a page: kernels walk
+// through several arrays at once, and where all of them lie alike, their lines compete for the same places of a cache
+// (Adam takes twice as long on arrays that fall together).
 template <class T>
 class Buffer {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -45,12 +48,18 @@ class Buffer {
   explicit Buffer(std::size_t size) : size_(size) {
     if (size == 0) return;
     if (size > (std::size_t{1} << 48) / sizeof(T)) throw std::bad_array_new_length();
-    data_ = static_cast<T*>(::operator new (size * sizeof(T), std::align_val_t{kMemoryAlignment}));
+    const bool large = size * sizeof(T) >= 8 * kPage;
+    memory_ = ::operator new (size * sizeof(T) + (large ? kPage : 0), std::align_val_t{kMemoryAlignment});
+    data_ = reinterpret_cast<T*>(static_cast<std::byte*>(memory_) + (large ? shift(memory_) : 0));
     std::fill_n(data_, size, T{});
   }
-  ~Buffer() { ::operator delete (data_, std::align_val_t{kMemoryAlignment}); }
-  Buffer(Buffer&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  ~Buffer() { ::operator delete (memory_, std::align_val_t{kMemoryAlignment}); }
+  Buffer(Buffer&& other) noexcept
+      : memory_(std::exchange(other.memory_, nullptr)),
+        data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)) {}
   Buffer& operator=(Buffer&& other) noexcept {
+    std::swap(memory_, other.memory_);
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
     return *this;
@@ -67,9 +76,30 @@ class Buffer {
   const T& operator[](std::size_t i) const { return data_[i]; }
 
  private:
+  static constexpr std::size_t kPage = 4096;
+
+  // A multiple of the alignment below a page, scattered by the number of the page.
+  static std::size_t shift(const void* memory) {
+    const std::uint64_t page = reinterpret_cast<std::uintptr_t>(memory) / kPage;
+    return static_cast<std::size_t>(page * 0x9e3779b97f4a7c15 >> 32) % (kPage / kMemoryAlignment) * kMemoryAlignment;
+  }
+
+  void* memory_ = nullptr;
   T* data_ = nullptr;
   std::size_t size_ = 0;
 };
+
+// To be called by the thread that is about to write these numbers, and by it alone. Each becomes what it is, which asks
+// for all its cache lines at once. Where other threads have read the memory, a line has to be asked for before it can
+// be written; one at a time, the writes behind it wait, too.
+template <class T>
+void claim_lines(std::span<T> numbers) {
+  constexpr std::size_t kPerLine = 64 / sizeof(T);
+  for (std::size_t n = 0; n < numbers.size(); n += kPerLine) {
+    volatile T& number = numbers[n];
+    number = number;
+  }
+}
 
 // Hands out aligned pieces of one allocation: first every piece is reserved, then the memory is made, then pieces are
 // taken.

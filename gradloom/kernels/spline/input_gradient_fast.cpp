@@ -103,14 +103,13 @@ struct InputPointers {
   const std::uint16_t* span;
   const float* slope;
   const float* base;
-  float* lanes_of;
 };
 
 // `width` inputs of one sample, `octets` times 8 outputs: the 8 lanes of each input. Two inputs at once have enough
 // independent sums to hide the latency of an addition; half of dl_dy is then read from memory (dy_at: its panels).
 template <int kDegree, bool kBase, std::size_t octets, std::size_t width, class V>
 HWY_INLINE void some_inputs(const InputGradientBlock<float>& b, const V* dy, std::size_t kept_octets,
-                            const float* const* dy_at, InputPointers& at) {
+                            const float* const* dy_at, InputPointers& at, V* lanes_of) {
   constexpr Tag<float> d;
   constexpr std::size_t n = kDegree + 1 + (kBase ? 1 : 0), row_stride = kRowStride(octets);
   const float* rows[width];
@@ -138,13 +137,12 @@ HWY_INLINE void some_inputs(const InputGradientBlock<float>& b, const V* dy, std
       const V term = hn::Mul(hn::Set(d, k <= kDegree ? slope[k] : at.base[w * b.sample_stride]), sums[w * n + k]);
       t = k == 0 ? term : hn::Add(t, term);
     });
-    hn::StoreU(t, d, at.lanes_of + w * kLanes);
+    lanes_of[w] = t;
   });
   at.weight += width * b.input_stride;
   at.span += width * b.sample_stride;
   at.slope += width * b.slope_stride;
   if constexpr (kBase) at.base += width * b.sample_stride;
-  at.lanes_of += width * kLanes;
 }
 
 // Up to 8 inputs of one sample. The lanes of inputs that do not exist must be zero in `lanes_of`.
@@ -160,12 +158,24 @@ HWY_INLINE void eight_inputs(const InputGradientBlock<float>& b, std::size_t sam
       [&](auto panel) GRADLOOM_UNROLLED { dy_at[panel] = b.dl_dy + panel * b.panel_stride + sample * kPanel; });
   unroll<kept>([&](auto v) GRADLOOM_UNROLLED { dy[v] = hn::LoadU(d, dy_at[v / 2] + v % 2 * kLanes); });
   InputPointers at = {b.weight, b.span + sample, b.slope + sample * basis_stride(kDegree),
-                      kBase ? b.base + sample : nullptr, lanes_of};
-  std::size_t left = b.inputs;
-  for (; left >= width; left -= width) some_inputs<kDegree, kBase, octets, width>(b, dy, kept, dy_at, at);
-  if (width > 1 && left != 0) some_inputs<kDegree, kBase, octets, 1>(b, dy, kept, dy_at, at);
+                      kBase ? b.base + sample : nullptr};
   V t[kGroup];
-  unroll<kGroup>([&](auto i) GRADLOOM_UNROLLED { t[i] = hn::LoadU(d, lanes_of + i * kLanes); });
+  if (HWY_TARGET <= HWY_AVX3 && b.inputs == kGroup) {
+    unroll<kGroup / width>([&](auto n) GRADLOOM_UNROLLED {
+      some_inputs<kDegree, kBase, octets, width>(b, dy, kept, dy_at, at, t + n * width);
+    });
+  } else {
+    std::size_t left = b.inputs;
+    V some[width];
+    const auto store = [&](std::size_t count) GRADLOOM_UNROLLED {
+      for (std::size_t w = 0; w < count; ++w) hn::StoreU(some[w], d, lanes_of + w * kLanes);
+      lanes_of += count * kLanes, left -= count;
+    };
+    float* const lanes_of_all = lanes_of;
+    while (left >= width) some_inputs<kDegree, kBase, octets, width>(b, dy, kept, dy_at, at, some), store(width);
+    if (width > 1 && left != 0) some_inputs<kDegree, kBase, octets, 1>(b, dy, kept, dy_at, at, some), store(1);
+    unroll<kGroup>([&](auto i) GRADLOOM_UNROLLED { t[i] = hn::LoadU(d, lanes_of_all + i * kLanes); });
+  }
   float* result = b.dl_dx + sample * kPanel;
   const V sum = add_lanes(t);
   hn::StoreU(b.first ? sum : hn::Add(hn::LoadU(d, result), sum), d, result);
