@@ -67,7 +67,7 @@ int devices(const Output& out) {
   const std::vector<std::string> targets = kernels::simd_targets();
   out.print(fmt::format("{}\n", out.paint(Paint::bold, "cpu")));
   out.print_rows({{"threads", fmt::format("{}", threads)},
-                  {"simd", fmt::format("{} (the first is used)", fmt::join(targets, ", "))}});
+                  {"simd", fmt::format("{} (each kernel uses the first that it has)", fmt::join(targets, ", "))}});
   nlohmann::json all = {{{"name", "cpu"}, {"kind", "cpu"}, {"threads", threads}, {"simd", targets}}};
   const auto found = vulkan::list_devices();
   if (!found)

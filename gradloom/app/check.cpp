@@ -95,21 +95,20 @@ GradientCheckReport check_loss(const Exec& ex, const LossOptions& loss, const Ba
     return {evaluate_loss<double>(ex, loss, batch, view, {}, partials), loss_branches<double>(loss, batch, view)};
   };
   const double value = evaluate_loss<double>(ex, loss, batch, view, {dl_dy.data(), {batch.size, out}}, partials);
-  const std::uint64_t branches = evaluate().branches;
+  const BranchedValue middle = evaluate();
   double largest = 0.0;
   for (double g : dl_dy) largest = std::max(largest, std::abs(g));
   GradientJudge judge(1e-6, largest, "the loss");
   for (std::size_t i = 0; i < y.size(); i += y.size() / kLossElements + 1) {
     const double centre = y[i];
-    const auto [numeric, used] = central_difference(
-        [&](double h) {
-          y[i] = centre + h;
-          return evaluate();
-        },
-        branches, 1e-5, judge);
+    const auto moved = [&](double h) {
+      y[i] = centre + h;
+      return evaluate();
+    };
+    const double rounding = 16 * std::numeric_limits<double>::epsilon() * std::max(1.0, std::abs(value));
+    probe_element(judge, moved, middle, 1e-5, rounding, dl_dy[i],
+                  [&] { return fmt::format("loss, output[{},{}]", i / out, i % out); });
     y[i] = centre;
-    judge.compare(fmt::format("loss, output[{},{}]", i / out, i % out), dl_dy[i], numeric,
-                  16 * std::numeric_limits<double>::epsilon() * std::max(1.0, std::abs(value)) / used);
   }
   return judge.finish();
 }

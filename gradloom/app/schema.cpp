@@ -5,6 +5,9 @@
 namespace gradloom::app {
 namespace {
 
+// More than anybody can wait for; products with the steps of an epoch do not overflow.
+constexpr std::int64_t kMostEpochs = 1000000000;
+
 void add_row_data_keys(Schema& s) {
   s.string("data.root", "", "Folder that data.path is looked up in; empty: the current folder, then $GRADLOOM_DATA.");
   s.string("data.path", std::nullopt, "CSV (.gz too), .npy or .npz file. Unset: data.formula.").file();
@@ -101,7 +104,7 @@ void add_training_keys(Schema& s, const TrainingDefaults& defaults) {
   s.number("schedule.every", 0.3, "Step: fraction of a stage between two steps.").above(0).at_most(1);
   s.number("schedule.factor", 0.1, "Step: factor of each step.").above(0).at_most(1);
   s.integer("train.batch", defaults.batch, "Samples per batch; 0: all at once.").at_least(0);
-  s.integer("train.accumulate", 1, "Batches per update.").at_least(1);
+  s.integer("train.accumulate", 1, "Batches per update.").at_least(1).at_most(1000000);
   s.boolean("train.shuffle", true, "Another order in each epoch.");
   s.integer("train.patience", 0, "Epochs without progress before a stage ends; 0: never.").at_least(0);
   s.strings("train.freeze", std::vector<std::string>{}, "Parameters that stay as they are, by name or prefix*.");
@@ -117,14 +120,14 @@ void add_training_keys(Schema& s, const TrainingDefaults& defaults) {
 void add_head(Schema& s, const std::string& family, std::int64_t epochs, std::string epochs_doc) {
   s.string("name", std::nullopt, "Name in the titles of reports; unset: that of the recipe or its file.");
   s.string("family", family, "Kind of network.").one_of(recipe_families());
-  s.integer("epochs", epochs, std::move(epochs_doc)).at_least(0);
+  s.integer("epochs", epochs, std::move(epochs_doc)).at_least(0).at_most(kMostEpochs);
   s.integer("seed", 0, "Seed of everything random.").at_least(0);
   s.string("precision", "float32", "Type of all numbers.").one_of({"float32", "float64"});
 }
 
 Schema stage_schema() {
   Schema stage;
-  stage.integer("epochs", std::nullopt, "Epochs of this stage; unset: the recipe's.").at_least(0);
+  stage.integer("epochs", std::nullopt, "Epochs of this stage; unset: the recipe's.").at_least(0).at_most(kMostEpochs);
   stage.number("lr", std::nullopt, "Learning rate of this stage; unset: optimizer.lr.").above(0);
   stage.strings("freeze", std::nullopt, "Parameters frozen in this stage; unset: train.freeze.");
   return stage;

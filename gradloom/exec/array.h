@@ -1,4 +1,4 @@
-// Buffer<T> owns memory of the backend; Array<T> is a cheap handle to a range of it.
+// Buffer<T> owns memory of the backend; Array<T> is a cheap handle to a range of it; claim_lines makes it one's own.
 #pragma once
 
 #include <algorithm>
@@ -36,9 +36,17 @@ class Array {
   std::span<T> host_;
 };
 
-// Zeroed, aligned memory; movable, not copyable. Large ones begin at different distances from a page: kernels walk
-// through several arrays at once, and where all of them lie alike, their lines compete for the same places of a cache
-// (Adam takes twice as long on arrays that fall together).
+// Whether large buffers begin at scattered distances from a page. Not under AddressSanitizer, which watches what lies
+// right before and behind an allocation.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kScatterBuffers = false;
+#else
+inline constexpr bool kScatterBuffers = true;
+#endif
+
+// Zeroed, aligned memory; movable, not copyable. Large ones begin at mostly different distances from a page: kernels
+// walk through several arrays at once, and where all of them lie alike, their lines compete for the same places of a
+// cache (Adam takes twice as long on arrays that fall together).
 template <class T>
 class Buffer {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -48,7 +56,7 @@ class Buffer {
   explicit Buffer(std::size_t size) : size_(size) {
     if (size == 0) return;
     if (size > (std::size_t{1} << 48) / sizeof(T)) throw std::bad_array_new_length();
-    const bool large = size * sizeof(T) >= 8 * kPage;
+    const bool large = kScatterBuffers && size * sizeof(T) >= 8 * kPage;
     memory_ = ::operator new (size * sizeof(T) + (large ? kPage : 0), std::align_val_t{kMemoryAlignment});
     data_ = reinterpret_cast<T*>(static_cast<std::byte*>(memory_) + (large ? shift(memory_) : 0));
     std::fill_n(data_, size, T{});
@@ -80,8 +88,9 @@ class Buffer {
 
   // A multiple of the alignment below a page, scattered by the number of the page.
   static std::size_t shift(const void* memory) {
-    const std::uint64_t page = reinterpret_cast<std::uintptr_t>(memory) / kPage;
-    return static_cast<std::size_t>(page * 0x9e3779b97f4a7c15 >> 32) % (kPage / kMemoryAlignment) * kMemoryAlignment;
+    std::uint64_t page = reinterpret_cast<std::uintptr_t>(memory) / kPage;
+    for (int round = 0; round < 2; ++round) page = (page ^ page >> 17) * 0x9e3779b97f4a7c15;
+    return static_cast<std::size_t>(page >> 32) % (kPage / kMemoryAlignment) * kMemoryAlignment;
   }
 
   void* memory_ = nullptr;
@@ -89,16 +98,15 @@ class Buffer {
   std::size_t size_ = 0;
 };
 
-// To be called by the thread that is about to write these numbers, and by it alone. Each becomes what it is, which asks
-// for all its cache lines at once. Where other threads have read the memory, a line has to be asked for before it can
-// be written; one at a time, the writes behind it wait, too.
+// For the thread that is about to write these numbers, while no other one reads or writes them; they keep their values.
+// Writes one number of each cache line as it is, which asks for all lines at once. Where other threads have read the
+// memory, a line has to be asked for before it can be written; one at a time, the writes behind it wait, too.
 template <class T>
 void claim_lines(std::span<T> numbers) {
-  constexpr std::size_t kPerLine = 64 / sizeof(T);
-  for (std::size_t n = 0; n < numbers.size(); n += kPerLine) {
-    volatile T& number = numbers[n];
-    number = number;
-  }
+  static_assert(sizeof(T) <= 64);
+  const auto touch = [](volatile T& number) { number = number; };
+  for (std::size_t n = 0; n < numbers.size(); n += 64 / sizeof(T)) touch(numbers[n]);
+  if (!numbers.empty()) touch(numbers.back());
 }
 
 // Hands out aligned pieces of one allocation: first every piece is reserved, then the memory is made, then pieces are

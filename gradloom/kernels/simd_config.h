@@ -2,7 +2,8 @@
 #pragma once
 
 // AVX-512 as processors have it since Ice Lake and Zen 4, for files that define GRADLOOM_AVX512: those that gain from
-// 32 registers or from compressing vectors. The others would only take longer to compile; they run AVX2.
+// it (docs/decisions/0003-spline-kernels.md) or tell about it. The others would only take longer to compile; they run
+// AVX2.
 #ifdef GRADLOOM_AVX512
 #define HWY_WANT_AVX3_DL
 #define GRADLOOM_WITHOUT_AVX512 HWY_AVX3

@@ -1,9 +1,5 @@
 #include "gradloom/kernels/simd_targets.h"
 
-#include <algorithm>
-#include <functional>
-#include <numeric>
-
 #include "gradloom/base/error.h"
 #define GRADLOOM_AVX512
 #include "gradloom/kernels/simd_config.h"
@@ -36,16 +32,15 @@ std::vector<std::string> simd_targets() {
 }
 
 ForceSimdTarget::ForceSimdTarget(std::string_view name) : previous_(forced) {
-  const std::vector<std::int64_t> targets = available();
-  const auto named = std::find_if(targets.begin(), targets.end(),
-                                  [&](std::int64_t target) { return name == hwy::TargetName(target); });
-  if (named != targets.end()) {
-    // Those that come after it serve the kernels that are not compiled for it.
-    forced = std::accumulate(named, targets.end(), std::int64_t{0}, std::bit_or());
-    choose(forced);
-    return;
-  }
-  throw Exception(ErrorCode::invalid_input, "no SIMD target '" + std::string(name) + "' in this program and processor");
+  // The named one, and those that come after it for kernels that are not compiled for it.
+  std::int64_t targets = 0;
+  for (const std::int64_t target : available())
+    if (targets != 0 || name == hwy::TargetName(target)) targets |= target;
+  if (targets == 0)
+    throw Exception(ErrorCode::invalid_input,
+                    "no SIMD target '" + std::string(name) + "' in this program and processor");
+  forced = targets;
+  choose(forced);
 }
 
 ForceSimdTarget::~ForceSimdTarget() {

@@ -8,12 +8,13 @@
 
 namespace gradloom::kernels {
 
-// Names such as "AVX2", "SSE4", "SCALAR"; the best, which is used by default, comes first. Never empty.
+// Names such as "AVX3_DL" (AVX-512 since Ice Lake and Zen 4), "AVX2", "SSE4", "SCALAR", the best first. Never empty. A
+// kernel uses the best one that it is compiled for; not all are for AVX3_DL.
 std::vector<std::string> simd_targets();
 
-// The kernels use this instruction set until the scope ends; then the best one again (or the one of the scope around
-// it). Affects the whole process: for tests and `gradloom check`, not while other threads run kernels. Throws
-// Exception(invalid_input) for a name that is not among simd_targets().
+// No kernel uses a better instruction set than this one until the scope ends; then the best one again (or the one of
+// the scope around it). Affects the whole process: for tests and `gradloom check`, not while other threads run kernels.
+// Throws Exception(invalid_input) for a name that is not among simd_targets().
 class ForceSimdTarget {
  public:
   explicit ForceSimdTarget(std::string_view name);

@@ -11,14 +11,12 @@ constexpr std::size_t kWorst = 5;
 void GradientJudge::compare(const std::string& where, double analytic, double numeric, double noise) {
   const double error = std::abs(analytic - numeric);
   const bool finite = std::isfinite(error);
-  // Rounding is not the model's fault, but it must not hide an error either: it only widens the tolerance by itself.
-  const double allowed = tolerance_ * largest_ + noise;
   if (std::abs(numeric) > noise)
     ++report_.checked;
   else
     ++report_.zero;
   if (finite && largest_ > 0) report_.max_relative_error = std::max(report_.max_relative_error, error / largest_);
-  if (finite && error <= allowed) return;
+  if (finite && error <= allowed(noise)) return;
   auto& list = report_.mismatches;
   list.push_back({where, analytic, numeric});
   std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) {

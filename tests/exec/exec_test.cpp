@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <limits>
 #include <mutex>
 #include <set>
@@ -255,8 +256,8 @@ TEST(ExecProfile, AddsUpOverWorkers) {
 }
 
 TEST(ExecMemory, BuffersAreZeroedAlignedAndMovable) {
-  for (std::size_t size : {1u, 7u, 1000u}) {
-    Buffer<float> a(size);
+  for (std::size_t size : {1u, 7u, 1000u, 8191u, 8192u, 100000u}) {
+    Buffer<float> a(size), other(size % 9);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(a.data()) % kMemoryAlignment, 0u);
     EXPECT_THAT(a.span(), ::testing::Each(0.0f));
     a[0] = 3.0f;
@@ -265,9 +266,29 @@ TEST(ExecMemory, BuffersAreZeroedAlignedAndMovable) {
     EXPECT_EQ(b[0], 3.0f);
     a = std::move(b);
     EXPECT_EQ(a[0], 3.0f);
+    a[size - 1] = 4.0f;
+    other = std::move(a);
+    EXPECT_EQ(other.size(), size);
+    EXPECT_EQ(other[size - 1], 4.0f);
   }
   EXPECT_EQ(Buffer<double>(0).data(), nullptr);
   EXPECT_THROW(Buffer<double>(std::size_t{1} << 60), std::bad_alloc);
+}
+
+TEST(ExecMemory, ClaimedLinesKeepTheirBitsOnThreads) {
+  std::vector<std::uint32_t> bits(1000);
+  for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<std::uint32_t>(i * 2654435761u);
+  bits[16] = 0x80000000u, bits[32] = 0x7fa00001u;  // -0, a signalling NaN
+  for (std::size_t size : {0u, 1u, 15u, 16u, 17u, 990u}) {
+    std::vector<float> numbers(bits.size());
+    std::memcpy(numbers.data(), bits.data(), bits.size() * sizeof(float));
+    const Exec ex({.threads = 2});
+    ex.parallel_for(2, [&](std::size_t half, unsigned) {
+      const std::size_t from = 3 + half * size / 2, to = 3 + (half + 1) * size / 2;
+      claim_lines(std::span<float>(numbers).subspan(from, to - from));
+    });
+    EXPECT_EQ(std::memcmp(numbers.data(), bits.data(), bits.size() * sizeof(float)), 0) << size;
+  }
 }
 
 TEST(ExecMemory, WorkspacePiecesAreAlignedAndApart) {

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "gradloom/data/batch.h"
 
 namespace gradloom {
@@ -99,6 +101,30 @@ TEST(GradientCheck, RejectsEveryWrongGradient) {
 TEST(GradientCheck, NamesTheWorstElement) {
   EXPECT_THAT(check(Defect::sign).reason, ::testing::StartsWith("w[0]"));
   EXPECT_THAT(check(Defect::wrong_input).reason, ::testing::HasSubstr("input["));
+}
+
+// A derivative that bends so strongly that a step of 1e-5 is far too coarse, right and wrong by a part in 10,000.
+TEST(GradientCheck, TakesSmallerStepsWhereAFunctionBendsStrongly) {
+  const auto f = [](double h) { return BranchedValue{std::sin(2e4 * h), 0}; };
+  for (const bool right : {true, false}) {
+    GradientJudge judge(1e-6, 2e4, "it");
+    probe_element(judge, f, f(0.0), 1e-5, 16 * std::numeric_limits<double>::epsilon(), right ? 2e4 : 2e4 * 1.0001,
+                  [] { return std::string("sine"); });
+    const GradientCheckReport report = judge.finish();
+    EXPECT_EQ(report.passed, right) << report.reason;
+    EXPECT_GT(report.redrawn, 0u);
+  }
+}
+
+// At the edge of a branch the derivative is that of the branch on which the point lies.
+TEST(GradientCheck, StaysOnTheBranchOfAPointAtItsEdge) {
+  const auto f = [](double h) { return h > 0 ? BranchedValue{7.0 - h, 1} : BranchedValue{3.0 * h + h * h, 0}; };
+  for (const double claimed : {3.0, -1.0, 1.0}) {
+    GradientJudge judge(1e-6, 3.0, "it");
+    probe_element(judge, f, f(0.0), 1e-5, 16 * std::numeric_limits<double>::epsilon(), claimed,
+                  [] { return std::string("edge"); });
+    EXPECT_EQ(judge.finish().passed, claimed == 3.0) << claimed;
+  }
 }
 
 TEST(GradientCheck, RejectsAGradientThatIsTrulyZero) {

@@ -353,5 +353,25 @@ void expect_equal_weights_and_losses() {
 TEST(Trainer, ThreadsAndReferenceEndWithTheSameWeightsAndLossesInFloat) { expect_equal_weights_and_losses<float>(); }
 TEST(Trainer, ThreadsAndReferenceEndWithTheSameWeightsAndLossesInDouble) { expect_equal_weights_and_losses<double>(); }
 
+// Slices so large that several pieces of them are claimed and updated one after the other.
+TEST(Trainer, ThreadsUpdateLargeSlicesPieceByPiece) {
+  kan::NetworkOptions wide;
+  wide.widths = {3, 300, 2};
+  wide.grid = 8;
+  const kan::Network<float> network(wide);
+  for (const double clip_norm : {0.0, 0.5}) {
+    TrainOptions o;
+    o.epochs = 2;
+    o.batch = 50;
+    o.optimizer = optimizer(OptimizerKind::adam);
+    o.optimizer.clip_norm = clip_norm;
+    std::vector<double> losses, others;
+    const auto one = trained(Exec({.threads = 1}), network, o, &losses, 100);
+    const auto many = trained(Exec({.threads = 3}), network, o, &others, 100);
+    EXPECT_TRUE(same_state(one, many)) << clip_norm;
+    EXPECT_EQ(losses, others) << clip_norm;
+  }
+}
+
 }  // namespace
 }  // namespace gradloom

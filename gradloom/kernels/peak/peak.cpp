@@ -73,9 +73,13 @@ double fused_rate(D d) {
 template <class T>
 PeakRates probe_peak() {
   PeakRates best;
-  for (int probe = 0; probe < 12; ++probe) {
-    best.mul_add_gflops = std::max({best.mul_add_gflops, separate_rate(Tag<T>()), separate_rate(WideTag<T>())});
-    best.fma_gflops = std::max({best.fma_gflops, fused_rate(Tag<T>()), fused_rate(WideTag<T>())});
+  const auto probe = [&](auto d) {
+    best.mul_add_gflops = std::max(best.mul_add_gflops, separate_rate(d));
+    best.fma_gflops = std::max(best.fma_gflops, fused_rate(d));
+  };
+  for (int n = 0; n < 12; ++n) {
+    probe(Tag<T>());
+    if constexpr (!std::is_same_v<Tag<T>, WideTag<T>>) probe(WideTag<T>());
   }
   return best;
 }

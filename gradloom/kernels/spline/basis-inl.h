@@ -22,7 +22,6 @@ using kernels::HWY_NAMESPACE::Index;
 using kernels::HWY_NAMESPACE::pin;
 using kernels::HWY_NAMESPACE::Tag;
 using kernels::HWY_NAMESPACE::unroll;
-using kernels::HWY_NAMESPACE::WideTag;
 
 // kDegree 0: any degree, given at run time.
 template <int kDegree, class V>

@@ -58,6 +58,10 @@ inline std::vector<Case> parity_cases() {
     cases.push_back({{64, 24, 5, 3, false, false}, batch});
     cases.push_back({{5, 128, 64, 3, true, false}, batch});
   }
+  // Where sorting by span changes its way: more than 16 and 32 spans; vectors of 32 samples that are not full.
+  for (const std::size_t batch : {1, 31, 33, 257})
+    for (const unsigned grid : {17u, 32u, 33u})
+      cases.push_back({{batch == 33 ? 16u : 9u, 64, grid, 3, grid == 32, true}, batch});
   return cases;
 }
 

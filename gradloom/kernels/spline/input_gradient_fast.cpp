@@ -66,10 +66,10 @@ HWY_INLINE hn::Vec<Tag<float>> add_lanes(const hn::Vec<Tag<float>>* t) {
 template <class T>
 HWY_INLINE void add_lanes(const T* HWY_RESTRICT lanes_of, bool first, T* HWY_RESTRICT result) {
 #if HWY_TARGET <= HWY_AVX2
-  constexpr Tag<T> d;
-  if constexpr (hn::MaxLanes(d) == 4) {
+  if constexpr (std::is_same_v<T, double>) {
+    constexpr hn::CappedTag<T, 4> d;
     unroll<2>([&](auto half) GRADLOOM_UNROLLED {
-      hn::Vec<Tag<T>> e[4], f[2];
+      hn::Vec<hn::CappedTag<T, 4>> e[4], f[2];
       unroll<4>([&](auto i) GRADLOOM_UNROLLED {
         const T* from = lanes_of + (4 * half + i) * kLanes;
         e[i] = hn::Add(hn::LoadU(d, from), hn::LoadU(d, from + 4));
@@ -160,21 +160,22 @@ HWY_INLINE void eight_inputs(const InputGradientBlock<float>& b, std::size_t sam
   InputPointers at = {b.weight, b.span + sample, b.slope + sample * basis_stride(kDegree),
                       kBase ? b.base + sample : nullptr};
   V t[kGroup];
-  if (HWY_TARGET <= HWY_AVX3 && b.inputs == kGroup) {
+  if (HWY_TARGET <= HWY_AVX3 && b.inputs == kGroup) {  // elsewhere there are too few registers for all lanes
     unroll<kGroup / width>([&](auto n) GRADLOOM_UNROLLED {
       some_inputs<kDegree, kBase, octets, width>(b, dy, kept, dy_at, at, t + n * width);
     });
   } else {
-    std::size_t left = b.inputs;
     V some[width];
-    const auto store = [&](std::size_t count) GRADLOOM_UNROLLED {
-      for (std::size_t w = 0; w < count; ++w) hn::StoreU(some[w], d, lanes_of + w * kLanes);
-      lanes_of += count * kLanes, left -= count;
-    };
-    float* const lanes_of_all = lanes_of;
-    while (left >= width) some_inputs<kDegree, kBase, octets, width>(b, dy, kept, dy_at, at, some), store(width);
-    if (width > 1 && left != 0) some_inputs<kDegree, kBase, octets, 1>(b, dy, kept, dy_at, at, some), store(1);
-    unroll<kGroup>([&](auto i) GRADLOOM_UNROLLED { t[i] = hn::LoadU(d, lanes_of_all + i * kLanes); });
+    std::size_t i = 0;
+    for (; i + width <= b.inputs; i += width) {
+      some_inputs<kDegree, kBase, octets, width>(b, dy, kept, dy_at, at, some);
+      unroll<width>([&](auto w) GRADLOOM_UNROLLED { hn::StoreU(some[w], d, lanes_of + (i + w) * kLanes); });
+    }
+    if (width > 1 && i < b.inputs) {
+      some_inputs<kDegree, kBase, octets, 1>(b, dy, kept, dy_at, at, some);
+      hn::StoreU(some[0], d, lanes_of + i * kLanes);
+    }
+    unroll<kGroup>([&](auto n) GRADLOOM_UNROLLED { t[n] = hn::LoadU(d, lanes_of + n * kLanes); });
   }
   float* result = b.dl_dx + sample * kPanel;
   const V sum = add_lanes(t);

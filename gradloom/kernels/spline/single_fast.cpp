@@ -21,6 +21,8 @@ HWY_BEFORE_NAMESPACE();
 namespace gradloom::kernels::spline {
 namespace HWY_NAMESPACE {
 
+using kernels::HWY_NAMESPACE::WideTag;
+
 inline constexpr std::size_t kInputsAtOnce = 64;
 
 template <class T>

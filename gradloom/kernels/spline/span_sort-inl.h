@@ -48,14 +48,15 @@ inline constexpr unsigned kFewSpans = HWY_TARGET <= HWY_AVX3_DL ? 32 : 16;
 // The same for at most kFewSpans spans: the samples of each span, compressed.
 HWY_INLINE void sort_few_spans(const std::uint16_t* HWY_RESTRICT span, std::size_t count, unsigned grid,
                                std::uint16_t* HWY_RESTRICT samples, std::uint16_t* HWY_RESTRICT start) {
-  constexpr hn::CappedTag<std::uint16_t, kSortOverrun> d;
-  constexpr std::size_t kWord = hn::MaxLanes(d);
-  hn::Vec<decltype(d)> words[kChunk / kWord];
-  const std::size_t all = (count + kWord - 1) / kWord;
+  constexpr hn::CappedTag<std::uint16_t, 32> d;
+  constexpr std::size_t lanes = hn::MaxLanes(d);
+  static_assert(lanes <= kSortOverrun);
+  hn::Vec<decltype(d)> spans[kChunk / lanes];
+  const std::size_t all = (count + lanes - 1) / lanes;
   for (std::size_t w = 0; w < all; ++w) {
     // Lanes beyond the last sample belong to no span.
-    const auto rest = _cvtu32_mask32(_bzhi_u32(~0u, static_cast<unsigned>(std::min(kWord, count - w * kWord))));
-    words[w].raw = _mm512_mask_loadu_epi16(_mm512_set1_epi16(-1), rest, span + w * kWord);
+    const auto present = hn::FirstN(d, std::min(lanes, count - w * lanes));
+    spans[w] = hn::IfThenElse(present, hn::MaskedLoad(present, d, span + w * lanes), hn::Set(d, 0xffff));
   }
   const auto positions = hn::Mul(hn::Iota(d, 0), hn::Set(d, kSampleUnit));
   std::uint16_t* to = samples;
@@ -64,10 +65,10 @@ HWY_INLINE void sort_few_spans(const std::uint16_t* HWY_RESTRICT span, std::size
     const auto wanted = hn::Set(d, static_cast<std::uint16_t>(g));
     auto here = positions;
     for (std::size_t w = 0; w < all; ++w) {
-      const auto mask = hn::Eq(words[w], wanted);
+      const auto mask = hn::Eq(spans[w], wanted);
       hn::StoreU(hn::Compress(here, mask), d, to);
       to += hn::CountTrue(d, mask);
-      here = hn::Add(here, hn::Set(d, kWord * kSampleUnit));
+      here = hn::Add(here, hn::Set(d, lanes * kSampleUnit));
     }
   }
   start[grid] = static_cast<std::uint16_t>(count);

@@ -127,6 +127,7 @@ HWY_NOINLINE void by_span(D d, const Shape& shape, const SortedChunk<T>& chunk, 
   constexpr std::size_t lanes = hn::MaxLanes(d), per_panel = kPanel / lanes, rows = kDegree + 1;
   // What does not fit the registers beside the sums, a factor and a product is read from memory each time.
   constexpr std::size_t in_registers = std::min(count, kRegisters - 2 - rows * count);
+  static_assert(rows * count + 2 < kRegisters);
   using V = hn::Vec<D>;
   const std::size_t out = shape.out_padded(), grid = shape.grid;
   const T* column[count];
@@ -221,9 +222,8 @@ HWY_INLINE void chunk_gradient(const Shape& shape, const SortedChunk<T>* chunks,
     };
     const std::size_t left = vectors - v;
 #if HWY_TARGET <= HWY_AVX3
-    // 32 registers hold the sums of four vectors up to degree 5. Rows of an even number of vectors only: a register of
-    // 16 floats begins at a multiple of 16.
-    if (constexpr WideTag<T> wide; left >= 8 && v % 2 == 0) {
+    // 32 registers hold the sums of four vectors up to degree 5.
+    if (constexpr WideTag<T> wide; left >= 4 * hn::MaxLanes(wide) / lanes) {
       spans(wide, Index<4>{});
       continue;
     }
