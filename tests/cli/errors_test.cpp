@@ -125,6 +125,9 @@ TEST_F(Errors, ValuesOfTheRecipe) {
   };
   expect_error(with("precision=3"), 2, "invalid_input", {"precision"});
   expect_error({"train", "kan-hello", "--set", "epochs=soon"}, 2, "invalid_input", {"epochs", "integer"});
+  expect_error({"train", "kan-hello", "--set", "epochs=4611686018427387904"}, 2, "invalid_input",
+               {"epochs", "1000000000"});
+  expect_error(with("train.accumulate=4611686018427387904"), 2, "invalid_input", {"train.accumulate", "1000000"});
   expect_error(with("optimizer.lr=-1"), 2, "invalid_input", {"optimizer.lr", "-1"});
   expect_error(with("model.degree=9"), 2, "invalid_input", {"model.degree", "9"});
   expect_error(with("train.freeze=[\"nothing\"]"), 2, "invalid_input", {"nothing"});
