@@ -45,8 +45,8 @@ inline constexpr bool kScatterBuffers = true;
 #endif
 
 // Zeroed, aligned memory; movable, not copyable. Large ones begin at mostly different distances from a page: kernels
-// walk through several arrays at once, and where all of them lie alike, their lines compete for the same places of a
-// cache (Adam takes twice as long on arrays that fall together).
+// walk through several arrays at once, and where all begin alike, Adam took up to twice as long in some placements
+// (docs/decisions/0003-spline-kernels.md).
 template <class T>
 class Buffer {
   static_assert(std::is_trivially_copyable_v<T>);
