@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <type_traits>
 
 #include "gradloom/base/error.h"
 #include "gradloom/kernels/elementary/elementary.h"
@@ -83,37 +85,49 @@ T term_weight(const RowBatch<T>& b, std::size_t s, std::size_t j) {
   return w;
 }
 
-// The terms of one row, added to `sum` one after the other. Terms are computed some at a time, so that the compiler
-// finds vectors in them.
+// Term j goes to sum j % kSums: additions of one sum wait for each other, those of several do not.
+constexpr std::size_t kSums = 8;
+using Sums = std::array<double, kSums>;
+
+double total(const Sums& sums) {
+  Sums s = sums;
+  for (std::size_t half = kSums / 2; half > 0; half /= 2)
+    for (std::size_t n = 0; n < half; ++n) s[n] += s[n + half];
+  return s[0];
+}
+
+// The terms of one row, kSums at a time: with a count that it knows, the compiler finds vectors in them.
 template <LossKind kind, bool weighted, class T>
-void element_row(const Rows<T>& rows, std::size_t s, double& sum) {
-  constexpr std::size_t kSome = 32;
+void element_row(const Rows<T>& rows, std::size_t s, Sums& sums) {
   const RowBatch<T>& batch = rows.batch;
   const T* y = rows.y.row(s);
   const T* target = batch.target.empty() ? nullptr : batch.target.row(s);
   const T label = target ? T(0) : static_cast<T>(batch.label[s]), factor = rows.factor, delta = rows.huber_delta;
   T* gradient = rows.gradient(s);
-  for (std::size_t first = 0, out = rows.y.extent(1); first < out; first += kSome) {
-    const std::size_t count = std::min(kSome, out - first);
-    T value[kSome], slope[kSome];
-    for (std::size_t j = 0; j < count; ++j) {
-      const Term<T> term = element_term<kind>(delta, y[first + j], target ? target[first + j] : label);
-      const T w = weighted ? term_weight(batch, s, first + j) : T(1);
-      value[j] = w * term.value;
-      slope[j] = w * factor * term.slope;
+  const auto add = [&](std::size_t first, auto count) {
+    T wanted[kSums], slope[kSums];
+    for (std::size_t n = 0; n < count; ++n) wanted[n] = target ? target[first + n] : label;
+    for (std::size_t n = 0; n < count; ++n) {
+      const Term<T> term = element_term<kind>(delta, y[first + n], wanted[n]);
+      const T w = weighted ? term_weight(batch, s, first + n) : T(1);
+      slope[n] = w * factor * term.slope;
+      sums[n] += static_cast<double>(w * term.value);
     }
-    if (gradient) std::copy_n(slope, count, gradient + first);
-    for (std::size_t j = 0; j < count; ++j) sum += static_cast<double>(value[j]);
-  }
+    if (gradient) std::copy_n(slope, static_cast<std::size_t>(count), gradient + first);
+  };
+  const std::size_t out = rows.y.extent(1);
+  std::size_t first = 0;
+  for (; first + kSums <= out; first += kSums) add(first, std::integral_constant<std::size_t, kSums>());
+  if (first < out) add(first, out - first);
 }
 
 template <LossKind kind, class T>
 double element_rows(const Rows<T>& rows, std::size_t begin, std::size_t end) {
   const bool weighted = !rows.batch.weight.empty() || !rows.batch.mask.empty();
-  double sum = 0.0;
+  Sums sums{};
   for (std::size_t s = begin; s < end; ++s)
-    weighted ? element_row<kind, true>(rows, s, sum) : element_row<kind, false>(rows, s, sum);
-  return sum;
+    weighted ? element_row<kind, true>(rows, s, sums) : element_row<kind, false>(rows, s, sums);
+  return total(sums);
 }
 
 // Fills dl_dy with (softmax - one-hot) and returns the loss of one row.

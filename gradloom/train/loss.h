@@ -33,7 +33,8 @@ struct LossOptions {
 // A term is one (sample, output), or one sample for cross_entropy. It is weighted by batch.weight[sample] and
 // batch.mask(sample, output) where those are given; cross_entropy takes no mask. With `mean` and no weight at all the
 // loss and its gradient are 0. y (B, Out); dl_dy (B, Out) is overwritten and may be empty. Order: samples in chunks of
-// 256, each summed in order in double, then chunks in order. `partials` needs loss_partials(B) elements. Throws when
+// 256, in double: the terms of outputs j % 8 = 0..7 in eight sums, sample by sample, these pairwise (n and n + 4, + 2,
+// + 1); cross_entropy in one sum; then chunks in order. `partials` needs loss_partials(B) elements. Throws when
 // the batch does not fit the loss (no labels, a label beyond Out, targets of another width).
 template <class T>
 double evaluate_loss(const Exec& ex, const LossOptions& options, const RowBatch<T>& batch, View<const T, 2> y,

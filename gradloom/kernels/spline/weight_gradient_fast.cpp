@@ -310,25 +310,37 @@ void weight_gradient_any(const Shape& shape, const LayerTape<T>& tape, const T* 
     weight_gradient_base<false>(shape, tape, dl_dy, inputs, mode, dl_dw);
 }
 
+// `count` vectors of the bias, the first of which lies at lane `from` of a panel matrix's rows. Additions of one sum
+// wait for each other; those of several vectors do not.
+template <std::size_t count, class T>
+HWY_INLINE void bias_vectors(Columns batch, const T* dl_dy, std::size_t from, GradientMode mode, T* dl_db) {
+  constexpr Tag<T> d;
+  constexpr std::size_t lanes = hn::MaxLanes(d);
+  using V = hn::Vec<Tag<T>>;
+  const T* column[count];
+  unroll<count>([&](auto v) GRADLOOM_UNROLLED {
+    const std::size_t j = from + v * lanes;
+    column[v] = dl_dy + j / kPanel * batch.stride * kPanel + j % kPanel;
+  });
+  if (mode == GradientMode::overwrite)
+    unroll<count>([&](auto v) GRADLOOM_UNROLLED { hn::StoreU(hn::Zero(d), d, dl_db + from + v * lanes); });
+  for (std::size_t first = 0; first < batch.count; first += kChunk) {
+    const Write write = mode == GradientMode::overwrite && first == 0 ? Write::store : Write::add;
+    V sum[count];
+    unroll<count>([&](auto v) GRADLOOM_UNROLLED { sum[v] = hn::Zero(d); });
+    for (std::size_t s = first; s < std::min(first + kChunk, batch.count); ++s)
+      unroll<count>([&](auto v) GRADLOOM_UNROLLED { sum[v] = hn::Add(sum[v], hn::LoadU(d, column[v] + s * kPanel)); });
+    unroll<count>([&](auto v) GRADLOOM_UNROLLED { write_sum(write, sum[v], dl_db + from + v * lanes); });
+  }
+}
+
 template <class T>
 void bias_gradient_any(const Shape& shape, Columns batch, const T* dl_dy, GradientMode mode, T* dl_db) {
-  constexpr Tag<T> d;
-  constexpr std::size_t lanes = hn::MaxLanes(d), per_panel = kPanel / lanes;
-  using V = hn::Vec<Tag<T>>;
-  for (std::size_t panel = 0; panel < shape.out_padded() / kPanel; ++panel) {
-    for (std::size_t v = 0; v < per_panel; ++v) {
-      T* to = dl_db + panel * kPanel + v * lanes;
-      const T* dy = dl_dy + panel * batch.stride * kPanel + v * lanes;
-      if (mode == GradientMode::overwrite) hn::StoreU(hn::Zero(d), d, to);
-      for (std::size_t first = 0; first < batch.count; first += kChunk) {
-        V acc = hn::Zero(d);
-        for (std::size_t s = first; s < std::min(first + kChunk, batch.count); ++s)
-          acc = hn::Add(acc, hn::LoadU(d, dy + s * kPanel));
-        const bool store = mode == GradientMode::overwrite && first == 0;
-        hn::StoreU(store ? acc : hn::Add(hn::LoadU(d, to), acc), d, to);
-      }
-    }
-  }
+  constexpr std::size_t lanes = hn::MaxLanes(Tag<T>()), many = 8, of_panel = kPanel / lanes;
+  const std::size_t out = shape.out_padded();
+  std::size_t j = 0;
+  for (; j + many * lanes <= out; j += many * lanes) bias_vectors<many>(batch, dl_dy, j, mode, dl_db);
+  for (; j < out; j += kPanel) bias_vectors<of_panel>(batch, dl_dy, j, mode, dl_db);
 }
 
 void weight_gradient_float(const Shape& shape, const LayerTape<float>& tape, const float* dl_dy, Range inputs,

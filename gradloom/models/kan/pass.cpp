@@ -30,9 +30,11 @@ constexpr std::size_t kTaskWork = 200'000;
 // Inputs that the kernel takes at once, so that a part of dl_dy in the cache serves all of them.
 constexpr std::size_t kInputs = 8;
 
-std::size_t inputs_per_task(const spline::Shape& s, std::size_t batch) {
+// The last tasks of the loop are small, so that the threads end at about the same time.
+std::size_t inputs_per_task(const Exec& ex, const spline::Shape& s, std::size_t batch, bool last) {
   const std::size_t work = std::max<std::size_t>(1, batch * (s.degree + 1) * s.out_padded());
-  return std::max<std::size_t>(1, kTaskWork / work / kInputs) * kInputs;
+  const std::size_t inputs = std::max<std::size_t>(1, kTaskWork / work / kInputs) * kInputs;
+  return last && ex.threads() > 1 ? inputs / 2 : inputs;
 }
 
 std::size_t padded(std::size_t n) { return (n + kPanel - 1) / kPanel * kPanel; }
@@ -202,19 +204,16 @@ void Network<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>
   });
 
   // From here on nobody reads parameters: every input of every layer is a task of its own, the top layer first.
+  const auto group_of = [&](std::size_t l) { return inputs_per_task(ex, shapes_[l], size, l == lowest); };
+  const auto tasks_of = [&](std::size_t l) { return (shapes_[l].in + group_of(l) - 1) / group_of(l) + 1; };
   std::size_t tasks = 0;
-  for (std::size_t l = lowest; l < layers(); ++l)
-    tasks += (shapes_[l].in + inputs_per_task(shapes_[l], size) - 1) / inputs_per_task(shapes_[l], size) + 1;
+  for (std::size_t l = lowest; l < layers(); ++l) tasks += tasks_of(l);
   ex.parallel_for(tasks, [&](std::size_t task, unsigned worker) {
     std::size_t l = layers() - 1;
-    const auto layer_tasks = [&] {
-      const std::size_t n = inputs_per_task(shapes_[l], size);
-      return (shapes_[l].in + n - 1) / n + 1;
-    };
-    for (; task >= layer_tasks(); --l) task -= layer_tasks();
+    for (; task >= tasks_of(l); --l) task -= tasks_of(l);
     const spline::Shape& s = shapes_[l];
-    const std::size_t group = inputs_per_task(s, size), row = s.rows() * s.out_padded();
-    if (task + 1 == layer_tasks()) {
+    const std::size_t group = group_of(l), row = s.rows() * s.out_padded();
+    if (task + 1 == tasks_of(l)) {
       if (!s.bias || step.is_frozen(slices_[l].bias)) return;
       const Slice& slice = parameters_[slices_[l].bias];
       spline::bias_gradient(ex.variant(), s, {size, stride}, gradient_of(l), step.gradient,
