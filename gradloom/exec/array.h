@@ -110,7 +110,7 @@ void claim_lines(std::span<T> numbers) {
 }
 
 // Hands out aligned pieces of one allocation: first every piece is reserved, then the memory is made, then pieces are
-// taken.
+// taken. With two copies of the memory, turn() goes over to the other one.
 class Workspace {
  public:
   // Reserves room for `count` elements; returns the byte offset to pass to at().
@@ -121,19 +121,21 @@ class Workspace {
     bytes_ += (count * sizeof(T) + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment;
     return offset;
   }
-  void allocate() { memory_ = Buffer<std::byte>(bytes_); }
-  std::size_t bytes() const { return bytes_; }
+  void allocate(std::size_t copies = 1) { memory_ = Buffer<std::byte>(bytes_ * copies); }
+  void turn() { now_ = now_ + 2 * bytes_ <= memory_.size() ? now_ + bytes_ : 0; }
+  std::size_t reserved() const { return bytes_; }       // of one copy
+  std::size_t bytes() const { return memory_.size(); }  // of all
   template <class T>
   T* at(std::size_t offset) {
-    return reinterpret_cast<T*>(memory_.data() + offset);
+    return reinterpret_cast<T*>(memory_.data() + now_ + offset);
   }
   template <class T>
   const T* at(std::size_t offset) const {
-    return reinterpret_cast<const T*>(memory_.data() + offset);
+    return reinterpret_cast<const T*>(memory_.data() + now_ + offset);
   }
 
  private:
-  std::size_t bytes_ = 0;
+  std::size_t bytes_ = 0, now_ = 0;
   Buffer<std::byte> memory_;
 };
 

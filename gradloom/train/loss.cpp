@@ -29,7 +29,9 @@ namespace {
 
 using loss_detail::Rows;
 
-constexpr std::size_t kChunk = 256;
+constexpr std::size_t kChunk = kLossChunk;
+// Terms that are worth a task.
+constexpr std::size_t kTaskTerms = 1024;
 
 template <class T>
 struct Term {
@@ -207,9 +209,12 @@ double evaluate_loss(const Exec& ex, const LossOptions& o, const RowBatch<T>& ba
   const double normaliser = o.reduction == Reduction::sum ? 1.0 : total_weight > 0 ? 1.0 / total_weight : 0.0;
   const Rows<T> rows{batch, y, dl_dy, static_cast<T>(o.scale * normaliser), static_cast<T>(o.huber_delta)};
 
-  ex.parallel_for(chunks, [&](std::size_t chunk, unsigned) {
-    const std::size_t begin = chunk * kChunk, end = std::min(batch.size, begin + kChunk);
-    partials[chunk] = sum_rows(o.kind, rows, begin, end);
+  const std::size_t together = std::max<std::size_t>(1, kTaskTerms / (kChunk * std::max<std::size_t>(1, out)));
+  ex.parallel_for((chunks + together - 1) / together, [&](std::size_t task, unsigned) {
+    for (std::size_t chunk = task * together; chunk < std::min(chunks, (task + 1) * together); ++chunk) {
+      const std::size_t begin = chunk * kChunk, end = std::min(batch.size, begin + kChunk);
+      partials[chunk] = sum_rows(o.kind, rows, begin, end);
+    }
   });
   double loss = 0.0;
   for (std::size_t chunk = 0; chunk < chunks; ++chunk) loss += partials[chunk];

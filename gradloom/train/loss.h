@@ -30,10 +30,13 @@ struct LossOptions {
   std::size_t samples = 0;
 };
 
+inline constexpr std::size_t kLossChunk = 64;
+
 // A term is one (sample, output), or one sample for cross_entropy. It is weighted by batch.weight[sample] and
 // batch.mask(sample, output) where those are given; cross_entropy takes no mask. With `mean` and no weight at all the
 // loss and its gradient are 0. y (B, Out); dl_dy (B, Out) is overwritten and may be empty. Order: samples in chunks of
-// 256, in double: the terms of outputs j % 8 = 0..7 in eight sums, sample by sample, these pairwise (n and n + 4, + 2,
+// kLossChunk, in double: the terms of outputs j % 8 = 0..7 in eight sums, sample by sample, these pairwise (n and n +
+// 4, + 2,
 // + 1); cross_entropy in one sum; then chunks in order. `partials` needs loss_partials(B) elements. Throws when
 // the batch does not fit the loss (no labels, a label beyond Out, targets of another width).
 template <class T>
@@ -44,7 +47,7 @@ double evaluate_loss(const Exec& ex, const LossOptions& options, const RowBatch<
 template <class T>
 void check_loss_batch(const LossOptions& options, const RowBatch<T>& batch, std::size_t out);
 
-inline std::size_t loss_partials(std::size_t batch) { return (batch + 255) / 256; }
+inline std::size_t loss_partials(std::size_t batch) { return (batch + kLossChunk - 1) / kLossChunk; }
 
 // Which side of its kinks (mae, huber) every term is on, as a hash; a constant for smooth losses.
 template <class T>

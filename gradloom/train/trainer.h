@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -160,7 +161,10 @@ class Trainer {
   double forward_and_backward(const typename M::Batch& batch, const Step& step, const LossOptions& loss,
                               std::span<const T> parameters, std::span<T> gradient, GradientSink* sink);
   void begin_update(double lr, double scale);
-  void update_elements(std::size_t begin, std::size_t end);
+  // Whose cache holds the lines of the parameters: anybody's, or the worker's own after claim().
+  enum class Lines { foreign, claimed };
+  void claim(std::size_t begin, std::size_t end);
+  void update_elements(std::size_t begin, std::size_t end, Lines lines);
   void apply_update(double lr);
   EpochReport finish_epoch(const TrainHooks& hooks);
   double learning_rate() const;

@@ -239,12 +239,13 @@ void input_gradient(const Layer<T>& layer, const LayerTape<T>& tape, const T* dl
 
 template <class T>
 void weight_gradient(const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs, GradientMode mode,
-                     T* dl_dw) {
+                     T* dl_dw, InputHook each) {
   const std::size_t q = basis_stride(shape.degree), batch = tape.batch, stride = tape.pitch(), out = shape.out_padded(),
                     rows = shape.rows();
   for (std::size_t i = inputs.begin; i < inputs.end; ++i) {
     T* gradient = dl_dw + i * rows * out;
     if (mode == GradientMode::overwrite) std::fill_n(gradient, rows * out, T(0));
+    if (batch > 0) each(i);
     for (std::size_t first = 0; first < batch; first += kChunk) {
       const std::size_t last = std::min(first + kChunk, batch);
       const bool store = mode == GradientMode::overwrite && first == 0;

@@ -26,9 +26,9 @@ void input_gradient(Variant variant, const Layer<T>& layer, const LayerTape<T>& 
 
 template <class T>
 void weight_gradient(Variant variant, const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs,
-                     GradientMode mode, T* dl_dw) {
-  if (variant == Variant::fast) return fast::weight_gradient(shape, tape, dl_dy, inputs, mode, dl_dw);
-  reference::weight_gradient(shape, tape, dl_dy, inputs, mode, dl_dw);
+                     GradientMode mode, T* dl_dw, InputHook each) {
+  if (variant == Variant::fast) return fast::weight_gradient(shape, tape, dl_dy, inputs, mode, dl_dw, each);
+  reference::weight_gradient(shape, tape, dl_dy, inputs, mode, dl_dw, each);
 }
 
 template <class T>
@@ -43,12 +43,13 @@ void forward_single(Variant variant, const Layer<T>& layer, const T* x, T* y) {
   reference::forward_single(layer, x, y);
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                                                    \
-  template std::size_t evaluate_basis<T>(Variant, const Layer<T>&, const LayerTape<T>&, Range);                    \
-  template void forward<T>(Variant, const Layer<T>&, const LayerTape<T>&, Range, T*);                              \
-  template void input_gradient<T>(Variant, const Layer<T>&, const LayerTape<T>&, const T*, Range, T*);             \
-  template void weight_gradient<T>(Variant, const Shape&, const LayerTape<T>&, const T*, Range, GradientMode, T*); \
-  template void bias_gradient<T>(Variant, const Shape&, Columns, const T*, GradientMode, T*);                      \
+#define GRADLOOM_INSTANTIATE(T)                                                                                   \
+  template std::size_t evaluate_basis<T>(Variant, const Layer<T>&, const LayerTape<T>&, Range);                   \
+  template void forward<T>(Variant, const Layer<T>&, const LayerTape<T>&, Range, T*);                             \
+  template void input_gradient<T>(Variant, const Layer<T>&, const LayerTape<T>&, const T*, Range, T*);            \
+  template void weight_gradient<T>(Variant, const Shape&, const LayerTape<T>&, const T*, Range, GradientMode, T*, \
+                                   InputHook);                                                                    \
+  template void bias_gradient<T>(Variant, const Shape&, Columns, const T*, GradientMode, T*);                     \
   template void forward_single<T>(Variant, const Layer<T>&, const T*, T*);
 GRADLOOM_INSTANTIATE(float)
 GRADLOOM_INSTANTIATE(double)

@@ -38,6 +38,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "gradloom/base/function_ref.h"
 #include "gradloom/exec/exec.h"
 #include "gradloom/kernels/gradient_mode.h"
 
@@ -148,10 +149,19 @@ template <class T>
 void input_gradient(Variant variant, const Layer<T>& layer, const LayerTape<T>& tape, const T* dl_dy, Range samples,
                     T* dl_dx);
 
-// dl_dw (In, R, OutP): the rows of the inputs in the range, over all B samples of the tape.
+// Is told an input while others are being summed: for small work of the caller's that the sums can hide.
+using InputHook = FunctionRef<void(std::size_t input)>;
+
+// dl_dw (In, R, OutP): the rows of the inputs in the range, over all B samples of the tape. With samples, `each` is
+// called once for each of these inputs.
 template <class T>
 void weight_gradient(Variant variant, const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs,
-                     GradientMode mode, T* dl_dw);
+                     GradientMode mode, T* dl_dw, InputHook each);
+template <class T>
+void weight_gradient(Variant variant, const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs,
+                     GradientMode mode, T* dl_dw) {
+  weight_gradient(variant, shape, tape, dl_dy, inputs, mode, dl_dw, [](std::size_t) {});
+}
 
 // dl_db (OutP).
 template <class T>

@@ -198,14 +198,19 @@ HWY_INLINE void zero_untouched(const Shape& shape, const SortedChunk<T>& chunk, 
 inline constexpr std::size_t kInputsAtOnce = 8;
 
 // Some inputs, one chunk, all outputs. kDegree 0: any degree, always row by row. The dl_dy of a few outputs stays in
-// the first-level cache while all inputs take it.
+// the first-level cache while all inputs take it. Calls each(n) for the n-th of these inputs.
 template <int kDegree, bool kBase, class T>
 HWY_INLINE void chunk_gradient(const Shape& shape, const SortedChunk<T>* chunks, std::size_t inputs, const T* dl_dy,
-                               std::size_t panel_stride, Write write, T* gradient) {
+                               std::size_t panel_stride, Write write, T* gradient, InputHook each) {
   constexpr std::size_t lanes = hn::MaxLanes(Tag<T>());
   const std::size_t vectors = shape.out_lanes() / lanes, size = shape.rows() * shape.out_padded();
+  bool told = false;
   const auto each_input = [&](auto&& f) GRADLOOM_UNROLLED {
-    for (std::size_t i = 0; i < inputs; ++i) f(chunks[i], gradient + i * size);
+    for (std::size_t i = 0; i < inputs; ++i) {
+      if (!told) each(i);
+      f(chunks[i], gradient + i * size);
+    }
+    told = true;
   };
   const auto column = [&](std::size_t v) GRADLOOM_UNROLLED {
     const std::size_t j = v * lanes;
@@ -256,7 +261,7 @@ HWY_INLINE void chunk_gradient(const Shape& shape, const SortedChunk<T>* chunks,
 
 template <int kDegree, bool kBase, class T>
 void weight_gradient_degree(const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs,
-                            GradientMode mode, T* dl_dw) {
+                            GradientMode mode, T* dl_dw, InputHook each) {
   const std::size_t q = basis_stride(shape.degree), batch = tape.batch, stride = tape.pitch();
   const std::size_t size = shape.rows() * shape.out_padded();
   if (mode == GradientMode::overwrite && batch == 0)
@@ -276,38 +281,42 @@ void weight_gradient_degree(const Shape& shape, const LayerTape<T>& tape, const 
         chunk.base = kBase ? tape.base_value + at : nullptr;
         if (write == Write::store) zero_untouched(shape, chunk, gradient + n * size);
       }
-      chunk_gradient<kDegree, kBase>(shape, chunks, at_once, dl_dy + first * kPanel, stride * kPanel, write, gradient);
+      const bool is_last = first + count == batch;
+      chunk_gradient<kDegree, kBase>(shape, chunks, at_once, dl_dy + first * kPanel, stride * kPanel, write, gradient,
+                                     [&](std::size_t n) {
+                                       if (is_last) each(i + n);
+                                     });
     }
   }
 }
 
 template <bool kBase, class T>
 void weight_gradient_base(const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs, GradientMode mode,
-                          T* dl_dw) {
+                          T* dl_dw, InputHook each) {
 #if HWY_TARGET <= HWY_AVX2  // the other instruction sets make do with one row at a time
   switch (shape.degree) {
     case 2:
-      return weight_gradient_degree<specialised(2), kBase>(shape, tape, dl_dy, inputs, mode, dl_dw);
+      return weight_gradient_degree<specialised(2), kBase>(shape, tape, dl_dy, inputs, mode, dl_dw, each);
     case 3:
-      return weight_gradient_degree<specialised(3), kBase>(shape, tape, dl_dy, inputs, mode, dl_dw);
+      return weight_gradient_degree<specialised(3), kBase>(shape, tape, dl_dy, inputs, mode, dl_dw, each);
     case 4:
-      return weight_gradient_degree<specialised(4), kBase>(shape, tape, dl_dy, inputs, mode, dl_dw);
+      return weight_gradient_degree<specialised(4), kBase>(shape, tape, dl_dy, inputs, mode, dl_dw, each);
     case 5:
-      return weight_gradient_degree<specialised(5), kBase>(shape, tape, dl_dy, inputs, mode, dl_dw);
+      return weight_gradient_degree<specialised(5), kBase>(shape, tape, dl_dy, inputs, mode, dl_dw, each);
     default:
       break;
   }
 #endif
-  weight_gradient_degree<0, kBase>(shape, tape, dl_dy, inputs, mode, dl_dw);
+  weight_gradient_degree<0, kBase>(shape, tape, dl_dy, inputs, mode, dl_dw, each);
 }
 
 template <class T>
 void weight_gradient_any(const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs, GradientMode mode,
-                         T* dl_dw) {
+                         T* dl_dw, InputHook each) {
   if (shape.base)
-    weight_gradient_base<true>(shape, tape, dl_dy, inputs, mode, dl_dw);
+    weight_gradient_base<true>(shape, tape, dl_dy, inputs, mode, dl_dw, each);
   else
-    weight_gradient_base<false>(shape, tape, dl_dy, inputs, mode, dl_dw);
+    weight_gradient_base<false>(shape, tape, dl_dy, inputs, mode, dl_dw, each);
 }
 
 // `count` vectors of the bias, the first of which lies at lane `from` of a panel matrix's rows. Additions of one sum
@@ -344,12 +353,12 @@ void bias_gradient_any(const Shape& shape, Columns batch, const T* dl_dy, Gradie
 }
 
 void weight_gradient_float(const Shape& shape, const LayerTape<float>& tape, const float* dl_dy, Range inputs,
-                           GradientMode mode, float* dl_dw) {
-  weight_gradient_any(shape, tape, dl_dy, inputs, mode, dl_dw);
+                           GradientMode mode, float* dl_dw, InputHook each) {
+  weight_gradient_any(shape, tape, dl_dy, inputs, mode, dl_dw, each);
 }
 void weight_gradient_double(const Shape& shape, const LayerTape<double>& tape, const double* dl_dy, Range inputs,
-                            GradientMode mode, double* dl_dw) {
-  weight_gradient_any(shape, tape, dl_dy, inputs, mode, dl_dw);
+                            GradientMode mode, double* dl_dw, InputHook each) {
+  weight_gradient_any(shape, tape, dl_dy, inputs, mode, dl_dw, each);
 }
 void bias_gradient_float(const Shape& shape, Columns batch, const float* dl_dy, GradientMode mode, float* dl_db) {
   bias_gradient_any(shape, batch, dl_dy, mode, dl_db);
@@ -370,12 +379,12 @@ HWY_EXPORT(bias_gradient_float);
 HWY_EXPORT(bias_gradient_double);
 namespace fast {
 void weight_gradient(const Shape& shape, const LayerTape<float>& tape, const float* dl_dy, Range inputs,
-                     GradientMode mode, float* dl_dw) {
-  HWY_DYNAMIC_DISPATCH(weight_gradient_float)(shape, tape, dl_dy, inputs, mode, dl_dw);
+                     GradientMode mode, float* dl_dw, InputHook each) {
+  HWY_DYNAMIC_DISPATCH(weight_gradient_float)(shape, tape, dl_dy, inputs, mode, dl_dw, each);
 }
 void weight_gradient(const Shape& shape, const LayerTape<double>& tape, const double* dl_dy, Range inputs,
-                     GradientMode mode, double* dl_dw) {
-  HWY_DYNAMIC_DISPATCH(weight_gradient_double)(shape, tape, dl_dy, inputs, mode, dl_dw);
+                     GradientMode mode, double* dl_dw, InputHook each) {
+  HWY_DYNAMIC_DISPATCH(weight_gradient_double)(shape, tape, dl_dy, inputs, mode, dl_dw, each);
 }
 void bias_gradient(const Shape& shape, Columns batch, const float* dl_dy, GradientMode mode, float* dl_db) {
   HWY_DYNAMIC_DISPATCH(bias_gradient_float)(shape, batch, dl_dy, mode, dl_db);

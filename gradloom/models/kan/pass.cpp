@@ -25,6 +25,11 @@ std::size_t tile_size(const Exec& ex, unsigned grid, std::size_t batch) {
   return ex.threads() > 1 && batch <= 256 ? kSmallTile : kTile;
 }
 
+// A tape of at most so many bytes is there twice, in turn, when several threads share a step: what one thread wrote and
+// the other read can be written fast again only when it has left the cache of the other
+// (docs/decisions/0009-threads-of-our-own.md).
+constexpr std::size_t kSmallTape = std::size_t{4} << 20;
+
 // Inputs per task of the weight gradient: multiply-adds for several microseconds, in steps of kInputs.
 constexpr std::size_t kTaskWork = 200'000;
 // Inputs that the kernel takes at once, so that a part of dl_dy in the cache serves all of them.
@@ -104,7 +109,8 @@ Tape<T> Network<T>::make_tape(const Exec& ex, const TapeLimits& limits) const {
   }
   tape.y_ = w.reserve<T>(padded(output_width()) * batch);
   tape.dl_dx_ = w.reserve<T>(limits.input_gradient ? padded(input_width()) * batch : 0);
-  w.allocate();
+  const bool twice = ex.threads() > 1 && limits.backward && w.reserved() <= kSmallTape;
+  w.allocate(twice ? 2 : 1);
   tape.outside_.assign(layers() * ((limits.batch + kSmallTile - 1) / kSmallTile), 0);
   return tape;
 }
@@ -136,6 +142,7 @@ void Network<T>::forward(const Exec& ex, const Step&, const ModelArrays<T>& arra
     throw Exception(ErrorCode::invalid_input,
                     fmt::format("the batch has {} features, the network {} inputs", batch.x.extent(1), input_width()));
   tape.batch_ = batch.size;
+  tape.workspace_.turn();
   const std::size_t size = batch.size, tile = tile_size(ex, options_.grid, size), stride = tape.stride_;
   tape.tiles_ = (size + tile - 1) / tile;
   const T* mean = arrays.buffers.data() + buffers_[affine_.input_mean].offset;
@@ -228,8 +235,11 @@ void Network<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>
       const std::size_t last = std::min(inputs.end, i + kInputs);
       {
         const ProfileScope scope(ex, tape.phases_[l].weights, worker);
+        const auto expect = [&](std::size_t input) {
+          if (sink) sink->expected(slice.offset + input * row, slice.offset + (input + 1) * row, worker);
+        };
         spline::weight_gradient(ex.variant(), s, layer_tape(l, tape), gradient_of(l), {i, last}, step.gradient,
-                                gradient.data() + slice.offset);
+                                gradient.data() + slice.offset, expect);
       }
       // While the gradient of these inputs is in the cache.
       if (sink) sink->finished(slice.offset + i * row, slice.offset + last * row, worker);
