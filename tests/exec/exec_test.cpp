@@ -306,5 +306,28 @@ TEST(ExecMemory, WorkspacePiecesAreAlignedAndApart) {
   EXPECT_EQ(w.bytes(), 2 * kMemoryAlignment);
 }
 
+TEST(ExecMemory, WorkspaceTurnsToItsOtherCopyAndBack) {
+  Workspace w;
+  const std::size_t first = w.reserve<float>(100), second = w.reserve<float>(1);
+  w.allocate(2);
+  EXPECT_EQ(w.bytes(), 2 * w.reserved());
+  float* here = w.at<float>(second);
+  *here = 1.0f;
+  w.turn();
+  EXPECT_EQ(w.at<float>(first), here - (second - first) / sizeof(float) + w.reserved() / sizeof(float));
+  EXPECT_EQ(*w.at<float>(second), 0.0f);
+  *w.at<float>(second) = 2.0f;
+  w.turn();
+  EXPECT_EQ(w.at<float>(second), here);
+  EXPECT_EQ(*here, 1.0f);
+
+  Workspace alone;
+  const std::size_t only = alone.reserve<float>(1);
+  alone.allocate();
+  float* there = alone.at<float>(only);
+  alone.turn();
+  EXPECT_EQ(alone.at<float>(only), there);
+}
+
 }  // namespace
 }  // namespace gradloom

@@ -64,6 +64,21 @@ void expect_same(const Problem<T>& a, const Problem<T>& b) {
   EXPECT_TRUE(same_bits("dl_db", a.dl_db, b.dl_db));
 }
 
+TEST(SplineKernels, TheHookOfAWeightGradientHearsOfEveryInputOnce) {
+  const FlushSubnormals flush;
+  for (const Variant variant : {Variant::reference, Variant::fast})
+    for (const std::size_t batch : {0u, 1u, 256u, 257u})
+      for (const unsigned degree : {3u, 7u}) {
+        Problem<float> p({.shape = {.in = 21, .out = 11, .degree = degree}, .batch = batch}, 1, Points::everywhere);
+        evaluate_basis(variant, p.layer, p.tape, {0, batch});
+        std::vector<int> heard(21, 0);
+        weight_gradient(variant, p.what.shape, p.tape, p.dl_dy.data(), {2, 19}, GradientMode::overwrite, p.dl_dw.data(),
+                        [&](std::size_t input) { ++heard.at(input); });
+        for (std::size_t i = 0; i < heard.size(); ++i)
+          EXPECT_EQ(heard[i], batch > 0 && i >= 2 && i < 19 ? 1 : 0) << "input " << i << ", " << batch << " samples";
+      }
+}
+
 template <class T>
 class SplineParity : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;

@@ -133,10 +133,13 @@ TEST(KanNetwork, SinkHearsOfEveryElementOnceAndNeverOfFrozenOnes) {
   for (std::size_t s = 0; s < f.network.parameters().size(); ++s)
     for_each_logical(f.network.parameters()[s], [&](std::size_t i) {
       EXPECT_EQ(sink.seen(i), frozen[s] ? 0 : 1);
+      const bool is_weight = s == f.network.weight_slice(0) || s == f.network.weight_slice(1);
+      EXPECT_EQ(sink.announced(i), is_weight && !frozen[s] ? 1 : 0);
       if (frozen[s]) {
         EXPECT_EQ(f.gradient[i], 123.0f);
       }
     });
+  EXPECT_FALSE(sink.announced_late());
 }
 
 TEST(KanNetwork, FrozenLowerLayersLeaveTheOtherGradientsAsTheyWere) {

@@ -125,6 +125,22 @@ TEST(Loss, IsTheSameOnAnyNumberOfThreads) {
   EXPECT_EQ(one.dl_dy, many.dl_dy);
 }
 
+TEST(Loss, IsSummedInTheDocumentedOrder) {
+  for (const std::size_t out : {1u, 7u, 8u, 13u, 40u}) {
+    Rows rows(150, out);
+    double total = 0.0;
+    for (std::size_t first = 0; first < rows.n; first += 64) {
+      double sums[8] = {};
+      for (std::size_t i = first * out; i < std::min(rows.n, first + 64) * out; ++i) {
+        const double e = rows.y[i] - rows.target[i];
+        sums[i % out % 8] += e * e;
+      }
+      total += ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+    }
+    EXPECT_EQ(rows.loss({.reduction = Reduction::sum}, rows.batch(false, false, false)), total) << out;
+  }
+}
+
 TEST(Loss, NamesWhatDoesNotFit) {
   Rows rows(4, 3);
   const auto message = [&](LossOptions o, RowBatch<double> b) -> std::string {

@@ -133,6 +133,8 @@ class Network {
 
  private:
   kernels::spline::LayerTape<T> layer_tape(std::size_t layer, Tape& tape) const;
+  // Where everything lies in a tape of so many samples from one input to the next; allocates nothing.
+  void lay_out(Tape& tape, std::size_t stride) const;
 
   NetworkOptions options_;
   std::vector<kernels::spline::Shape> shapes_;

@@ -25,10 +25,11 @@ std::size_t tile_size(const Exec& ex, unsigned grid, std::size_t batch) {
   return ex.threads() > 1 && batch <= 256 ? kSmallTile : kTile;
 }
 
-// A tape of at most so many bytes is there twice, in turn, when several threads share a step: what one thread wrote and
-// the other read can be written fast again only when it has left the cache of the other
+// When several threads share a step, a tape of at most kSmallTape bytes is there twice, in turn, with room for kApart
+// samples behind each input: what one thread wrote and the other read (or its hardware fetched in advance, beyond the
+// end of its own samples) is written fast again only when it has left the cache of the other
 // (docs/decisions/0009-threads-of-our-own.md).
-constexpr std::size_t kSmallTape = std::size_t{4} << 20;
+constexpr std::size_t kSmallTape = std::size_t{4} << 20, kApart = 64;
 
 // Inputs per task of the weight gradient: multiply-adds for several microseconds, in steps of kInputs.
 constexpr std::size_t kTaskWork = 200'000;
@@ -81,36 +82,47 @@ std::size_t Tape<T>::outside(std::size_t layer) const {
 }
 
 template <class T>
-Tape<T> Network<T>::make_tape(const Exec& ex, const TapeLimits& limits) const {
-  if (limits.batch == 0) throw Exception(ErrorCode::invalid_input, "a tape for batches of 0 samples was asked for");
-  Tape tape;
-  tape.limits_ = limits;
+void Network<T>::lay_out(Tape& tape, std::size_t stride) const {
+  const TapeLimits& limits = tape.limits_;
+  tape.workspace_ = {};
+  tape.layers_.clear();
+  tape.stride_ = stride;
   Workspace& w = tape.workspace_;
-  const std::size_t batch = tape.stride_ = spline::best_stride(limits.batch);
   for (std::size_t l = 0; l < layers(); ++l) {
     const spline::Shape& s = shapes_[l];
     const std::size_t q = spline::basis_stride(s.degree);
     const bool slopes = limits.backward && (l > 0 || limits.input_gradient);
     typename Tape::Offsets at{};
-    at.x = w.reserve<T>(s.in_padded() * batch);
-    at.span = w.reserve<std::uint16_t>(s.in * batch);
-    at.value = w.reserve<T>(s.in * batch * q);
-    at.slope = w.reserve<T>(slopes ? s.in * batch * q : 0);
-    at.base_value = w.reserve<T>(s.base ? s.in * batch : 0);
-    at.base_slope = w.reserve<T>(s.base && slopes ? s.in * batch : 0);
-    at.gradient = w.reserve<T>(limits.backward ? s.out_padded() * batch : 0);
+    at.x = w.reserve<T>(s.in_padded() * stride);
+    at.span = w.reserve<std::uint16_t>(s.in * stride);
+    at.value = w.reserve<T>(s.in * stride * q);
+    at.slope = w.reserve<T>(slopes ? s.in * stride * q : 0);
+    at.base_value = w.reserve<T>(s.base ? s.in * stride : 0);
+    at.base_slope = w.reserve<T>(s.base && slopes ? s.in * stride : 0);
+    at.gradient = w.reserve<T>(limits.backward ? s.out_padded() * stride : 0);
     tape.layers_.push_back(at);
+  }
+  tape.y_ = w.reserve<T>(padded(output_width()) * stride);
+  tape.dl_dx_ = w.reserve<T>(limits.input_gradient ? padded(input_width()) * stride : 0);
+}
+
+template <class T>
+Tape<T> Network<T>::make_tape(const Exec& ex, const TapeLimits& limits) const {
+  if (limits.batch == 0) throw Exception(ErrorCode::invalid_input, "a tape for batches of 0 samples was asked for");
+  Tape tape;
+  tape.limits_ = limits;
+  const std::size_t stride = spline::best_stride(limits.batch);
+  lay_out(tape, stride);
+  const bool twice = ex.threads() > 1 && limits.backward && tape.workspace_.reserved() <= kSmallTape;
+  if (twice) lay_out(tape, stride + kApart);
+  tape.workspace_.allocate(twice ? 2 : 1);
+  for (std::size_t l = 0; l < layers(); ++l)
     if (Profile* profile = ex.profile())
       tape.phases_.push_back({profile->phase(fmt::format("forward layer {}", l)),
                               profile->phase(fmt::format("backward layer {} inputs", l)),
                               profile->phase(fmt::format("backward layer {} weights", l))});
     else
       tape.phases_.push_back({});
-  }
-  tape.y_ = w.reserve<T>(padded(output_width()) * batch);
-  tape.dl_dx_ = w.reserve<T>(limits.input_gradient ? padded(input_width()) * batch : 0);
-  const bool twice = ex.threads() > 1 && limits.backward && w.reserved() <= kSmallTape;
-  w.allocate(twice ? 2 : 1);
   tape.outside_.assign(layers() * ((limits.batch + kSmallTile - 1) / kSmallTile), 0);
   return tape;
 }
