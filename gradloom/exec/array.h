@@ -110,7 +110,8 @@ void claim_lines(std::span<T> numbers) {
 }
 
 // Hands out aligned pieces of one allocation: first every piece is reserved, then the memory is made, then pieces are
-// taken. With two copies of the memory, turn() goes over to the other one.
+// taken. turn() goes over to the next copy of the memory, if there are several; it holds what was written there when it
+// was last in turn, zeros at first.
 class Workspace {
  public:
   // Reserves room for `count` elements; returns the byte offset to pass to at().
@@ -121,7 +122,10 @@ class Workspace {
     bytes_ += (count * sizeof(T) + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment;
     return offset;
   }
-  void allocate(std::size_t copies = 1) { memory_ = Buffer<std::byte>(bytes_ * copies); }
+  void allocate(std::size_t copies = 1) {
+    memory_ = Buffer<std::byte>(bytes_ * copies);
+    now_ = 0;
+  }
   void turn() { now_ = now_ + 2 * bytes_ <= memory_.size() ? now_ + bytes_ : 0; }
   std::size_t reserved() const { return bytes_; }       // of one copy
   std::size_t bytes() const { return memory_.size(); }  // of all

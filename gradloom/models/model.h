@@ -47,8 +47,9 @@ struct ModelArrays {
 class GradientSink {
  public:
   virtual ~GradientSink() = default;
-  // This worker will soon report the range, and nobody reads its parameters any more. A model need not say so; the sink
-  // may use the time to prepare.
+  // This worker will soon report the range, alone or as part of a larger one, and nobody reads its parameters any more
+  // in this step. At most once for each element, before finished(); a model need not say it at all. The sink may use
+  // the time to prepare.
   virtual void expected(std::size_t /*begin*/, std::size_t /*end*/, unsigned /*worker*/) {}
   virtual void finished(std::size_t begin, std::size_t end, unsigned worker) = 0;
 };

@@ -29,7 +29,6 @@ namespace {
 
 using loss_detail::Rows;
 
-constexpr std::size_t kChunk = kLossChunk;
 // Terms that are worth a task.
 constexpr std::size_t kTaskTerms = 1024;
 
@@ -195,7 +194,10 @@ double evaluate_loss(const Exec& ex, const LossOptions& o, const RowBatch<T>& ba
                      View<T, 2> dl_dy, std::span<double> partials) {
   check_batch(o, batch, y);
   if (batch.size == 0) return 0.0;
-  const std::size_t out = y.extent(1), chunks = (batch.size + kChunk - 1) / kChunk;
+  const std::size_t out = y.extent(1), chunks = loss_partials(batch.size);
+  if (partials.size() < chunks)
+    throw Exception(ErrorCode::invalid_input, fmt::format("the loss of {} samples got room for {} sums, it needs {}",
+                                                          batch.size, partials.size(), chunks));
   const bool by_row = o.kind == LossKind::cross_entropy;
   const std::size_t samples = o.samples == 0 ? batch.size : o.samples;
   double total_weight = static_cast<double>(samples) * static_cast<double>(by_row ? 1 : out);
@@ -209,10 +211,10 @@ double evaluate_loss(const Exec& ex, const LossOptions& o, const RowBatch<T>& ba
   const double normaliser = o.reduction == Reduction::sum ? 1.0 : total_weight > 0 ? 1.0 / total_weight : 0.0;
   const Rows<T> rows{batch, y, dl_dy, static_cast<T>(o.scale * normaliser), static_cast<T>(o.huber_delta)};
 
-  const std::size_t together = std::max<std::size_t>(1, kTaskTerms / (kChunk * std::max<std::size_t>(1, out)));
+  const std::size_t together = std::max<std::size_t>(1, kTaskTerms / (kLossChunk * std::max<std::size_t>(1, out)));
   ex.parallel_for((chunks + together - 1) / together, [&](std::size_t task, unsigned) {
     for (std::size_t chunk = task * together; chunk < std::min(chunks, (task + 1) * together); ++chunk) {
-      const std::size_t begin = chunk * kChunk, end = std::min(batch.size, begin + kChunk);
+      const std::size_t begin = chunk * kLossChunk, end = std::min(batch.size, begin + kLossChunk);
       partials[chunk] = sum_rows(o.kind, rows, begin, end);
     }
   });

@@ -30,15 +30,16 @@ struct LossOptions {
   std::size_t samples = 0;
 };
 
-inline constexpr std::size_t kLossChunk = 64;
+inline constexpr std::size_t kLossChunk = 64;  // samples that are summed by themselves
 
 // A term is one (sample, output), or one sample for cross_entropy. It is weighted by batch.weight[sample] and
 // batch.mask(sample, output) where those are given; cross_entropy takes no mask. With `mean` and no weight at all the
-// loss and its gradient are 0. y (B, Out); dl_dy (B, Out) is overwritten and may be empty. Order: samples in chunks of
-// kLossChunk, in double: the terms of outputs j % 8 = 0..7 in eight sums, sample by sample, these pairwise (n and n +
-// 4, + 2,
-// + 1); cross_entropy in one sum; then chunks in order. `partials` needs loss_partials(B) elements. Throws when
-// the batch does not fit the loss (no labels, a label beyond Out, targets of another width).
+// loss and its gradient are 0. y (B, Out); dl_dy (B, Out) is overwritten and may be empty. `partials` needs
+// loss_partials(B) elements. Throws when the batch or `partials` does not fit the loss (no labels, a label beyond Out,
+// targets of another width).
+//
+// Order, in chunks of kLossChunk samples and in double: term j of each sample is added to sum j % 8; then sums n and
+// n + 4 are added, of these n and n + 2, and the last two. cross_entropy has one sum. Chunks are added in order.
 template <class T>
 double evaluate_loss(const Exec& ex, const LossOptions& options, const RowBatch<T>& batch, View<const T, 2> y,
                      View<T, 2> dl_dy, std::span<double> partials);

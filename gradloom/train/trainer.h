@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -163,7 +162,11 @@ class Trainer {
   void begin_update(double lr, double scale);
   // Whose cache holds the lines of the parameters: anybody's, or the worker's own after claim().
   enum class Lines { foreign, claimed };
-  void claim(std::size_t begin, std::size_t end);
+  // What a worker has claimed last, side by side; in a cache line of its own.
+  struct alignas(64) Claimed {
+    std::size_t begin = 0, end = 0;
+  };
+  void claim(std::size_t begin, std::size_t end);  // nothing with one thread
   void update_elements(std::size_t begin, std::size_t end, Lines lines);
   void apply_update(double lr);
   EpochReport finish_epoch(const TrainHooks& hooks);
@@ -181,6 +184,7 @@ class Trainer {
   std::size_t pieces_per_batch_, batches_, pieces_, steps_per_epoch_;
   std::vector<std::uint8_t> frozen_;
   std::vector<std::pair<std::size_t, std::size_t>> update_ranges_;
+  std::vector<Claimed> claimed_;  // one per worker
   typename M::Tape tape_;
   typename D::Storage storage_;
   std::vector<std::uint32_t> order_;

@@ -68,8 +68,9 @@ TEST(SplineKernels, TheHookOfAWeightGradientHearsOfEveryInputOnce) {
   const FlushSubnormals flush;
   for (const Variant variant : {Variant::reference, Variant::fast})
     for (const std::size_t batch : {0u, 1u, 256u, 257u})
-      for (const unsigned degree : {3u, 7u}) {
-        Problem<float> p({.shape = {.in = 21, .out = 11, .degree = degree}, .batch = batch}, 1, Points::everywhere);
+      for (const auto& [degree, base] : {std::pair(3u, true), std::pair(3u, false), std::pair(7u, true)}) {
+        Problem<float> p({.shape = {.in = 21, .out = 11, .degree = degree, .base = base}, .batch = batch}, 1,
+                         Points::everywhere);
         evaluate_basis(variant, p.layer, p.tape, {0, batch});
         std::vector<int> heard(21, 0);
         weight_gradient(variant, p.what.shape, p.tape, p.dl_dy.data(), {2, 19}, GradientMode::overwrite, p.dl_dw.data(),

@@ -14,7 +14,7 @@ class CountingSink final : public GradientSink {
   explicit CountingSink(std::size_t size) : seen_(size), expected_(size) {}
   void expected(std::size_t begin, std::size_t end, unsigned) override {
     for (std::size_t i = begin; i < end; ++i) {
-      late_ = late_ || seen_[i] != 0;
+      if (seen_[i] != 0) late_ = true;
       expected_[i].fetch_add(1);
     }
   }

@@ -142,6 +142,18 @@ TEST(KanNetwork, SinkHearsOfEveryElementOnceAndNeverOfFrozenOnes) {
   EXPECT_FALSE(sink.announced_late());
 }
 
+TEST(KanNetwork, SmallTapesOfSeveralThreadsAreThereTwice) {
+  const kan::Network<float> network(small({20, 30, 10}));
+  const Exec one({.threads = 1}), two({.threads = 2});
+  const auto bytes = [&](const Exec& ex, TapeLimits limits) { return network.make_tape(ex, limits).bytes(); };
+  EXPECT_GT(bytes(two, {.batch = 100}), 2 * bytes(one, {.batch = 100}));
+  EXPECT_EQ(bytes(two, {.batch = 100, .backward = false}), bytes(one, {.batch = 100, .backward = false}));
+  EXPECT_LE(bytes(two, {.batch = 500}), std::size_t{8} << 20);
+  const std::size_t large = bytes(one, {.batch = 4000});
+  ASSERT_GT(large, std::size_t{4} << 20);
+  EXPECT_EQ(bytes(two, {.batch = 4000}), large);
+}
+
 TEST(KanNetwork, FrozenLowerLayersLeaveTheOtherGradientsAsTheyWere) {
   KanFixture<double> all(small({4, 6, 3}), 20), part(small({4, 6, 3}), 20);
   const Exec ex({.threads = 1});

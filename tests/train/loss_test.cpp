@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <utility>
 
 #include "gradloom/base/error.h"
 #include "gradloom/base/random.h"
@@ -141,6 +142,25 @@ TEST(Loss, IsSummedInTheDocumentedOrder) {
   }
 }
 
+TEST(Loss, CrossEntropyIsOneSumOfEachChunk) {
+  Rows rows(150, 5);
+  const LossOptions options{.kind = LossKind::cross_entropy, .reduction = Reduction::sum};
+  const RowBatch<double> all = rows.batch(true, true, false);
+  double total = 0.0, chunk = 0.0;
+  for (std::size_t s = 0; s < rows.n; ++s) {
+    RowBatch<double> one = all;
+    one.size = 1;
+    one.label = all.label.subspan(s, 1);
+    one.weight = all.weight.subspan(s, 1);
+    double partial = 0.0;
+    chunk += evaluate_loss<double>(Exec({.threads = 1}), options, one, {rows.y.data() + s * 5, {1, 5}}, {},
+                                   std::span<double>(&partial, 1));
+    if (s % 64 != 63 && s + 1 != rows.n) continue;
+    total += std::exchange(chunk, 0.0);
+  }
+  EXPECT_EQ(rows.loss(options, all), total);
+}
+
 TEST(Loss, NamesWhatDoesNotFit) {
   Rows rows(4, 3);
   const auto message = [&](LossOptions o, RowBatch<double> b) -> std::string {
@@ -159,6 +179,11 @@ TEST(Loss, NamesWhatDoesNotFit) {
   rows.label[2] = 3;
   EXPECT_THAT(message({.kind = LossKind::cross_entropy}, rows.batch(true, false, false)),
               ::testing::HasSubstr("sample 2"));
+  Rows many(65, 1);
+  double one_sum = 0.0;
+  EXPECT_THROW(evaluate_loss<double>(Exec({.threads = 1}), {}, many.batch(false, false, false),
+                                     {many.y.data(), {65, 1}}, {}, std::span<double>(&one_sum, 1)),
+               Exception);
 }
 
 }  // namespace

@@ -149,11 +149,11 @@ template <class T>
 void input_gradient(Variant variant, const Layer<T>& layer, const LayerTape<T>& tape, const T* dl_dy, Range samples,
                     T* dl_dx);
 
-// Is told an input while others are being summed: for small work of the caller's that the sums can hide.
+// For small work of the caller's that the sums of a gradient can hide.
 using InputHook = FunctionRef<void(std::size_t input)>;
 
-// dl_dw (In, R, OutP): the rows of the inputs in the range, over all B samples of the tape. With samples, `each` is
-// called once for each of these inputs.
+// dl_dw (In, R, OutP): the rows of the inputs in the range, over all B samples of the tape. With B > 0, `each` is
+// called once for each of these inputs, before the last samples are added to its sums.
 template <class T>
 void weight_gradient(Variant variant, const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs,
                      GradientMode mode, T* dl_dw, InputHook each);

@@ -198,7 +198,7 @@ HWY_INLINE void zero_untouched(const Shape& shape, const SortedChunk<T>& chunk, 
 inline constexpr std::size_t kInputsAtOnce = 8;
 
 // Some inputs, one chunk, all outputs. kDegree 0: any degree, always row by row. The dl_dy of a few outputs stays in
-// the first-level cache while all inputs take it. Calls each(n) for the n-th of these inputs.
+// the first-level cache while all inputs take it. Calls each(n) before the first sums of the n-th of these inputs.
 template <int kDegree, bool kBase, class T>
 HWY_INLINE void chunk_gradient(const Shape& shape, const SortedChunk<T>* chunks, std::size_t inputs, const T* dl_dy,
                                std::size_t panel_stride, Write write, T* gradient, InputHook each) {
@@ -319,8 +319,8 @@ void weight_gradient_any(const Shape& shape, const LayerTape<T>& tape, const T* 
     weight_gradient_base<false>(shape, tape, dl_dy, inputs, mode, dl_dw, each);
 }
 
-// `count` vectors of the bias, the first of which lies at lane `from` of a panel matrix's rows. Additions of one sum
-// wait for each other; those of several vectors do not.
+// `count` vectors of the bias, from dl_db[from] on. Additions of one sum wait for each other; those of several vectors
+// do not.
 template <std::size_t count, class T>
 HWY_INLINE void bias_vectors(Columns batch, const T* dl_dy, std::size_t from, GradientMode mode, T* dl_db) {
   constexpr Tag<T> d;

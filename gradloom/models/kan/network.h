@@ -31,7 +31,8 @@ struct NetworkOptions {
 // Throws Exception{invalid_input} that names the option when it cannot be built.
 void validate(const NetworkOptions& options);
 
-// Memory of a forward and backward pass. Movable; made once for the largest batch.
+// Memory of a forward and backward pass. Movable; made once for the largest batch. Each forward pass of a tape that is
+// there twice (pass.cpp) begins in the other copy.
 template <class T>
 class Tape {
  public:
@@ -133,7 +134,7 @@ class Network {
 
  private:
   kernels::spline::LayerTape<T> layer_tape(std::size_t layer, Tape& tape) const;
-  // Where everything lies in a tape of so many samples from one input to the next; allocates nothing.
+  // Reserves the pieces of a tape, with `stride` samples from one input to the next. The memory itself is not made.
   void lay_out(Tape& tape, std::size_t stride) const;
 
   NetworkOptions options_;

@@ -25,23 +25,31 @@ std::size_t tile_size(const Exec& ex, unsigned grid, std::size_t batch) {
   return ex.threads() > 1 && batch <= 256 ? kSmallTile : kTile;
 }
 
-// When several threads share a step, a tape of at most kSmallTape bytes is there twice, in turn, with room for kApart
-// samples behind each input: what one thread wrote and the other read (or its hardware fetched in advance, beyond the
-// end of its own samples) is written fast again only when it has left the cache of the other
+// Writing is slow while another core holds the line in its cache. When several threads share a step, a tape of at most
+// kSmallTape bytes is there twice: with every other step in the same copy, the lines have time to leave that cache.
+// Room for kApart samples behind each input keeps what a core fetches in advance off the samples of another thread
 // (docs/decisions/0009-threads-of-our-own.md).
 constexpr std::size_t kSmallTape = std::size_t{4} << 20, kApart = 64;
 
-// Inputs per task of the weight gradient: multiply-adds for several microseconds, in steps of kInputs.
+// No multiple of a large power of two, for the reason of best_stride.
+std::size_t stride_apart(std::size_t batch) {
+  const std::size_t stride = spline::best_stride(batch) + kApart;
+  return stride % 64 == 0 ? stride + 4 : stride;
+}
+
+// Inputs per task of the weight gradient: multiply-adds for several microseconds, in steps of kInputs or one half of
+// it.
 constexpr std::size_t kTaskWork = 200'000;
 // Inputs that the kernel takes at once, so that a part of dl_dy in the cache serves all of them.
 constexpr std::size_t kInputs = 8;
 
-// The last tasks of the loop are small, so that the threads end at about the same time.
-std::size_t inputs_per_task(const Exec& ex, const spline::Shape& s, std::size_t batch, bool last) {
+std::size_t inputs_per_task(const spline::Shape& s, std::size_t batch) {
   const std::size_t work = std::max<std::size_t>(1, batch * (s.degree + 1) * s.out_padded());
-  const std::size_t inputs = std::max<std::size_t>(1, kTaskWork / work / kInputs) * kInputs;
-  return last && ex.threads() > 1 ? inputs / 2 : inputs;
+  return std::max<std::size_t>(1, kTaskWork / work / kInputs) * kInputs;
 }
+
+// About half as many.
+std::size_t half_of(std::size_t inputs) { return inputs == kInputs ? kInputs / 2 : inputs / kInputs / 2 * kInputs; }
 
 std::size_t padded(std::size_t n) { return (n + kPanel - 1) / kPanel * kPanel; }
 
@@ -111,10 +119,12 @@ Tape<T> Network<T>::make_tape(const Exec& ex, const TapeLimits& limits) const {
   if (limits.batch == 0) throw Exception(ErrorCode::invalid_input, "a tape for batches of 0 samples was asked for");
   Tape tape;
   tape.limits_ = limits;
-  const std::size_t stride = spline::best_stride(limits.batch);
-  lay_out(tape, stride);
-  const bool twice = ex.threads() > 1 && limits.backward && tape.workspace_.reserved() <= kSmallTape;
-  if (twice) lay_out(tape, stride + kApart);
+  bool twice = ex.threads() > 1 && limits.backward;
+  if (twice) {
+    lay_out(tape, stride_apart(limits.batch));
+    twice = tape.workspace_.reserved() <= kSmallTape;
+  }
+  if (!twice) lay_out(tape, spline::best_stride(limits.batch));
   tape.workspace_.allocate(twice ? 2 : 1);
   for (std::size_t l = 0; l < layers(); ++l)
     if (Profile* profile = ex.profile())
@@ -222,8 +232,12 @@ void Network<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>
         dl_dx(s, i) = panel[(i / kPanel * stride + s) * kPanel + i % kPanel] * scale[i];
   });
 
-  // From here on nobody reads parameters: every input of every layer is a task of its own, the top layer first.
-  const auto group_of = [&](std::size_t l) { return inputs_per_task(ex, shapes_[l], size, l == lowest); };
+  // From here on nobody reads parameters. Tasks are some inputs of a layer or its bias, the top layer first; those of
+  // the lowest layer are small, so that the threads end at about the same time.
+  const auto group_of = [&](std::size_t l) {
+    const std::size_t inputs = inputs_per_task(shapes_[l], size);
+    return l == lowest && ex.threads() > 1 ? half_of(inputs) : inputs;
+  };
   const auto tasks_of = [&](std::size_t l) { return (shapes_[l].in + group_of(l) - 1) / group_of(l) + 1; };
   std::size_t tasks = 0;
   for (std::size_t l = lowest; l < layers(); ++l) tasks += tasks_of(l);
