@@ -170,6 +170,12 @@ Result<AnyCircuit> load_circuit(const std::filesystem::path& file_or_folder) {
       std::filesystem::is_directory(file_or_folder, ignored) ? file_or_folder / "circuit.json" : file_or_folder;
   auto text = read_file(file, kMaxFileBytes);
   if (!text) return text.error();
+  const std::size_t first = text->find_first_not_of(" \t\r\n");
+  if (first == std::string::npos || (*text)[first] != '{')
+    return Error{ErrorCode::invalid_input,
+                 fmt::format("{}: this is not a circuit; circuits are read from JSON files (`gradloom export DIR "
+                             "--format json`), what was exported in other formats is not read back",
+                             file.string())};
   auto any = parse_circuit_json(*text);
   if (!any) return Error{any.error().code, fmt::format("{}: {}", file.string(), any.error().message)};
   return any;

@@ -45,7 +45,7 @@ Exec::Pool::Pool(unsigned threads) : looks_(threads <= default_threads() ? kLook
     stop();
     throw Exception(ErrorCode::unsupported, "the system refused a thread after " + std::to_string(threads_.size() + 1) +
                                                 " of " + std::to_string(threads) + " (" + e.what() +
-                                                "); use fewer threads, or raise its limit on processes");
+                                                "); use fewer threads, or raise its limits on processes and memory");
   }
 }
 

@@ -129,6 +129,9 @@ class Config {
 Result<Config> parse_config(const Schema& schema, std::string_view toml_text, std::string_view source,
                             std::span<const std::string> overrides = {});
 
+// The key of an override.
+std::string_view override_key(std::string_view assignment);
+
 // The string that a top-level key would get from text and overrides, before anything is checked: to choose a schema by
 // it. `fallback` when it is not set, is no string, or the text is not TOML; parse_config then says what is wrong.
 std::string peek_string(std::string_view toml_text, std::span<const std::string> overrides, std::string_view key,

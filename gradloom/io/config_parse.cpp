@@ -102,8 +102,7 @@ class ConfigParser {
     if (!is_utf8(assignment)) fail("is not UTF-8, so the recipe could not be saved");
     const std::size_t equals = assignment.find('=');
     if (equals == std::string::npos) fail("must have the form key=value");
-    const std::string path(trim(std::string_view(assignment).substr(0, equals)));
-    assign(config, path, trim(std::string_view(assignment).substr(equals + 1)));
+    assign(config, override_key(assignment), trim(std::string_view(assignment).substr(equals + 1)));
   }
 
   void check_required(const Config& config, const std::string& prefix) {
@@ -324,6 +323,8 @@ class ConfigParser {
   std::string where_;
   bool overriding_ = false;  // then lines mean nothing
 };
+
+std::string_view override_key(std::string_view assignment) { return trim(assignment.substr(0, assignment.find('='))); }
 
 Result<Config> parse_config(const Schema& schema, std::string_view toml_text, std::string_view source,
                             std::span<const std::string> overrides) {

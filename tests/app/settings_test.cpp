@@ -34,6 +34,22 @@ TEST(DataPaths, AKeyThatTheSchemaDoesNotMarkIsNoPath) {
   EXPECT_THROW(app::data_path(recipe, "data.separator", "root"), Exception);
 }
 
+TEST(ParseRecipe, RefusesAnOverrideThatEveryStageOverrules) {
+  const auto taken = [](const std::string& stages, std::vector<std::string> overrides) {
+    return app::parse_recipe("family = 'kan'\n" + stages, "test", overrides).ok();
+  };
+  const std::string one = "[[stage]]\ngrid = 3\nepochs = 5\n", none = "[[stage]]\nlr = 0.5\n";
+  EXPECT_TRUE(taken("", {"model.grid=9", "epochs=9", "optimizer.lr=0.1"}));
+  EXPECT_FALSE(taken(one + none, {"model.grid=9"}));  // a grid goes on into the next stages
+  EXPECT_TRUE(taken(none + one, {"model.grid=9"}));
+  EXPECT_TRUE(taken(one + none, {"epochs=9"}));
+  EXPECT_TRUE(taken(one + none, {"optimizer.lr=0.1"}));
+  EXPECT_FALSE(taken(one + one, {"epochs=9"}));
+  EXPECT_FALSE(taken(none, {" optimizer.lr = 0.1"}));
+  EXPECT_TRUE(taken(one, {"stage=[]", "model.grid=9"}));
+  EXPECT_TRUE(taken(one, {"stage.0.grid=9"}));
+}
+
 TEST(LoadSplits, ReadsTheTestFileByTheWordsAndMeansOfTheTrainingFile) {
   const Scratch scratch;
   std::ofstream(scratch / "train.csv") << "c,a,y\nred,1,5\ngreen,3,6\nblue,5,7\nblue,3,7\n";

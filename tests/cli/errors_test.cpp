@@ -129,6 +129,8 @@ TEST_F(Errors, ValuesOfTheRecipe) {
                {"epochs", "1000000000"});
   expect_error(with("train.accumulate=4611686018427387904"), 2, "invalid_input", {"train.accumulate", "1000000"});
   expect_error(with("optimizer.lr=-1"), 2, "invalid_input", {"optimizer.lr", "-1"});
+  expect_error(with("model.grid=50"), 2, "invalid_input", {"model.grid=50", "no effect", "stage.0.grid", "stage=[]"});
+  expect_error({"check", "checkerboard-async", "--set", "model.fire = 0.5"}, 2, "invalid_input", {"stage.0.fire"});
   expect_error(with("model.degree=9"), 2, "invalid_input", {"model.degree", "9"});
   expect_error(with("train.freeze=[\"nothing\"]"), 2, "invalid_input", {"nothing"});
   expect_error(with("optimizer.kind=adam") + Words{"--set", "train.batch=51"}, 2, "invalid_input", {"51", "50"});
@@ -156,6 +158,15 @@ TEST_F(Errors, FoldersOfRunsAreNoRecipes) {
   for (const Words& words : {Words{"run-circuit", "run"}, Words{"export", "run", "--format", "c"},
                              Words{"bench", "circuit", "--circuit", "run"}})
     expect_error(words, 2, "invalid_input", {"family \"kan\"", "\"automaton\"", "gradloom eval run"});
+}
+
+TEST_F(Errors, FilesThatHoldNoCircuit) {
+  write("life.c", "int main(void) { return 0; }\n");
+  write("empty.json", "");
+  for (const char* file : {"life.c", "empty.json"})
+    expect_error({"run-circuit", file}, 2, "invalid_input", {file, "not a circuit", "--format json"});
+  write("open.json", "{\n");
+  expect_error({"run-circuit", "open.json"}, 2, "invalid_input", {"open.json", "not JSON"});
 }
 
 TEST_F(Errors, MissingDataSayWhereTheyWereLookedFor) {
