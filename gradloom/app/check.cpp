@@ -81,12 +81,15 @@ double largest_dual_error(const Exec& ex, const M& network, const TrainState<dou
       if (counter++ % every != 0) return;
       error = std::max(error, std::abs(gradient[i] - exact_derivative(network, arrays, batch, dl_dy_view, i)));
     });
-  return largest > 0 ? error / largest : std::numeric_limits<double>::infinity();
+  return error == 0.0 ? 0.0 : largest > 0 ? error / largest : std::numeric_limits<double>::infinity();
 }
 
-// The gradient of the recipe's loss with respect to the model's output.
+// The gradient of the recipe's loss with respect to the model's output. Where none of the samples counts, they are
+// taken without their weights.
 template <class Batch>
-GradientCheckReport check_loss(const Exec& ex, const LossOptions& loss, const Batch& batch, std::size_t out) {
+GradientCheckReport check_loss(const Exec& ex, const LossOptions& loss, Batch batch, std::size_t out) {
+  if constexpr (requires { batch.weight = {}; })
+    if (std::all_of(batch.weight.begin(), batch.weight.end(), [](double w) { return w == 0.0; })) batch.weight = {};
   std::vector<double> y(batch.size * out), dl_dy(y.size()), partials(loss_partials(batch.size));
   const RandomStream random(0, RandomUse::check, 3);
   for (std::size_t i = 0; i < y.size(); ++i) y[i] = random.normal(static_cast<std::uint32_t>(i));

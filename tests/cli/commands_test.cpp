@@ -1,4 +1,6 @@
 // Every command does what it says, for people and for programs.
+#include <fmt/format.h>
+
 #include "tests/cli/program.h"
 
 namespace gradloom::test {
@@ -211,6 +213,16 @@ TEST_F(Commands, CheckPassesOnAShippedRecipe) {
   for (const Words& setting :
        {Words{"--set", "model.grid=100"}, Words{"--set", "model.outside=clamp", "--set", "model.normalise=range"}})
     EXPECT_TRUE(json_of(Words{"check", "kan-hello", "--set", "stage=[]"} + setting)["passed"].get<bool>());
+}
+
+TEST_F(Commands, CheckTakesSamplesWithoutWeight) {
+  std::string rows = "x,w,y\n";
+  for (int i = 0; i < 20; ++i) rows += fmt::format("{},{},{}\n", 0.1 * i, i < 19 ? 0 : 1, i % 3);
+  write("weights.csv", rows);
+  const auto r =
+      json_of({"check", "kan-tabular", "--samples", "1", "--set", "data.path=weights.csv", "--set", "data.weight=w",
+               "--set", "data.validation=0", "--set", "data.test=0", "--set", "train.batch=1"});
+  EXPECT_EQ(r["passed"], true) << r;
 }
 
 TEST_F(Commands, BenchMeasuresWithoutAllocating) {

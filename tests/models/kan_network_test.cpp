@@ -56,6 +56,24 @@ INSTANTIATE_TEST_SUITE_P(AllKinds, KanGradient,
                                                               OutOfGrid::zero),
                                             ::testing::Values(Knots::uniform, Knots::free), ::testing::Bool()));
 
+// Corners lie at the ends of the grid and one interval beyond, where nothing but slopes tells the pieces apart.
+TEST(KanNetwork, TheCheckKnowsTheCornersOfAnExtendedGrid) {
+  for (const Knots knots : {Knots::uniform, Knots::free}) {
+    NetworkOptions o = small({1, 3});
+    o.degree = 1;
+    o.outside = OutOfGrid::extend;
+    o.knots = knots;
+    KanFixture<double> f(o, 6);
+    const double step = (o.hi - o.lo) / o.grid, corners[] = {o.lo - step, o.lo, o.hi, o.hi + step};
+    for (std::size_t s = 0; s < 4; ++s) f.x[s] = corners[s];
+    f.x[4] = o.hi + step - 1e-9;
+    f.x[5] = o.lo - step + 1e-9;
+    const auto report =
+        check_gradient(Exec({.threads = 1}), f.network, f.rows(), f.parameters.span(), f.buffers.span());
+    EXPECT_TRUE(report.passed) << report.reason;
+  }
+}
+
 TEST(KanNetwork, InputGradientOfASingleLayerIsNotZero) {
   KanFixture<double> f(small({4, 3}), 6);
   const Exec ex({.threads = 1});

@@ -317,9 +317,19 @@ std::uint64_t Network<T>::branches(const Tape& tape) const {
   const auto mix = [&](std::uint64_t v) { hash = (hash ^ v) * 0x100000001b3u; };
   for (std::size_t l = 0; l < layers(); ++l) {
     const std::uint16_t* span = tape.workspace_.template at<std::uint16_t>(tape.layers_[l].span);
+    // An extended grid has no branch at its ends, but straight pieces meet in corners, some of them where the span no
+    // longer changes.
+    const bool slopes = tape.limits_.backward && (l > 0 || tape.limits_.input_gradient);
+    const bool corners = slopes && shapes_[l].degree == 1 && shapes_[l].outside == OutOfGrid::extend;
+    const T* slope = tape.workspace_.template at<T>(tape.layers_[l].slope);
     for (std::size_t i = 0; i < shapes_[l].in; ++i, span += tape.stride_)
-      for (std::size_t s = 0; s < tape.batch_; ++s) mix(span[s]);
-    mix(tape.outside(l));
+      for (std::size_t s = 0; s < tape.batch_; ++s) {
+        mix(span[s]);
+        if (!corners) continue;
+        const T* point = slope + (i * tape.stride_ + s) * spline::basis_stride(1);
+        mix((point[0] != 0 ? 1u : 0u) | (point[1] != 0 ? 2u : 0u));
+      }
+    if (shapes_[l].outside != OutOfGrid::extend) mix(tape.outside(l));
   }
   return hash;
 }
