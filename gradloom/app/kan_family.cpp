@@ -159,11 +159,17 @@ std::vector<std::string> KanFamily<T>::warnings(const Exec& ex, const Model& net
   for (std::size_t l = 0; l < network.layers(); ++l) {
     const double share =
         static_cast<double>(tape.outside(l)) / static_cast<double>(train_->size() * network.shape(l).in);
-    if (share > 0.01)
-      found.push_back(
-          fmt::format("{:.1f} % of the inputs of layer {} lie outside its grid, where functions go on as "
-                      "model.outside says; {} in model.refit would move the grids to the data",
-                      100 * share, l, recipe_.integers("model.refit").empty() ? "an epoch" : "a later epoch"));
+    if (share <= 0.01) continue;
+    const std::string cure =
+        l == 0 && !recipe_.boolean("model.refit_inputs")
+            ? "model.normalise = \"range\" would bring the data into the grids, model.refit with model.refit_inputs = "
+              "true the grids to the data"
+            : fmt::format("{} in model.refit would move the grids to the data",
+                          recipe_.integers("model.refit").empty() ? "an epoch" : "a later epoch");
+    found.push_back(
+        fmt::format("{:.1f} % of the inputs of layer {} lie outside its grid, where functions go on as "
+                    "model.outside says; {}",
+                    100 * share, l, cure));
   }
   return found;
 }

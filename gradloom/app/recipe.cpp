@@ -46,10 +46,14 @@ std::optional<Error> idle_override(const Config& recipe, std::span<const std::st
       if (override_key(assignment) != staged.key || stages.empty()) continue;
       const auto sets = [&](const Config& stage) { return stage.has(staged.of_stage); };
       if (staged.goes_on ? !sets(stages.front()) : !std::all_of(stages.begin(), stages.end(), sets)) continue;
+      const std::string first = fmt::format("stage.0.{}", staged.of_stage);
       return Error{ErrorCode::invalid_input,
                    fmt::format("override '{}': has no effect, because the stages of the recipe set {} themselves; set "
-                               "stage.0.{} for the first of {}, or take them away with stage=[]",
-                               assignment, staged.of_stage, staged.of_stage, stages.size())};
+                               "{}, or take the stages away with 'stage=[]'",
+                               assignment, staged.of_stage,
+                               stages.size() == 1 ? first
+                                                  : fmt::format("{} to stage.{}.{} one by one", first,
+                                                                stages.size() - 1, staged.of_stage))};
     }
   return std::nullopt;
 }
