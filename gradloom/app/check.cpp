@@ -146,8 +146,8 @@ void compare_device(const Config& recipe, const F& family, vulkan::Device& devic
     options.compression = {};  // what it changes is wanted
     StageTrainer<F> trainer(ex, on_device ? &device : nullptr, model, family.train(), options, states[on_device]);
     for (std::uint64_t i = 0; i < kSteps; ++i)
-      if (!trainer.step()) states[on_device].position.batch = 0;
-    trainer.sync();
+      if (!trainer->step()) states[on_device].position.batch = 0;
+    trainer->sync();
   }
   double difference = 0.0, largest = 0.0;
   for (std::size_t i = 0; i < states[0].parameters.size(); ++i) {

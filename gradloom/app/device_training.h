@@ -34,17 +34,8 @@ template <class F>
 struct DeviceParts<F, true> {
   using Model = typename OnDevice<F>::Model;
   std::unique_ptr<Model> model;
-  std::unique_ptr<DeviceTrainer<Model, typename F::Data>> trainer;
-  std::unique_ptr<DeviceGradients<Model>> gradients;  // for the optimizer here
-  std::unique_ptr<Trainer<DeviceGradients<Model>, typename F::Data>> host_trainer;
   std::unique_ptr<DeviceRunner<Model>> runner;
 };
-
-// Whether gradients of a device travel to an optimizer on the host. Throws invalid_input, unsupported.
-inline bool optimizes_on_host(const TrainOptions& options) {
-  if (options.place == OptimizerPlace::automatic) return options.optimizer.kind == OptimizerKind::lbfgs;
-  return options.place == OptimizerPlace::host;
-}
 
 // A Trainer; when `device` is not null (only for families with a device version) a DeviceTrainer, or a Trainer with the
 // gradients of the device.
@@ -52,72 +43,31 @@ template <class F>
 class StageTrainer {
  public:
   using T = typename F::Scalar;
-  using M = typename F::Model;
   using D = typename F::Data;
 
-  StageTrainer(const Exec& ex, vulkan::Device* device, const M& model, const D& data, TrainOptions options,
-               TrainState<T>& state, vulkan::Timestamps timestamps = vulkan::Timestamps::off)
-      : state_(state) {
-    // What was left over by compression belongs to gradients that travel; nobody else would ever add it.
-    if (!device || !optimizes_on_host(options)) state.residual = {};
+  StageTrainer(const Exec& ex, vulkan::Device* device, const typename F::Model& model, const D& data,
+               TrainOptions options, TrainState<T>& state, vulkan::Timestamps timestamps = vulkan::Timestamps::off) {
     if constexpr (OnDevice<F>::available) {
       using Version = typename OnDevice<F>::Model;
       if (device) {
         parts_.model = std::make_unique<Version>(*device, model);
-        if (!optimizes_on_host(options)) {
-          parts_.trainer = std::make_unique<DeviceTrainer<Version, D>>(ex, *parts_.model, data, std::move(options),
-                                                                       state, timestamps);
-          return;
-        }
-        parts_.gradients = std::make_unique<DeviceGradients<Version>>(*parts_.model, options, state, timestamps);
-        parts_.host_trainer = std::make_unique<Trainer<DeviceGradients<Version>, D>>(ex, *parts_.gradients, data,
-                                                                                     std::move(options), state);
+        if (optimizes_on_host(options))
+          loop_ = std::make_unique<DeviceGradientTrainer<Version, D>>(ex, *parts_.model, data, std::move(options),
+                                                                      state, timestamps);
+        else
+          loop_ = std::make_unique<DeviceTrainer<Version, D>>(ex, *parts_.model, data, std::move(options), state,
+                                                              timestamps);
         return;
       }
     }
-    cpu_.emplace(ex, model, data, std::move(options), state);
+    loop_ = std::make_unique<Trainer<typename F::Model, D>>(ex, model, data, std::move(options), state);
   }
 
-  StageEnd run(const TrainHooks& hooks) {
-    return on_trainer([&](auto& trainer) { return trainer.run(hooks); });
-  }
-  bool step() {
-    return on_trainer([](auto& trainer) { return trainer.step(); });
-  }
-  void reset_optimizer() {
-    on_trainer([](auto& trainer) { trainer.reset_optimizer(); });
-  }
-  // Brings the state up to date before somebody reads it between steps or at the end; nothing to do on the CPU.
-  void sync() {
-    if constexpr (OnDevice<F>::available) {
-      if (parts_.trainer) parts_.trainer->sync();
-      if (!parts_.host_trainer || !parts_.gradients->keeps_residual()) return;
-      if (state_.residual.size() != state_.parameters.size()) state_.residual = Buffer<T>(state_.parameters.size());
-      parts_.gradients->read_residual(parts_.host_trainer->tape(), state_.residual.span());
-    }
-  }
-  // Milliseconds by kernel, on a device with timestamps.
-  std::map<std::string, double> kernel_times() const {
-    if constexpr (OnDevice<F>::available) {
-      if (parts_.trainer) return parts_.trainer->kernel_times();
-      if (parts_.host_trainer) return parts_.host_trainer->tape().times;
-    }
-    return {};
-  }
+  EpochLoop* operator->() { return loop_.get(); }
 
  private:
-  template <class Call>
-  auto on_trainer(Call&& call) {
-    if constexpr (OnDevice<F>::available) {
-      if (parts_.trainer) return call(*parts_.trainer);
-      if (parts_.host_trainer) return call(*parts_.host_trainer);
-    }
-    return call(*cpu_);
-  }
-
-  TrainState<T>& state_;
   DeviceParts<F> parts_;
-  std::optional<Trainer<M, D>> cpu_;
+  std::unique_ptr<EpochLoop> loop_;
 };
 
 // A Predictor, on the device when there is one.

@@ -19,8 +19,7 @@ using test::same_bits;
 using test::small_network;
 using test::smooth_rows;
 using Cpu = Trainer<Network<float>, RowDataset<float>>;
-using Gradients = DeviceGradients<DeviceNetwork<float>>;
-using Host = Trainer<Gradients, RowDataset<float>>;
+using Host = DeviceGradientTrainer<DeviceNetwork<float>, RowDataset<float>>;
 
 TrainOptions compressed(OptimizerKind kind, Compression compression = Compression::none) {
   TrainOptions o;
@@ -36,11 +35,10 @@ TrainOptions compressed(OptimizerKind kind, Compression compression = Compressio
 // A trainer on the host with everything it needs.
 struct OnHost {
   DeviceNetwork<float> model;
-  Gradients gradients;
   Host trainer;
   OnHost(vulkan::Device& device, const Exec& ex, const Network<float>& network, const RowDataset<float>& data,
          const TrainOptions& o, TrainState<float>& state)
-      : model(device, network), gradients(model, o, state), trainer(ex, gradients, data, o, state) {}
+      : model(device, network), trainer(ex, model, data, o, state) {}
 };
 
 std::vector<double> losses_of(auto& trainer) {
@@ -119,8 +117,8 @@ TEST_F(OptimizeOnHost, CompressedGradientsConverge) {
     if (optimizer == OptimizerKind::sgd) o.optimizer.lr = 0.1;
     TrainState<float> state = initial_state(network, 1);
     double last = 0.0;
-    // A new trainer knows nothing of what waits to be sent.
     while (state.position.epoch < o.epochs) {
+      if (waiting == Waiting::is_forgotten) state.residual = {};
       OnHost host(device(), ex, network, data, o, state);
       host.trainer.run({.after_step = {}, .validate = {}, .after_epoch = [&](const EpochReport& e) {
                           last = e.loss;
@@ -167,8 +165,7 @@ TEST_F(OptimizeOnHost, WhatWaitsToBeSentSurvivesACheckpoint) {
     {
       OnHost host(device(), ex, network, data, o, state);
       for (int i = 0; i < 4; ++i) host.trainer.step();
-      state.residual = Buffer<float>(state.parameters.size());
-      host.gradients.read_residual(host.trainer.tape(), state.residual.span());
+      host.trainer.sync();
     }
     const test::Scratch scratch;
     const auto path = scratch.path() / "c.safetensors";

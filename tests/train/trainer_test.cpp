@@ -1,5 +1,6 @@
 #include "gradloom/train/trainer.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <numeric>
@@ -190,12 +191,14 @@ TEST(Trainer, FrozenSlicesKeepTheirBits) {
 TEST(Trainer, FreezingAnUnknownNameNamesTheSlicesThereAre) {
   const kan::Network<float> network = small_network<float>();
   for (const char* name : {"layer7.weight", "layr*", "layer0", ""}) {
-    const std::string message = message_of([&] { frozen_slices(network.parameters(), {"layer0.weight", name}); });
+    const std::string message = message_of([&] {
+      match_slices(network.parameters(), {"layer0.weight", name}, "freeze");
+    });
     EXPECT_THAT(message, HasSubstr(fmt::format("'{}'", name)));
     for (const Slice& slice : network.parameters()) EXPECT_THAT(message, HasSubstr(slice.name));
   }
-  EXPECT_THAT(frozen_slices(network.parameters(), {"layer1.*"}), ElementsAre(0, 0, 1, 1));
-  EXPECT_THAT(frozen_slices(network.parameters(), {"*"}), ElementsAre(1, 1, 1, 1));
+  EXPECT_THAT(match_slices(network.parameters(), {"layer1.*"}, "freeze"), ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(match_slices(network.parameters(), {"*"}, "freeze"), ElementsAre(1, 1, 1, 1));
 }
 
 TEST(Trainer, PatienceEndsTheStageAndTheBestParametersAreKept) {

@@ -1,0 +1,206 @@
+#include "gradloom/train/host_trainer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "gradloom/base/error.h"
+#include "gradloom/exec/profile.h"
+#include "gradloom/kernels/reduce/reduce.h"
+
+namespace gradloom {
+
+// Updates each range as soon as its gradient is final, on the worker that has it in its cache.
+template <class T>
+class HostTrainer<T>::Fused final : public GradientSink {
+ public:
+  explicit Fused(HostTrainer& trainer) : trainer_(trainer) {
+    std::fill(trainer.claimed_.begin(), trainer.claimed_.end(), Claimed{});
+  }
+  // Claims the next ranges of a worker as long as their lines stay in its cache until they are written.
+  void expected(std::size_t begin, std::size_t end, unsigned worker) override {
+    constexpr std::size_t kBytes = 128 * 1024;
+    if (trainer_.ex_.threads() == 1) return;
+    Claimed& claimed = trainer_.claimed_[worker];
+    if (begin != claimed.end) claimed = {begin, begin};
+    if ((end - claimed.begin) * sizeof(T) > kBytes) return;
+    trainer_.claim(begin, end);
+    claimed.end = end;
+  }
+  void finished(std::size_t begin, std::size_t end, unsigned worker) override {
+    const ProfileScope scope(trainer_.ex_, trainer_.phases_.optimizer, worker);
+    const Claimed& claimed = trainer_.claimed_[worker];
+    const bool begun = begin >= claimed.begin && begin < claimed.end;
+    const std::size_t middle = begun ? std::min(end, claimed.end) : begin;
+    trainer_.update_elements(begin, middle, Lines::claimed);
+    trainer_.update_elements(middle, end, Lines::foreign);
+  }
+
+ private:
+  HostTrainer& trainer_;
+};
+
+template <class T>
+HostTrainer<T>::HostTrainer(const Exec& ex, const Slices& parameters, const Slices& buffers, std::size_t samples,
+                            TrainOptions train_options, TrainState<T>& state)
+    : EpochLoop(std::move(train_options), samples, state.position),
+      ex_(ex),
+      parameters_(parameters),
+      state_(state),
+      frozen_(match_slices(parameters, options().freeze, "freeze")),
+      claimed_(ex.threads()) {
+  prepare_state(options(), parameters, buffers, state);
+  const std::size_t size = parameters.flat_size();
+  reduce_scratch_.resize(kernels::reduce_scratch(size));
+  for (std::size_t s = 0; s < parameters.size(); ++s) {
+    const Slice& slice = parameters[s];
+    if (!frozen_[s]) {
+      update_ranges_.emplace_back(slice.offset, slice.end());
+      continue;
+    }
+    // L-BFGS follows the whole gradient and its history: neither may move a frozen slice.
+    std::fill_n(state.gradient.data() + slice.offset, slice.stored_size(), T(0));
+    const auto moved = [&](const Buffer<T>& step) {
+      return std::any_of(step.data() + slice.offset, step.data() + slice.end(), [](T v) { return v != 0; });
+    };
+    if (std::any_of(state.lbfgs.steps.begin(), state.lbfgs.steps.end(), moved)) state.lbfgs = {};
+  }
+
+  const OptimizerOptions& optimizer = options().optimizer;
+  if (optimizer.kind == OptimizerKind::lbfgs)
+    lbfgs_ = std::make_unique<Lbfgs<T>>(ex, optimizer, size, state.lbfgs);
+  else
+    elements_ = std::make_unique<ElementOptimizer<T>>(optimizer, size, state.optimizer);
+  if (elements_ && !options().decay.empty()) {
+    decays_ = match_slices(parameters, options().decay, "decay");
+    OptimizerOptions plain = optimizer;
+    plain.weight_decay = 0.0;
+    without_decay_ = std::make_unique<ElementOptimizer<T>>(plain, size, state.optimizer);
+  }
+  if (Profile* profile = ex.profile()) {
+    phases_.data = profile->phase("data");
+    phases_.forward = profile->phase("forward");
+    phases_.loss = profile->phase("loss");
+    phases_.backward = profile->phase("backward");
+    phases_.optimizer = profile->phase("optimizer");
+  }
+}
+
+template <class T>
+HostTrainer<T>::~HostTrainer() = default;
+
+template <class T>
+void HostTrainer<T>::reset_optimizer() {
+  for (OptimizerState<T>& s : state_.optimizer) std::fill_n(s.values.data(), s.values.size(), T(0));
+  if (lbfgs_) lbfgs_->reset();
+  state_.position.optimizer_age = 0;
+}
+
+template <class T>
+Step HostTrainer<T>::step_of(const Piece& piece) const {
+  Step step;
+  step.gradient = piece.gradient;
+  step.gradient_is = piece.completes_step ? GradientIs::complete : GradientIs::partial;
+  step.seed = options().seed;
+  step.epoch = static_cast<std::uint32_t>(position().run_epoch);
+  step.index = static_cast<std::uint32_t>(position().batch);
+  step.frozen = frozen_;
+  return step;
+}
+
+template <class T>
+void HostTrainer<T>::begin_update(double lr, double scale) {
+  elements_->begin_step(position().optimizer_age, lr, scale);
+  if (without_decay_) without_decay_->begin_step(position().optimizer_age, lr, scale);
+}
+
+template <class T>
+void HostTrainer<T>::claim(std::size_t begin, std::size_t end) {
+  if (ex_.threads() > 1) claim_lines(state_.parameters.span().subspan(begin, end - begin));
+}
+
+template <class T>
+void HostTrainer<T>::update_elements(std::size_t begin, std::size_t end, Lines lines) {
+  const auto update = [&](ElementOptimizer<T>& how, std::size_t from, std::size_t to) {
+    constexpr std::size_t kAtOnce = 4096;  // numbers that stay in the cache until they are written
+    for (std::size_t next; from < to; from = next) {
+      next = std::min(to, from + kAtOnce);
+      if (lines == Lines::foreign) claim(from, next);
+      how.update(ex_.variant(), from, next, state_.parameters.span(), state_.gradient.span());
+    }
+  };
+  if (!without_decay_) return update(*elements_, begin, end);
+  for (std::size_t s = 0; s < parameters_.size(); ++s) {
+    const Slice& slice = parameters_[s];
+    update(decays_[s] ? *elements_ : *without_decay_, std::max(begin, slice.offset), std::min(end, slice.end()));
+  }
+}
+
+template <class T>
+double HostTrainer<T>::clip_scale() {
+  const double limit = options().optimizer.clip_norm;
+  if (!(limit > 0)) return 1.0;
+  double squares = 0.0;
+  for (const auto& [begin, end] : update_ranges_) {
+    const auto range = std::span<const T>(state_.gradient.span()).subspan(begin, end - begin);
+    squares += static_cast<double>(kernels::sum_of_squares<T>(ex_, range, reduce_scratch_));
+  }
+  const double norm = std::sqrt(squares);
+  if (!std::isfinite(norm)) fail_norm(norm, position());
+  return norm > limit ? limit / norm : 1.0;
+}
+
+template <class T>
+void HostTrainer<T>::apply_update(double lr) {
+  const ProfileScope scope(ex_, phases_.optimizer);
+  begin_update(lr, clip_scale());
+  constexpr std::size_t kRange = 8192;
+  for (const auto& [first, last] : update_ranges_) {
+    const std::size_t begin = first, end = last;
+    ex_.parallel_for((end - begin + kRange - 1) / kRange, [&](std::size_t task, unsigned) {
+      const std::size_t from = begin + task * kRange;
+      update_elements(from, std::min(end, from + kRange), Lines::foreign);
+    });
+  }
+}
+
+template <class T>
+void HostTrainer<T>::compute(const Piece& piece) {
+  load(piece);
+  if (lbfgs_) return lbfgs_step(piece);
+  const bool fuse = piece.completes_step && options().fused == FusedUpdate::automatic &&
+                    !(options().optimizer.clip_norm > 0) && can_fuse();
+  Fused sink(*this);
+  if (fuse) begin_update(piece.learning_rate, 1.0);
+  const double value =
+      evaluate(step_of(piece), piece.loss, state_.parameters.span(), state_.gradient.span(), fuse ? &sink : nullptr);
+  if (!std::isfinite(value))
+    throw Exception(
+        ErrorCode::numeric,
+        fmt::format("the loss is {} in epoch {}, batch {}: training diverged; try a smaller optimizer.lr or "
+                    "clipping (optimizer.clip_norm)",
+                    shown(value), position().run_epoch + 1, piece.batch + 1));
+  if (piece.completes_step && !fuse) apply_update(piece.learning_rate);
+  update_buffers();
+  position().epoch_loss += value * piece.share;
+}
+
+template <class T>
+void HostTrainer<T>::lbfgs_step(const Piece& piece) {
+  const Step step = step_of(piece);
+  const auto at_point = [&](std::span<const T> parameters, std::span<T> gradient) {
+    return evaluate(step, options().loss, parameters, gradient, nullptr);
+  };
+  const LbfgsReport report = lbfgs_->step(at_point, state_.parameters.span(), state_.gradient.span());
+  if (!std::isfinite(report.loss))
+    throw Exception(ErrorCode::numeric, fmt::format("the loss is {} in epoch {}: the model cannot be evaluated",
+                                                    shown(report.loss), position().run_epoch + 1));
+  position().epoch_loss = report.loss * static_cast<double>(samples());
+  if (report.stalled) position().stage_done = true;
+}
+
+template class HostTrainer<float>;
+template class HostTrainer<double>;
+
+}  // namespace gradloom

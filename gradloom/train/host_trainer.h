@@ -1,0 +1,79 @@
+// HostTrainer: an EpochLoop whose optimizer works on the host. Who derives from it computes losses and gradients.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "gradloom/exec/exec.h"
+#include "gradloom/models/model.h"
+#include "gradloom/train/epoch_loop.h"
+#include "gradloom/train/lbfgs.h"
+
+namespace gradloom {
+
+// The state belongs to the caller and must match the model's layout; an empty optimizer state is created, a present one
+// continues. A steady-state step allocates nothing.
+template <class T>
+class HostTrainer : public EpochLoop {
+ public:
+  ~HostTrainer() override;
+  void reset_optimizer() override;
+
+ protected:
+  // The slices are those of the model and outlive the trainer. Throws invalid_input, naming what does not fit.
+  HostTrainer(const Exec& ex, const Slices& parameters, const Slices& buffers, std::size_t samples,
+              TrainOptions options, TrainState<T>& state);
+
+  // Takes up the samples of a piece, for calls of evaluate().
+  virtual void load(const Piece& piece) = 0;
+  // The loss of those samples at these parameters; fills or adds to the gradient, unless the loss is not finite. The
+  // sink is null where it is not wanted, and always when can_fuse() is false.
+  virtual double evaluate(const Step& step, const LossOptions& loss, std::span<const T> parameters,
+                          std::span<T> gradient, GradientSink* sink) = 0;
+  virtual bool can_fuse() const { return true; }
+  // After each piece, updated or not: statistics of its forward pass.
+  virtual void update_buffers() {}
+
+  const Exec& exec() const { return ex_; }
+  TrainState<T>& state() { return state_; }
+  ModelArrays<T> arrays(std::span<const T> parameters) const {
+    return {Array<const T>(parameters), state_.buffers.array()};
+  }
+  struct {
+    std::size_t data = 0, forward = 0, loss = 0, backward = 0, optimizer = 0;
+  } phases_;  // of the profile
+
+ private:
+  class Fused;
+  // Whose cache holds the lines of the parameters: anybody's, or the worker's own after claim().
+  enum class Lines { foreign, claimed };
+  // What a worker has claimed last, side by side; in a cache line of its own.
+  struct alignas(64) Claimed {
+    std::size_t begin = 0, end = 0;
+  };
+
+  void compute(const Piece& piece) override;
+  Best keep_best(double loss) override { return keep_best_parameters(state_, loss); }
+  void lbfgs_step(const Piece& piece);
+  Step step_of(const Piece& piece) const;
+  void begin_update(double lr, double scale);
+  void claim(std::size_t begin, std::size_t end);  // nothing with one thread
+  void update_elements(std::size_t begin, std::size_t end, Lines lines);
+  void apply_update(double lr);
+  double clip_scale();
+
+  const Exec& ex_;
+  const Slices& parameters_;
+  TrainState<T>& state_;
+  std::vector<std::uint8_t> frozen_;  // one flag per slice
+  std::vector<std::pair<std::size_t, std::size_t>> update_ranges_;
+  std::vector<Claimed> claimed_;  // one per worker
+  std::vector<T> reduce_scratch_;
+  std::unique_ptr<ElementOptimizer<T>> elements_;
+  std::unique_ptr<ElementOptimizer<T>> without_decay_;  // null: every slice decays alike
+  std::vector<std::uint8_t> decays_;                    // one flag per slice
+  std::unique_ptr<Lbfgs<T>> lbfgs_;
+};
+
+}  // namespace gradloom
