@@ -103,7 +103,7 @@ class RadialNetwork {
   //   dl/drate_ki = sum_samples 2 g_k rate_ki d^2      dl/dcentre_ki = -sum_samples 2 g_k rate_ki^2 d
   //   dl/dx_i = sum_k 2 g_k rate_ki^2 d
   void backward(const gradloom::Exec& ex, const gradloom::Step& step, const gradloom::ModelArrays<T>& arrays,
-                const Batch& batch, Tape& tape, gradloom::View<const T, 2> dl_dy, gradloom::Array<T> gradient,
+                const Batch& batch, Tape& tape, gradloom::View<const T, 2> dl_dy, std::span<T> gradient,
                 gradloom::View<T, 2> dl_dx, gradloom::GradientSink* sink) const {
     const Weights w = weights(arrays);
     // First everything that goes from sample to sample and may read all parameters.

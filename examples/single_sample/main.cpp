@@ -40,7 +40,7 @@ template <class T>
 struct Model {
   Network<T> network;
   gradloom::TrainState<T> state;
-  gradloom::ModelArrays<T> arrays() const { return {state.parameters.array(), state.buffers.array()}; }
+  gradloom::ModelArrays<T> arrays() const { return {state.parameters, state.buffers}; }
 };
 
 // From a run folder: the recipe says what the network looks like, the checkpoint has its arrays.

@@ -162,7 +162,7 @@ template <class T>
 void AutomatonFamily<T>::repair(const Exec& ex, const Model& model, std::uint64_t epoch, TrainState<T>& state) const {
   const std::size_t mutants = size_of(recipe_, "train.search");
   if (mutants == 0 || !looks_at(epoch)) return;
-  const ModelArrays<T> arrays{state.parameters.array(), state.buffers.array()};
+  const ModelArrays<T> arrays{state.parameters, state.buffers};
   const auto trials = make_trials(subject(model, arrays), GridPart::train, epoch, validation_->size());
   Buffer<T> found(state.parameters.size());
   std::copy_n(state.parameters.data(), found.size(), found.data());
@@ -172,7 +172,7 @@ void AutomatonFamily<T>::repair(const Exec& ex, const Model& model, std::uint64_
   if (train_->task().kind == GridTaskKind::picture) options.hopeless = 0.1;
   const logic::SearchReport report =
       logic::search_gates<T>(ex, model, trials, options, state.buffers.span(), found.span());
-  if (report.after == 0 && goal_reached(ex, model, {found.array(), state.buffers.array()}, epoch))
+  if (report.after == 0 && goal_reached(ex, model, {found, state.buffers}, epoch))
     std::copy_n(found.data(), found.size(), state.parameters.data());
 }
 
@@ -219,7 +219,7 @@ Result<json> AutomatonFamily<T>::study(const Exec& ex, const Model& model, const
   const AutomatonSubject s = subject(model, arrays);
   json result = study_automaton(ex, s);
   result["circuit"] = circuit_figures(logic::harden(model, arrays), s.rule, model.gates(),
-                                      logic::active_gates<T>(model.parameters(), arrays.parameters.host()));
+                                      logic::active_gates<T>(model.parameters(), arrays.parameters));
   return result;
 }
 
@@ -279,7 +279,7 @@ std::vector<std::string> AutomatonFamily<T>::warnings(const Exec&, const Model& 
   std::vector<std::string> found;
   const auto look = [&](const auto& layers, const char* name) {
     for (std::size_t l = 0; l < layers.size(); ++l) {
-      const auto unread = logic::unread_inputs(model.wires(layers[l], arrays.buffers.host()), layers[l].in);
+      const auto unread = logic::unread_inputs(model.wires(layers[l], arrays.buffers), layers[l].in);
       if (!unread.empty())
         found.push_back(
             fmt::format("{} of the {} inputs of {}.{} are read by no gate", unread.size(), layers[l].in, name, l));

@@ -254,7 +254,7 @@ double forward_time(const BenchGraphOptions& o, const GraphDataset<float>& data,
   auto tape = fast.network.make_tape(fast.ex, {.batch = data.size(), .backward = false});
   const std::size_t stride = (fast.network.output_width() + 15) / 16 * 16;
   Buffer<float> y(data.size() * stride);
-  const ModelArrays<float> arrays{fast.state.parameters.array(), fast.state.buffers.array()};
+  const ModelArrays<float> arrays{fast.state.parameters, fast.state.buffers};
   const GraphBatch<float> batch = data.all();
   return fastest(o.seconds, 3, [&] {
     fast.network.forward(fast.ex, {.mode = Mode::evaluate}, arrays, batch, tape,

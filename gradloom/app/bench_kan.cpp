@@ -94,7 +94,7 @@ Result<json> bench(const BenchKanOptions& o) {
   const std::size_t stride = (fast.network.output_width() + 15) / 16 * 16;
   Buffer<T> y(o.batch * stride);
   const View<T, 2> y_view(y.data(), {o.batch, fast.network.output_width()}, {stride, 1});
-  const ModelArrays<T> arrays{fast.state.parameters.array(), fast.state.buffers.array()};
+  const ModelArrays<T> arrays{fast.state.parameters, fast.state.buffers};
   const RowBatch<T> batch = fast.data.all();
   const Timing forward =
       repeat(o.seconds, [&] { fast.network.forward(fast.ex, {.mode = Mode::evaluate}, arrays, batch, *tape, y_view); });

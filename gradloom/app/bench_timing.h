@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "gradloom/exec/array.h"
+#include "gradloom/exec/buffer.h"
 #include "gradloom/exec/exec.h"
 #include "gradloom/exec/profile.h"
 

@@ -68,10 +68,10 @@ double largest_dual_error(const Exec& ex, const M& network, const TrainState<dou
     for (std::size_t j = 0; j < out; ++j)
       dl_dy[s * stride + j] = noise.normal(static_cast<std::uint32_t>(0x80000000u + s * out + j));
   auto tape = network.make_tape(ex, {.batch = std::max<std::size_t>(1, batch.size)});
-  const ModelArrays<double> arrays{p.array(), state.buffers.array()};
+  const ModelArrays<double> arrays{p, state.buffers};
   network.forward(ex, {}, arrays, batch, tape, {y.data(), {batch.size, out}, {stride, 1}});
   const View<const double, 2> dl_dy_view(dl_dy.data(), {batch.size, out}, {stride, 1});
-  network.backward(ex, {}, arrays, batch, tape, dl_dy_view, gradient.array(), {}, nullptr);
+  network.backward(ex, {}, arrays, batch, tape, dl_dy_view, gradient, {}, nullptr);
   double largest = 0.0, error = 0.0;
   for (double g : gradient.span()) largest = std::max(largest, std::abs(g));
   const std::size_t every = std::max<std::size_t>(1, network.parameters().logical_size() / kDualElements);

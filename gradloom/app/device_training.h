@@ -96,7 +96,7 @@ class StagePredictor {
   const Predictions<T>& run(const ModelArrays<T>& arrays) {
     if constexpr (OnDevice<F>::available) {
       if (parts_.runner) {
-        parts_.runner->upload(arrays.parameters.host(), arrays.buffers.host());
+        parts_.runner->upload(arrays.parameters, arrays.buffers);
         const auto all = data_.all();
         for (std::size_t first = 0; first < all.size; first += kBatch) {
           RowBatch<T> part;

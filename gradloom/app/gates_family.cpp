@@ -104,7 +104,7 @@ Result<json> GatesFamily<T>::study(const Exec&, const Model& model, const ModelA
   const circuit::Circuit simple = circuit::simplify(logic::harden(model, arrays));
   return json{{"circuit",
                {{"gates", model.gates()},
-                {"active_gates", logic::active_gates<T>(model.parameters(), arrays.parameters.host())},
+                {"active_gates", logic::active_gates<T>(model.parameters(), arrays.parameters)},
                 {"simplified_gates", simple.gates.size()},
                 {"depth", circuit::size_of(simple).depth}}}};
 }
@@ -146,7 +146,7 @@ template <class T>
 std::vector<std::string> GatesFamily<T>::warnings(const Exec&, const Model& model, const ModelArrays<T>& arrays) const {
   std::vector<std::string> found;
   for (std::size_t l = 0; l < model.options().layers.size(); ++l) {
-    const auto unread = logic::unread_inputs(model.wires(l, arrays.buffers.host()), model.layer_inputs(l));
+    const auto unread = logic::unread_inputs(model.wires(l, arrays.buffers), model.layer_inputs(l));
     if (!unread.empty())
       found.push_back(
           fmt::format("{} of the {} inputs of layer.{} are read by no gate", unread.size(), model.layer_inputs(l), l));

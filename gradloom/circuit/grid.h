@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "gradloom/exec/array.h"
+#include "gradloom/exec/buffer.h"
 
 namespace gradloom::circuit {
 

@@ -10,7 +10,7 @@
 #include "gradloom/circuit/program.h"
 #include "gradloom/circuit/simulate.h"
 #include "gradloom/circuit/validate.h"
-#include "gradloom/exec/array.h"
+#include "gradloom/exec/buffer.h"
 
 namespace gradloom::circuit {
 namespace {

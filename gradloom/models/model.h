@@ -9,7 +9,7 @@
 
 #include "gradloom/base/slices.h"
 #include "gradloom/base/view.h"
-#include "gradloom/exec/array.h"
+#include "gradloom/exec/buffer.h"
 #include "gradloom/exec/exec.h"
 #include "gradloom/kernels/gradient_mode.h"
 
@@ -38,8 +38,8 @@ struct Step {
 // The flat arrays that a model reads; they belong to the trainer (or to whoever runs inference).
 template <class T>
 struct ModelArrays {
-  Array<const T> parameters;
-  Array<const T> buffers;
+  std::span<const T> parameters;
+  std::span<const T> buffers;
 };
 
 // Is told when a range of the gradient is final and the model will not read those parameters again in this step. Every
@@ -67,7 +67,7 @@ struct TapeLimits {
 template <class M, class T>
 concept Model = requires(const M& m, const Exec& ex, const Step& step, const ModelArrays<T>& arrays,
                          const typename M::Batch& batch, typename M::Tape& tape, View<T, 2> y, View<const T, 2> dl_dy,
-                         Array<T> gradient, View<T, 2> dl_dx, GradientSink* sink, std::span<T> flat,
+                         std::span<T> gradient, View<T, 2> dl_dx, GradientSink* sink, std::span<T> flat,
                          std::uint64_t seed) {
   { m.parameters() } -> std::convertible_to<const Slices&>;
   { m.buffers() } -> std::convertible_to<const Slices&>;

@@ -169,7 +169,7 @@ requires Model<M, double> GradientCheckReport check_gradient(const Exec& ex, con
   auto tape =
       model.make_tape(ex, {.batch = std::max<std::size_t>(1, batch.size), .backward = true, .input_gradient = inputs});
   const Step step;
-  const ModelArrays<double> arrays{p.array(), b.array()};
+  const ModelArrays<double> arrays{p, b};
   const View<double, 2> y_view(y.data(), {batch.size, out}, {stride, 1});
   double magnitude = 0.0;
   const auto evaluate = [&]() -> BranchedValue {
@@ -189,8 +189,7 @@ requires Model<M, double> GradientCheckReport check_gradient(const Exec& ex, con
   const BranchedValue middle = evaluate();
   const double rounding = 16 * std::numeric_limits<double>::epsilon() * magnitude;
   model.backward(ex, step, arrays, probe, tape, View<const double, 2>(dl_dy.data(), {batch.size, out}, {stride, 1}),
-                 gradient.array(), inputs ? View<double, 2>(dl_dx.data(), {input_rows, features}) : View<double, 2>(),
-                 nullptr);
+                 gradient, inputs ? View<double, 2>(dl_dx.data(), {input_rows, features}) : View<double, 2>(), nullptr);
 
   const auto largest = [](std::span<const double> v) {
     double m = 0.0;

@@ -37,9 +37,7 @@ class HostTrainer : public EpochLoop {
 
   const Exec& exec() const { return ex_; }
   TrainState<T>& state() { return state_; }
-  ModelArrays<T> arrays(std::span<const T> parameters) const {
-    return {Array<const T>(parameters), state_.buffers.array()};
-  }
+  ModelArrays<T> arrays(std::span<const T> parameters) const { return {parameters, state_.buffers.span()}; }
   struct {
     std::size_t data = 0, forward = 0, loss = 0, backward = 0, optimizer = 0;
   } phases_;  // of the profile

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gradloom/exec/array.h"
+#include "gradloom/exec/buffer.h"
 #include "gradloom/exec/exec.h"
 #include "gradloom/kernels/optimizer/optimizer.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gradloom/base/slices.h"
-#include "gradloom/exec/array.h"
+#include "gradloom/exec/buffer.h"
 #include "gradloom/train/lbfgs.h"
 #include "gradloom/train/optimizer.h"
 

@@ -96,7 +96,7 @@ class Trainer final : public HostTrainer<typename M::Scalar> {
     }
     if (!std::isfinite(value)) return value;
     const ProfileScope scope(ex, this->phases_.backward);
-    model_.backward(ex, step, this->arrays(parameters), batch_, tape_, dl_dy, Array<T>(gradient), {}, sink);
+    model_.backward(ex, step, this->arrays(parameters), batch_, tape_, dl_dy, gradient, {}, sink);
     return value;
   }
 

@@ -14,7 +14,7 @@
 
 #include "gradloom/base/error.h"
 #include "gradloom/base/float_mode.h"
-#include "gradloom/exec/array.h"
+#include "gradloom/exec/buffer.h"
 #include "gradloom/exec/profile.h"
 
 namespace gradloom {

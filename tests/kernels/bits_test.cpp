@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gradloom/base/random.h"
-#include "gradloom/exec/array.h"
+#include "gradloom/exec/buffer.h"
 #include "gradloom/kernels/bits/reference.h"
 #include "gradloom/kernels/simd_targets.h"
 

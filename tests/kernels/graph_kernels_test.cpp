@@ -7,7 +7,7 @@
 
 #include "gradloom/base/float_mode.h"
 #include "gradloom/base/random.h"
-#include "gradloom/exec/array.h"
+#include "gradloom/exec/buffer.h"
 #include "gradloom/kernels/dense/dense.h"
 #include "gradloom/kernels/message/message.h"
 #include "gradloom/kernels/rowwise/rowwise.h"

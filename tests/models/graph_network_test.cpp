@@ -245,7 +245,8 @@ struct Wrong : GraphNetwork<double> {
   }
 
   void backward(const Exec& ex, const Step& step, const ModelArrays<double>& arrays, const Batch& batch, Tape& tape,
-                View<const double, 2> dl_dy, Array<double> gradient, View<double, 2> dl_dx, GradientSink* sink) const {
+                View<const double, 2> dl_dy, std::span<double> gradient, View<double, 2> dl_dx,
+                GradientSink* sink) const {
     GraphNetwork<double>::backward(ex, step, arrays, batch, tape, dl_dy, gradient, dl_dx, sink);
     std::vector<double*> values;
     double largest = 0.0;
@@ -307,7 +308,7 @@ TEST(GraphNetworkErrors, NameWhatIsWrong) {
   auto tape = small.network.make_tape(ex, {.batch = 1});
   EXPECT_THROW(small.network.forward(ex, {}, small.arrays(), large.data.all(), tape, large.y_view()), Exception);
   EXPECT_THROW(small.network.backward(ex, {}, small.arrays(), small.data.all(), tape, small.dl_dy_view(),
-                                      small.gradient.array(), {}, nullptr),
+                                      small.gradient, {}, nullptr),
                Exception);
 }
 

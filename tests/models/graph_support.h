@@ -106,7 +106,7 @@ struct GraphFixture {
         dl_dy[i * stride + j] = static_cast<T>(random.normal(at++));
   }
 
-  ModelArrays<T> arrays() const { return {parameters.array(), buffers.array()}; }
+  ModelArrays<T> arrays() const { return {parameters, buffers}; }
   View<T, 2> y_view() { return {y.data(), {rows, network.output_width()}, {stride, 1}}; }
   View<const T, 2> dl_dy_view() const { return {dl_dy.data(), {rows, network.output_width()}, {stride, 1}}; }
 
@@ -114,7 +114,7 @@ struct GraphFixture {
     const bool inputs = !data.arrays().sparse();
     auto tape = network.make_tape(ex, {.batch = std::max<std::size_t>(1, rows), .input_gradient = inputs});
     network.forward(ex, step, arrays(), data.all(), tape, y_view());
-    network.backward(ex, step, arrays(), data.all(), tape, dl_dy_view(), gradient.array(),
+    network.backward(ex, step, arrays(), data.all(), tape, dl_dy_view(), gradient,
                      inputs ? View<T, 2>(dl_dx.data(), {data.arrays().nodes, data.arrays().features}) : View<T, 2>(),
                      sink);
     return tape;

@@ -125,7 +125,7 @@ TEST(GraphTraining, DropoutOfAGraphDoesNotDependOnItsBatch) {
   const GraphNetwork<float> network(test::GraphFixture<float>::fitted(o, data));
   TrainState<float> state = initial_state(network, 1);
   const Exec ex({.threads = 1});
-  const ModelArrays<float> arrays{state.parameters.array(), state.buffers.array()};
+  const ModelArrays<float> arrays{state.parameters, state.buffers};
   auto tape = network.make_tape(ex, {.batch = 4});
   auto storage = data.make_storage(4);
   const auto output = [&](std::vector<std::uint32_t> which, std::size_t row, Step step) {

@@ -78,7 +78,7 @@ double change(KanFixture<double>& f, const kan::Trained<double>& after) {
   f.forward_backward(ex);
   Buffer<double> y(f.y.size());
   auto tape = after.network.make_tape(ex, {.batch = f.batch, .backward = false});
-  after.network.forward(ex, {}, {after.parameters.array(), after.buffers.array()}, f.rows(), tape,
+  after.network.forward(ex, {}, {after.parameters, after.buffers}, f.rows(), tape,
                         {y.data(), {f.batch, f.network.output_width()}, {f.stride, 1}});
   double largest = 0.0;
   for (std::size_t i = 0; i < y.size(); ++i) {
@@ -140,7 +140,7 @@ TEST(KanRefit, KeepsTheFunctionOnTheData) {
     const auto after = kan::refit<double>(ex, f.network, f.parameters.span(), f.buffers.span(), f.rows().x);
     EXPECT_LT(change(f, after), 1e-3);
     auto tape = f.network.make_tape(ex, {.batch = f.batch});
-    f.network.forward(ex, {}, {after.parameters.array(), after.buffers.array()}, f.rows(), tape, f.y_view());
+    f.network.forward(ex, {}, {after.parameters, after.buffers}, f.rows(), tape, f.y_view());
     EXPECT_EQ(tape.outside(0), 0u);
     EXPECT_EQ(tape.outside(1), 0u);
   }

@@ -52,14 +52,14 @@ struct KanFixture {
     b.x = View<const T, 2>(x.data(), {batch, network.input_width()});
     return b;
   }
-  ModelArrays<T> arrays() const { return {parameters.array(), buffers.array()}; }
+  ModelArrays<T> arrays() const { return {parameters, buffers}; }
   View<T, 2> y_view() { return {y.data(), {batch, network.output_width()}, {stride, 1}}; }
 
   void forward_backward(const Exec& ex, Step step = {}, GradientSink* sink = nullptr, bool inputs = true) {
     auto tape = network.make_tape(ex, {.batch = std::max<std::size_t>(1, batch), .input_gradient = inputs});
     network.forward(ex, step, arrays(), rows(), tape, y_view());
     network.backward(ex, step, arrays(), rows(), tape,
-                     View<const T, 2>(dl_dy.data(), {batch, network.output_width()}, {stride, 1}), gradient.array(),
+                     View<const T, 2>(dl_dy.data(), {batch, network.output_width()}, {stride, 1}), gradient,
                      inputs ? View<T, 2>(dl_dx.data(), {batch, network.input_width()}) : View<T, 2>(), sink);
   }
 };

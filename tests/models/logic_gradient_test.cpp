@@ -133,7 +133,7 @@ TEST(AutomatonGradients, HaveTheSameBitsOnThreadsAndInTheReferenceWithNoiseAndDe
     const Exec ex(options);
     auto tape = f.model.make_tape(ex, {.batch = 3});
     f.model.forward(ex, {}, f.arrays(), rows, tape, f.y_view());
-    f.model.backward(ex, {}, f.arrays(), rows, tape, f.dl_dy_view(), f.gradient.array(), {}, nullptr);
+    f.model.backward(ex, {}, f.arrays(), rows, tape, f.dl_dy_view(), f.gradient, {}, nullptr);
     const std::vector<float> bits(f.gradient.data(), f.gradient.data() + f.gradient.size());
     if (expected.empty()) expected = bits;
     EXPECT_EQ(bits, expected) << options.threads;
@@ -185,7 +185,7 @@ struct Broken {
     model.forward(ex, step, a, b, t, y);
   }
   void backward(const Exec& ex, const Step& step, const ModelArrays<double>& a, const Batch& b, Tape& t,
-                View<const double, 2> dl_dy, Array<double> g, View<double, 2> dl_dx, GradientSink* sink) const {
+                View<const double, 2> dl_dy, std::span<double> g, View<double, 2> dl_dx, GradientSink* sink) const {
     model.backward(ex, step, a, b, t, dl_dy, g, dl_dx, sink);
     const Slice& first = model.parameters()[0];
     double* z = g.data() + first.offset;

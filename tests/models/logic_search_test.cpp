@@ -191,7 +191,7 @@ class SearchGates : public testing::Test {
     o.boundary = circuit::Boundary::zero;
     return o;
   }
-  CellRule hard() { return logic::harden(model_, {parameters_.array(), buffers_.array()}); }
+  CellRule hard() { return logic::harden(model_, {parameters_, buffers_}); }
   std::uint64_t wrong() {
     Folder folder;
     return TrialRunner(trial_).wrong(folder.fold(hard().circuit), ~std::uint64_t{0});
@@ -255,7 +255,7 @@ TEST(Search, KnowsWhereTheLogitsOfEveryHardGateLie) {
   const auto logits = logic::logits_of_gates(model);
   const RandomStream random(6, RandomUse::check);
   for (std::uint32_t i = 0; i < parameters.size(); ++i) parameters[i] = static_cast<float>(random.uniform(i));
-  const CellRule rule = logic::harden(model, {parameters.array(), buffers.array()});
+  const CellRule rule = logic::harden(model, {parameters, buffers});
   ASSERT_EQ(logits.size(), rule.circuit.gates.size());
   for (std::size_t g = 0; g < logits.size(); ++g)
     EXPECT_EQ(rule.circuit.gates[g].op, logic::hard_gate(parameters.data() + logits[g]));

@@ -51,14 +51,14 @@ struct LogicFixture {
     b.x = View<const T, 2>(x.data(), {batch, model.input_width()});
     return b;
   }
-  ModelArrays<T> arrays() const { return {parameters.array(), buffers.array()}; }
+  ModelArrays<T> arrays() const { return {parameters, buffers}; }
   View<T, 2> y_view() { return {y.data(), {batch, model.output_width()}, {stride, 1}}; }
   View<const T, 2> dl_dy_view() const { return {dl_dy.data(), {batch, model.output_width()}, {stride, 1}}; }
 
   void forward_backward(const Exec& ex, Step step = {}, GradientSink* sink = nullptr, bool inputs = true) {
     auto tape = model.make_tape(ex, {.batch = std::max<std::size_t>(1, batch), .input_gradient = inputs});
     model.forward(ex, step, arrays(), rows(), tape, y_view());
-    model.backward(ex, step, arrays(), rows(), tape, dl_dy_view(), gradient.array(),
+    model.backward(ex, step, arrays(), rows(), tape, dl_dy_view(), gradient,
                    inputs ? View<T, 2>(dl_dx.data(), {batch, model.input_width()}) : View<T, 2>(), sink);
   }
 };

@@ -21,7 +21,7 @@ void expect_new_wires_are_seen(M model) {
   auto tape = model.make_tape(ex, {.batch = 5, .input_gradient = true});
   const auto run = [&] {
     model.forward(ex, {}, kept.arrays(), kept.rows(), tape, kept.y_view());
-    model.backward(ex, {}, kept.arrays(), kept.rows(), tape, kept.dl_dy_view(), kept.gradient.array(),
+    model.backward(ex, {}, kept.arrays(), kept.rows(), tape, kept.dl_dy_view(), kept.gradient,
                    View<float, 2>(kept.dl_dx.data(), {5, model.input_width()}), nullptr);
   };
   run();
@@ -52,7 +52,7 @@ TEST(Automaton, OtherStatesOnTheSameTapeAreSeenByAllThreads) {
         const auto run = [&](LogicFixture<Automaton<float>>& f, logic::AutomatonTape<float>& on) {
           model.forward(ex, {}, f.arrays(), f.rows(), on, f.y_view());
           if (backward)
-            model.backward(ex, {}, f.arrays(), f.rows(), on, f.dl_dy_view(), f.gradient.array(),
+            model.backward(ex, {}, f.arrays(), f.rows(), on, f.dl_dy_view(), f.gradient,
                            View<float, 2>(f.dl_dx.data(), {f.batch, model.input_width()}), nullptr);
         };
         run(before, tape);
@@ -75,7 +75,7 @@ TEST(GateClassifier, BackwardNeedsAForwardPassThatWorked) {
   const Exec ex({.threads = 1});
   auto tape = f.model.make_tape(ex, {.batch = 3});
   const auto backward = [&] {
-    f.model.backward(ex, {}, f.arrays(), f.rows(), tape, f.dl_dy_view(), f.gradient.array(), {}, nullptr);
+    f.model.backward(ex, {}, f.arrays(), f.rows(), tape, f.dl_dy_view(), f.gradient, {}, nullptr);
   };
   EXPECT_THROW(backward(), Exception);
   f.model.forward(ex, {}, f.arrays(), f.rows(), tape, f.y_view());

@@ -75,14 +75,14 @@ PairResult run(const Exec& ex) {
   const auto data = pair_data<float>(pairs);
   const auto network = network_of(data);
   const Buffer<float> p = noisy_parameters(network);
-  const ModelArrays<float> arrays{p.array(), {}};
+  const ModelArrays<float> arrays{p, {}};
   auto tape = network.make_tape(ex, {.batch = data.size()});
   PairResult r;
   r.y.resize(data.size() * 16), r.gradient.resize(p.size());
   std::vector<float> dl_dy(r.y.size(), 0.5f);
   network.forward(ex, {}, arrays, data.all(), tape, {r.y.data(), {data.size(), 1}, {16, 1}});
-  network.backward(ex, {}, arrays, data.all(), tape, {dl_dy.data(), {data.size(), 1}, {16, 1}},
-                   Array<float>(std::span(r.gradient)), {}, nullptr);
+  network.backward(ex, {}, arrays, data.all(), tape, {dl_dy.data(), {data.size(), 1}, {16, 1}}, r.gradient, {},
+                   nullptr);
   return r;
 }
 
@@ -103,13 +103,13 @@ TEST(PairNetworks, BackwardMatchesDualNumbers) {
   const auto network = network_of(data);
   const Exec ex({.threads = 1});
   const Buffer<double> p = noisy_parameters(network);
-  const ModelArrays<double> arrays{p.array(), {}};
+  const ModelArrays<double> arrays{p, {}};
   auto tape = network.make_tape(ex, {.batch = 4});
   std::vector<double> y(64), dl_dy(64, 0.0), gradient(p.size());
   for (int b = 0; b < 4; ++b) dl_dy[b * 16] = 1.0 - 0.7 * b;
   const View<const double, 2> direction(dl_dy.data(), {4, 1}, {16, 1});
   network.forward(ex, {}, arrays, data.all(), tape, {y.data(), {4, 1}, {16, 1}});
-  network.backward(ex, {}, arrays, data.all(), tape, direction, Array<double>(std::span(gradient)), {}, nullptr);
+  network.backward(ex, {}, arrays, data.all(), tape, direction, gradient, {}, nullptr);
   double largest = 0.0;
   for (const double g : gradient) largest = std::max(largest, std::abs(g));
   ASSERT_GT(largest, 0.0);
@@ -127,7 +127,7 @@ TEST(PairNetworks, SimilarityDoesNotDependOnTheOrderOfThePair) {
   const Buffer<float> p = noisy_parameters(network);
   auto tape = network.make_tape(ex, {.batch = 5, .backward = false});
   std::vector<float> y(80);
-  network.forward(ex, {}, {p.array(), {}}, data.all(), tape, {y.data(), {5, 1}, {16, 1}});
+  network.forward(ex, {}, {p, {}}, data.all(), tape, {y.data(), {5, 1}, {16, 1}});
   EXPECT_EQ(y[0], y[16]);
   EXPECT_EQ(y[48], y[64]);
   for (int b = 0; b < 5; ++b) EXPECT_THAT(y[b * 16], ::testing::AllOf(::testing::Gt(0.0f), ::testing::Le(1.0f)));
@@ -150,7 +150,7 @@ TEST(PairNetworks, WrongTapesAndOptionsAreRefused) {
   const Buffer<float> p = noisy_parameters(network);
   auto small = network.make_tape(ex, {.batch = 2});
   std::vector<float> y(160);
-  EXPECT_THROW(network.forward(ex, {}, {p.array(), {}}, data.all(), small, {y.data(), {10, 1}, {16, 1}}), Exception);
+  EXPECT_THROW(network.forward(ex, {}, {p, {}}, data.all(), small, {y.data(), {10, 1}, {16, 1}}), Exception);
   PairOptions o = network.options();
   o.hidden = 0;
   EXPECT_THROW(PairNetwork<float>{o}, Exception);

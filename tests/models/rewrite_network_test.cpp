@@ -66,7 +66,7 @@ TEST(TreeNetworks, BackwardMatchesDualNumbers) {
   const TreeNetwork<double> network(options_for(data.most_nodes() + 1));
   const Exec ex({.threads = 1});
   const Buffer<double> p = noisy_parameters(network);
-  const ModelArrays<double> arrays{p.array(), {}};
+  const ModelArrays<double> arrays{p, {}};
   auto tape = network.make_tape(ex, {.batch = data.size()});
   const std::size_t width = network.output_width();
   std::vector<double> y(data.size() * width), dl_dy(y.size()), gradient(p.size());
@@ -74,7 +74,7 @@ TEST(TreeNetworks, BackwardMatchesDualNumbers) {
   for (std::size_t i = 0; i < dl_dy.size(); ++i) dl_dy[i] = random.normal(static_cast<std::uint32_t>(i));
   const View<const double, 2> direction(dl_dy.data(), {data.size(), width});
   network.forward(ex, {}, arrays, data.all(), tape, {y.data(), {data.size(), width}});
-  network.backward(ex, {}, arrays, data.all(), tape, direction, Array<double>(std::span(gradient)), {}, nullptr);
+  network.backward(ex, {}, arrays, data.all(), tape, direction, gradient, {}, nullptr);
   double largest = 0.0;
   for (const double g : gradient) largest = std::max(largest, std::abs(g));
   ASSERT_GT(largest, 0.0);
@@ -152,7 +152,7 @@ TreeResult run(const Exec& ex) {
   const TreeDataset<float> data(some_samples(30), loss);
   const TreeNetwork<float> network(options_for(data.most_nodes()));
   const Buffer<float> p = noisy_parameters(network);
-  const ModelArrays<float> arrays{p.array(), {}};
+  const ModelArrays<float> arrays{p, {}};
   auto tape = network.make_tape(ex, {.batch = data.size()});
   const std::size_t width = network.output_width();
   TreeResult r;
@@ -161,8 +161,7 @@ TreeResult run(const Exec& ex) {
   network.forward(ex, {}, arrays, data.all(), tape, {r.y.data(), {data.size(), width}});
   r.loss = graph::rewrite_loss<float>(ex, data.all(), {r.y.data(), {data.size(), width}},
                                       {dl_dy.data(), {data.size(), width}}, 1.0);
-  network.backward(ex, {}, arrays, data.all(), tape, {dl_dy.data(), {data.size(), width}},
-                   Array<float>(std::span(r.gradient)), {}, nullptr);
+  network.backward(ex, {}, arrays, data.all(), tape, {dl_dy.data(), {data.size(), width}}, r.gradient, {}, nullptr);
   return r;
 }
 
@@ -180,7 +179,7 @@ TEST(TreeNetworks, AnswersDoNotDependOnTheTapeOrOnTheBatch) {
   const TreeDataset<float> data(some_samples(40), {});
   const TreeNetwork<float> network(options_for(data.most_nodes()));
   const Buffer<float> p = noisy_parameters(network);
-  const ModelArrays<float> arrays{p.array(), {}};
+  const ModelArrays<float> arrays{p, {}};
   const Exec ex({.threads = 2});
   const std::size_t width = network.output_width();
   std::vector<float> with(data.size() * width), without(with.size()), one(width);
@@ -208,7 +207,7 @@ TEST(TreeNetworks, WrongOptionsBatchesAndTapesAreRefused) {
   const Exec ex({.threads = 1});
   auto tape = network.make_tape(ex, {.batch = 1, .backward = false});
   std::vector<float> y(network.output_width());
-  EXPECT_THROW(network.forward(ex, {}, {p.array(), {}}, data.all(), tape, {y.data(), {1, y.size()}}), Exception);
+  EXPECT_THROW(network.forward(ex, {}, {p, {}}, data.all(), tape, {y.data(), {1, y.size()}}), Exception);
   EXPECT_THROW(network.make_tape(ex, {.batch = 1, .input_gradient = true}), Exception);
 }
 
@@ -274,8 +273,7 @@ TEST(TreeNetworks, LearnToRewriteSmallExpressions) {
   ExpressionSetOptions unseen;
   unseen.seed = 77, unseen.test = 100, unseen.least_nodes = 5, unseen.most_nodes = 9;
   const auto expressions = draw_expressions(unseen).test;
-  const auto runs =
-      graph::rewrite<float>(ex, network, {state.parameters.array(), state.buffers.array()}, expressions, {});
+  const auto runs = graph::rewrite<float>(ex, network, {state.parameters, state.buffers}, expressions, {});
   std::size_t right = 0, plain = 0;
   for (std::size_t k = 0; k < runs.size(); ++k) {
     right += runs[k].result == normal_form(expressions[k]);

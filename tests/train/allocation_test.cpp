@@ -77,7 +77,7 @@ TEST(Allocation, AStepOfAnAutomatonAllocatesNothing) {
     auto tape = f.model.make_tape(ex, {.batch = 2});
     const auto step = [&] {
       f.model.forward(ex, {}, f.arrays(), f.rows(), tape, f.y_view());
-      f.model.backward(ex, {}, f.arrays(), f.rows(), tape, f.dl_dy_view(), f.gradient.array(), {}, nullptr);
+      f.model.backward(ex, {}, f.arrays(), f.rows(), tape, f.dl_dy_view(), f.gradient, {}, nullptr);
     };
     EXPECT_GT(bytes_of(step), 0u) << "the order of gates";
     EXPECT_EQ(bytes_of(step), 0u);
@@ -143,7 +143,7 @@ TEST(Allocation, NoneInForwardOnThreads) {
   const RowDataset<float> data = smooth_rows<float>(300);
   const kan::Network<float> model = network();
   const TrainState<float> state = initial_state(model, 1);
-  const ModelArrays<float> arrays{state.parameters.array(), state.buffers.array()};
+  const ModelArrays<float> arrays{state.parameters, state.buffers};
   for (unsigned threads : {1u, 2u}) {
     const Exec ex({.threads = threads});
     auto tape = model.make_tape(ex, {.batch = 300, .backward = false});
@@ -161,7 +161,7 @@ TEST(Allocation, NoneInForwardOnThreads) {
 TEST(Allocation, NoneInForwardOfASingleSampleNotEvenTheFirst) {
   const kan::Network<float> model = network();
   const TrainState<float> state = initial_state(model, 1);
-  const ModelArrays<float> arrays{state.parameters.array(), state.buffers.array()};
+  const ModelArrays<float> arrays{state.parameters, state.buffers};
   auto workspace = model.make_single_workspace();
   const float x[3] = {0.1f, -0.5f, 2.0f};
   float y[2] = {};

@@ -39,7 +39,7 @@ struct Probe {
       }
   }
   void backward(const Exec&, const Step&, const ModelArrays<double>& a, const Batch& b, Tape&,
-                View<const double, 2> dl_dy, Array<double> gradient, View<double, 2> dl_dx, GradientSink*) const {
+                View<const double, 2> dl_dy, std::span<double> gradient, View<double, 2> dl_dx, GradientSink*) const {
     const double* w = a.parameters.data() + parameters_[0].offset;
     const double* v = a.parameters.data() + parameters_[1].offset;
     double* dw = gradient.data() + parameters_[0].offset;

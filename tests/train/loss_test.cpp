@@ -7,7 +7,7 @@
 
 #include "gradloom/base/error.h"
 #include "gradloom/base/random.h"
-#include "gradloom/exec/array.h"
+#include "gradloom/exec/buffer.h"
 
 namespace gradloom {
 namespace {

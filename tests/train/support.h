@@ -61,10 +61,10 @@ class LinearModel {
   }
 
   void backward(const Exec&, const Step& step, const ModelArrays<T>&, const Batch& batch, Tape&, View<const T, 2> dl_dy,
-                Array<T> gradient, View<T, 2>, GradientSink* sink) const {
+                std::span<T> gradient, View<T, 2>, GradientSink* sink) const {
     log_.fused.push_back(sink != nullptr);
     const auto put = [&](std::size_t at, T sum) {
-      T& g = gradient.host()[at];
+      T& g = gradient[at];
       g = step.gradient == GradientMode::accumulate ? g + sum : sum;
     };
     for (std::size_t j = 0; j < out_ && !step.is_frozen(0); ++j)

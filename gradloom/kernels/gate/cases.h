@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gradloom/base/random.h"
-#include "gradloom/exec/array.h"
+#include "gradloom/exec/buffer.h"
 #include "gradloom/kernels/gate/gate.h"
 
 namespace gradloom::kernels::gate {

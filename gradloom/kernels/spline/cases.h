@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gradloom/base/random.h"
-#include "gradloom/exec/array.h"
+#include "gradloom/exec/buffer.h"
 #include "gradloom/kernels/spline/spline.h"
 
 namespace gradloom::kernels::spline {

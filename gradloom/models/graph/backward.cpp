@@ -323,7 +323,7 @@ void GraphNetwork<T>::begin_backward(const Exec& ex, const Call& call, View<cons
 
 template <class T>
 void GraphNetwork<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch,
-                               Tape& tape, View<const T, 2> dl_dy, Array<T> gradient, View<T, 2> dl_dx,
+                               Tape& tape, View<const T, 2> dl_dy, std::span<T> gradient, View<T, 2> dl_dx,
                                GradientSink* sink) const {
   const auto fail = [](const std::string& m) { throw Exception(ErrorCode::invalid_input, m); };
   if (!tape.limits_.backward) fail("the tape was made for forward passes only");
@@ -365,7 +365,7 @@ void GraphNetwork<T>::backward(const Exec& ex, const Step& step, const ModelArra
   template T* GraphNetwork<T>::gradient_of(Tape&, std::size_t) const;                                           \
   template void GraphNetwork<T>::Pass::block_products(const Op&, std::size_t, std::size_t, std::size_t) const;  \
   template void GraphNetwork<T>::backward(const Exec&, const Step&, const ModelArrays<T>&, const Batch&, Tape&, \
-                                          View<const T, 2>, Array<T>, View<T, 2>, GradientSink*) const;
+                                          View<const T, 2>, std::span<T>, View<T, 2>, GradientSink*) const;
 GRADLOOM_INSTANTIATE(float)
 GRADLOOM_INSTANTIATE(double)
 #undef GRADLOOM_INSTANTIATE

@@ -13,7 +13,7 @@ struct GraphNetwork<T>::Pass {
   const ModelArrays<T>& arrays;
   const Batch& batch;
   Tape& tape;
-  Array<T> gradient;
+  std::span<T> gradient;
   GradientSink* sink;
   bool edges;  // gradients of what edges carry are asked for
   Part part;

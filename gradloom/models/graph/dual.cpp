@@ -38,7 +38,7 @@ struct Evaluation {
   Number parameter(std::size_t slice, std::size_t row, std::size_t column) const {
     const Slice& s = network.parameters()[slice];
     const std::size_t at = s.offset + row * s.stored_last + column;
-    return seed(arrays.parameters.host()[at], What::parameter, at);
+    return seed(arrays.parameters[at], What::parameter, at);
   }
   Number feature(std::size_t i, std::size_t c) const {
     return seed(batch.x(i, c), What::node_feature, i * batch.x.extent(1) + c);
@@ -116,8 +116,8 @@ void Evaluation::norm(const Op& op, const Matrix& x, Matrix& y) const {
     for (std::size_t k = 0; k < members; ++k) mean += at(x, g, k) / count;
     for (std::size_t k = 0; k < members; ++k) variance += (at(x, g, k) - mean) * (at(x, g, k) - mean) / count;
     if (over_rows && step.mode == Mode::evaluate) {
-      mean = Number(arrays.buffers.host()[network.buffers()[op.mean].offset + g]);
-      variance = Number(arrays.buffers.host()[network.buffers()[op.variance].offset + g]);
+      mean = Number(arrays.buffers[network.buffers()[op.mean].offset + g]);
+      variance = Number(arrays.buffers[network.buffers()[op.variance].offset + g]);
     }
     for (std::size_t k = 0; k < members; ++k) {
       const std::size_t column = over_rows ? g : k;

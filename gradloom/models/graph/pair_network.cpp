@@ -132,7 +132,7 @@ struct PairNetwork<T>::Pass {
   const ModelArrays<T>& arrays;
   const Batch& batch;
   Tape& tape;
-  Array<T> gradient;
+  std::span<T> gradient;
   GradientSink* sink;
 
   T* at(std::size_t offset) const { return tape.workspace_.template at<T>(offset); }
@@ -204,7 +204,7 @@ void PairNetwork<T>::head_backward(const Pass& pass, View<const T, 2> dl_dy) con
 
 template <class T>
 void PairNetwork<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch,
-                              Tape& tape, View<const T, 2> dl_dy, Array<T> gradient, View<T, 2> dl_dx,
+                              Tape& tape, View<const T, 2> dl_dy, std::span<T> gradient, View<T, 2> dl_dx,
                               GradientSink* sink) const {
   if (!tape.limits_.backward) fail("the tape was made for forward passes only");
   if (tape.seen_.size != batch.size || tape.seen_.first.data() != batch.first.data())
@@ -258,7 +258,7 @@ double dual_derivative(const PairNetwork<double>& network, const Step& step, con
   const auto parameter = [&](std::size_t k, std::size_t row, std::size_t column) {
     const Slice& s = network.parameters()[network.head_slice(k)];
     const std::size_t at = s.offset + row * s.stored_last + column;
-    return Number(arrays.parameters.host()[at], at == index ? 1.0 : 0.0);
+    return Number(arrays.parameters[at], at == index ? 1.0 : 0.0);
   };
   const std::size_t width = network.code_width();
   double derivative = 0.0;

@@ -257,7 +257,7 @@ void TreeNetwork<T>::backward_part(const Exec& ex, const Batch& batch, const Par
 
 template <class T>
 void TreeNetwork<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch,
-                              Tape& tape, View<const T, 2> dl_dy, Array<T> gradient, View<T, 2> dl_dx,
+                              Tape& tape, View<const T, 2> dl_dy, std::span<T> gradient, View<T, 2> dl_dx,
                               GradientSink* sink) const {
   if (!tape.limits_.backward) fail("the tape was made for forward passes only");
   if (!dl_dx.empty()) fail("symbols are no numbers; a tree network has no dl_dx");
@@ -296,7 +296,7 @@ double dual_derivative(const TreeNetwork<double>& network, const ModelArrays<dou
   const auto parameter = [&](std::size_t slice, std::size_t row, std::size_t column) {
     const Slice& s = network.parameters()[slice];
     const std::size_t at = s.offset + row * s.stored_last + column;
-    return Number(arrays.parameters.host()[at], at == index ? 1.0 : 0.0);
+    return Number(arrays.parameters[at], at == index ? 1.0 : 0.0);
   };
   using Rows = std::vector<std::vector<Number>>;
   Rows h(batch.nodes(), std::vector<Number>(o.width));

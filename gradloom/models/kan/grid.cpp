@@ -166,7 +166,7 @@ Trained<T> refine(const Network<T>& network, std::span<const T> parameters, std:
     const spline::Shape &s = network.shape(l), &t = to.shape(l);
     const T* weight = parameters.data() + network.parameters()[network.slices(l).weight].offset;
     T* new_weight = result.parameters.data() + to.parameters()[to.slices(l).weight].offset;
-    const auto old_layer = network.layer(l, {Array<const T>(parameters), Array<const T>(buffers)});
+    const auto old_layer = network.layer(l, {parameters, buffers});
     for (std::size_t i = 0; i < s.in; ++i) {
       const KnotLine before = line_of(network, buffers, l, i);
       const KnotLine after = s.knots == Knots::free && grid >= s.grid
@@ -203,10 +203,10 @@ Trained<T> refit(const Exec& ex, const Network<T>& network, std::span<const T> p
   batch.x = x;
   for (std::size_t l = options.first_layer ? 0 : 1; l < network.layers(); ++l) {
     // Layers below have moved already: look at the values that really arrive here now.
-    const ModelArrays<T> arrays{result.parameters.array(), result.buffers.array()};
+    const ModelArrays<T> arrays{result.parameters, result.buffers};
     network.forward(ex, {.mode = Mode::evaluate}, arrays, batch, tape, y_view);
     const spline::Shape& s = network.shape(l);
-    const auto old_layer = network.layer(l, {Array<const T>(parameters), Array<const T>(buffers)});
+    const auto old_layer = network.layer(l, {parameters, buffers});
     T* weight = result.parameters.data() + network.parameters()[network.slices(l).weight].offset;
     for (std::size_t i = 0; i < s.in; ++i) {
       std::vector<double> values(samples);

@@ -193,7 +193,7 @@ void Network<T>::forward(const Exec& ex, const Step&, const ModelArrays<T>& arra
 
 template <class T>
 void Network<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch,
-                          Tape& tape, View<const T, 2> dl_dy, Array<T> gradient, View<T, 2> dl_dx,
+                          Tape& tape, View<const T, 2> dl_dy, std::span<T> gradient, View<T, 2> dl_dx,
                           GradientSink* sink) const {
   if (!tape.limits_.backward) throw Exception(ErrorCode::invalid_input, "the tape was made for forward passes only");
   if (tape.batch_ != batch.size)

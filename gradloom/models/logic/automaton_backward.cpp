@@ -148,7 +148,7 @@ void Automaton<T>::backward_step(const Exec& ex, const Step& step, std::size_t t
 
 template <class T>
 void Automaton<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch,
-                            Tape& tape, View<const T, 2> dl_dy, Array<T> gradient, View<T, 2> dl_dx,
+                            Tape& tape, View<const T, 2> dl_dy, std::span<T> gradient, View<T, 2> dl_dx,
                             GradientSink* sink) const {
   check(ex, step, batch, tape);
   if (!tape.limits_.backward) refuse("the tape was made for forward passes only");
@@ -183,14 +183,13 @@ void Automaton<T>::backward(const Exec& ex, const Step& step, const ModelArrays<
     });
   ModelArrays<T> logits = arrays;
   if (noisy(step))
-    logits.parameters =
-        Array<const T>(std::span<const T>(tape.workspace_.template at<T>(tape.at_.logits), parameters_.flat_size()));
+    logits.parameters = std::span<const T>(tape.workspace_.template at<T>(tape.at_.logits), parameters_.flat_size());
   finish(ex, step, logits, tape, gradient, sink);
 }
 
 template <class T>
-void Automaton<T>::finish(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, Tape& tape, Array<T> gradient,
-                          GradientSink* sink) const {
+void Automaton<T>::finish(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, Tape& tape,
+                          std::span<T> gradient, GradientSink* sink) const {
   constexpr std::size_t kChunk = 4096;
   const std::size_t numbers = gates_ * gate::kPartial;
   T* sums = tape.workspace_.template at<T>(tape.at_.sums);

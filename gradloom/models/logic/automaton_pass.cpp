@@ -239,7 +239,7 @@ ModelArrays<T> Automaton<T>::seen(const Exec& ex, const Step& step, const ModelA
     kernels::log<T>(ex.variant(), some, some);
     for (std::size_t i = begin; i < end; ++i) to[i] = arrays.parameters.data()[i] - scale * to[i];
   });
-  return {Array<const T>(std::span<const T>(to, size)), arrays.buffers};
+  return {std::span<const T>(to, size), arrays.buffers};
 }
 
 template <class T>

@@ -199,7 +199,7 @@ void GateClassifier<T>::forward(const Exec& ex, const Step&, const ModelArrays<T
 
 template <class T>
 void GateClassifier<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch,
-                                 Tape& tape, View<const T, 2> dl_dy, Array<T> gradient, View<T, 2> dl_dx,
+                                 Tape& tape, View<const T, 2> dl_dy, std::span<T> gradient, View<T, 2> dl_dx,
                                  GradientSink* sink) const {
   check(ex, batch, tape);
   if (!tape.limits_.backward) fail("the tape was made for forward passes only");
@@ -247,7 +247,7 @@ void GateClassifier<T>::backward(const Exec& ex, const Step& step, const ModelAr
 
 template <class T>
 void GateClassifier<T>::finish(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, Tape& tape,
-                               const Sums& sums, Array<T> gradient, GradientSink* sink) const {
+                               const Sums& sums, std::span<T> gradient, GradientSink* sink) const {
   const std::size_t numbers = gates_ * gate::kPartial, shards = sums.shards;
   T* all_sums = tape.workspace_.template at<T>(tape.sums_);
   ex.parallel_for(divide_up(gates_, kGates), [&](std::size_t task, unsigned) {

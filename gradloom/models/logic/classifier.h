@@ -75,7 +75,7 @@ class GateClassifier {
   void forward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
                View<T, 2> y) const;
   void backward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
-                View<const T, 2> dl_dy, Array<T> gradient, View<T, 2> dl_dx, GradientSink* sink) const;
+                View<const T, 2> dl_dy, std::span<T> gradient, View<T, 2> dl_dx, GradientSink* sink) const;
 
   std::size_t layer_inputs(std::size_t layer) const {
     return layer == 0 ? options_.inputs : options_.layers[layer - 1];
@@ -98,7 +98,7 @@ class GateClassifier {
     std::size_t shards, lowest;
   };
   void finish(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, Tape& tape, const Sums& sums,
-              Array<T> gradient, GradientSink* sink) const;
+              std::span<T> gradient, GradientSink* sink) const;
 
   ClassifierOptions options_;
   Slices parameters_{sizeof(T)}, buffers_{sizeof(T)};

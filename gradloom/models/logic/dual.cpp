@@ -46,8 +46,8 @@ double dual_derivative(const Automaton<double>& automaton, const Step& step, con
   const AutomatonOptions& o = automaton.options();
   const auto layer_of = [&](const Automaton<double>::Layer& layer, std::size_t k) {
     const std::size_t first = automaton.parameters()[layer.parameter].offset + k * layer.gates * gate::kFunctions;
-    return DualLayer{automaton.wires(layer, arrays.buffers.host()),
-                     dual_coefficients(arrays.parameters.host(), first, layer.gates, parameter)};
+    return DualLayer{automaton.wires(layer, arrays.buffers),
+                     dual_coefficients(arrays.parameters, first, layer.gates, parameter)};
   };
   std::vector<std::vector<DualLayer>> kernels(o.kernels);
   for (std::size_t k = 0; k < o.kernels; ++k)
@@ -100,9 +100,8 @@ double dual_derivative(const GateClassifier<double>& classifier, const ModelArra
   const ClassifierOptions& o = classifier.options();
   std::vector<DualLayer> layers;
   for (std::size_t l = 0; l < o.layers.size(); ++l)
-    layers.push_back(
-        {classifier.wires(l, arrays.buffers.host()),
-         dual_coefficients(arrays.parameters.host(), classifier.parameters()[l].offset, o.layers[l], parameter)});
+    layers.push_back({classifier.wires(l, arrays.buffers),
+                      dual_coefficients(arrays.parameters, classifier.parameters()[l].offset, o.layers[l], parameter)});
   double derivative = 0.0;
   const std::size_t group = o.layers.back() / o.classes;
   for (std::size_t s = 0; s < batch.size; ++s) {

@@ -37,7 +37,7 @@ circuit::CellRule harden(const Automaton<T>& automaton, const ModelArrays<T>& ar
     for (std::size_t p = 0; p < gate::kPatch; ++p)
       for (std::size_t k = 0; k < kernels; ++k) now.push_back(static_cast<std::uint32_t>(c * gate::kPatch + p));
     for (const auto& layer : automaton.perception()) {
-      const std::vector<Wire> wires = automaton.wires(layer, arrays.buffers.host());
+      const std::vector<Wire> wires = automaton.wires(layer, arrays.buffers);
       std::vector<std::uint32_t> next;
       for (std::size_t j = 0; j < layer.gates; ++j)
         for (std::size_t k = 0; k < kernels; ++k)
@@ -48,7 +48,7 @@ circuit::CellRule harden(const Automaton<T>& automaton, const ModelArrays<T>& ar
     inputs.insert(inputs.end(), now.begin(), now.end());
   }
   for (const auto& layer : automaton.update()) {
-    const std::vector<Wire> wires = automaton.wires(layer, arrays.buffers.host());
+    const std::vector<Wire> wires = automaton.wires(layer, arrays.buffers);
     std::vector<std::uint32_t> next;
     for (std::size_t j = 0; j < layer.gates; ++j)
       next.push_back(add(hard_gate(logits(layer, 0, j)), inputs[wires[j].a], inputs[wires[j].b]));
@@ -64,7 +64,7 @@ circuit::Circuit harden(const GateClassifier<T>& classifier, const ModelArrays<T
   result.inputs = static_cast<std::uint32_t>(classifier.input_width());
   std::uint32_t below = 0;  // the first signal of the layer below
   for (std::size_t l = 0; l < classifier.options().layers.size(); ++l) {
-    const std::vector<Wire> wires = classifier.wires(l, arrays.buffers.host());
+    const std::vector<Wire> wires = classifier.wires(l, arrays.buffers);
     const T* logits = arrays.parameters.data() + classifier.parameters()[l].offset;
     const auto here = static_cast<std::uint32_t>(result.signals());
     for (std::size_t j = 0; j < wires.size(); ++j)

@@ -261,9 +261,7 @@ class Search {
 template <class T>
 SearchReport search_gates(const Exec& ex, const Automaton<T>& automaton, const std::vector<Trial>& trials,
                           const SearchOptions& options, std::span<const T> buffers, std::span<T> parameters) {
-  Search<T> search(
-      automaton, trials, options, parameters,
-      harden(automaton, {Array<const T>(std::span<const T>(parameters)), Array<const T>(buffers)}).circuit);
+  Search<T> search(automaton, trials, options, parameters, harden(automaton, {parameters, buffers}).circuit);
   SearchReport report;
   report.before = report.after = search.wrong();
   if (static_cast<double>(report.before) > options.hopeless * static_cast<double>(judged_bits(trials))) return report;

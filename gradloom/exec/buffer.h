@@ -1,4 +1,5 @@
-// Buffer<T> owns memory of the backend; Array<T> is a cheap handle to a range of it; claim_lines makes it one's own.
+// Memory of the host: Buffer<T> owns one array, Workspace one allocation for many; claim_lines prepares a range for
+// writing.
 #pragma once
 
 #include <algorithm>
@@ -16,26 +17,6 @@ namespace gradloom {
 // Aligned for every SIMD width and for binding alone on a GPU.
 inline constexpr std::size_t kMemoryAlignment = 256;
 
-// A handle by value; it does not own. Kernels take Arrays: on the CPU they read host(), on a device they bind the
-// range.
-template <class T>
-class Array {
- public:
-  Array() = default;
-  explicit Array(std::span<T> host) : host_(host) {}
-  template <class U>
-  requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>) Array(const Array<U>& other) : host_(other.host()) {}
-
-  std::size_t size() const { return host_.size(); }
-  bool empty() const { return host_.empty(); }
-  std::span<T> host() const { return host_; }
-  T* data() const { return host_.data(); }
-  Array slice(std::size_t offset, std::size_t count) const { return Array(host_.subspan(offset, count)); }
-
- private:
-  std::span<T> host_;
-};
-
 // Whether large buffers begin at scattered distances from a page. Not under AddressSanitizer, which watches what lies
 // right before and behind an allocation.
 #if defined(__SANITIZE_ADDRESS__)
@@ -44,9 +25,9 @@ inline constexpr bool kScatterBuffers = false;
 inline constexpr bool kScatterBuffers = true;
 #endif
 
-// Zeroed, aligned memory; movable, not copyable. Large ones begin at mostly different distances from a page: kernels
-// walk through several arrays at once, and where all begin alike, Adam took up to twice as long in some placements
-// (docs/decisions/0003-spline-kernels.md).
+// Zeroed, aligned memory; movable, not copyable; a contiguous range, so it converts to a std::span. Large ones begin at
+// mostly different distances from a page: kernels walk through several arrays at once, and where all begin alike, Adam
+// took up to twice as long in some placements (docs/decisions/0003-spline-kernels.md).
 template <class T>
 class Buffer {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -76,10 +57,12 @@ class Buffer {
   std::size_t size() const { return size_; }
   T* data() { return data_; }
   const T* data() const { return data_; }
+  T* begin() { return data_; }
+  T* end() { return data_ + size_; }
+  const T* begin() const { return data_; }
+  const T* end() const { return data_ + size_; }
   std::span<T> span() { return {data_, size_}; }
   std::span<const T> span() const { return {data_, size_}; }
-  Array<T> array() { return Array<T>(span()); }
-  Array<const T> array() const { return Array<const T>(span()); }
   T& operator[](std::size_t i) { return data_[i]; }
   const T& operator[](std::size_t i) const { return data_[i]; }
 
