@@ -11,9 +11,9 @@ namespace gradloom {
 namespace {
 
 // About a tenth of a millisecond: longer than the pause between two loops of a training step, too short to be noticed.
-constexpr unsigned kLooks = 4000;
+constexpr unsigned kSpinLimit = 4000;
 
-void breathe() {
+void cpu_relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -36,8 +36,8 @@ bool is_empty(std::uint64_t state) { return (state & (kOpen - 1)) == 0; }
 
 unsigned default_threads() { return std::max(1u, std::thread::hardware_concurrency()); }
 
-// With more threads than cores, one that looks keeps another from working.
-Exec::Pool::Pool(unsigned threads) : looks_(threads <= default_threads() ? kLooks : 0), seats_(threads) {
+// With more threads than cores, a spinning thread would keep another from working.
+Exec::Pool::Pool(unsigned threads) : spin_limit_(threads <= default_threads() ? kSpinLimit : 0), slots_(threads) {
   threads_.reserve(threads - 1);
   try {
     for (unsigned helper = 1; helper < threads; ++helper) threads_.emplace_back([this, helper] { serve(helper); });
@@ -53,7 +53,7 @@ Exec::Pool::~Pool() { stop(); }
 
 void Exec::Pool::stop() {
   state_ = kStopped;
-  for (unsigned helper = 1; helper < seats_.size(); ++helper) wake(helper);
+  for (unsigned helper = 1; helper < slots_.size(); ++helper) wake(helper);
   for (std::thread& thread : threads_) thread.join();
 }
 
@@ -61,10 +61,10 @@ void Exec::Pool::run(std::size_t tasks, FunctionRef<void(std::size_t, unsigned)>
   if (running_.exchange(true))
     throw Exception(ErrorCode::invalid_input, "a parallel loop was started inside another one of the same Exec");
   body_ = &body;
-  workers_ = static_cast<unsigned>(std::min<std::size_t>(tasks, seats_.size()));
+  workers_ = static_cast<unsigned>(std::min<std::size_t>(tasks, slots_.size()));
   for (unsigned k = 0; k < workers_; ++k) {
-    seats_[k].next.store(tasks * k / workers_, std::memory_order_relaxed);
-    seats_[k].end = tasks * (k + 1) / workers_;
+    slots_[k].next.store(tasks * k / workers_, std::memory_order_relaxed);
+    slots_[k].end = tasks * (k + 1) / workers_;
   }
   loop_ = (loop_ + 1) & 0xffffffff;
   state_ = opened(loop_, workers_ - 1);
@@ -76,14 +76,14 @@ void Exec::Pool::run(std::size_t tasks, FunctionRef<void(std::size_t, unsigned)>
 }
 
 void Exec::Pool::abandon() {
-  for (unsigned k = 0; k < workers_; ++k) seats_[k].next.store(seats_[k].end, std::memory_order_relaxed);
+  for (unsigned k = 0; k < workers_; ++k) slots_[k].next.store(slots_[k].end, std::memory_order_relaxed);
 }
 
 void Exec::Pool::work(unsigned worker) {
   const FlushSubnormals flush;
   for (unsigned k = 0; k < workers_; ++k) {
-    Seat& seat = seats_[(worker + k) % workers_];
-    for (std::size_t task; (task = seat.next.fetch_add(1, std::memory_order_relaxed)) < seat.end;)
+    WorkerSlot& slot = slots_[(worker + k) % workers_];
+    for (std::size_t task; (task = slot.next.fetch_add(1, std::memory_order_relaxed)) < slot.end;)
       (*body_)(task, worker);
   }
 }
@@ -105,15 +105,15 @@ void Exec::Pool::serve(unsigned helper) {
   }
 }
 
-// A worker says that it sleeps before its last look, and who changes the state looks for sleepers afterwards: one of
-// the two sees the other.
+// A worker says that it sleeps before its last check, and whoever changes the state looks for sleepers afterwards: one
+// of the two sees the other.
 template <class F>
 void Exec::Pool::wait_until(unsigned worker, F&& ready) {
-  for (unsigned look = 0; look < looks_; ++look) {
+  for (unsigned spin = 0; spin < spin_limit_; ++spin) {
     if (ready()) return;
-    breathe();
+    cpu_relax();
   }
-  std::atomic<std::uint32_t>& asleep = seats_[worker].asleep;
+  std::atomic<std::uint32_t>& asleep = slots_[worker].asleep;
   while (true) {
     asleep = 1;
     if (ready()) break;
@@ -123,7 +123,7 @@ void Exec::Pool::wait_until(unsigned worker, F&& ready) {
 }
 
 void Exec::Pool::wake(unsigned worker) {
-  std::atomic<std::uint32_t>& asleep = seats_[worker].asleep;
+  std::atomic<std::uint32_t>& asleep = slots_[worker].asleep;
   if (asleep == 0) return;
   asleep = 0;
   asleep.notify_one();

@@ -1,5 +1,5 @@
-// Exec::Pool: the threads behind Exec. They look for the next loop a while before they sleep, so that a loop of
-// microseconds is worth sharing.
+// Exec::Pool: the threads behind Exec. They spin for a while before they sleep, so that a loop of microseconds
+// is worth sharing.
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,7 @@ class Exec::Pool {
 
  private:
   // A worker's share of the loop, and whether the worker sleeps; in a cache line of its own.
-  struct alignas(64) Seat {
+  struct alignas(64) WorkerSlot {
     std::atomic<std::size_t> next = 0;
     std::size_t end = 0;
     std::atomic<std::uint32_t> asleep = 0;
@@ -44,8 +44,8 @@ class Exec::Pool {
   template <class F>
   void wait_until(unsigned worker, F&& ready);
 
-  const unsigned looks_;     // before a thread sleeps
-  std::vector<Seat> seats_;  // 0: whoever calls run()
+  const unsigned spin_limit_;      // polls before a thread sleeps
+  std::vector<WorkerSlot> slots_;  // 0: whoever calls run()
   // Written by run() while nobody is inside.
   const FunctionRef<void(std::size_t, unsigned)>* body_ = nullptr;
   unsigned workers_ = 0;

@@ -104,8 +104,8 @@ class Device {
   const DeviceInfo& info() const;
   const DeviceCounters& counters() const;
 
-  // Zeroed lazily by nobody: the content is undefined. Throws device_memory with what was asked for and what is taken,
-  // unsuitable_device when the device cannot hold such a buffer.
+  // Contents are undefined. Throws device_memory with what was asked for and what is taken, unsuitable_device when the
+  // device cannot hold such a buffer.
   DeviceBuffer make_buffer(std::uint64_t bytes, BufferUse use);
 
   // The pipeline of a shader with these specialization constants (constant_id 0, 1, ...); compiled when first asked
