@@ -26,7 +26,8 @@ struct GridShape {
   std::size_t channels = 1;
 
   std::size_t cells() const { return height * width; }
-  // In a state, from a channel, row or sample to the next. L numbers from any number of a sample on are there.
+  // In a state, from a channel, row or sample to the next. Reading L values from any element of a sample stays inside
+  // the state.
   std::size_t channel_step() const { return width + 2; }
   std::size_t row_step() const { return channels * channel_step(); }
   std::size_t sample_step() const { return ((height + 2) * row_step() + 2 * kTile - 2) / kTile * kTile; }

@@ -11,7 +11,7 @@ namespace gradloom::kernels::spline::fast {
   void input_gradient(const Layer<T>& layer, const LayerTape<T>& tape, const T* dl_dy, Range samples, T* dl_dx);      \
   void weight_gradient(const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs, GradientMode mode, \
                        T* dl_dw, InputHook each);                                                                     \
-  void bias_gradient(const Shape& shape, Columns batch, const T* dl_dy, GradientMode mode, T* dl_db);                 \
+  void bias_gradient(const Shape& shape, SampleExtent batch, const T* dl_dy, GradientMode mode, T* dl_db);            \
   void forward_single(const Layer<T>& layer, const T* x, T* y);
 GRADLOOM_DECLARE(float)
 GRADLOOM_DECLARE(double)

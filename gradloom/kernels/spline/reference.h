@@ -274,7 +274,7 @@ void weight_gradient(const Shape& shape, const LayerTape<T>& tape, const T* dl_d
 }
 
 template <class T>
-void bias_gradient(const Shape& shape, Columns batch, const T* dl_dy, GradientMode mode, T* dl_db) {
+void bias_gradient(const Shape& shape, SampleExtent batch, const T* dl_dy, GradientMode mode, T* dl_db) {
   for (std::size_t j = 0; j < shape.out_padded(); ++j) {
     if (mode == GradientMode::overwrite) dl_db[j] = T(0);
     for (std::size_t first = 0; first < batch.count; first += kChunk) {

@@ -32,7 +32,8 @@ void weight_gradient(Variant variant, const Shape& shape, const LayerTape<T>& ta
 }
 
 template <class T>
-void bias_gradient(Variant variant, const Shape& shape, Columns batch, const T* dl_dy, GradientMode mode, T* dl_db) {
+void bias_gradient(Variant variant, const Shape& shape, SampleExtent batch, const T* dl_dy, GradientMode mode,
+                   T* dl_db) {
   if (variant == Variant::fast) return fast::bias_gradient(shape, batch, dl_dy, mode, dl_db);
   reference::bias_gradient(shape, batch, dl_dy, mode, dl_db);
 }
@@ -49,7 +50,7 @@ void forward_single(Variant variant, const Layer<T>& layer, const T* x, T* y) {
   template void input_gradient<T>(Variant, const Layer<T>&, const LayerTape<T>&, const T*, Range, T*);            \
   template void weight_gradient<T>(Variant, const Shape&, const LayerTape<T>&, const T*, Range, GradientMode, T*, \
                                    InputHook);                                                                    \
-  template void bias_gradient<T>(Variant, const Shape&, Columns, const T*, GradientMode, T*);                     \
+  template void bias_gradient<T>(Variant, const Shape&, SampleExtent, const T*, GradientMode, T*);                \
   template void forward_single<T>(Variant, const Layer<T>&, const T*, T*);
 GRADLOOM_INSTANTIATE(float)
 GRADLOOM_INSTANTIATE(double)

@@ -12,19 +12,21 @@
 // Sums run over the lanes j < OutL; results of lanes j >= OutL are zero.
 //
 // The order of every sum is part of the contract; each variant keeps it, so all give the same bits:
-//   forward         acc = b_j; for i = 0..In-1 { for k = 0..p: acc = acc + B_k W[i][span+k][j]; base: acc = acc + silu
-//   W[i][R-1][j] } input_gradient  for each block of kBlock = 64 outputs, from j0 on; lanes l = 0..7; j = j0 + l, j0 +
-//   8 + l, ... < OutL:
-//                     for each row r = span..span+p (and R-1 with a base): a_rl = dl_dy_j W[i][r][j] of the first j, +
-//                     of the next ones; t_l = B'_0 a_l of the first row; for the next rows: t_l = t_l + B'_k a_l; base:
-//                     t_l = t_l + silu' a_l; a tree over lanes: t_l + t_{l+4}, then +2, then +1;
-//                   the first block is stored, the next ones are added
-//   weight_gradient for each chunk of kChunk = 256 consecutive samples: row sums start at 0 and take B_k dl_dy_j by
-//   span, then by
-//                   sample; the base row takes silu dl_dy_j in the same order. The first chunk is stored (or added when
-//                   accumulating), the next ones are added. Rows that no sample of a chunk touches are left as they are
-//                   (zero after the first chunk when overwriting).
-//   bias_gradient   per chunk: sum over samples in order, from 0; chunks combined as above
+// - forward, for each output j:
+//   - acc = b_j;
+//   - for i = 0..In-1: for k = 0..p: acc = acc + B_k W[i][span+k][j]; with a base: acc = acc + silu W[i][R-1][j].
+// - input_gradient, for each block of kBlock = 64 outputs from j0 on, in lanes l = 0..7:
+//   - lane l sums over j = j0 + l, j0 + 8 + l, ... < OutL;
+//   - for each row r = span..span+p, and R-1 with a base: a_rl = dl_dy_j W[i][r][j] of the first j, + of the next ones;
+//   - t_l = B'_0 a_rl of the first row; for the next rows t_l = t_l + B'_k a_rl; with a base t_l = t_l + silu' a_rl;
+//   - a tree over lanes: t_l + t_{l+4}, then +2, then +1;
+//   - the first block is stored, the next ones are added.
+// - weight_gradient, for each chunk of kChunk = 256 consecutive samples:
+//   - a row's sum starts at 0 and takes B_k dl_dy_j ordered by span, then by sample;
+//   - the base row takes silu dl_dy_j in the same order;
+//   - the first chunk is stored (or added when accumulating), the next ones are added;
+//   - rows that no sample of a chunk touches are left as they are (zero after the first chunk when overwriting).
+// - bias_gradient, for each chunk: the sum over samples in order, from 0; chunks are combined as above.
 // Products are formed as basis * weight, basis * dl_dy, dl_dy * weight; nothing is contracted.
 //
 // Best sizes of ranges: 64 to 128 samples for evaluate_basis, forward and input_gradient (multiples of 8; a tile's
@@ -123,11 +125,11 @@ struct LayerTape {
 // The S to choose for a batch. A power of two would send all inputs of a sample to the same few sets of a cache.
 inline constexpr std::size_t best_stride(std::size_t batch) { return (batch + 3) / 4 * 4 + 4; }
 
-// The samples of a panel matrix: how many, and S.
-struct Columns {
+// The sample dimension of a panel matrix: B and S.
+struct SampleExtent {
   std::size_t count, stride;
-  Columns(std::size_t all) : count(all), stride(all) {}
-  Columns(std::size_t number, std::size_t apart) : count(number), stride(apart) {}
+  SampleExtent(std::size_t all) : count(all), stride(all) {}
+  SampleExtent(std::size_t samples, std::size_t pitch) : count(samples), stride(pitch) {}
 };
 
 struct Range {
@@ -165,7 +167,8 @@ void weight_gradient(Variant variant, const Shape& shape, const LayerTape<T>& ta
 
 // dl_db (OutP).
 template <class T>
-void bias_gradient(Variant variant, const Shape& shape, Columns batch, const T* dl_dy, GradientMode mode, T* dl_db);
+void bias_gradient(Variant variant, const Shape& shape, SampleExtent batch, const T* dl_dy, GradientMode mode,
+                   T* dl_db);
 
 // Basis and forward of one sample, without a tape. x (InP), y (OutP), both contiguous.
 template <class T>

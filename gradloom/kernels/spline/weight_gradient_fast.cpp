@@ -322,7 +322,7 @@ void weight_gradient_any(const Shape& shape, const LayerTape<T>& tape, const T* 
 // `count` vectors of the bias, from dl_db[from] on. Additions of one sum wait for each other; those of several vectors
 // do not.
 template <std::size_t count, class T>
-HWY_INLINE void bias_vectors(Columns batch, const T* dl_dy, std::size_t from, GradientMode mode, T* dl_db) {
+HWY_INLINE void bias_vectors(SampleExtent batch, const T* dl_dy, std::size_t from, GradientMode mode, T* dl_db) {
   constexpr Tag<T> d;
   constexpr std::size_t lanes = hn::MaxLanes(d);
   using V = hn::Vec<Tag<T>>;
@@ -344,7 +344,7 @@ HWY_INLINE void bias_vectors(Columns batch, const T* dl_dy, std::size_t from, Gr
 }
 
 template <class T>
-void bias_gradient_any(const Shape& shape, Columns batch, const T* dl_dy, GradientMode mode, T* dl_db) {
+void bias_gradient_any(const Shape& shape, SampleExtent batch, const T* dl_dy, GradientMode mode, T* dl_db) {
   constexpr std::size_t lanes = hn::MaxLanes(Tag<T>()), many = 8, of_panel = kPanel / lanes;
   const std::size_t out = shape.out_padded();
   std::size_t j = 0;
@@ -360,10 +360,11 @@ void weight_gradient_double(const Shape& shape, const LayerTape<double>& tape, c
                             GradientMode mode, double* dl_dw, InputHook each) {
   weight_gradient_any(shape, tape, dl_dy, inputs, mode, dl_dw, each);
 }
-void bias_gradient_float(const Shape& shape, Columns batch, const float* dl_dy, GradientMode mode, float* dl_db) {
+void bias_gradient_float(const Shape& shape, SampleExtent batch, const float* dl_dy, GradientMode mode, float* dl_db) {
   bias_gradient_any(shape, batch, dl_dy, mode, dl_db);
 }
-void bias_gradient_double(const Shape& shape, Columns batch, const double* dl_dy, GradientMode mode, double* dl_db) {
+void bias_gradient_double(const Shape& shape, SampleExtent batch, const double* dl_dy, GradientMode mode,
+                          double* dl_db) {
   bias_gradient_any(shape, batch, dl_dy, mode, dl_db);
 }
 
@@ -386,10 +387,10 @@ void weight_gradient(const Shape& shape, const LayerTape<double>& tape, const do
                      GradientMode mode, double* dl_dw, InputHook each) {
   HWY_DYNAMIC_DISPATCH(weight_gradient_double)(shape, tape, dl_dy, inputs, mode, dl_dw, each);
 }
-void bias_gradient(const Shape& shape, Columns batch, const float* dl_dy, GradientMode mode, float* dl_db) {
+void bias_gradient(const Shape& shape, SampleExtent batch, const float* dl_dy, GradientMode mode, float* dl_db) {
   HWY_DYNAMIC_DISPATCH(bias_gradient_float)(shape, batch, dl_dy, mode, dl_db);
 }
-void bias_gradient(const Shape& shape, Columns batch, const double* dl_dy, GradientMode mode, double* dl_db) {
+void bias_gradient(const Shape& shape, SampleExtent batch, const double* dl_dy, GradientMode mode, double* dl_db) {
   HWY_DYNAMIC_DISPATCH(bias_gradient_double)(shape, batch, dl_dy, mode, dl_db);
 }
 }  // namespace fast
