@@ -1,6 +1,7 @@
 #include "gradloom/base/slices.h"
 
 #include "gradloom/base/error.h"
+#include "gradloom/base/rounding.h"
 
 namespace gradloom {
 
@@ -22,7 +23,7 @@ std::size_t Slices::add(std::string name, std::vector<std::size_t> shape, std::s
     throw Exception(ErrorCode::invalid_input, "slice '" + name + "' is stored shorter than its last dimension");
   const std::size_t step = kSliceAlignment / scalar_bytes_;
   Slice slice{std::move(name), std::move(shape), stored_last, flat_size_, saved};
-  flat_size_ = (slice.end() + step - 1) / step * step;
+  flat_size_ = round_up(slice.end(), step);
   slices_.push_back(std::move(slice));
   return slices_.size() - 1;
 }

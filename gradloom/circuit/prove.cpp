@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "gradloom/base/random.h"
+#include "gradloom/base/rounding.h"
 #include "gradloom/circuit/network.h"
 #include "gradloom/circuit/program.h"
 #include "gradloom/circuit/simulate.h"
@@ -98,7 +99,7 @@ std::optional<std::uint64_t> first_difference(const Exec& exec, const Circuit& a
   std::vector<Buffer<std::uint64_t>> buffers;
   for (unsigned w = 0; w < exec.threads(); ++w) buffers.emplace_back(memory + kStrip);
   constexpr std::uint64_t kStripsPerTask = 64;
-  const std::uint64_t strips = (words + kStrip - 1) / kStrip, tasks = (strips + kStripsPerTask - 1) / kStripsPerTask;
+  const std::uint64_t strips = divide_up(words, kStrip), tasks = divide_up(strips, kStripsPerTask);
   std::atomic<std::uint64_t> first{UINT64_MAX};
   exec.parallel_for(tasks, [&](std::size_t task, unsigned worker) {
     std::uint64_t* base = buffers[worker].data();

@@ -8,6 +8,7 @@
 
 #include "gradloom/base/error.h"
 #include "gradloom/base/random.h"
+#include "gradloom/base/rounding.h"
 #include "gradloom/circuit/validate.h"
 #include "gradloom/kernels/random/random.h"
 
@@ -19,8 +20,6 @@ constexpr std::size_t kHalo = 4;  // words around a centre row; one is read, fou
 // The rows of a strip that instructions write should stay in the first-level cache, all of them in the second.
 constexpr std::size_t kTemporaryBytes = 24 * 1024, kCacheBytes = 100 * 1024;
 constexpr std::size_t kMinStrip = 16, kMaxStrip = 128;
-
-std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
 void check(const CellRule& rule, const Grid& grid, const RunOptions& options) {
   validate(rule).or_throw();
@@ -100,8 +99,8 @@ void Runner::lay_out() {
   strip_ = std::min(fitting(kTemporaryBytes, program_.temporaries), fitting(kCacheBytes, rows));
   strip_ = std::clamp(strip_ / kMinStrip * kMinStrip, kMinStrip, kMaxStrip);
   strip_ = std::min(strip_, round_up(now_.words_per_row(), 4));
-  tile_rows_ = (now_.height() + kTileHeight - 1) / kTileHeight;
-  tile_columns_ = (now_.words_per_row() + strip_ - 1) / strip_;
+  tile_rows_ = divide_up(now_.height(), kTileHeight);
+  tile_columns_ = divide_up(now_.words_per_row(), strip_);
 
   std::size_t end = kHalo;
   const auto take = [&](std::size_t words) {

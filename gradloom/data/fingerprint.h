@@ -6,6 +6,7 @@
 #include <cstring>
 #include <span>
 
+#include "gradloom/base/hash.h"
 #include "gradloom/data/batch.h"
 #include "gradloom/data/graph_batch.h"
 #include "gradloom/data/graph_pairs.h"
@@ -44,7 +45,7 @@ class Fingerprint {
     take(word);
   }
 
-  std::uint64_t state_ = 0xcbf29ce484222325u;
+  std::uint64_t state_ = kHashStart;
 };
 
 // What everything else in a batch follows from.

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "gradloom/base/error.h"
+#include "gradloom/base/rounding.h"
 
 namespace gradloom {
 namespace {
@@ -21,8 +22,6 @@ T narrow(double v) {
                      sizeof(T) == 4 ? " for float32; set precision = \"float64\", or scale it" : "; scale it"));
   return static_cast<T>(v);
 }
-
-std::size_t padded(std::size_t width) { return (width + 15) / 16 * 16; }
 
 NodeFeatures resolve(NodeFeatures asked, const Graph& first) {
   if (asked != NodeFeatures::automatic) return asked;

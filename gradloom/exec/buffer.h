@@ -12,6 +12,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "gradloom/base/rounding.h"
+
 namespace gradloom {
 
 // Aligned for every SIMD width and for binding alone on a GPU.
@@ -102,7 +104,7 @@ class Workspace {
   std::size_t reserve(std::size_t count) {
     assert(memory_.size() == 0);
     const std::size_t offset = bytes_;
-    bytes_ += (count * sizeof(T) + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment;
+    bytes_ += round_up(count * sizeof(T), kMemoryAlignment);
     return offset;
   }
   void allocate(std::size_t copies = 1) {

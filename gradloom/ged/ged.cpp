@@ -7,6 +7,7 @@
 #include <cmath>
 #include <mutex>
 
+#include "gradloom/base/rounding.h"
 #include "gradloom/ged/best_first.h"
 #include "gradloom/ged/pair_solver.h"
 
@@ -113,7 +114,7 @@ AllPairs all_pairs(const Exec& ex, const GraphSet& set, const CostTable& costs, 
     if (!options.progress) return;
     if (const std::unique_lock lock(telling, std::try_to_lock); lock) options.progress(now, total);
   };
-  const std::size_t tasks = (total + kPairsOfATask - 1) / kPairsOfATask;
+  const std::size_t tasks = divide_up(total, kPairsOfATask);
   ex.parallel_for(tasks, [&](std::size_t task, unsigned worker) {
     const std::size_t begin = task * kPairsOfATask, end = std::min(total, begin + kPairsOfATask);
     std::size_t finished = 0;

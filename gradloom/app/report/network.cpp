@@ -7,6 +7,7 @@
 
 #include "gradloom/app/report/parts.h"
 #include "gradloom/app/report/text.h"
+#include "gradloom/base/rounding.h"
 
 namespace gradloom::app {
 namespace {
@@ -29,8 +30,8 @@ BoxGrid fit_boxes(std::size_t in, std::size_t out, double width) {
   const double block = width / static_cast<double>(out);
   const auto fits = [&](double pitch) { return std::max<std::size_t>(1, static_cast<std::size_t>(block / pitch)); };
   const std::size_t columns = fits(kOneRowPitch) >= in ? in : fits(kSmallestPitch);
-  grid.rows = (in + columns - 1) / columns;
-  grid.columns = (in + grid.rows - 1) / grid.rows;
+  grid.rows = divide_up(in, columns);
+  grid.columns = divide_up(in, grid.rows);
   grid.pitch = std::min(kRoomyPitch, block / static_cast<double>(grid.columns));
   grid.width = std::min(kRoomyBox, grid.pitch - std::clamp(grid.pitch * 0.24, 6.0, 20.0));
   grid.box_height = grid.rows > 1 ? grid.width * 0.7 : grid.width;

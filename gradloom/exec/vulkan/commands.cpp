@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "gradloom/base/rounding.h"
 #include "gradloom/exec/vulkan/internal.h"
 
 namespace gradloom::vulkan {
@@ -114,7 +115,7 @@ void Commands::dispatch(const Dispatch& what) {
   }
   vkUpdateDescriptorSets(impl_->owner->device, static_cast<std::uint32_t>(writes.size()), writes.data(), 0, nullptr);
   const std::uint64_t row = std::min(impl_->owner->info.max_groups[0], 65535u);
-  const std::uint64_t x = std::min(what.groups, row), y = (what.groups + x - 1) / x;
+  const std::uint64_t x = std::min(what.groups, row), y = divide_up(what.groups, x);
   if (y > impl_->owner->info.max_groups[1])
     throw Exception(ErrorCode::unsuitable_device, "the shader " + kernel.name + " needs " +
                                                       std::to_string(what.groups) +

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "gradloom/base/error.h"
+#include "gradloom/base/rounding.h"
 
 namespace gradloom::vulkan {
 
@@ -56,7 +57,7 @@ Block& MemoryPool::add_block(VkDeviceSize size, std::uint32_t type, bool mapped)
 Piece MemoryPool::take(VkDeviceSize size, VkDeviceSize alignment, std::uint32_t type, bool mapped) {
   const auto from = [&](Block& block) -> Piece {
     for (auto [offset, free] : block.free) {
-      const VkDeviceSize begin = (offset + alignment - 1) / alignment * alignment;
+      const VkDeviceSize begin = round_up(offset, alignment);
       if (begin + size > offset + free) continue;
       block.free.erase(offset);
       if (begin > offset) block.free.emplace(offset, begin - offset);

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "gradloom/base/float_mode.h"
+#include "gradloom/base/rounding.h"
 
 namespace gradloom::kernels {
 namespace {
@@ -41,8 +42,8 @@ struct TopKLayout {
   std::size_t kept, chunks, words, places_at;
   TopKLayout(double keep, std::size_t count)
       : kept(kept_of_chunk(keep)),
-        chunks((count + kCompressionChunk - 1) / kCompressionChunk),
-        words((kept + 3) / 4),
+        chunks(divide_up(count, kCompressionChunk)),
+        words(divide_up(kept, 4)),
         places_at(chunks * kept * sizeof(T)) {}
 };
 
@@ -79,7 +80,7 @@ std::size_t kept_of_chunk(double keep) {
 template <class T>
 std::size_t compressed_bytes(const CompressionOptions& options, std::size_t count) {
   if (options.kind == Compression::none) return count * sizeof(T);
-  if (options.kind == Compression::half) return (count + 1) / 2 * 4;
+  if (options.kind == Compression::half) return divide_up(count, 2) * 4;
   const TopKLayout<T> layout(options.keep, count);
   return layout.places_at + 4 * layout.chunks * layout.words;
 }

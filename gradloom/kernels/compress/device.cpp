@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "gradloom/base/rounding.h"
 #include "gradloom/kernels/shader/shaders.h"
 
 namespace gradloom::kernels {
@@ -13,11 +14,10 @@ void record_compress(vulkan::Device& device, vulkan::Commands& commands, const D
     const std::uint32_t push[] = {count};
     const vulkan::Binding bindings[] = {pass.gradient, pass.packed};
     commands.dispatch({&device.kernel(shader_source<T>(Shader::compress_half), {}), bindings,
-                       std::as_bytes(std::span(push)), ((pass.count + 1) / 2 + kShaderGroup - 1) / kShaderGroup,
-                       "compress"});
+                       std::as_bytes(std::span(push)), divide_up(divide_up(pass.count, 2), kShaderGroup), "compress"});
     return;
   }
-  const std::size_t chunks = (pass.count + kCompressionChunk - 1) / kCompressionChunk;
+  const std::size_t chunks = divide_up(pass.count, kCompressionChunk);
   const std::size_t kept = kept_of_chunk(pass.options.keep);
   const std::uint32_t push[] = {count, static_cast<std::uint32_t>(kept),
                                 static_cast<std::uint32_t>(chunks * kept * sizeof(T) / 4)};

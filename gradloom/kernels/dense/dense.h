@@ -17,13 +17,14 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "gradloom/base/rounding.h"
 #include "gradloom/exec/exec.h"
 #include "gradloom/kernels/gradient_mode.h"
 
 namespace gradloom::kernels::dense {
 
-inline constexpr std::size_t kPad = 16;  // widths are padded to multiples of this
-inline constexpr std::size_t padded(std::size_t width) { return (width + kPad - 1) / kPad * kPad; }
+inline constexpr std::size_t kPad = kRowPadding;
+using gradloom::padded;
 
 enum class Start { zero, bias, y, apart };  // what a sum begins with
 
@@ -50,7 +51,7 @@ void transpose(const T* from, std::size_t rows, std::size_t columns, std::size_t
 // How rows are cut for sums over all of them: blocks of at least `least` rows, at most 64 blocks. Functions of n alone.
 inline constexpr std::size_t kBlock = 128;
 inline constexpr std::size_t block_rows(std::size_t n, std::size_t least = kBlock) {
-  return std::max<std::size_t>(least, ((n + 63) / 64 + 7) / 8 * 8);
+  return std::max<std::size_t>(least, round_up(divide_up(n, 64), 8));
 }
 inline constexpr std::size_t row_blocks(std::size_t n, std::size_t least = kBlock) {
   return n == 0 ? 1 : (n + block_rows(n, least) - 1) / block_rows(n, least);

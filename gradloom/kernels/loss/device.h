@@ -6,6 +6,7 @@
 // sets status[0], after which no update changes anything.
 #pragma once
 
+#include "gradloom/base/rounding.h"
 #include "gradloom/exec/vulkan/device.h"
 
 namespace gradloom::kernels {
@@ -22,7 +23,7 @@ enum class DeviceLoss : std::uint32_t {
 
 // Samples that one pair of a loss stands for.
 inline constexpr std::size_t kLossGroup = 64;
-inline std::size_t loss_groups(std::size_t batch) { return (batch + kLossGroup - 1) / kLossGroup; }
+inline std::size_t loss_groups(std::size_t batch) { return divide_up(batch, kLossGroup); }
 
 struct DeviceLossPass {
   DeviceLoss kind = DeviceLoss::mse;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gradloom/base/hash.h"
 #include "gradloom/kernels/elementary/elementary.h"
 
 namespace gradloom::kernels::message {
@@ -134,16 +135,15 @@ void attend_source_gradient(const Attention<T>& p, const AttentionGradient<T>& g
 
 template <class T>
 std::uint64_t attention_branches(const Attention<T>& p, std::size_t rows) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
+  Hash hash;
   const auto look = [&](std::size_t i, std::size_t j, std::size_t arc) {
-    for (std::size_t f = 0; f < p.heads * p.channels; ++f)
-      hash = (hash ^ (z_of(p, i, j, arc, f) > T(0) ? 2u : 1u)) * 0x100000001b3u;
+    for (std::size_t f = 0; f < p.heads * p.channels; ++f) hash.mix(z_of(p, i, j, arc, f) > T(0) ? 2u : 1u);
   };
   for (std::size_t i = 0; i < rows; ++i) {
     look(i, i, kSelf);
     for (std::size_t e = p.ptr[i]; e < p.ptr[i + 1]; ++e) look(i, p.source[e], e);
   }
-  return hash;
+  return hash.value();
 }
 
 #define GRADLOOM_INSTANTIATE(T)                                                                                        \

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <span>
 
+#include "gradloom/base/rounding.h"
 #include "gradloom/exec/exec.h"
 
 namespace gradloom::kernels::message {
@@ -58,7 +59,7 @@ void finish_hub(const Gather<T>& g, std::size_t row, const T* sums);
 
 inline std::size_t hub_segments(const std::uint32_t* ptr, std::size_t row) {
   const std::size_t arcs = ptr[row + 1] - ptr[row];
-  return arcs > kSegment ? (arcs + kSegment - 1) / kSegment : 0;
+  return arcs > kSegment ? divide_up(arcs, kSegment) : 0;
 }
 
 // The gradient of the arcs' values of rows [begin, end), by slot: dl_dv_e (=, or += when `add`) (r_i s_j) dot(dl_dy_i,

@@ -1,6 +1,7 @@
 #include "gradloom/kernels/optimizer/device.h"
 
 #include "gradloom/base/error.h"
+#include "gradloom/base/rounding.h"
 #include "gradloom/kernels/shader/shaders.h"
 
 namespace gradloom::kernels {
@@ -19,7 +20,7 @@ void record_update(vulkan::Device& device, vulkan::Commands& commands, const Dev
                                       pass.samples,    pass.status,   pass.norm};
   const std::uint64_t owned = 4 * kShaderGroup * quads;
   commands.dispatch({&device.kernel(shader_source<T>(Shader::update), constants), bindings,
-                     std::as_bytes(std::span(push)), (pass.count + owned - 1) / owned, label});
+                     std::as_bytes(std::span(push)), divide_up(pass.count, owned), label});
 }
 
 template <class T>

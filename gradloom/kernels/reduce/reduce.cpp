@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "gradloom/base/rounding.h"
 #include "gradloom/kernels/reduce/reference.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -111,7 +112,7 @@ constexpr std::size_t kTask = 16 * kReduceChunk;  // elements that one thread ta
 // body(begin, end) on pieces of kTask elements.
 template <class F>
 void for_each_task(const Exec& exec, std::size_t size, F&& body) {
-  exec.parallel_for((size + kTask - 1) / kTask,
+  exec.parallel_for(divide_up(size, kTask),
                     [&](std::size_t task, unsigned) { body(task * kTask, std::min(size, (task + 1) * kTask)); });
 }
 

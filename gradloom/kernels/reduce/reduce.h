@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <span>
 
+#include "gradloom/base/rounding.h"
 #include "gradloom/exec/exec.h"
 
 namespace gradloom::kernels {
@@ -16,7 +17,7 @@ namespace gradloom::kernels {
 inline constexpr std::size_t kReduceChunk = 4096;
 
 // How many elements of scratch a reduction over `size` elements needs.
-inline constexpr std::size_t reduce_scratch(std::size_t size) { return (size + kReduceChunk - 1) / kReduceChunk; }
+inline constexpr std::size_t reduce_scratch(std::size_t size) { return divide_up(size, kReduceChunk); }
 
 // a and b have equal sizes; scratch.size() >= reduce_scratch(a.size()). 0 for empty arrays.
 template <class T>

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "gradloom/base/error.h"
+#include "gradloom/base/rounding.h"
 
 namespace gradloom::kernels::spline {
 namespace {
@@ -47,8 +48,6 @@ std::uint32_t kind_of(const Shape& s) {
   return (s.base ? kBase : 0) | (s.knots == Knots::free ? kFreeKnots : 0) |
          (s.outside == OutOfGrid::extend ? kExtends : 0);
 }
-
-std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
 // A software device's time follows its loads: there, neighbours of a subgroup load for each other, many samples share
 // what is loaded, and a group is no larger than it must be. Other devices broadcast what a subgroup loads from one

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 
+#include "gradloom/base/rounding.h"
 #include "gradloom/kernels/spline/fast.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -131,7 +132,7 @@ void forward_degree(const Layer<T>& layer, const LayerTape<T>& tape, Range sampl
   const Shape& shape = layer.shape;
   const std::size_t stride = tape.pitch(), q = basis_stride(shape.degree), rows = shape.rows(),
                     out = shape.out_padded();
-  const std::size_t vectors = (shape.out + kLanes - 1) / kLanes * kLanes / lanes;
+  const std::size_t vectors = round_up(shape.out, kLanes) / lanes;
   if (samples.begin >= samples.end) return;
   alignas(64) T packed[kPackedBytes / sizeof(T)];
   const bool many = samples.end - samples.begin >= kManySamples;

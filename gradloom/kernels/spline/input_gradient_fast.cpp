@@ -13,6 +13,7 @@
 
 #include <algorithm>
 
+#include "gradloom/base/rounding.h"
 #include "gradloom/kernels/spline/fast.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -284,7 +285,7 @@ void input_gradient_degree(const Layer<T>& layer, const LayerTape<T>& tape, cons
   b.sample_stride = stride;
   b.degree = shape.degree;
   b.panel_stride = stride * kPanel;
-  const std::size_t octets = (shape.out + kLanes - 1) / kLanes;
+  const std::size_t octets = divide_up(shape.out, kLanes);
   for (std::size_t i = 0; i < shape.in_padded(); i += kGroup) {
     b.inputs = i < shape.in ? std::min(kGroup, shape.in - i) : 0;
     b.slope = tape.slope + i * b.slope_stride;

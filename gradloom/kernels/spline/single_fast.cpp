@@ -14,6 +14,7 @@
 
 #include <algorithm>
 
+#include "gradloom/base/rounding.h"
 #include "gradloom/kernels/spline/fast.h"
 #include "gradloom/kernels/spline/reference.h"
 
@@ -114,7 +115,7 @@ template <int kDegree, bool kBase, class T>
 void single_degree(const Layer<T>& layer, const T* x, T* y) {
   constexpr std::size_t lanes = hn::MaxLanes(Tag<T>());
   const Shape& shape = layer.shape;
-  const std::size_t vectors = (shape.out + kLanes - 1) / kLanes * kLanes / lanes;
+  const std::size_t vectors = round_up(shape.out, kLanes) / lanes;
   SinglePoints<T> points;
   for (std::size_t first = 0; first == 0 || first < shape.in; first += kInputsAtOnce) {
     const std::size_t inputs = std::min(kInputsAtOnce, shape.in - first);

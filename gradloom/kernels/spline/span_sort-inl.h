@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "gradloom/base/rounding.h"
 #include "gradloom/kernels/simd-inl.h"
 #include "gradloom/kernels/spline/spline.h"
 
@@ -52,7 +53,7 @@ HWY_INLINE void sort_few_spans(const std::uint16_t* HWY_RESTRICT span, std::size
   constexpr std::size_t lanes = hn::MaxLanes(d);
   static_assert(lanes <= kSortOverrun);
   hn::Vec<decltype(d)> spans[kChunk / lanes];
-  const std::size_t all = (count + lanes - 1) / lanes;
+  const std::size_t all = divide_up(count, lanes);
   for (std::size_t w = 0; w < all; ++w) {
     // Lanes beyond the last sample belong to no span.
     const auto present = hn::FirstN(d, std::min(lanes, count - w * lanes));
@@ -90,7 +91,7 @@ HWY_INLINE void sort_few_spans(const std::uint16_t* HWY_RESTRICT span, std::size
                                std::uint16_t* HWY_RESTRICT samples, std::uint16_t* HWY_RESTRICT start) {
   constexpr std::size_t kWord = 32;
   __m256i words[kChunk / kWord];  // the spans as bytes
-  const std::size_t full = count / kWord, all = (count + kWord - 1) / kWord;
+  const std::size_t full = count / kWord, all = divide_up(count, kWord);
   const auto load = [](const std::uint16_t* from) GRADLOOM_UNROLLED {
     const auto* at = reinterpret_cast<const __m256i*>(from);
     const __m256i mixed = _mm256_packus_epi16(_mm256_loadu_si256(at), _mm256_loadu_si256(at + 1));

@@ -41,12 +41,13 @@
 #include <cstdint>
 
 #include "gradloom/base/function_ref.h"
+#include "gradloom/base/rounding.h"
 #include "gradloom/exec/exec.h"
 #include "gradloom/kernels/gradient_mode.h"
 
 namespace gradloom::kernels::spline {
 
-inline constexpr std::size_t kPanel = 16;
+inline constexpr std::size_t kPanel = kRowPadding;
 inline constexpr std::size_t kLanes = 8;
 inline constexpr std::size_t kBlock = 64;
 inline constexpr std::size_t kChunk = 256;
@@ -78,9 +79,9 @@ struct Shape {
 
   std::size_t spline_rows() const { return grid + degree; }
   std::size_t rows() const { return spline_rows() + (base ? 1 : 0); }
-  std::size_t in_padded() const { return (in + kPanel - 1) / kPanel * kPanel; }
-  std::size_t out_padded() const { return (out + kPanel - 1) / kPanel * kPanel; }
-  std::size_t out_lanes() const { return (out + kLanes - 1) / kLanes * kLanes; }
+  std::size_t in_padded() const { return padded(in); }
+  std::size_t out_padded() const { return padded(out); }
+  std::size_t out_lanes() const { return round_up(out, kLanes); }
   std::size_t extended_knots() const { return grid + 4 * degree + 1; }
 };
 
@@ -123,7 +124,7 @@ struct LayerTape {
 };
 
 // The S to choose for a batch. A power of two would send all inputs of a sample to the same few sets of a cache.
-inline constexpr std::size_t best_stride(std::size_t batch) { return (batch + 3) / 4 * 4 + 4; }
+inline constexpr std::size_t best_stride(std::size_t batch) { return round_up(batch, 4) + 4; }
 
 // The sample dimension of a panel matrix: B and S.
 struct SampleExtent {

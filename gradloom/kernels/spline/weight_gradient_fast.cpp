@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "gradloom/base/rounding.h"
 #include "gradloom/kernels/spline/fast.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -72,7 +73,7 @@ HWY_INLINE void sum_row(const std::uint16_t* samples, const std::uint16_t* start
   using V = hn::Vec<Tag<T>>;
   V acc[count];
   unroll<count>([&](auto v) GRADLOOM_UNROLLED { acc[v] = hn::Zero(d); });
-  constexpr std::size_t panels = (count + per_panel - 1) / per_panel;
+  constexpr std::size_t panels = divide_up(count, per_panel);
   const T* panel[panels];
   panel[0] = dl_dy;
   if constexpr (panels > 1)

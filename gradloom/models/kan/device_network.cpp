@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "gradloom/base/rounding.h"
+
 namespace gradloom::kan {
 
 namespace spline = kernels::spline;
@@ -60,7 +62,7 @@ DeviceTape DeviceNetwork<T>::make_tape(std::size_t batch, bool input_gradient) c
   const auto take = [&](std::size_t width) {
     const std::uint64_t at = bytes, size = batch * width * sizeof(T);
     device_.require_range(size, fmt::format("{} samples of {} values", batch, width));
-    bytes += (size + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment;
+    bytes += round_up(size, kMemoryAlignment);
     return at;
   };
   for (std::size_t l = 0; l < layers(); ++l) {

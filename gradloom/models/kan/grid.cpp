@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gradloom/base/rounding.h"
 #include "gradloom/kernels/spline/reference.h"
 #include "gradloom/models/kan/spline_fit.h"
 
@@ -196,7 +197,7 @@ Trained<T> refit(const Exec& ex, const Network<T>& network, std::span<const T> p
   std::copy(buffers.begin(), buffers.end(), result.buffers.data());
   const std::size_t samples = x.extent(0);
   auto tape = network.make_tape(ex, {.batch = samples, .backward = false});
-  Buffer<T> y(samples * ((network.output_width() + 15) / 16 * 16));
+  Buffer<T> y(samples * padded(network.output_width()));
   const View<T, 2> y_view(y.data(), {samples, network.output_width()}, {y.size() / samples, 1});
   RowBatch<T> batch;
   batch.size = samples;

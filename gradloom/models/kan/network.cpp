@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "gradloom/base/random.h"
+#include "gradloom/base/rounding.h"
 
 namespace gradloom::kan {
 
@@ -31,7 +32,6 @@ template <class T>
 Network<T>::Network(NetworkOptions options) : options_(std::move(options)) {
   validate(options_);
   const std::size_t in = input_width(), out = output_width();
-  const auto padded = [](std::size_t n) { return (n + spline::kPanel - 1) / spline::kPanel * spline::kPanel; };
   affine_.input_mean = buffers_.add("input.mean", {in}, padded(in));
   affine_.input_std = buffers_.add("input.std", {in}, padded(in));
   affine_.input_scale = buffers_.add("input.scale", {in}, padded(in), false);

@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "gradloom/base/float_mode.h"
+#include "gradloom/base/hash.h"
+#include "gradloom/base/rounding.h"
 #include "gradloom/exec/profile.h"
 #include "gradloom/models/kan/network.h"
 
@@ -21,7 +23,7 @@ namespace {
 constexpr std::size_t kSmallTile = 32, kTile = 64, kLargeTile = 256;
 constexpr unsigned kLargeGrid = 16;
 std::size_t tile_size(const Exec& ex, unsigned grid, std::size_t batch) {
-  if (grid > kLargeGrid) return std::clamp((batch / ex.threads() + 7) / 8 * 8, kSmallTile, kLargeTile);
+  if (grid > kLargeGrid) return std::clamp(round_up(batch / ex.threads(), 8), kSmallTile, kLargeTile);
   return ex.threads() > 1 && batch <= 256 ? kSmallTile : kTile;
 }
 
@@ -50,8 +52,6 @@ std::size_t inputs_per_task(const spline::Shape& s, std::size_t batch) {
 
 // About half as many.
 std::size_t half_of(std::size_t inputs) { return inputs == kInputs ? kInputs / 2 : inputs / kInputs / 2 * kInputs; }
-
-std::size_t padded(std::size_t n) { return (n + kPanel - 1) / kPanel * kPanel; }
 
 // panel(i, s) = f(row(s)[i], i) for i < n, zero in the padding. `panels` is a panel matrix.
 template <class T, class Row, class F>
@@ -133,7 +133,7 @@ Tape<T> Network<T>::make_tape(const Exec& ex, const TapeLimits& limits) const {
                               profile->phase(fmt::format("backward layer {} weights", l))});
     else
       tape.phases_.push_back({});
-  tape.outside_.assign(layers() * ((limits.batch + kSmallTile - 1) / kSmallTile), 0);
+  tape.outside_.assign(layers() * divide_up(limits.batch, kSmallTile), 0);
   return tape;
 }
 
@@ -166,7 +166,7 @@ void Network<T>::forward(const Exec& ex, const Step&, const ModelArrays<T>& arra
   tape.batch_ = batch.size;
   tape.workspace_.turn();
   const std::size_t size = batch.size, tile = tile_size(ex, options_.grid, size), stride = tape.stride_;
-  tape.tiles_ = (size + tile - 1) / tile;
+  tape.tiles_ = divide_up(size, tile);
   const T* mean = arrays.buffers.data() + buffers_[affine_.input_mean].offset;
   const T* scale = arrays.buffers.data() + buffers_[affine_.input_scale].offset;
   const T* out_mean = arrays.buffers.data() + buffers_[affine_.output_mean].offset;
@@ -214,7 +214,7 @@ void Network<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>
     while (lowest < layers() && !trainable(lowest)) ++lowest;
   if (lowest == layers()) return;
 
-  ex.parallel_for((size + tile - 1) / tile, [&](std::size_t index, unsigned worker) {
+  ex.parallel_for(divide_up(size, tile), [&](std::size_t index, unsigned worker) {
     const spline::Range samples{index * tile, std::min(size, (index + 1) * tile)};
     to_panels(
         samples, output_width(), stride, gradient_of(layers() - 1), [&](std::size_t s) { return dl_dy.row(s); },
@@ -238,7 +238,7 @@ void Network<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>
     const std::size_t inputs = inputs_per_task(shapes_[l], size);
     return l == lowest && ex.threads() > 1 ? half_of(inputs) : inputs;
   };
-  const auto tasks_of = [&](std::size_t l) { return (shapes_[l].in + group_of(l) - 1) / group_of(l) + 1; };
+  const auto tasks_of = [&](std::size_t l) { return divide_up(shapes_[l].in, group_of(l)) + 1; };
   std::size_t tasks = 0;
   for (std::size_t l = lowest; l < layers(); ++l) tasks += tasks_of(l);
   ex.parallel_for(tasks, [&](std::size_t task, unsigned worker) {
@@ -313,8 +313,7 @@ T Network<T>::layer_input(const Tape& tape, std::size_t l, std::size_t s, std::s
 
 template <class T>
 std::uint64_t Network<T>::branches(const Tape& tape) const {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  const auto mix = [&](std::uint64_t v) { hash = (hash ^ v) * 0x100000001b3u; };
+  Hash hash;
   for (std::size_t l = 0; l < layers(); ++l) {
     const std::uint16_t* span = tape.workspace_.template at<std::uint16_t>(tape.layers_[l].span);
     // An extended grid has no branch at its ends, but straight pieces meet in corners, some of them where the span no
@@ -324,14 +323,14 @@ std::uint64_t Network<T>::branches(const Tape& tape) const {
     const T* slope = tape.workspace_.template at<T>(tape.layers_[l].slope);
     for (std::size_t i = 0; i < shapes_[l].in; ++i, span += tape.stride_)
       for (std::size_t s = 0; s < tape.batch_; ++s) {
-        mix(span[s]);
+        hash.mix(span[s]);
         if (!corners) continue;
         const T* point = slope + (i * tape.stride_ + s) * spline::basis_stride(1);
-        mix((point[0] != 0 ? 1u : 0u) | (point[1] != 0 ? 2u : 0u));
+        hash.mix((point[0] != 0 ? 1u : 0u) | (point[1] != 0 ? 2u : 0u));
       }
-    if (shapes_[l].outside != OutOfGrid::extend) mix(tape.outside(l));
+    if (shapes_[l].outside != OutOfGrid::extend) hash.mix(tape.outside(l));
   }
-  return hash;
+  return hash.value();
 }
 
 template class Tape<float>;

@@ -62,7 +62,7 @@ AutomatonTape<T> Automaton<T>::make_tape(const Exec& ex, const TapeLimits& limit
   tape.at_.gates = w.reserve<gate::Gate<T>>(gates_);
   if (options_.gate_noise > 0) tape.at_.logits = w.reserve<T>(parameters_.flat_size());
   // Workers write here all the time: no cache line belongs to two of them.
-  const std::size_t scratch = divide_up(TileMemory<T>::size(shape_) * sizeof(T), kMemoryAlignment) * kMemoryAlignment;
+  const std::size_t scratch = round_up(TileMemory<T>::size(shape_) * sizeof(T), kMemoryAlignment);
   tape.scratch_bytes_ = scratch;
   tape.at_.scratch = w.reserve<std::byte>(scratch * tape.workers_);
   if (options_.masked == MaskedCells::dead) tape.at_.dead = w.reserve<std::uint8_t>(batch * cells());

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "gradloom/base/error.h"
+#include "gradloom/base/rounding.h"
 #include "gradloom/kernels/gate/patch.h"
 #include "gradloom/models/logic/automaton.h"
 
@@ -15,8 +16,6 @@ namespace gate = kernels::gate;
 inline constexpr std::size_t kTile = gate::kTile;
 inline constexpr std::size_t kBlock = 4096;  // cells that are asked at a time whether they fire
 inline constexpr std::size_t kShards = 32;   // at most: sums of gates exist this often
-
-inline std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
 // One channel of a sample without its frame, and back.
 template <class T>

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "gradloom/base/rounding.h"
 #include "gradloom/circuit/circuit.h"
 
 namespace gradloom::logic {
@@ -16,8 +17,6 @@ constexpr std::size_t kTile = gate::kTile;
 constexpr std::size_t kShards = 32;
 constexpr std::size_t kGates = 256;                     // of one task that works on gates
 constexpr std::size_t kLargest = std::size_t{1} << 24;  // so that wires are exact as floats
-
-std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
 [[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
 
@@ -96,7 +95,7 @@ ClassifierTape<T> GateClassifier<T>::make_tape(const Exec& ex, const TapeLimits&
   tape.gates_ = tape.workspace_.template reserve<gate::Gate<T>>(gates_);
   // Signals of all layers, and gradients of two; then the votes.
   const std::size_t rows = starts_.back() + 2 * widest_ + options_.classes;
-  tape.scratch_bytes_ = divide_up(rows * kTile * sizeof(T), kMemoryAlignment) * kMemoryAlignment;
+  tape.scratch_bytes_ = round_up(rows * kTile * sizeof(T), kMemoryAlignment);
   tape.scratch_ = tape.workspace_.template reserve<std::byte>(tape.scratch_bytes_ * tape.workers_);
   tape.shards_ = std::min(kShards, divide_up(limits.batch, kTile));
   if (limits.backward) tape.sums_ = tape.workspace_.template reserve<T>(tape.shards_ * gates_ * gate::kPartial);
