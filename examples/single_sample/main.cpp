@@ -10,6 +10,7 @@
 
 #include "gradloom/app/recipe.h"
 #include "gradloom/app/settings.h"
+#include "gradloom/base/rounding.h"
 #include "gradloom/io/safetensors.h"
 #include "gradloom/train/checkpoint.h"
 #include "gradloom/train/trainer.h"
@@ -115,7 +116,7 @@ int measure(const Model<T>& model) {
   batch.size = kSamples;
   batch.x = {x.data(), {kSamples, in}};
   auto tape = model.network.make_tape(ex, {.batch = kSamples, .backward = false});
-  const std::size_t stride = (out + 15) / 16 * 16;
+  const std::size_t stride = padded(out);
   gradloom::Buffer<T> together(kSamples * stride);
   model.network.forward(ex, {}, model.arrays(), batch, tape, {together.data(), {kSamples, out}, {stride, 1}});
   bool same = true;

@@ -10,6 +10,7 @@
 #include "gradloom/app/bench_timing.h"
 #include "gradloom/app/graph_settings.h"
 #include "gradloom/base/random.h"
+#include "gradloom/base/rounding.h"
 #include "gradloom/exec/profile.h"
 #include "gradloom/models/graph/network.h"
 #include "gradloom/train/trainer.h"
@@ -83,7 +84,7 @@ Arrays random_arrays(const BenchGraphOptions& o) {
   a.task = o.graphs > 1 ? GraphTask::graph : GraphTask::node;
   a.graphs = o.graphs, a.nodes = o.graphs * o.nodes;
   if (a.nodes > 0x7fffffffu) throw Exception(ErrorCode::invalid_input, "more nodes than an index holds");
-  a.features = o.features, a.stride = (o.features + 15) / 16 * 16, a.outputs = 8;
+  a.features = o.features, a.stride = padded(o.features), a.outputs = 8;
   std::vector<Arc> arcs;
   for (std::size_t g = 0; g < o.graphs; ++g) append_graph(o, g, arcs);
   std::vector<std::uint32_t> order(arcs.size());
@@ -252,7 +253,7 @@ void check_bits(GraphSetup& fast, const Sequential& s) {
 
 double forward_time(const BenchGraphOptions& o, const GraphDataset<float>& data, const GraphSetup& fast) {
   auto tape = fast.network.make_tape(fast.ex, {.batch = data.size(), .backward = false});
-  const std::size_t stride = (fast.network.output_width() + 15) / 16 * 16;
+  const std::size_t stride = padded(fast.network.output_width());
   Buffer<float> y(data.size() * stride);
   const ModelArrays<float> arrays{fast.state.parameters, fast.state.buffers};
   const GraphBatch<float> batch = data.all();

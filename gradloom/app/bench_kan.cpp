@@ -10,6 +10,7 @@
 #include "gradloom/app/bench.h"
 #include "gradloom/app/bench_timing.h"
 #include "gradloom/base/random.h"
+#include "gradloom/base/rounding.h"
 #include "gradloom/data/rows.h"
 #include "gradloom/exec/profile.h"
 #include "gradloom/kernels/peak/peak.h"
@@ -91,7 +92,7 @@ Result<json> bench(const BenchKanOptions& o) {
       [&] { return [one = std::make_shared<KanSetup<T>>(o, Variant::fast, 1)] { one->step(); }; });
   const auto tape = std::make_unique<typename kan::Network<T>::Tape>(
       fast.network.make_tape(fast.ex, {.batch = o.batch, .backward = false}));
-  const std::size_t stride = (fast.network.output_width() + 15) / 16 * 16;
+  const std::size_t stride = padded(fast.network.output_width());
   Buffer<T> y(o.batch * stride);
   const View<T, 2> y_view(y.data(), {o.batch, fast.network.output_width()}, {stride, 1});
   const ModelArrays<T> arrays{fast.state.parameters, fast.state.buffers};

@@ -7,6 +7,7 @@
 #include "gradloom/app/families.h"
 #include "gradloom/app/run.h"
 #include "gradloom/app/settings.h"
+#include "gradloom/base/rounding.h"
 #include "gradloom/kernels/simd_targets.h"
 #include "gradloom/models/graph/dual.h"
 #include "gradloom/models/kan/dual.h"
@@ -57,7 +58,7 @@ double exact_derivative(const graph::TreeNetwork<double>& m, const ModelArrays<d
 template <class M>
 double largest_dual_error(const Exec& ex, const M& network, const TrainState<double>& state,
                           const typename M::Batch& batch, double noise_size) {
-  const std::size_t out = network.output_width(), stride = (out + 15) / 16 * 16;
+  const std::size_t out = network.output_width(), stride = padded(out);
   Buffer<double> y(batch.size * stride), dl_dy(batch.size * stride), gradient(state.parameters.size()),
       p(state.parameters.size());
   const RandomStream noise(0, RandomUse::check, 2);

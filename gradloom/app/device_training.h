@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "gradloom/base/rounding.h"
 #include "gradloom/models/kan/device_network.h"
 #include "gradloom/train/device_gradients.h"
 #include "gradloom/train/device_trainer.h"
@@ -85,7 +86,7 @@ class StagePredictor {
         parts_.runner = std::make_unique<DeviceRunner<typename OnDevice<F>::Model>>(*parts_.model);
         result_.rows = data.size();
         result_.width = model.output_width();
-        result_.stride = (result_.width + 15) / 16 * 16;
+        result_.stride = padded(result_.width);
         result_.values = Buffer<T>(result_.rows * result_.stride);
         return;
       }

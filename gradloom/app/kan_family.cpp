@@ -7,6 +7,7 @@
 
 #include "gradloom/app/kan_picture.h"
 #include "gradloom/app/restart_seed.h"
+#include "gradloom/base/rounding.h"
 
 namespace gradloom::app {
 
@@ -153,9 +154,9 @@ std::vector<std::string> KanFamily<T>::warnings(const Exec& ex, const Model& net
                                                 const ModelArrays<T>& arrays) const {
   std::vector<std::string> found;
   auto tape = network.make_tape(ex, {.batch = train_->size(), .backward = false});
-  Buffer<T> y(train_->size() * ((network.output_width() + 15) / 16 * 16));
+  Buffer<T> y(train_->size() * padded(network.output_width()));
   network.forward(ex, {.mode = Mode::evaluate}, arrays, train_->all(), tape,
-                  {y.data(), {train_->size(), network.output_width()}, {(network.output_width() + 15) / 16 * 16, 1}});
+                  {y.data(), {train_->size(), network.output_width()}, {padded(network.output_width()), 1}});
   for (std::size_t l = 0; l < network.layers(); ++l) {
     const double share =
         static_cast<double>(tape.outside(l)) / static_cast<double>(train_->size() * network.shape(l).in);

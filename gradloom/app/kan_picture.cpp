@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gradloom/base/rounding.h"
 #include "gradloom/kernels/spline/reference.h"
 
 namespace gradloom::app {
@@ -99,7 +100,7 @@ SplineNetwork spline_picture(const Exec& ex, const kan::Network<T>& network, con
   picture.output_names = rows.is_classification() ? rows.class_names() : rows.target_names();
   const RowBatch<T> batch = first_rows(rows.all(), kSamples);
   auto tape = network.make_tape(ex, {.batch = batch.size, .backward = false});
-  const std::size_t stride = (network.output_width() + 15) / 16 * 16;
+  const std::size_t stride = padded(network.output_width());
   Buffer<T> y(batch.size * stride);
   network.forward(ex, {.mode = Mode::evaluate}, arrays, batch, tape,
                   {y.data(), {batch.size, network.output_width()}, {stride, 1}});

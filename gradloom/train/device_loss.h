@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "gradloom/base/rounding.h"
 #include "gradloom/kernels/loss/device.h"
 #include "gradloom/kernels/shader/step.h"
 #include "gradloom/models/device_model.h"
@@ -94,7 +95,7 @@ kernels::DeviceLossPass loss_pass(const M& model, const DeviceTape& tape, std::s
   pass.buffers = whole(buffers);
   pass.samples = whole(samples);
   pass.result = model.top_gradient(tape, batch);
-  pass.result_stride = (pass.out + 15) / 16 * 16;
+  pass.result_stride = padded(pass.out);
   return pass;
 }
 

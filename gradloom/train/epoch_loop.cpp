@@ -8,6 +8,7 @@
 
 #include "gradloom/base/error.h"
 #include "gradloom/base/random.h"
+#include "gradloom/base/rounding.h"
 
 namespace gradloom {
 namespace {
@@ -19,8 +20,6 @@ std::size_t batch_size(const TrainOptions& o, std::size_t samples) {
 std::size_t piece_size(const TrainOptions& o, std::size_t batch) {
   return o.parallel_examples == 0 ? batch : std::min(batch, o.parallel_examples);
 }
-
-std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
 void check_options(const TrainOptions& o, std::size_t samples, std::size_t batch, std::size_t piece) {
   const auto fail = [](const std::string& m) { throw Exception(ErrorCode::invalid_input, m); };

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gradloom/base/random.h"
+#include "gradloom/base/rounding.h"
 #include "gradloom/data/batch.h"
 #include "gradloom/models/model.h"
 
@@ -147,7 +148,7 @@ requires Model<M, double> GradientCheckReport check_gradient(const Exec& ex, con
     // Rows of x are samples, unless the batch is of another kind (the nodes of graphs).
     input_rows = std::is_same_v<typename M::Batch, RowBatch<double>> ? batch.size : batch.x.extent(0);
   }
-  const std::size_t out = model.output_width(), stride = (out + 15) / 16 * 16;
+  const std::size_t out = model.output_width(), stride = padded(out);
   Buffer<double> y(batch.size * stride), dl_dy(batch.size * stride), x(input_rows * features),
       dl_dx(input_rows * features);
   typename M::Batch probe = batch;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "gradloom/base/error.h"
+#include "gradloom/base/rounding.h"
 #include "gradloom/exec/profile.h"
 #include "gradloom/kernels/reduce/reduce.h"
 
@@ -158,7 +159,7 @@ void HostTrainer<T>::apply_update(double lr) {
   constexpr std::size_t kRange = 8192;
   for (const auto& [first, last] : update_ranges_) {
     const std::size_t begin = first, end = last;
-    ex_.parallel_for((end - begin + kRange - 1) / kRange, [&](std::size_t task, unsigned) {
+    ex_.parallel_for(divide_up(end - begin, kRange), [&](std::size_t task, unsigned) {
       const std::size_t from = begin + task * kRange;
       update_elements(from, std::min(end, from + kRange), Lines::foreign);
     });

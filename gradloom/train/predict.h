@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "gradloom/base/rounding.h"
 #include "gradloom/data/batch.h"
 #include "gradloom/models/model.h"
 
@@ -35,7 +36,7 @@ class Predictor {
                                  .backward = false})) {
     result_.rows = data.size();
     result_.width = model.output_width();
-    result_.stride = (result_.width + 15) / 16 * 16;
+    result_.stride = padded(result_.width);
     result_.values = Buffer<T>(result_.rows * result_.stride);
   }
 

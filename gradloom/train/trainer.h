@@ -5,6 +5,7 @@
 #include <cmath>
 #include <concepts>
 
+#include "gradloom/base/rounding.h"
 #include "gradloom/exec/profile.h"
 #include "gradloom/train/host_trainer.h"
 
@@ -52,7 +53,7 @@ class Trainer final : public HostTrainer<typename M::Scalar> {
         data_(data),
         tape_(model.make_tape(ex, {.batch = this->largest_piece()})),
         storage_(data.make_storage(kDrawn || this->largest_piece() < data.size() ? this->largest_piece() : 0)),
-        stride_((model.output_width() + 15) / 16 * 16),
+        stride_(padded(model.output_width())),
         y_(stride_ * this->largest_piece()),
         dl_dy_(stride_ * this->largest_piece()),
         partials_(loss_partials(this->largest_piece())) {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "gradloom/base/rounding.h"
 #include "gradloom/kernels/optimizer/device.h"
 #include "gradloom/models/kan/device_network.h"
 #include "tests/models/kan_support.h"
@@ -55,7 +56,7 @@ void expect_norms(vulkan::Device& device, const KanFixture<T>& f, const Step& st
     device.write(buffer, 0, std::as_bytes(values));
     return buffer;
   };
-  const std::size_t in = f.network.input_width(), out = f.network.output_width(), out_padded = (out + 15) / 16 * 16;
+  const std::size_t in = f.network.input_width(), out = f.network.output_width(), out_padded = padded(out);
   std::vector<T> x(f.batch * in), dl_dy(f.batch * out_padded);
   for (std::size_t s = 0; s < f.batch; ++s) {
     std::copy_n(f.rows().x.row(s), in, x.data() + s * in);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gradloom/base/random.h"
+#include "gradloom/base/rounding.h"
 #include "gradloom/models/graph/network.h"
 
 namespace gradloom::test {
@@ -93,7 +94,7 @@ struct GraphFixture {
         buffers(network.buffers().flat_size()),
         gradient(network.parameters().flat_size()),
         rows(data.size()),
-        stride((network.output_width() + 15) / 16 * 16) {
+        stride(padded(network.output_width())) {
     network.initialise(3, parameters.span(), buffers.span());
     y = Buffer<T>(rows * stride), dl_dy = Buffer<T>(rows * stride);
     dl_dx = Buffer<T>(data.arrays().nodes * data.arrays().features);

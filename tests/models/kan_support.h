@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "gradloom/base/random.h"
+#include "gradloom/base/rounding.h"
 #include "gradloom/models/kan/network.h"
 
 namespace gradloom::test {
@@ -32,7 +33,7 @@ struct KanFixture {
         buffers(network.buffers().flat_size()),
         gradient(network.parameters().flat_size()),
         batch(samples),
-        stride((network.output_width() + 15) / 16 * 16),
+        stride(padded(network.output_width())),
         x(samples * network.input_width()),
         y(samples * stride),
         dl_dy(samples * stride),

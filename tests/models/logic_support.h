@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gradloom/base/random.h"
+#include "gradloom/base/rounding.h"
 #include "gradloom/models/logic/automaton.h"
 #include "gradloom/models/logic/classifier.h"
 #include "tests/models/kan_support.h"
@@ -27,7 +28,7 @@ struct LogicFixture {
         buffers(model.buffers().flat_size()),
         gradient(model.parameters().flat_size()),
         batch(samples),
-        stride((model.output_width() + 15) / 16 * 16),
+        stride(padded(model.output_width())),
         x(samples * model.input_width()),
         y(samples * stride),
         dl_dy(samples * stride),

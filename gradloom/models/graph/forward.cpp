@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "gradloom/base/error.h"
+#include "gradloom/base/hash.h"
 #include "gradloom/exec/profile.h"
 #include "gradloom/models/graph/pass.h"
 
@@ -319,8 +320,7 @@ void GraphNetwork<T>::forward(const Exec& ex, const Step& step, const ModelArray
 
 template <class T>
 std::uint64_t GraphNetwork<T>::branches(const Tape& tape) const {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  const auto mix = [&](std::uint64_t v) { hash = (hash ^ v) * 0x100000001b3u; };
+  Hash hash;
   for (std::size_t n = 0; n < ops_.size(); ++n) {
     const Op& op = ops_[n];
     const Tensor& out = tensors_[op.out];
@@ -329,16 +329,16 @@ std::uint64_t GraphNetwork<T>::branches(const Tape& tape) const {
       // With a residual the output hides the sign; it is told by the difference.
       const T* y = value(tape, op.out);
       const T* residual = op.other == kNone ? nullptr : value(tape, op.other);
-      for (std::size_t i = 0; i < size; ++i) mix((residual ? y[i] != residual[i] : y[i] > T(0)) ? 2 : 1);
+      for (std::size_t i = 0; i < size; ++i) hash.mix((residual ? y[i] != residual[i] : y[i] > T(0)) ? 2 : 1);
     }
     if (op.kind == OpKind::maximum || op.kind == OpKind::jump_max ||
         (op.kind == OpKind::readout && op.readout == Readout::max)) {
       const std::uint32_t* winner = tape.workspace_.template at<std::uint32_t>(tape.op_[n].a);
-      for (std::size_t i = 0; i < size; ++i) mix(winner[i]);
+      for (std::size_t i = 0; i < size; ++i) hash.mix(winner[i]);
     }
-    if (op.kind == OpKind::attention) mix(message::attention_branches<T>(tape.attention_[n], tape.batch_nodes_));
+    if (op.kind == OpKind::attention) hash.mix(message::attention_branches<T>(tape.attention_[n], tape.batch_nodes_));
   }
-  return hash;
+  return hash.value();
 }
 
 #define GRADLOOM_INSTANTIATE(T)                                                                                      \

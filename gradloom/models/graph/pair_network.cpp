@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "gradloom/base/error.h"
+#include "gradloom/base/hash.h"
 #include "gradloom/kernels/elementary/elementary.h"
 #include "gradloom/models/graph/dual.h"
 #include "gradloom/models/graph/pass.h"
@@ -238,16 +239,15 @@ void PairNetwork<T>::backward(const Exec& ex, const Step& step, const ModelArray
 
 template <class T>
 std::uint64_t PairNetwork<T>::branches(const Tape& tape) const {
-  std::uint64_t hash = encoder_.branches(tape.encoder_);
-  const auto mix = [&](std::uint64_t v) { hash = (hash ^ v) * 0x100000001b3u; };
+  Hash hash(encoder_.branches(tape.encoder_));
   const T *code = tape.workspace_.template at<T>(tape.code_), *h = tape.workspace_.template at<T>(tape.hidden_);
   for (std::size_t p = 0; p < tape.seen_.size; ++p) {
     const T *u = code + tape.seen_.first[p] * code_stride_, *v = code + tape.seen_.second[p] * code_stride_;
-    for (std::size_t c = 0; c < code_width(); ++c) mix(u[c] > v[c] ? 2 : u[c] < v[c] ? 1 : 0);
+    for (std::size_t c = 0; c < code_width(); ++c) hash.mix(u[c] > v[c] ? 2 : u[c] < v[c] ? 1 : 0);
     if (options_.encoder.activation == Activation::relu)
-      for (std::size_t c = 0; c < options_.hidden; ++c) mix(h[p * hidden_stride_ + c] > T(0) ? 2 : 1);
+      for (std::size_t c = 0; c < options_.hidden; ++c) hash.mix(h[p * hidden_stride_ + c] > T(0) ? 2 : 1);
   }
-  return hash;
+  return hash.value();
 }
 
 double dual_derivative(const PairNetwork<double>& network, const Step& step, const ModelArrays<double>& arrays,
