@@ -20,17 +20,3 @@
 #define HWY_DISABLED_TARGETS (GRADLOOM_WITHOUT_AVX512 | HWY_SSSE3)
 #endif
 #define HWY_COMPILE_ALL_ATTAINABLE
-
-namespace gradloom::kernels {
-
-// The degree to compile a version of its own for; 0 stands for the version that loops over any degree. Sanitized builds
-// keep one special version beside it, which has all the special code.
-inline constexpr int specialised(int degree) {
-#ifdef GRADLOOM_FEW_SIMD_TARGETS
-  return degree == 3 ? 3 : 0;
-#else
-  return degree;
-#endif
-}
-
-}  // namespace gradloom::kernels

@@ -53,7 +53,7 @@ HostTrainer<T>::HostTrainer(const Exec& ex, const Slices& parameters, const Slic
       claimed_(ex.threads()) {
   prepare_state(options(), parameters, buffers, state);
   const std::size_t size = parameters.flat_size();
-  reduce_scratch_.resize(kernels::reduce_scratch(size));
+  reduce_scratch_.resize(kernels::reduce::reduce_scratch(size));
   for (std::size_t s = 0; s < parameters.size(); ++s) {
     const Slice& slice = parameters[s];
     if (!frozen_[s]) {
@@ -145,7 +145,7 @@ double HostTrainer<T>::clip_scale() {
   double squares = 0.0;
   for (const auto& [begin, end] : update_ranges_) {
     const auto range = std::span<const T>(state_.gradient.span()).subspan(begin, end - begin);
-    squares += static_cast<double>(kernels::sum_of_squares<T>(ex_, range, reduce_scratch_));
+    squares += static_cast<double>(kernels::reduce::sum_of_squares<T>(ex_, range, reduce_scratch_));
   }
   const double norm = std::sqrt(squares);
   if (!std::isfinite(norm)) fail_norm(norm, position());

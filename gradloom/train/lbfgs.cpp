@@ -46,7 +46,7 @@ Lbfgs<T>::Lbfgs(const Exec& ex, const OptimizerOptions& options, std::size_t siz
       start_x_(size),
       start_g_(size),
       low_g_(size),
-      scratch_(kernels::reduce_scratch(size)) {
+      scratch_(kernels::reduce::reduce_scratch(size)) {
   validate(options);
   while (history_.steps.size() < options.history) history_.steps.emplace_back(size);
   while (history_.differences.size() < options.history) history_.differences.emplace_back(size);
@@ -87,22 +87,22 @@ template <class T>
 void Lbfgs<T>::direction(std::span<const T> gradient) {
   const std::span<T> d = direction_.span();
   copy(gradient, d);
-  kernels::scale<T>(ex_, T(-1), d);
+  kernels::reduce::scale<T>(ex_, T(-1), d);
   for (std::size_t pair = history_.count; pair-- > 0;) {
     const std::size_t at = slot(pair);
     alpha_[pair] = inverse_products_[at] * dot(history_.steps[at].span(), d);
-    kernels::axpy<T>(ex_, static_cast<T>(-alpha_[pair]), history_.differences[at].span(), d);
+    kernels::reduce::axpy<T>(ex_, static_cast<T>(-alpha_[pair]), history_.differences[at].span(), d);
   }
   if (history_.count > 0) {
     const std::size_t at = slot(history_.count - 1);
     const auto difference = std::span<const T>(history_.differences[at].span());
     const double squares = dot(difference, difference);
-    kernels::scale<T>(ex_, static_cast<T>(1.0 / (inverse_products_[at] * squares)), d);
+    kernels::reduce::scale<T>(ex_, static_cast<T>(1.0 / (inverse_products_[at] * squares)), d);
   }
   for (std::size_t pair = 0; pair < history_.count; ++pair) {
     const std::size_t at = slot(pair);
     const double beta = inverse_products_[at] * dot(history_.differences[at].span(), d);
-    kernels::axpy<T>(ex_, static_cast<T>(alpha_[pair] - beta), history_.steps[at].span(), d);
+    kernels::reduce::axpy<T>(ex_, static_cast<T>(alpha_[pair] - beta), history_.steps[at].span(), d);
   }
 }
 
@@ -114,7 +114,7 @@ typename Lbfgs<T>::SearchResult Lbfgs<T>::search(Evaluate evaluate, std::span<T>
   const Point origin{0.0, loss, slope};
   const auto probe = [&](double t) {
     copy<T>(start_x_.span(), x);
-    kernels::axpy<T>(ex_, static_cast<T>(t), direction_.span(), x);
+    kernels::reduce::axpy<T>(ex_, static_cast<T>(t), direction_.span(), x);
     ++used;
     const double value = evaluate(x, g);
     return Point{t, value, dot(g, direction_.span())};
@@ -176,7 +176,7 @@ typename Lbfgs<T>::SearchResult Lbfgs<T>::search(Evaluate evaluate, std::span<T>
     keep();
   }
   copy<T>(start_x_.span(), x);
-  if (low.t > 0.0) kernels::axpy<T>(ex_, static_cast<T>(low.t), direction_.span(), x);
+  if (low.t > 0.0) kernels::reduce::axpy<T>(ex_, static_cast<T>(low.t), direction_.span(), x);
   std::copy(low_g_.span().begin(), low_g_.span().end(), g.begin());
   return {low.t > 0.0 && low.loss < loss, low.loss};
 }
@@ -217,10 +217,10 @@ LbfgsReport Lbfgs<T>::step(Evaluate evaluate, std::span<T> x, std::span<T> g) {
     }
     report.loss = found.loss;
     // start_x_ and start_g_ become the step and the difference of gradients.
-    kernels::axpy<T>(ex_, T(-1), x, start_x_.span());
-    kernels::scale<T>(ex_, T(-1), start_x_.span());
-    kernels::axpy<T>(ex_, T(-1), g, start_g_.span());
-    kernels::scale<T>(ex_, T(-1), start_g_.span());
+    kernels::reduce::axpy<T>(ex_, T(-1), x, start_x_.span());
+    kernels::reduce::scale<T>(ex_, T(-1), start_x_.span());
+    kernels::reduce::axpy<T>(ex_, T(-1), g, start_g_.span());
+    kernels::reduce::scale<T>(ex_, T(-1), start_g_.span());
     remember(start_x_.span(), start_g_.span());
   }
   return report;

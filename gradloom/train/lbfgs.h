@@ -49,7 +49,7 @@ class Lbfgs {
   };
   std::size_t slot(std::size_t pair) const { return (history_.first + pair) % history_.steps.size(); }
   double dot(std::span<const T> a, std::span<const T> b) {
-    return static_cast<double>(kernels::dot<T>(ex_, a, b, scratch_));
+    return static_cast<double>(kernels::reduce::dot<T>(ex_, a, b, scratch_));
   }
   void remember(std::span<const T> step, std::span<const T> difference);
   void direction(std::span<const T> gradient);

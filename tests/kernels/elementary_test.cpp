@@ -116,14 +116,17 @@ TYPED_TEST(Elementary, EveryTargetGivesTheBitsOfTheScalarCode) {
     for (const std::string& target : simd_targets()) {
       SCOPED_TRACE(target);
       const ForceSimdTarget force(target);
-      exp(Variant::reference, in, std::span<T>(a)), exp(Variant::fast, in, std::span<T>(b));
+      elementary::exp<T>(Variant::reference, in, std::span<T>(a)),
+          elementary::exp<T>(Variant::fast, in, std::span<T>(b));
       EXPECT_TRUE(compare("exp", a, b));
-      log(Variant::reference, in, std::span<T>(a)), log(Variant::fast, in, std::span<T>(b));
+      elementary::log<T>(Variant::reference, in, std::span<T>(a)),
+          elementary::log<T>(Variant::fast, in, std::span<T>(b));
       EXPECT_TRUE(compare("log", a, b));
-      sigmoid(Variant::reference, in, std::span<T>(a)), sigmoid(Variant::fast, in, std::span<T>(b));
+      elementary::sigmoid<T>(Variant::reference, in, std::span<T>(a)),
+          elementary::sigmoid<T>(Variant::fast, in, std::span<T>(b));
       EXPECT_TRUE(compare("sigmoid", a, b));
-      silu(Variant::reference, in, std::span<T>(a), std::span<T>(a2)),
-          silu(Variant::fast, in, std::span<T>(b), std::span<T>(b2));
+      elementary::silu<T>(Variant::reference, in, std::span<T>(a), std::span<T>(a2)),
+          elementary::silu<T>(Variant::fast, in, std::span<T>(b), std::span<T>(b2));
       EXPECT_TRUE(compare("silu", a, b));
       EXPECT_TRUE(compare("silu'", a2, b2));
     }

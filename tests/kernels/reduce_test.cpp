@@ -10,7 +10,7 @@
 #include "gradloom/base/random.h"
 #include "gradloom/kernels/simd_targets.h"
 
-namespace gradloom::kernels {
+namespace gradloom::kernels::reduce {
 namespace {
 
 template <class T>
@@ -66,4 +66,4 @@ TYPED_TEST(Reduce, MaxAbsFindsNaN) {
 }
 
 }  // namespace
-}  // namespace gradloom::kernels
+}  // namespace gradloom::kernels::reduce

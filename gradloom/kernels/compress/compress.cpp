@@ -10,6 +10,7 @@
 
 #include "gradloom/base/float_mode.h"
 #include "gradloom/base/rounding.h"
+#include "gradloom/kernels/dispatch.h"
 
 namespace gradloom::kernels {
 namespace {
@@ -129,12 +130,8 @@ void decompress(const CompressionOptions& options, std::span<const std::byte> fr
   }
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                                                 \
-  template std::size_t compressed_bytes<T>(const CompressionOptions&, std::size_t);                             \
-  template void compress<T>(const CompressionOptions&, std::span<const T>, std::span<T>, std::span<std::byte>); \
-  template void decompress<T>(const CompressionOptions&, std::span<const std::byte>, std::span<T>);
-GRADLOOM_INSTANTIATE(float)
-GRADLOOM_INSTANTIATE(double)
-#undef GRADLOOM_INSTANTIATE
+GRADLOOM_INSTANTIATE(compressed_bytes);
+GRADLOOM_INSTANTIATE(compress);
+GRADLOOM_INSTANTIATE(decompress);
 
 }  // namespace gradloom::kernels

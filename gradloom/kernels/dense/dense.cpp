@@ -1,14 +1,13 @@
 #include "gradloom/kernels/dense/dense.h"
 
 #include "gradloom/kernels/dense/fast.h"
-#include "gradloom/kernels/dense/reference.h"
+#include "gradloom/kernels/dispatch.h"
 
 namespace gradloom::kernels::dense {
 
 template <class T>
 void multiply(Variant variant, const Product<T>& p) {
-  if (variant == Variant::fast) return fast::multiply(p);
-  reference::multiply(p);
+  choose(variant, reference::multiply<T>, fast::multiply<T>)(p);
 }
 
 template <class T>
@@ -42,13 +41,9 @@ void add_blocks(T* partials, std::size_t blocks, std::size_t size, std::size_t b
     for (std::size_t i = begin; i < end; ++i) to[i] = to[i] + partials[i];
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                      \
-  template void multiply<T>(Variant, const Product<T>&);                             \
-  template void transpose<T>(const T*, std::size_t, std::size_t, std::size_t, T*);   \
-  template void column_sums<T>(const T*, std::size_t, std::size_t, std::size_t, T*); \
-  template void add_blocks<T>(T*, std::size_t, std::size_t, std::size_t, std::size_t, GradientMode, T*);
-GRADLOOM_INSTANTIATE(float)
-GRADLOOM_INSTANTIATE(double)
-#undef GRADLOOM_INSTANTIATE
+GRADLOOM_INSTANTIATE(multiply);
+GRADLOOM_INSTANTIATE(transpose);
+GRADLOOM_INSTANTIATE(column_sums);
+GRADLOOM_INSTANTIATE(add_blocks);
 
 }  // namespace gradloom::kernels::dense

@@ -9,6 +9,7 @@
 // clang-format on
 
 #include "gradloom/kernels/dense/fast.h"
+#include "gradloom/kernels/dispatch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gradloom::kernels::dense {
@@ -52,7 +53,7 @@ HWY_INLINE void block(const Product<T>& p, std::size_t row, std::size_t f) {
 }
 
 template <class T>
-void multiply_any(const Product<T>& p) {
+void multiply(const Product<T>& p) {
   constexpr std::size_t step = 2 * hn::MaxLanes(Tag<T>());
   for (std::size_t row = 0; row < p.rows;) {
     const std::size_t left = p.rows - row, taken = left >= 6 ? 6 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
@@ -66,20 +67,12 @@ void multiply_any(const Product<T>& p) {
   }
 }
 
-void multiply_float(const Product<float>& p) { multiply_any(p); }
-void multiply_double(const Product<double>& p) { multiply_any(p); }
-
 }  // namespace HWY_NAMESPACE
 }  // namespace gradloom::kernels::dense
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace gradloom::kernels::dense {
-HWY_EXPORT(multiply_float);
-HWY_EXPORT(multiply_double);
-namespace fast {
-void multiply(const Product<float>& p) { HWY_DYNAMIC_DISPATCH(multiply_float)(p); }
-void multiply(const Product<double>& p) { HWY_DYNAMIC_DISPATCH(multiply_double)(p); }
-}  // namespace fast
+GRADLOOM_EXPORT(multiply);
 }  // namespace gradloom::kernels::dense
 #endif

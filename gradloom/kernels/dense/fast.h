@@ -1,11 +1,11 @@
 // The SIMD version of the dense product: the same bits as reference.h on every instruction set.
 #pragma once
 
-#include "gradloom/kernels/dense/dense.h"
+#include "gradloom/kernels/dense/reference.h"
 
 namespace gradloom::kernels::dense::fast {
 
-void multiply(const Product<float>& p);
-void multiply(const Product<double>& p);
+template <class T>
+decltype(&reference::multiply<T>) multiply();
 
 }  // namespace gradloom::kernels::dense::fast

@@ -5,7 +5,7 @@
 
 #include "gradloom/exec/exec.h"
 
-namespace gradloom::kernels {
+namespace gradloom::kernels::elementary {
 
 // y[n] = f(x[n]); equal sizes, which may be 0; y may be x.
 template <class T>
@@ -18,4 +18,4 @@ void sigmoid(Variant variant, std::span<const T> x, std::span<T> y);
 template <class T>
 void silu(Variant variant, std::span<const T> x, std::span<T> value, std::span<T> slope);
 
-}  // namespace gradloom::kernels
+}  // namespace gradloom::kernels::elementary

@@ -34,14 +34,16 @@ struct ScalarOps {
   }
 };
 
+namespace scalar {
 #define GRADLOOM_ELEMENTARY_ATTR inline
 #include "gradloom/kernels/elementary/elementary.inc"
 #undef GRADLOOM_ELEMENTARY_ATTR
+}  // namespace scalar
 
-inline float exp(float x) { return elementary_exp(ScalarOps<float>{}, x); }
-inline double exp(double x) { return elementary_exp(ScalarOps<double>{}, x); }
-inline float sigmoid(float x) { return elementary_sigmoid(ScalarOps<float>{}, x); }
-inline double sigmoid(double x) { return elementary_sigmoid(ScalarOps<double>{}, x); }
+inline float exp(float x) { return scalar::elementary_exp(ScalarOps<float>{}, x); }
+inline double exp(double x) { return scalar::elementary_exp(ScalarOps<double>{}, x); }
+inline float sigmoid(float x) { return scalar::elementary_sigmoid(ScalarOps<float>{}, x); }
+inline double sigmoid(double x) { return scalar::elementary_sigmoid(ScalarOps<double>{}, x); }
 
 template <class T>
 struct ValueAndSlope {
@@ -50,17 +52,17 @@ struct ValueAndSlope {
 
 inline ValueAndSlope<float> silu(float x) {
   ValueAndSlope<float> r;
-  elementary_silu(ScalarOps<float>{}, x, &r.value, &r.slope);
+  scalar::elementary_silu(ScalarOps<float>{}, x, &r.value, &r.slope);
   return r;
 }
 inline ValueAndSlope<double> silu(double x) {
   ValueAndSlope<double> r;
-  elementary_silu(ScalarOps<double>{}, x, &r.value, &r.slope);
+  scalar::elementary_silu(ScalarOps<double>{}, x, &r.value, &r.slope);
   return r;
 }
 
-inline float log(float x) { return elementary_log(ScalarOps<float>{}, x); }
-inline double log(double x) { return elementary_log(ScalarOps<double>{}, x); }
+inline float log(float x) { return scalar::elementary_log(ScalarOps<float>{}, x); }
+inline double log(double x) { return scalar::elementary_log(ScalarOps<double>{}, x); }
 
 // log(1 + x) for x >= 0, accurate for small x.
 template <class T>

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "gradloom/kernels/dispatch.h"
 #include "gradloom/kernels/gate/fast.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -77,7 +78,7 @@ HWY_INLINE void forward_copies(const Layer<T>& layer, const T* in, std::size_t i
 }
 
 template <class T>
-void forward_any(const Layer<T>& layer, const T* in, T* out, const Copies& copies) {
+void forward(const Layer<T>& layer, const T* in, T* out, const Copies& copies) {
   std::size_t k = 0;
   for (; k + 2 <= copies.count; k += 2)
     forward_copies<2>(layer, in + k * copies.in_step, copies.in_step, out + k * copies.out_step, copies.out_step);
@@ -86,7 +87,7 @@ void forward_any(const Layer<T>& layer, const T* in, T* out, const Copies& copie
 
 // Every gate by itself. Where a row has two terms, pairs and chains may come in any order.
 template <class T>
-void backward_any(const Layer<T>& layer, const LayerGradient<T>& arrays) {
+void backward(const Layer<T>& layer, const LayerGradient<T>& arrays) {
   constexpr Tag<T> d;
   constexpr std::size_t lanes = hn::MaxLanes(d), parts = kTile / lanes;
   using V = hn::Vec<Tag<T>>;
@@ -228,7 +229,8 @@ void backward_runs(const Layer<float>& layer, const LayerGradient<float>& arrays
   }
 }
 
-void backward_any(const Layer<float>& layer, const LayerGradient<float>& arrays) {
+template <>
+void backward(const Layer<float>& layer, const LayerGradient<float>& arrays) {
   if (arrays.dl_din_step == kTile)
     backward_runs<false>(layer, arrays);
   else
@@ -236,36 +238,13 @@ void backward_any(const Layer<float>& layer, const LayerGradient<float>& arrays)
 }
 #endif
 
-#define GRADLOOM_DEFINE(T)                                                             \
-  void forward_##T(const Layer<T>& layer, const T* in, T* out, const Copies& copies) { \
-    forward_any(layer, in, out, copies);                                               \
-  }                                                                                    \
-  void backward_##T(const Layer<T>& layer, const LayerGradient<T>& arrays) { backward_any(layer, arrays); }
-GRADLOOM_DEFINE(float)
-GRADLOOM_DEFINE(double)
-#undef GRADLOOM_DEFINE
-
 }  // namespace HWY_NAMESPACE
 }  // namespace gradloom::kernels::gate
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace gradloom::kernels::gate {
-HWY_EXPORT(forward_float);
-HWY_EXPORT(forward_double);
-HWY_EXPORT(backward_float);
-HWY_EXPORT(backward_double);
-namespace fast {
-#define GRADLOOM_DEFINE(T)                                                         \
-  void forward(const Layer<T>& layer, const T* in, T* out, const Copies& copies) { \
-    HWY_DYNAMIC_DISPATCH(forward_##T)(layer, in, out, copies);                     \
-  }                                                                                \
-  void backward(const Layer<T>& layer, const LayerGradient<T>& arrays) {           \
-    HWY_DYNAMIC_DISPATCH(backward_##T)(layer, arrays);                             \
-  }
-GRADLOOM_DEFINE(float)
-GRADLOOM_DEFINE(double)
-#undef GRADLOOM_DEFINE
-}  // namespace fast
+GRADLOOM_EXPORT(forward);
+GRADLOOM_EXPORT(backward);
 }  // namespace gradloom::kernels::gate
 #endif

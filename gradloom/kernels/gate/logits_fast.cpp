@@ -10,6 +10,7 @@
 #include "gradloom/kernels/simd-inl.h"
 // clang-format on
 
+#include "gradloom/kernels/dispatch.h"
 #include "gradloom/kernels/gate/fast.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -49,14 +50,13 @@ HWY_INLINE void softmax(const T* z, hn::Vec<Tag<T>>* p) {
 }
 
 template <class T>
-void coefficients_any(const T* logits, std::size_t count, const std::uint32_t* position, std::size_t stride,
-                      Gate<T>* gates) {
+void coefficients(std::span<const T> logits, const std::uint32_t* position, std::size_t stride, Gate<T>* gates) {
   constexpr Tag<T> d;
   constexpr std::size_t lanes = hn::MaxLanes(d), parts = kFunctions / lanes;
   using V = hn::Vec<Tag<T>>;
-  for (std::size_t n = 0; n < count; ++n) {
+  for (std::size_t n = 0; n < logits.size() / kFunctions; ++n) {
     V p[parts], terms[kSums][parts];
-    softmax(logits + n * kFunctions, p);
+    softmax(logits.data() + n * kFunctions, p);
     unroll<parts>([&](auto k) GRADLOOM_UNROLLED {
       unroll<kSums>([&](auto m)
                         GRADLOOM_UNROLLED { terms[m][k] = hn::Mul(hn::LoadU(d, kWeights<T>.w[m] + k * lanes), p[k]); });
@@ -66,14 +66,14 @@ void coefficients_any(const T* logits, std::size_t count, const std::uint32_t* p
 }
 
 template <class T>
-void logit_gradient_any(const T* logits, std::size_t count, const std::uint32_t* position, std::size_t stride,
-                        const T* sums, GradientMode mode, T* dl_dz) {
+void logit_gradient(std::span<const T> logits, const std::uint32_t* position, std::size_t stride, const T* sums,
+                    GradientMode mode, T* dl_dz) {
   constexpr Tag<T> d;
   constexpr std::size_t lanes = hn::MaxLanes(d), parts = kFunctions / lanes;
   using V = hn::Vec<Tag<T>>;
-  for (std::size_t n = 0; n < count; ++n) {
+  for (std::size_t n = 0; n < logits.size() / kFunctions; ++n) {
     V p[parts], slope[parts], terms[parts];
-    softmax(logits + n * kFunctions, p);
+    softmax(logits.data() + n * kFunctions, p);
     const T* parts_of = sums + position[n * stride] * kPartial;
     const T s[kSums] = {parts_of[0] + parts_of[1], parts_of[2] + parts_of[3], parts_of[4] + parts_of[5],
                         parts_of[6] + parts_of[7]};
@@ -93,42 +93,13 @@ void logit_gradient_any(const T* logits, std::size_t count, const std::uint32_t*
   }
 }
 
-#define GRADLOOM_DEFINE(T)                                                                                       \
-  void coefficients_##T(const T* logits, std::size_t count, const std::uint32_t* position, std::size_t stride,   \
-                        Gate<T>* gates) {                                                                        \
-    coefficients_any(logits, count, position, stride, gates);                                                    \
-  }                                                                                                              \
-  void logit_gradient_##T(const T* logits, std::size_t count, const std::uint32_t* position, std::size_t stride, \
-                          const T* sums, GradientMode mode, T* dl_dz) {                                          \
-    logit_gradient_any(logits, count, position, stride, sums, mode, dl_dz);                                      \
-  }
-GRADLOOM_DEFINE(float)
-GRADLOOM_DEFINE(double)
-#undef GRADLOOM_DEFINE
-
 }  // namespace HWY_NAMESPACE
 }  // namespace gradloom::kernels::gate
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace gradloom::kernels::gate {
-HWY_EXPORT(coefficients_float);
-HWY_EXPORT(coefficients_double);
-HWY_EXPORT(logit_gradient_float);
-HWY_EXPORT(logit_gradient_double);
-namespace fast {
-#define GRADLOOM_DEFINE(T)                                                                                          \
-  void coefficients(std::span<const T> logits, const std::uint32_t* position, std::size_t stride, Gate<T>* gates) { \
-    HWY_DYNAMIC_DISPATCH(coefficients_##T)(logits.data(), logits.size() / kFunctions, position, stride, gates);     \
-  }                                                                                                                 \
-  void logit_gradient(std::span<const T> logits, const std::uint32_t* position, std::size_t stride, const T* sums,  \
-                      GradientMode mode, T* dl_dz) {                                                                \
-    HWY_DYNAMIC_DISPATCH(logit_gradient_##T)                                                                        \
-    (logits.data(), logits.size() / kFunctions, position, stride, sums, mode, dl_dz);                               \
-  }
-GRADLOOM_DEFINE(float)
-GRADLOOM_DEFINE(double)
-#undef GRADLOOM_DEFINE
-}  // namespace fast
+GRADLOOM_EXPORT(coefficients);
+GRADLOOM_EXPORT(logit_gradient);
 }  // namespace gradloom::kernels::gate
 #endif

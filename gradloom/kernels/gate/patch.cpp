@@ -4,8 +4,8 @@
 #include <cstring>
 #include <span>
 
+#include "gradloom/kernels/dispatch.h"
 #include "gradloom/kernels/gate/fast.h"
-#include "gradloom/kernels/gate/reference.h"
 
 namespace gradloom::kernels::gate {
 namespace {
@@ -13,8 +13,7 @@ namespace {
 template <class T>
 void read_rows(Variant variant, const GridShape& grid, const TileCells& cells, std::span<const std::size_t> offsets,
                const T* state, T* rows) {
-  if (variant == Variant::fast) return fast::read_rows(grid, cells, offsets, state, rows);
-  reference::read_rows(grid, cells, offsets, state, rows);
+  choose(variant, reference::read_rows<T>, fast::read_rows<T>)(grid, cells, offsets, state, rows);
 }
 
 // At most L numbers: pieces of known sizes, which may overlap, take a few instructions where a call would take many.
@@ -142,14 +141,10 @@ void gather_row(const GridShape& grid, const PatchPlanes& shape, const T* planes
     one(0), one(width - 1);
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                             \
-  template void close_frame<T>(const GridShape&, T*);                                       \
-  template void read_patches<T>(Variant, const GridShape&, const TileCells&, const T*, T*); \
-  template void read_centres<T>(Variant, const GridShape&, const TileCells&, const T*, T*); \
-  template void write_centres<T>(const GridShape&, const TileCells&, const T*, T*);         \
-  template void gather_row<T>(const GridShape&, const PatchPlanes&, const T*, std::size_t, T*);
-GRADLOOM_INSTANTIATE(float)
-GRADLOOM_INSTANTIATE(double)
-#undef GRADLOOM_INSTANTIATE
+GRADLOOM_INSTANTIATE(close_frame);
+GRADLOOM_INSTANTIATE(read_patches);
+GRADLOOM_INSTANTIATE(read_centres);
+GRADLOOM_INSTANTIATE(write_centres);
+GRADLOOM_INSTANTIATE(gather_row);
 
 }  // namespace gradloom::kernels::gate

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <span>
 
+#include "gradloom/kernels/dispatch.h"
 #include "gradloom/kernels/gate/fast.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -66,8 +67,8 @@ HWY_INLINE void read_groups(const GridShape& grid, const Groups<T>& groups, std:
 }
 
 template <class T>
-void read_rows_any(const GridShape& grid, const TileCells& cells, std::span<const std::size_t> offsets,
-                   const T* HWY_RESTRICT state, T* HWY_RESTRICT rows) {
+void read_rows(const GridShape& grid, const TileCells& cells, std::span<const std::size_t> offsets,
+               const T* HWY_RESTRICT state, T* HWY_RESTRICT rows) {
   const Groups<T> groups(cells);
   const std::size_t step = grid.channel_step(), all = grid.channels * offsets.size();
   switch (groups.count) {
@@ -97,32 +98,12 @@ void read_rows_any(const GridShape& grid, const TileCells& cells, std::span<cons
     std::fill(rows + row * kTile + cells.count, rows + (row + 1) * kTile, T(0));
 }
 
-#define GRADLOOM_DEFINE(T)                                                                                            \
-  void read_rows_##T(const GridShape& grid, const TileCells& cells, std::span<const std::size_t> offsets, const T* s, \
-                     T* rows) {                                                                                       \
-    read_rows_any(grid, cells, offsets, s, rows);                                                                     \
-  }
-GRADLOOM_DEFINE(float)
-GRADLOOM_DEFINE(double)
-#undef GRADLOOM_DEFINE
-
 }  // namespace HWY_NAMESPACE
 }  // namespace gradloom::kernels::gate
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace gradloom::kernels::gate {
-HWY_EXPORT(read_rows_float);
-HWY_EXPORT(read_rows_double);
-namespace fast {
-#define GRADLOOM_DEFINE(T)                                                                                            \
-  void read_rows(const GridShape& grid, const TileCells& cells, std::span<const std::size_t> offsets, const T* state, \
-                 T* rows) {                                                                                           \
-    HWY_DYNAMIC_DISPATCH(read_rows_##T)(grid, cells, offsets, state, rows);                                           \
-  }
-GRADLOOM_DEFINE(float)
-GRADLOOM_DEFINE(double)
-#undef GRADLOOM_DEFINE
-}  // namespace fast
+GRADLOOM_EXPORT(read_rows);
 }  // namespace gradloom::kernels::gate
 #endif

@@ -89,9 +89,13 @@ void logit_gradient(std::span<const T> logits, const std::uint32_t* position, st
 
 // Cell by cell.
 template <class T>
-void forward(const Layer<T>& layer, const T* in, T* out) {
-  for (std::size_t l = 0; l < kTile; ++l)
-    for (const Gate<T>& gate : layer.gates) out[gate.out + l] = gate_value(gate.c, in[gate.a + l], in[gate.b + l]);
+void forward(const Layer<T>& layer, const T* in, T* out, const Copies& copies) {
+  for (std::size_t k = 0; k < copies.count; ++k) {
+    const T* from = in + k * copies.in_step;
+    T* to = out + k * copies.out_step;
+    for (std::size_t l = 0; l < kTile; ++l)
+      for (const Gate<T>& gate : layer.gates) to[gate.out + l] = gate_value(gate.c, from[gate.a + l], from[gate.b + l]);
+  }
 }
 
 // By the numbers of the gates, whatever the order of evaluation is.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gradloom/base/hash.h"
+#include "gradloom/kernels/dispatch.h"
 #include "gradloom/kernels/elementary/elementary.h"
 
 namespace gradloom::kernels::message {
@@ -146,13 +147,9 @@ std::uint64_t attention_branches(const Attention<T>& p, std::size_t rows) {
   return hash.value();
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                                                        \
-  template void attend<T>(const Attention<T>&, std::size_t, std::size_t);                                              \
-  template void attend_gradient<T>(const Attention<T>&, const AttentionGradient<T>&, std::size_t, std::size_t);        \
-  template void attend_source_gradient<T>(const Attention<T>&, const AttentionGradient<T>&, std::size_t, std::size_t); \
-  template std::uint64_t attention_branches<T>(const Attention<T>&, std::size_t);
-GRADLOOM_INSTANTIATE(float)
-GRADLOOM_INSTANTIATE(double)
-#undef GRADLOOM_INSTANTIATE
+GRADLOOM_INSTANTIATE(attend);
+GRADLOOM_INSTANTIATE(attend_gradient);
+GRADLOOM_INSTANTIATE(attend_source_gradient);
+GRADLOOM_INSTANTIATE(attention_branches);
 
 }  // namespace gradloom::kernels::message

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 
+#include "gradloom/kernels/dispatch.h"
 #include "gradloom/kernels/message/fast.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -80,7 +81,7 @@ void rows_any(const Gather<T>& g, std::size_t begin, std::size_t end) {
 }
 
 template <class T>
-void gather_any(const Gather<T>& g, std::size_t begin, std::size_t end) {
+void gather_rows(const Gather<T>& g, std::size_t begin, std::size_t end) {
   if (g.value || g.source_scale)
     rows_any<Weights::some>(g, begin, end);
   else
@@ -88,7 +89,7 @@ void gather_any(const Gather<T>& g, std::size_t begin, std::size_t end) {
 }
 
 template <class T>
-void segment_any(const Gather<T>& g, std::size_t row, std::size_t segment, T* sum) {
+void gather_segment(const Gather<T>& g, std::size_t row, std::size_t segment, T* sum) {
   const std::size_t first = g.ptr[row] + segment * kSegment;
   const std::size_t last = std::min<std::size_t>(g.ptr[row + 1], first + kSegment);
   const T* none = nullptr;
@@ -98,36 +99,13 @@ void segment_any(const Gather<T>& g, std::size_t row, std::size_t segment, T* su
     sum_row<Weights::none>(g, row, first, last, segment == 0, none, sum);
 }
 
-#define GRADLOOM_DEFINE(T)                                                                             \
-  void rows_##T(const Gather<T>& g, std::size_t begin, std::size_t end) { gather_any(g, begin, end); } \
-  void segment_##T(const Gather<T>& g, std::size_t row, std::size_t segment, T* sum) {                 \
-    segment_any(g, row, segment, sum);                                                                 \
-  }
-GRADLOOM_DEFINE(float)
-GRADLOOM_DEFINE(double)
-#undef GRADLOOM_DEFINE
-
 }  // namespace HWY_NAMESPACE
 }  // namespace gradloom::kernels::message
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace gradloom::kernels::message {
-HWY_EXPORT(rows_float);
-HWY_EXPORT(rows_double);
-HWY_EXPORT(segment_float);
-HWY_EXPORT(segment_double);
-namespace fast {
-#define GRADLOOM_DEFINE(T)                                                                \
-  void gather_rows(const Gather<T>& g, std::size_t begin, std::size_t end) {              \
-    HWY_DYNAMIC_DISPATCH(rows_##T)(g, begin, end);                                        \
-  }                                                                                       \
-  void gather_segment(const Gather<T>& g, std::size_t row, std::size_t segment, T* sum) { \
-    HWY_DYNAMIC_DISPATCH(segment_##T)(g, row, segment, sum);                              \
-  }
-GRADLOOM_DEFINE(float)
-GRADLOOM_DEFINE(double)
-#undef GRADLOOM_DEFINE
-}  // namespace fast
+GRADLOOM_EXPORT(gather_rows);
+GRADLOOM_EXPORT(gather_segment);
 }  // namespace gradloom::kernels::message
 #endif

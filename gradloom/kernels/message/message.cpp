@@ -2,21 +2,19 @@
 
 #include <algorithm>
 
+#include "gradloom/kernels/dispatch.h"
 #include "gradloom/kernels/message/fast.h"
-#include "gradloom/kernels/message/reference.h"
 
 namespace gradloom::kernels::message {
 
 template <class T>
 void gather_rows(Variant variant, const Gather<T>& g, std::size_t begin, std::size_t end) {
-  if (variant == Variant::fast) return fast::gather_rows(g, begin, end);
-  reference::gather_rows(g, begin, end);
+  choose(variant, reference::gather_rows<T>, fast::gather_rows<T>)(g, begin, end);
 }
 
 template <class T>
 void gather_segment(Variant variant, const Gather<T>& g, std::size_t row, std::size_t segment, T* sum) {
-  if (variant == Variant::fast) return fast::gather_segment(g, row, segment, sum);
-  reference::gather_segment(g, row, segment, sum);
+  choose(variant, reference::gather_segment<T>, fast::gather_segment<T>)(g, row, segment, sum);
 }
 
 template <class T>
@@ -91,15 +89,11 @@ std::size_t row_bound(const std::uint32_t* ptr, std::size_t n, std::size_t tasks
   return low;
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                                                 \
-  template void gather_rows<T>(Variant, const Gather<T>&, std::size_t, std::size_t);                            \
-  template void gather_segment<T>(Variant, const Gather<T>&, std::size_t, std::size_t, T*);                     \
-  template void finish_hub<T>(const Gather<T>&, std::size_t, const T*);                                         \
-  template void value_gradient<T>(const Gather<T>&, const T*, std::size_t, std::size_t, std::size_t, Onto, T*); \
-  template void max_rows<T>(const Maximum<T>&, std::size_t, std::size_t);                                       \
-  template void max_gradient_rows<T>(const MaximumGradient<T>&, std::size_t, std::size_t);
-GRADLOOM_INSTANTIATE(float)
-GRADLOOM_INSTANTIATE(double)
-#undef GRADLOOM_INSTANTIATE
+GRADLOOM_INSTANTIATE(gather_rows);
+GRADLOOM_INSTANTIATE(gather_segment);
+GRADLOOM_INSTANTIATE(finish_hub);
+GRADLOOM_INSTANTIATE(value_gradient);
+GRADLOOM_INSTANTIATE(max_rows);
+GRADLOOM_INSTANTIATE(max_gradient_rows);
 
 }  // namespace gradloom::kernels::message

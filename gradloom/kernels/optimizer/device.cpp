@@ -2,6 +2,7 @@
 
 #include "gradloom/base/error.h"
 #include "gradloom/base/rounding.h"
+#include "gradloom/kernels/dispatch.h"
 #include "gradloom/kernels/shader/shaders.h"
 
 namespace gradloom::kernels {
@@ -37,11 +38,7 @@ bool norm_is_finite(vulkan::Device& device, const vulkan::DeviceBuffer& norm) {
   return head[1] == 0;
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                                                    \
-  template void record_update<T>(vulkan::Device&, vulkan::Commands&, const DeviceUpdatePass&, const std::string&); \
-  template vulkan::DeviceBuffer make_norm<T>(vulkan::Device&, std::size_t);
-GRADLOOM_INSTANTIATE(float)
-GRADLOOM_INSTANTIATE(double)
-#undef GRADLOOM_INSTANTIATE
+GRADLOOM_INSTANTIATE(record_update);
+GRADLOOM_INSTANTIATE(make_norm);
 
 }  // namespace gradloom::kernels

@@ -12,7 +12,7 @@
 #include "gradloom/base/rounding.h"
 #include "gradloom/exec/exec.h"
 
-namespace gradloom::kernels {
+namespace gradloom::kernels::reduce {
 
 inline constexpr std::size_t kReduceChunk = 4096;
 
@@ -37,4 +37,4 @@ void axpy(const Exec& exec, T factor, std::span<const T> x, std::span<T> y);
 template <class T>
 void scale(const Exec& exec, T factor, std::span<T> x);
 
-}  // namespace gradloom::kernels
+}  // namespace gradloom::kernels::reduce

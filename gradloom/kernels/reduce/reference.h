@@ -4,7 +4,7 @@
 #include <array>
 #include <cstddef>
 
-namespace gradloom::kernels::reference {
+namespace gradloom::kernels::reduce::reference {
 
 inline constexpr std::size_t kReduceLanes = 16;
 
@@ -35,4 +35,14 @@ T chunk_max_abs(const T* a, std::size_t size) {
   return largest;
 }
 
-}  // namespace gradloom::kernels::reference
+template <class T>
+void chunk_axpy(T factor, const T* x, T* y, std::size_t size) {
+  for (std::size_t n = 0; n < size; ++n) y[n] = y[n] + factor * x[n];
+}
+
+template <class T>
+void chunk_scale(T factor, T* x, std::size_t size) {
+  for (std::size_t n = 0; n < size; ++n) x[n] = factor * x[n];
+}
+
+}  // namespace gradloom::kernels::reduce::reference

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "gradloom/kernels/rowwise/fast.h"
+#include "gradloom/kernels/rowwise/rowwise.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gradloom::kernels::rowwise {
@@ -20,6 +20,7 @@ namespace HWY_NAMESPACE {
 
 using namespace gradloom::kernels::HWY_NAMESPACE;
 
+// keep[n] = 1 where the random 16 bits of n reach the threshold, for n in [begin, end); begin is a multiple of 8.
 void keep_numbers(const DropoutKey& k, std::size_t begin, std::size_t end, std::uint8_t* HWY_RESTRICT keep) {
   constexpr std::size_t kCounters = 32, kNumbers = 8 * kCounters;
   std::uint32_t words[4 * kCounters];
@@ -43,10 +44,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gradloom::kernels::rowwise {
 HWY_EXPORT(keep_numbers);
-namespace fast {
-void keep_numbers(const DropoutKey& k, std::size_t begin, std::size_t end, std::uint8_t* keep) {
-  HWY_DYNAMIC_DISPATCH(keep_numbers)(k, begin, end, keep);
+
+void Dropout::keep(std::size_t begin, std::size_t end, std::uint8_t* keep) const {
+  HWY_DYNAMIC_DISPATCH(keep_numbers)(key_, begin, end, keep);
 }
-}  // namespace fast
+
 }  // namespace gradloom::kernels::rowwise
 #endif

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <type_traits>
 
+#include "gradloom/kernels/dispatch.h"
 #include "gradloom/kernels/elementary/elementary.h"
-#include "gradloom/kernels/rowwise/fast.h"
 
 namespace gradloom::kernels::rowwise {
 
@@ -147,10 +147,6 @@ Dropout::Dropout(double probability, std::uint64_t seed, std::uint32_t epoch, st
            {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}},
       scale_(65536.0 / (65536.0 - key_.threshold)) {}
 
-void Dropout::keep(std::size_t begin, std::size_t end, std::uint8_t* keep) const {
-  fast::keep_numbers(key_, begin, end, keep);
-}
-
 // By masks: which numbers are kept is random, so no branch on it can be foreseen.
 template <class T>
 void apply_dropout(const T* __restrict x, const std::uint8_t* __restrict keep, T scale, std::size_t begin,
@@ -160,19 +156,15 @@ void apply_dropout(const T* __restrict x, const std::uint8_t* __restrict keep, T
     y[n] = std::bit_cast<T>(std::bit_cast<Bits>(scale * x[n]) & (Bits{0} - static_cast<Bits>(keep[n])));
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                                             \
-  template void activate<T>(const Rows&, Activation, const T*, const T*, const T*, T*);                     \
-  template void activate_gradient<T>(const Rows&, Activation, const T*, const T*, const T*, T*);            \
-  template void add<T>(const Rows&, const T*, T*);                                                          \
-  template void layer_norm<T>(const Rows&, const LayerNorm<T>&);                                            \
-  template void layer_norm_gradient<T>(const Rows&, const LayerNorm<T>&, const T*, T*, T*, T*);             \
-  template void squared_deviation<T>(const Rows&, const T*, const T*, T*);                                  \
-  template void batch_norm<T>(const Rows&, const BatchNorm<T>&, T*);                                        \
-  template void batch_norm_sums<T>(const Rows&, const BatchNorm<T>&, const T*, T*, T*);                     \
-  template void batch_norm_gradient<T>(const Rows&, const BatchNorm<T>&, const T*, const T*, const T*, T*); \
-  template void apply_dropout<T>(const T*, const std::uint8_t*, T, std::size_t, std::size_t, T*);
-GRADLOOM_INSTANTIATE(float)
-GRADLOOM_INSTANTIATE(double)
-#undef GRADLOOM_INSTANTIATE
+GRADLOOM_INSTANTIATE(activate);
+GRADLOOM_INSTANTIATE(activate_gradient);
+GRADLOOM_INSTANTIATE(add);
+GRADLOOM_INSTANTIATE(layer_norm);
+GRADLOOM_INSTANTIATE(layer_norm_gradient);
+GRADLOOM_INSTANTIATE(squared_deviation);
+GRADLOOM_INSTANTIATE(batch_norm);
+GRADLOOM_INSTANTIATE(batch_norm_sums);
+GRADLOOM_INSTANTIATE(batch_norm_gradient);
+GRADLOOM_INSTANTIATE(apply_dropout);
 
 }  // namespace gradloom::kernels::rowwise

@@ -8,12 +8,13 @@
 #include <hwy/highway.h>
 #include "gradloom/kernels/elementary/simd-inl.h"
 #include "gradloom/kernels/spline/basis-inl.h"
+#include "gradloom/kernels/spline/degree-inl.h"
 // clang-format on
 
 #include <algorithm>
 
+#include "gradloom/kernels/dispatch.h"
 #include "gradloom/kernels/spline/fast.h"
-#include "gradloom/kernels/spline/reference.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gradloom::kernels::spline {
@@ -90,35 +91,11 @@ std::size_t basis_degree(const Layer<T>& layer, const LayerTape<T>& tape, Range 
   return outside_count;
 }
 
-template <bool kSlope, class T>
-std::size_t basis_slope(const Layer<T>& layer, const LayerTape<T>& tape, Range samples) {
-#if HWY_TARGET <= HWY_AVX2  // the other instruction sets make do with loops over the degree
-  switch (layer.shape.degree) {
-    case 2:
-      return basis_degree<specialised(2), kSlope>(layer, tape, samples);
-    case 3:
-      return basis_degree<specialised(3), kSlope>(layer, tape, samples);
-    case 4:
-      return basis_degree<specialised(4), kSlope>(layer, tape, samples);
-    case 5:
-      return basis_degree<specialised(5), kSlope>(layer, tape, samples);
-    default:
-      break;
-  }
-#endif
-  return basis_degree<0, kSlope>(layer, tape, samples);
-}
-
 template <class T>
-std::size_t basis_any(const Layer<T>& layer, const LayerTape<T>& tape, Range samples) {
-  return tape.slope ? basis_slope<true>(layer, tape, samples) : basis_slope<false>(layer, tape, samples);
-}
-
-std::size_t basis_float(const Layer<float>& layer, const LayerTape<float>& tape, Range samples) {
-  return basis_any(layer, tape, samples);
-}
-std::size_t basis_double(const Layer<double>& layer, const LayerTape<double>& tape, Range samples) {
-  return basis_any(layer, tape, samples);
+std::size_t evaluate_basis(const Layer<T>& layer, const LayerTape<T>& tape, Range samples) {
+  return for_degree(layer.shape.degree, tape.slope != nullptr, [&](auto degree, auto slope) GRADLOOM_UNROLLED {
+    return basis_degree<degree, slope>(layer, tape, samples);
+  });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -127,15 +104,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace gradloom::kernels::spline {
-HWY_EXPORT(basis_float);
-HWY_EXPORT(basis_double);
-namespace fast {
-std::size_t evaluate_basis(const Layer<float>& layer, const LayerTape<float>& tape, Range samples) {
-  return HWY_DYNAMIC_DISPATCH(basis_float)(layer, tape, samples);
-}
-std::size_t evaluate_basis(const Layer<double>& layer, const LayerTape<double>& tape, Range samples) {
-  return HWY_DYNAMIC_DISPATCH(basis_double)(layer, tape, samples);
-}
-}  // namespace fast
+GRADLOOM_EXPORT(evaluate_basis);
 }  // namespace gradloom::kernels::spline
 #endif

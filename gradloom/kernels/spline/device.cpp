@@ -5,6 +5,7 @@
 
 #include "gradloom/base/error.h"
 #include "gradloom/base/rounding.h"
+#include "gradloom/kernels/dispatch.h"
 
 namespace gradloom::kernels::spline {
 namespace {
@@ -272,17 +273,11 @@ void record_backward(vulkan::Device& device, vulkan::Commands& commands, const D
   if (gradients.dl_dx_stride > 0) record_input_gradient<T>(device, commands, layer, pass, gradients, label + " inputs");
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                                               \
-  template std::size_t gradient_groups<T>(const vulkan::DeviceInfo&, const Shape&, std::size_t, bool, bool);  \
-  template void require_forward<T>(const vulkan::DeviceInfo&, const Shape&, std::size_t);                     \
-  template void require_backward<T>(const vulkan::DeviceInfo&, const Shape&, std::size_t);                    \
-  template void require_norm<T>(const vulkan::DeviceInfo&, const Shape&, std::size_t, std::size_t);           \
-  template void record_forward<T>(vulkan::Device&, vulkan::Commands&, const DeviceLayer&, const DevicePass&,  \
-                                  const std::string&);                                                        \
-  template void record_backward<T>(vulkan::Device&, vulkan::Commands&, const DeviceLayer&, const DevicePass&, \
-                                   const DeviceGradients&, const std::string&);
-GRADLOOM_INSTANTIATE(float)
-GRADLOOM_INSTANTIATE(double)
-#undef GRADLOOM_INSTANTIATE
+GRADLOOM_INSTANTIATE(gradient_groups);
+GRADLOOM_INSTANTIATE(require_forward);
+GRADLOOM_INSTANTIATE(require_backward);
+GRADLOOM_INSTANTIATE(require_norm);
+GRADLOOM_INSTANTIATE(record_forward);
+GRADLOOM_INSTANTIATE(record_backward);
 
 }  // namespace gradloom::kernels::spline

@@ -7,12 +7,14 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 #include "gradloom/kernels/simd-inl.h"
+#include "gradloom/kernels/spline/degree-inl.h"
 #include "gradloom/kernels/spline/pack-inl.h"
 // clang-format on
 
 #include <algorithm>
 
 #include "gradloom/base/rounding.h"
+#include "gradloom/kernels/dispatch.h"
 #include "gradloom/kernels/spline/fast.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -190,38 +192,10 @@ void forward_degree(const Layer<T>& layer, const LayerTape<T>& tape, Range sampl
       std::fill_n(y + ((j / kPanel) * stride + s) * kPanel + j % kPanel, kLanes, T(0));
 }
 
-template <bool kBase, class T>
-void forward_base(const Layer<T>& layer, const LayerTape<T>& tape, Range samples, T* y) {
-#if HWY_TARGET <= HWY_AVX2  // the other instruction sets make do with a loop over rows
-  switch (layer.shape.degree) {
-    case 2:
-      return forward_degree<specialised(2), kBase>(layer, tape, samples, y);
-    case 3:
-      return forward_degree<specialised(3), kBase>(layer, tape, samples, y);
-    case 4:
-      return forward_degree<specialised(4), kBase>(layer, tape, samples, y);
-    case 5:
-      return forward_degree<specialised(5), kBase>(layer, tape, samples, y);
-    default:
-      break;
-  }
-#endif
-  forward_degree<0, kBase>(layer, tape, samples, y);
-}
-
 template <class T>
-void forward_any(const Layer<T>& layer, const LayerTape<T>& tape, Range samples, T* y) {
-  if (layer.shape.base)
-    forward_base<true>(layer, tape, samples, y);
-  else
-    forward_base<false>(layer, tape, samples, y);
-}
-
-void forward_float(const Layer<float>& layer, const LayerTape<float>& tape, Range samples, float* y) {
-  forward_any(layer, tape, samples, y);
-}
-void forward_double(const Layer<double>& layer, const LayerTape<double>& tape, Range samples, double* y) {
-  forward_any(layer, tape, samples, y);
+void forward(const Layer<T>& layer, const LayerTape<T>& tape, Range samples, T* y) {
+  for_degree(layer.shape.degree, layer.shape.base,
+             [&](auto degree, auto base) GRADLOOM_UNROLLED { forward_degree<degree, base>(layer, tape, samples, y); });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -230,15 +204,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace gradloom::kernels::spline {
-HWY_EXPORT(forward_float);
-HWY_EXPORT(forward_double);
-namespace fast {
-void forward(const Layer<float>& layer, const LayerTape<float>& tape, Range samples, float* y) {
-  HWY_DYNAMIC_DISPATCH(forward_float)(layer, tape, samples, y);
-}
-void forward(const Layer<double>& layer, const LayerTape<double>& tape, Range samples, double* y) {
-  HWY_DYNAMIC_DISPATCH(forward_double)(layer, tape, samples, y);
-}
-}  // namespace fast
+GRADLOOM_EXPORT(forward);
 }  // namespace gradloom::kernels::spline
 #endif

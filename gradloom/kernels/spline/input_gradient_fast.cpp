@@ -8,12 +8,14 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 #include "gradloom/kernels/simd-inl.h"
+#include "gradloom/kernels/spline/degree-inl.h"
 #include "gradloom/kernels/spline/pack-inl.h"
 // clang-format on
 
 #include <algorithm>
 
 #include "gradloom/base/rounding.h"
+#include "gradloom/kernels/dispatch.h"
 #include "gradloom/kernels/spline/fast.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -340,40 +342,11 @@ void input_gradient_degree(const Layer<T>& layer, const LayerTape<T>& tape, cons
   }
 }
 
-template <bool kBase, class T>
-void input_gradient_base(const Layer<T>& layer, const LayerTape<T>& tape, const T* dl_dy, Range samples, T* dl_dx) {
-#if HWY_TARGET <= HWY_AVX2  // the other instruction sets make do with a loop over rows
-  switch (layer.shape.degree) {
-    case 2:
-      return input_gradient_degree<specialised(2), kBase>(layer, tape, dl_dy, samples, dl_dx);
-    case 3:
-      return input_gradient_degree<specialised(3), kBase>(layer, tape, dl_dy, samples, dl_dx);
-    case 4:
-      return input_gradient_degree<specialised(4), kBase>(layer, tape, dl_dy, samples, dl_dx);
-    case 5:
-      return input_gradient_degree<specialised(5), kBase>(layer, tape, dl_dy, samples, dl_dx);
-    default:
-      break;
-  }
-#endif
-  input_gradient_degree<0, kBase>(layer, tape, dl_dy, samples, dl_dx);
-}
-
 template <class T>
-void input_gradient_any(const Layer<T>& layer, const LayerTape<T>& tape, const T* dl_dy, Range samples, T* dl_dx) {
-  if (layer.shape.base)
-    input_gradient_base<true>(layer, tape, dl_dy, samples, dl_dx);
-  else
-    input_gradient_base<false>(layer, tape, dl_dy, samples, dl_dx);
-}
-
-void input_gradient_float(const Layer<float>& layer, const LayerTape<float>& tape, const float* dl_dy, Range samples,
-                          float* dl_dx) {
-  input_gradient_any(layer, tape, dl_dy, samples, dl_dx);
-}
-void input_gradient_double(const Layer<double>& layer, const LayerTape<double>& tape, const double* dl_dy,
-                           Range samples, double* dl_dx) {
-  input_gradient_any(layer, tape, dl_dy, samples, dl_dx);
+void input_gradient(const Layer<T>& layer, const LayerTape<T>& tape, const T* dl_dy, Range samples, T* dl_dx) {
+  for_degree(layer.shape.degree, layer.shape.base, [&](auto degree, auto base) GRADLOOM_UNROLLED {
+    input_gradient_degree<degree, base>(layer, tape, dl_dy, samples, dl_dx);
+  });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -382,17 +355,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace gradloom::kernels::spline {
-HWY_EXPORT(input_gradient_float);
-HWY_EXPORT(input_gradient_double);
-namespace fast {
-void input_gradient(const Layer<float>& layer, const LayerTape<float>& tape, const float* dl_dy, Range samples,
-                    float* dl_dx) {
-  HWY_DYNAMIC_DISPATCH(input_gradient_float)(layer, tape, dl_dy, samples, dl_dx);
-}
-void input_gradient(const Layer<double>& layer, const LayerTape<double>& tape, const double* dl_dy, Range samples,
-                    double* dl_dx) {
-  HWY_DYNAMIC_DISPATCH(input_gradient_double)(layer, tape, dl_dy, samples, dl_dx);
-}
-}  // namespace fast
+GRADLOOM_EXPORT(input_gradient);
 }  // namespace gradloom::kernels::spline
 #endif

@@ -10,13 +10,14 @@
 #include <hwy/highway.h>
 #include "gradloom/kernels/elementary/simd-inl.h"
 #include "gradloom/kernels/spline/basis-inl.h"
+#include "gradloom/kernels/spline/degree-inl.h"
 // clang-format on
 
 #include <algorithm>
 
 #include "gradloom/base/rounding.h"
+#include "gradloom/kernels/dispatch.h"
 #include "gradloom/kernels/spline/fast.h"
-#include "gradloom/kernels/spline/reference.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gradloom::kernels::spline {
@@ -140,30 +141,10 @@ void single_degree(const Layer<T>& layer, const T* x, T* y) {
   std::fill(y + vectors * lanes, y + shape.out_padded(), T(0));
 }
 
-template <bool kBase, class T>
-void single_base(const Layer<T>& layer, const T* x, T* y) {
-#if HWY_TARGET <= HWY_AVX2  // the other instruction sets make do with a loop over rows
-  switch (layer.shape.degree) {
-    case 2:
-      return single_degree<specialised(2), kBase>(layer, x, y);
-    case 3:
-      return single_degree<specialised(3), kBase>(layer, x, y);
-    case 4:
-      return single_degree<specialised(4), kBase>(layer, x, y);
-    case 5:
-      return single_degree<specialised(5), kBase>(layer, x, y);
-    default:
-      break;
-  }
-#endif
-  single_degree<0, kBase>(layer, x, y);
-}
-
-void single_float(const Layer<float>& layer, const float* x, float* y) {
-  layer.shape.base ? single_base<true>(layer, x, y) : single_base<false>(layer, x, y);
-}
-void single_double(const Layer<double>& layer, const double* x, double* y) {
-  layer.shape.base ? single_base<true>(layer, x, y) : single_base<false>(layer, x, y);
+template <class T>
+void forward_single(const Layer<T>& layer, const T* x, T* y) {
+  for_degree(layer.shape.degree, layer.shape.base,
+             [&](auto degree, auto base) GRADLOOM_UNROLLED { single_degree<degree, base>(layer, x, y); });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -172,15 +153,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace gradloom::kernels::spline {
-HWY_EXPORT(single_float);
-HWY_EXPORT(single_double);
-namespace fast {
-void forward_single(const Layer<float>& layer, const float* x, float* y) {
-  HWY_DYNAMIC_DISPATCH(single_float)(layer, x, y);
-}
-void forward_single(const Layer<double>& layer, const double* x, double* y) {
-  HWY_DYNAMIC_DISPATCH(single_double)(layer, x, y);
-}
-}  // namespace fast
+GRADLOOM_EXPORT(forward_single);
 }  // namespace gradloom::kernels::spline
 #endif

@@ -158,13 +158,9 @@ using InputHook = FunctionRef<void(std::size_t input)>;
 // dl_dw (In, R, OutP): the rows of the inputs in the range, over all B samples of the tape. With B > 0, `each` is
 // called once for each of these inputs, before the last samples are added to its sums.
 template <class T>
-void weight_gradient(Variant variant, const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs,
-                     GradientMode mode, T* dl_dw, InputHook each);
-template <class T>
-void weight_gradient(Variant variant, const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs,
-                     GradientMode mode, T* dl_dw) {
-  weight_gradient(variant, shape, tape, dl_dy, inputs, mode, dl_dw, [](std::size_t) {});
-}
+void weight_gradient(
+    Variant variant, const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs, GradientMode mode,
+    T* dl_dw, InputHook each = [](std::size_t) {});
 
 // dl_db (OutP).
 template <class T>

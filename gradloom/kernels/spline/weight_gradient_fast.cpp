@@ -9,6 +9,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 #include "gradloom/kernels/simd-inl.h"
+#include "gradloom/kernels/spline/degree-inl.h"
 #include "gradloom/kernels/spline/span_sort-inl.h"
 // clang-format on
 
@@ -16,6 +17,7 @@
 #include <bit>
 
 #include "gradloom/base/rounding.h"
+#include "gradloom/kernels/dispatch.h"
 #include "gradloom/kernels/spline/fast.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -291,33 +293,12 @@ void weight_gradient_degree(const Shape& shape, const LayerTape<T>& tape, const 
   }
 }
 
-template <bool kBase, class T>
-void weight_gradient_base(const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs, GradientMode mode,
-                          T* dl_dw, InputHook each) {
-#if HWY_TARGET <= HWY_AVX2  // the other instruction sets make do with one row at a time
-  switch (shape.degree) {
-    case 2:
-      return weight_gradient_degree<specialised(2), kBase>(shape, tape, dl_dy, inputs, mode, dl_dw, each);
-    case 3:
-      return weight_gradient_degree<specialised(3), kBase>(shape, tape, dl_dy, inputs, mode, dl_dw, each);
-    case 4:
-      return weight_gradient_degree<specialised(4), kBase>(shape, tape, dl_dy, inputs, mode, dl_dw, each);
-    case 5:
-      return weight_gradient_degree<specialised(5), kBase>(shape, tape, dl_dy, inputs, mode, dl_dw, each);
-    default:
-      break;
-  }
-#endif
-  weight_gradient_degree<0, kBase>(shape, tape, dl_dy, inputs, mode, dl_dw, each);
-}
-
 template <class T>
-void weight_gradient_any(const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs, GradientMode mode,
-                         T* dl_dw, InputHook each) {
-  if (shape.base)
-    weight_gradient_base<true>(shape, tape, dl_dy, inputs, mode, dl_dw, each);
-  else
-    weight_gradient_base<false>(shape, tape, dl_dy, inputs, mode, dl_dw, each);
+void weight_gradient(const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs, GradientMode mode,
+                     T* dl_dw, InputHook each) {
+  for_degree(shape.degree, shape.base, [&](auto degree, auto base) GRADLOOM_UNROLLED {
+    weight_gradient_degree<degree, base>(shape, tape, dl_dy, inputs, mode, dl_dw, each);
+  });
 }
 
 // `count` vectors of the bias, from dl_db[from] on. Additions of one sum wait for each other; those of several vectors
@@ -345,28 +326,12 @@ HWY_INLINE void bias_vectors(SampleExtent batch, const T* dl_dy, std::size_t fro
 }
 
 template <class T>
-void bias_gradient_any(const Shape& shape, SampleExtent batch, const T* dl_dy, GradientMode mode, T* dl_db) {
+void bias_gradient(const Shape& shape, SampleExtent batch, const T* dl_dy, GradientMode mode, T* dl_db) {
   constexpr std::size_t lanes = hn::MaxLanes(Tag<T>()), many = 8, of_panel = kPanel / lanes;
   const std::size_t out = shape.out_padded();
   std::size_t j = 0;
   for (; j + many * lanes <= out; j += many * lanes) bias_vectors<many>(batch, dl_dy, j, mode, dl_db);
   for (; j < out; j += kPanel) bias_vectors<of_panel>(batch, dl_dy, j, mode, dl_db);
-}
-
-void weight_gradient_float(const Shape& shape, const LayerTape<float>& tape, const float* dl_dy, Range inputs,
-                           GradientMode mode, float* dl_dw, InputHook each) {
-  weight_gradient_any(shape, tape, dl_dy, inputs, mode, dl_dw, each);
-}
-void weight_gradient_double(const Shape& shape, const LayerTape<double>& tape, const double* dl_dy, Range inputs,
-                            GradientMode mode, double* dl_dw, InputHook each) {
-  weight_gradient_any(shape, tape, dl_dy, inputs, mode, dl_dw, each);
-}
-void bias_gradient_float(const Shape& shape, SampleExtent batch, const float* dl_dy, GradientMode mode, float* dl_db) {
-  bias_gradient_any(shape, batch, dl_dy, mode, dl_db);
-}
-void bias_gradient_double(const Shape& shape, SampleExtent batch, const double* dl_dy, GradientMode mode,
-                          double* dl_db) {
-  bias_gradient_any(shape, batch, dl_dy, mode, dl_db);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -375,25 +340,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace gradloom::kernels::spline {
-HWY_EXPORT(weight_gradient_float);
-HWY_EXPORT(weight_gradient_double);
-HWY_EXPORT(bias_gradient_float);
-HWY_EXPORT(bias_gradient_double);
-namespace fast {
-void weight_gradient(const Shape& shape, const LayerTape<float>& tape, const float* dl_dy, Range inputs,
-                     GradientMode mode, float* dl_dw, InputHook each) {
-  HWY_DYNAMIC_DISPATCH(weight_gradient_float)(shape, tape, dl_dy, inputs, mode, dl_dw, each);
-}
-void weight_gradient(const Shape& shape, const LayerTape<double>& tape, const double* dl_dy, Range inputs,
-                     GradientMode mode, double* dl_dw, InputHook each) {
-  HWY_DYNAMIC_DISPATCH(weight_gradient_double)(shape, tape, dl_dy, inputs, mode, dl_dw, each);
-}
-void bias_gradient(const Shape& shape, SampleExtent batch, const float* dl_dy, GradientMode mode, float* dl_db) {
-  HWY_DYNAMIC_DISPATCH(bias_gradient_float)(shape, batch, dl_dy, mode, dl_db);
-}
-void bias_gradient(const Shape& shape, SampleExtent batch, const double* dl_dy, GradientMode mode, double* dl_db) {
-  HWY_DYNAMIC_DISPATCH(bias_gradient_double)(shape, batch, dl_dy, mode, dl_db);
-}
-}  // namespace fast
+GRADLOOM_EXPORT(weight_gradient);
+GRADLOOM_EXPORT(bias_gradient);
 }  // namespace gradloom::kernels::spline
 #endif

@@ -234,9 +234,9 @@ ModelArrays<T> Automaton<T>::seen(const Exec& ex, const Step& step, const ModelA
     const std::size_t begin = chunk * kChunk, end = std::min(size, begin + kChunk);
     const std::span<T> some(to + begin, end - begin);
     kernels::open_uniform<T>(ex.variant(), random, static_cast<std::uint32_t>(begin), some);
-    kernels::log<T>(ex.variant(), some, some);
+    kernels::elementary::log<T>(ex.variant(), some, some);
     for (T& v : some) v = -v;
-    kernels::log<T>(ex.variant(), some, some);
+    kernels::elementary::log<T>(ex.variant(), some, some);
     for (std::size_t i = begin; i < end; ++i) to[i] = arrays.parameters.data()[i] - scale * to[i];
   });
   return {std::span<const T>(to, size), arrays.buffers};

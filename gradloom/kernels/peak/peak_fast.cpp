@@ -2,16 +2,16 @@
 #define GRADLOOM_AVX512
 #include "gradloom/kernels/simd_config.h"
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "gradloom/kernels/peak/peak.cpp"
+#define HWY_TARGET_INCLUDE "gradloom/kernels/peak/peak_fast.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 #include "gradloom/kernels/simd-inl.h"
 // clang-format on
 
-#include "gradloom/kernels/peak/peak.h"
-
 #include <algorithm>
 #include <chrono>
+
+#include "gradloom/kernels/peak/peak.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gradloom::kernels {
