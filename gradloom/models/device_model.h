@@ -56,7 +56,8 @@ void pack_batch(const RowBatch<T>& batch, const BatchLayout& layout, std::byte* 
 
 // T is the scalar. record_forward leaves the last layer's output in the tape, record_backward starts from the gradient
 // there; dl_dx of the batch goes to the tape when the tape has room for it and `inputs` says so. Both end with a
-// barrier. A sink is asked for norm() once, and gets it.
+// barrier. A sink is asked for norm() once, and gets it. require_backward and require_norm (of the gradient) throw
+// unsuitable_device when batches of that size are too large for it.
 template <class M>
 concept DeviceModel = requires(const M& m, vulkan::Commands& commands, const DeviceArrays& arrays,
                                const DeviceTape& tape, std::size_t batch, vulkan::Binding x, const Step& step,
@@ -71,6 +72,8 @@ concept DeviceModel = requires(const M& m, vulkan::Commands& commands, const Dev
   { m.layers() } -> std::convertible_to<std::size_t>;
   { m.device() } -> std::convertible_to<vulkan::Device&>;
   { m.make_tape(batch, inputs) } -> std::same_as<DeviceTape>;
+  m.require_backward(batch);
+  m.require_norm(batch);
   m.record_forward(commands, arrays, tape, batch, x);
   m.record_backward(commands, step, arrays, tape, batch, x, inputs, sink);
   { m.top(tape, batch) } -> std::same_as<vulkan::Binding>;

@@ -1,4 +1,4 @@
-// predict(): a model's output for a whole data set, in batches of bounded memory.
+// Predictor: a model's output for a whole data set, in batches of bounded memory.
 #pragma once
 
 #include <algorithm>

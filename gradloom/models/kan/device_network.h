@@ -7,7 +7,8 @@
 
 namespace gradloom::kan {
 
-// Satisfies DeviceModel. Device and network are not owned. One dispatch per layer forward, one backward.
+// Satisfies DeviceModel. Device and network are not owned. Dispatches per layer: one forward; two backward, for the
+// parameters and for the inputs, as they are wanted.
 template <class T>
 class DeviceNetwork {
  public:
