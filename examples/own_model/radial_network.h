@@ -102,27 +102,27 @@ class RadialNetwork {
   //   dl/dweight_kj = sum_samples dl_dy_j phi_k   dl/dbias_j = sum_samples dl_dy_j
   //   dl/drate_ki = sum_samples 2 g_k rate_ki d^2      dl/dcentre_ki = -sum_samples 2 g_k rate_ki^2 d
   //   dl/dx_i = sum_k 2 g_k rate_ki^2 d
-  void backward(const gradloom::Exec& ex, const gradloom::Step& step, const gradloom::ModelArrays<T>& arrays,
-                const Batch& batch, Tape& tape, gradloom::View<const T, 2> dl_dy, std::span<T> gradient,
-                gradloom::View<T, 2> dl_dx, gradloom::GradientSink* sink) const {
-    const Weights w = weights(arrays);
+  void backward(const gradloom::Exec& ex, const gradloom::BackwardCall<T, Batch, Tape>& call) const {
+    const Batch& batch = call.batch;
+    Tape& tape = call.tape;
+    const Weights w = weights(call.arrays);
     // First everything that goes from sample to sample and may read all parameters.
     ex.parallel_for(tasks(batch.size, kSamplesPerTask), [&](std::size_t task, unsigned) {
       const std::size_t end = std::min(batch.size, (task + 1) * kSamplesPerTask);
       for (std::size_t s = task * kSamplesPerTask; s < end; ++s) {
         for (std::size_t k = 0; k < units_; ++k) {
           T dl_dphi = 0;
-          for (std::size_t j = 0; j < outputs_; ++j) dl_dphi += dl_dy(s, j) * w.weight[k * outputs_ + j];
+          for (std::size_t j = 0; j < outputs_; ++j) dl_dphi += call.dl_dy(s, j) * w.weight[k * outputs_ + j];
           tape.dl_ds[s * units_ + k] = -tape.phi[s * units_ + k] * dl_dphi;
         }
-        if (dl_dx.empty()) continue;  // asked for by the gradient check, or by whoever stacks models
+        if (call.dl_dx.empty()) continue;  // asked for by the gradient check, or by whoever stacks models
         for (std::size_t i = 0; i < inputs_; ++i) {
           T sum = 0;
           for (std::size_t k = 0; k < units_; ++k) {
             const T rate = w.rate[k * inputs_ + i];
             sum += 2 * tape.dl_ds[s * units_ + k] * rate * rate * (batch.x(s, i) - w.centre[k * inputs_ + i]);
           }
-          dl_dx(s, i) = sum;
+          call.dl_dx(s, i) = sum;
         }
       }
     });
@@ -131,16 +131,16 @@ class RadialNetwork {
     // its elements of the gradient and adds the samples in order; the last task has the bias.
     ex.parallel_for(units_ + 1, [&](std::size_t k, unsigned worker) {
       // Each range is reported when it is final; the optimizer updates it at once, while it is in this core's cache.
-      // From then on nobody may read these parameters in this step. That holds: a unit reads only its own.
+      // From then on nobody may read these parameters in this call.step. That holds: a unit reads only its own.
       const auto own = [&](std::size_t slice, std::size_t first, std::size_t count, auto&& sum_of) {
-        if (step.is_frozen(slice)) return;  // neither computed nor reported
-        T* to = gradient.data() + parameters_[slice].offset + first;
+        if (call.step.is_frozen(slice)) return;  // neither computed nor reported
+        T* to = call.gradient.data() + parameters_[slice].offset + first;
         for (std::size_t at = 0; at < count; ++at)
-          to[at] = step.gradient == gradloom::GradientMode::accumulate ? to[at] + sum_of(at) : sum_of(at);
+          to[at] = call.step.gradient == gradloom::GradientMode::accumulate ? to[at] + sum_of(at) : sum_of(at);
       };
       const auto report = [&](std::size_t slice, std::size_t first, std::size_t count) {
         const std::size_t begin = parameters_[slice].offset + first;
-        if (sink && !step.is_frozen(slice)) sink->finished(begin, begin + count, worker);
+        if (call.sink && !call.step.is_frozen(slice)) call.sink->finished(begin, begin + count, worker);
       };
       const auto over_samples = [&](auto&& term) {
         T sum = 0;
@@ -149,12 +149,12 @@ class RadialNetwork {
       };
       if (k == units_) {
         own(bias_, 0, outputs_,
-            [&](std::size_t j) { return over_samples([&](std::size_t s) { return dl_dy(s, j); }); });
+            [&](std::size_t j) { return over_samples([&](std::size_t s) { return call.dl_dy(s, j); }); });
         report(bias_, 0, outputs_);
         return;
       }
       own(weight_, k * outputs_, outputs_, [&](std::size_t j) {
-        return over_samples([&](std::size_t s) { return dl_dy(s, j) * tape.phi[s * units_ + k]; });
+        return over_samples([&](std::size_t s) { return call.dl_dy(s, j) * tape.phi[s * units_ + k]; });
       });
       own(rate_, k * inputs_, inputs_, [&](std::size_t i) {
         return 2 * w.rate[k * inputs_ + i] * over_samples([&](std::size_t s) {

@@ -72,7 +72,7 @@ double largest_dual_error(const Exec& ex, const M& network, const TrainState<dou
   const ModelArrays<double> arrays{p, state.buffers};
   network.forward(ex, {}, arrays, batch, tape, {y.data(), {batch.size, out}, {stride, 1}});
   const View<const double, 2> dl_dy_view(dl_dy.data(), {batch.size, out}, {stride, 1});
-  network.backward(ex, {}, arrays, batch, tape, dl_dy_view, gradient, {}, nullptr);
+  network.backward(ex, {.arrays = arrays, .batch = batch, .tape = tape, .dl_dy = dl_dy_view, .gradient = gradient});
   double largest = 0.0, error = 0.0;
   for (double g : gradient.span()) largest = std::max(largest, std::abs(g));
   const std::size_t every = std::max<std::size_t>(1, network.parameters().logical_size() / kDualElements);

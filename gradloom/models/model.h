@@ -61,13 +61,26 @@ struct TapeLimits {
   bool input_gradient = false;  // dl_dx will be asked for
 };
 
+// One call of backward. Designated initialisers name the fields; a field that is added later has a default, so neither
+// callers nor models have to change.
+template <class T, class Batch, class Tape>
+struct BackwardCall {
+  Step step = {};  // that of the forward pass, as are arrays and batch
+  ModelArrays<T> arrays = {};
+  const Batch& batch;
+  Tape& tape;                    // holds what that forward pass left
+  View<const T, 2> dl_dy = {};   // (B, output_width()); rows as those of y
+  std::span<T> gradient = {};    // flat; overwritten or added to, as step.gradient says; frozen slices are left alone
+  View<T, 2> dl_dx = {};         // overwritten; empty: not wanted
+  GradientSink* sink = nullptr;  // null: nobody is told
+};
+
 // T is the scalar. `forward` overwrites y (B, output_width()); row stride is a multiple of 16, columns beyond the width
-// are padding. `backward` needs the tape of the forward before it; it overwrites or adds to the gradient as
-// step.gradient says, leaves frozen slices alone, and overwrites dl_dx when it is not empty. The sink may be null.
+// are padding. `backward` follows a forward pass with the same tape.
 template <class M, class T>
 concept Model = requires(const M& m, const Exec& ex, const Step& step, const ModelArrays<T>& arrays,
-                         const typename M::Batch& batch, typename M::Tape& tape, View<T, 2> y, View<const T, 2> dl_dy,
-                         std::span<T> gradient, View<T, 2> dl_dx, GradientSink* sink, std::span<T> flat,
+                         const typename M::Batch& batch, typename M::Tape& tape, View<T, 2> y,
+                         const BackwardCall<T, typename M::Batch, typename M::Tape>& call, std::span<T> flat,
                          std::uint64_t seed) {
   { m.parameters() } -> std::convertible_to<const Slices&>;
   { m.buffers() } -> std::convertible_to<const Slices&>;
@@ -75,7 +88,7 @@ concept Model = requires(const M& m, const Exec& ex, const Step& step, const Mod
   m.initialise(seed, flat, flat);  // parameters, buffers
   { m.make_tape(ex, TapeLimits{}) } -> std::same_as<typename M::Tape>;
   m.forward(ex, step, arrays, batch, tape, y);
-  m.backward(ex, step, arrays, batch, tape, dl_dy, gradient, dl_dx, sink);
+  m.backward(ex, call);
 };
 
 // A model whose function has kinks (a knot of a low degree, a ReLU, a maximum's winner) reports which side of each it

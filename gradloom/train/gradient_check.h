@@ -189,8 +189,13 @@ requires Model<M, double> GradientCheckReport check_gradient(const Exec& ex, con
   };
   const BranchedValue middle = evaluate();
   const double rounding = 16 * std::numeric_limits<double>::epsilon() * magnitude;
-  model.backward(ex, step, arrays, probe, tape, View<const double, 2>(dl_dy.data(), {batch.size, out}, {stride, 1}),
-                 gradient, inputs ? View<double, 2>(dl_dx.data(), {input_rows, features}) : View<double, 2>(), nullptr);
+  model.backward(ex, {.step = step,
+                      .arrays = arrays,
+                      .batch = probe,
+                      .tape = tape,
+                      .dl_dy = View<const double, 2>(dl_dy.data(), {batch.size, out}, {stride, 1}),
+                      .gradient = gradient,
+                      .dl_dx = inputs ? View<double, 2>(dl_dx.data(), {input_rows, features}) : View<double, 2>()});
 
   const auto largest = [](std::span<const double> v) {
     double m = 0.0;

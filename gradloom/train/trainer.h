@@ -97,7 +97,13 @@ class Trainer final : public HostTrainer<typename M::Scalar> {
     }
     if (!std::isfinite(value)) return value;
     const ProfileScope scope(ex, this->phases_.backward);
-    model_.backward(ex, step, this->arrays(parameters), batch_, tape_, dl_dy, gradient, {}, sink);
+    model_.backward(ex, {.step = step,
+                         .arrays = this->arrays(parameters),
+                         .batch = batch_,
+                         .tape = tape_,
+                         .dl_dy = dl_dy,
+                         .gradient = gradient,
+                         .sink = sink});
     return value;
   }
 

@@ -244,10 +244,10 @@ struct Wrong : GraphNetwork<double> {
     *error = std::abs(g - before) / largest;
   }
 
-  void backward(const Exec& ex, const Step& step, const ModelArrays<double>& arrays, const Batch& batch, Tape& tape,
-                View<const double, 2> dl_dy, std::span<double> gradient, View<double, 2> dl_dx,
-                GradientSink* sink) const {
-    GraphNetwork<double>::backward(ex, step, arrays, batch, tape, dl_dy, gradient, dl_dx, sink);
+  void backward(const Exec& ex, const BackwardCall<double, Batch, Tape>& call) const {
+    GraphNetwork<double>::backward(ex, call);
+    const std::span<double> gradient = call.gradient;
+    const View<double, 2> dl_dx = call.dl_dx;
     std::vector<double*> values;
     double largest = 0.0;
     if (slice != kInput) {
@@ -307,8 +307,11 @@ TEST(GraphNetworkErrors, NameWhatIsWrong) {
   const Exec ex({.threads = 1});
   auto tape = small.network.make_tape(ex, {.batch = 1});
   EXPECT_THROW(small.network.forward(ex, {}, small.arrays(), large.data.all(), tape, large.y_view()), Exception);
-  EXPECT_THROW(small.network.backward(ex, {}, small.arrays(), small.data.all(), tape, small.dl_dy_view(),
-                                      small.gradient, {}, nullptr),
+  EXPECT_THROW(small.network.backward(ex, {.arrays = small.arrays(),
+                                           .batch = small.data.all(),
+                                           .tape = tape,
+                                           .dl_dy = small.dl_dy_view(),
+                                           .gradient = small.gradient}),
                Exception);
 }
 

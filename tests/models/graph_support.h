@@ -115,9 +115,15 @@ struct GraphFixture {
     const bool inputs = !data.arrays().sparse();
     auto tape = network.make_tape(ex, {.batch = std::max<std::size_t>(1, rows), .input_gradient = inputs});
     network.forward(ex, step, arrays(), data.all(), tape, y_view());
-    network.backward(ex, step, arrays(), data.all(), tape, dl_dy_view(), gradient,
-                     inputs ? View<T, 2>(dl_dx.data(), {data.arrays().nodes, data.arrays().features}) : View<T, 2>(),
-                     sink);
+    network.backward(
+        ex, {.step = step,
+             .arrays = arrays(),
+             .batch = data.all(),
+             .tape = tape,
+             .dl_dy = dl_dy_view(),
+             .gradient = gradient,
+             .dl_dx = inputs ? View<T, 2>(dl_dx.data(), {data.arrays().nodes, data.arrays().features}) : View<T, 2>(),
+             .sink = sink});
     return tape;
   }
 };

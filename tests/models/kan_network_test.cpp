@@ -251,8 +251,11 @@ TEST(KanNetwork, RejectsWrongBatches) {
   auto tape = f.network.make_tape(ex, {.batch = 2});
   EXPECT_THROW(f.network.forward(ex, {}, f.arrays(), f.rows(), tape, f.y_view()), Exception);
   auto fresh = f.network.make_tape(ex, {.batch = 4});
-  EXPECT_THROW(f.network.backward(ex, {}, f.arrays(), f.rows(), fresh, View<const float, 2>(f.y_view()), f.gradient, {},
-                                  nullptr),
+  EXPECT_THROW(f.network.backward(ex, {.arrays = f.arrays(),
+                                       .batch = f.rows(),
+                                       .tape = fresh,
+                                       .dl_dy = View<const float, 2>(f.y_view()),
+                                       .gradient = f.gradient}),
                Exception);
 }
 

@@ -105,8 +105,12 @@ TEST_F(KanReferenceData, NetworksGiveTheOutputsLossAndGradientsOfTheReference) {
     const View<double, 2> dl_dy(f.dl_dy.data(), {samples, out}, {f.stride, 1});
     const double loss = evaluate_loss<double>(ex, {}, batch, f.y_view(), dl_dy, partials);
     EXPECT_NEAR(loss, reference["loss"].get<double>(), kTolerance * loss);
-    f.network.backward(ex, {}, f.arrays(), batch, tape, dl_dy, f.gradient,
-                       {f.dl_dx.data(), {samples, f.network.input_width()}}, nullptr);
+    f.network.backward(ex, {.arrays = f.arrays(),
+                            .batch = batch,
+                            .tape = tape,
+                            .dl_dy = dl_dy,
+                            .gradient = f.gradient,
+                            .dl_dx = {f.dl_dx.data(), {samples, f.network.input_width()}}});
     expect_close({f.dl_dx.span().begin(), f.dl_dx.span().end()}, reference["grad_x"], "grad_x");
     for (std::size_t l = 0; l < f.network.layers(); ++l) {
       const auto& s = f.network.shape(l);

@@ -185,8 +185,11 @@ TEST(Automaton, WithoutBackwardTheTapeKeepsTwoGridsAndTheBitsStay) {
   without.model.forward(ex, {}, without.arrays(), without.rows(), small, without.y_view());
   EXPECT_TRUE(same_bits(with.y, without.y));
   EXPECT_LT(small.grid_bytes(), tape.grid_bytes());
-  EXPECT_THROW(without.model.backward(ex, {}, without.arrays(), without.rows(), small, without.dl_dy_view(),
-                                      without.gradient, {}, nullptr),
+  EXPECT_THROW(without.model.backward(ex, {.arrays = without.arrays(),
+                                           .batch = without.rows(),
+                                           .tape = small,
+                                           .dl_dy = without.dl_dy_view(),
+                                           .gradient = without.gradient}),
                Exception);
 }
 
@@ -364,11 +367,15 @@ TEST(Automaton, RefusesWhatCannotBeBuiltOrRun) {
   auto tape = f.model.make_tape(ex, {.batch = 2});
   EXPECT_THROW(f.model.forward(ex, {}, f.arrays(), f.rows(), tape, f.y_view()), Exception);
   auto fresh = f.model.make_tape(ex, {.batch = 3});
-  EXPECT_THROW(f.model.backward(ex, {}, f.arrays(), f.rows(), fresh, f.dl_dy_view(), f.gradient, {}, nullptr),
-               Exception);
+  EXPECT_THROW(
+      f.model.backward(
+          ex,
+          {.arrays = f.arrays(), .batch = f.rows(), .tape = fresh, .dl_dy = f.dl_dy_view(), .gradient = f.gradient}),
+      Exception);
   EXPECT_THROW(f.model.forward(two, {}, f.arrays(), f.rows(), fresh, f.y_view()), Exception);
   const auto backward = [&](logic::AutomatonTape<float>& with) {
-    f.model.backward(ex, {}, f.arrays(), f.rows(), with, f.dl_dy_view(), f.gradient, {}, nullptr);
+    f.model.backward(
+        ex, {.arrays = f.arrays(), .batch = f.rows(), .tape = with, .dl_dy = f.dl_dy_view(), .gradient = f.gradient});
   };
   f.model.forward(ex, {}, f.arrays(), f.rows(), fresh, f.y_view());
   backward(fresh);

@@ -133,7 +133,8 @@ TEST(AutomatonGradients, HaveTheSameBitsOnThreadsAndInTheReferenceWithNoiseAndDe
     const Exec ex(options);
     auto tape = f.model.make_tape(ex, {.batch = 3});
     f.model.forward(ex, {}, f.arrays(), rows, tape, f.y_view());
-    f.model.backward(ex, {}, f.arrays(), rows, tape, f.dl_dy_view(), f.gradient, {}, nullptr);
+    f.model.backward(
+        ex, {.arrays = f.arrays(), .batch = rows, .tape = tape, .dl_dy = f.dl_dy_view(), .gradient = f.gradient});
     const std::vector<float> bits(f.gradient.data(), f.gradient.data() + f.gradient.size());
     if (expected.empty()) expected = bits;
     EXPECT_EQ(bits, expected) << options.threads;
@@ -184,16 +185,16 @@ struct Broken {
                View<double, 2> y) const {
     model.forward(ex, step, a, b, t, y);
   }
-  void backward(const Exec& ex, const Step& step, const ModelArrays<double>& a, const Batch& b, Tape& t,
-                View<const double, 2> dl_dy, std::span<double> g, View<double, 2> dl_dx, GradientSink* sink) const {
-    model.backward(ex, step, a, b, t, dl_dy, g, dl_dx, sink);
+  void backward(const Exec& ex, const BackwardCall<double, Batch, Tape>& call) const {
+    model.backward(ex, call);
+    double* g = call.gradient.data();
     const Slice& first = model.parameters()[0];
-    double* z = g.data() + first.offset;
-    if (defect == Defect::sign) for_each_logical(first, [&](std::size_t i) { g.data()[i] = -g.data()[i]; });
-    if (defect == Defect::factor) for_each_logical(first, [&](std::size_t i) { g.data()[i] *= 1.001; });
+    double* z = g + first.offset;
+    if (defect == Defect::sign) for_each_logical(first, [&](std::size_t i) { g[i] = -g[i]; });
+    if (defect == Defect::factor) for_each_logical(first, [&](std::size_t i) { g[i] *= 1.001; });
     if (defect == Defect::swapped) std::swap_ranges(z, z + 16, z + 16);  // two gates of a kernel
-    if (defect == Defect::one_channel_missing && !dl_dx.empty())
-      for (std::size_t s = 0; s < b.size; ++s) std::fill_n(dl_dx.row(s), model.cells(), 0.0);
+    if (defect == Defect::one_channel_missing && !call.dl_dx.empty())
+      for (std::size_t s = 0; s < call.batch.size; ++s) std::fill_n(call.dl_dx.row(s), model.cells(), 0.0);
   }
 };
 

@@ -59,8 +59,14 @@ struct LogicFixture {
   void forward_backward(const Exec& ex, Step step = {}, GradientSink* sink = nullptr, bool inputs = true) {
     auto tape = model.make_tape(ex, {.batch = std::max<std::size_t>(1, batch), .input_gradient = inputs});
     model.forward(ex, step, arrays(), rows(), tape, y_view());
-    model.backward(ex, step, arrays(), rows(), tape, dl_dy_view(), gradient,
-                   inputs ? View<T, 2>(dl_dx.data(), {batch, model.input_width()}) : View<T, 2>(), sink);
+    model.backward(ex, {.step = step,
+                        .arrays = arrays(),
+                        .batch = rows(),
+                        .tape = tape,
+                        .dl_dy = dl_dy_view(),
+                        .gradient = gradient,
+                        .dl_dx = inputs ? View<T, 2>(dl_dx.data(), {batch, model.input_width()}) : View<T, 2>(),
+                        .sink = sink});
   }
 };
 

@@ -21,8 +21,12 @@ void expect_new_wires_are_seen(M model) {
   auto tape = model.make_tape(ex, {.batch = 5, .input_gradient = true});
   const auto run = [&] {
     model.forward(ex, {}, kept.arrays(), kept.rows(), tape, kept.y_view());
-    model.backward(ex, {}, kept.arrays(), kept.rows(), tape, kept.dl_dy_view(), kept.gradient,
-                   View<float, 2>(kept.dl_dx.data(), {5, model.input_width()}), nullptr);
+    model.backward(ex, {.arrays = kept.arrays(),
+                        .batch = kept.rows(),
+                        .tape = tape,
+                        .dl_dy = kept.dl_dy_view(),
+                        .gradient = kept.gradient,
+                        .dl_dx = View<float, 2>(kept.dl_dx.data(), {5, model.input_width()})});
   };
   run();
   std::vector<float> unused(model.parameters().flat_size());
@@ -52,8 +56,12 @@ TEST(Automaton, OtherStatesOnTheSameTapeAreSeenByAllThreads) {
         const auto run = [&](LogicFixture<Automaton<float>>& f, logic::AutomatonTape<float>& on) {
           model.forward(ex, {}, f.arrays(), f.rows(), on, f.y_view());
           if (backward)
-            model.backward(ex, {}, f.arrays(), f.rows(), on, f.dl_dy_view(), f.gradient,
-                           View<float, 2>(f.dl_dx.data(), {f.batch, model.input_width()}), nullptr);
+            model.backward(ex, {.arrays = f.arrays(),
+                                .batch = f.rows(),
+                                .tape = on,
+                                .dl_dy = f.dl_dy_view(),
+                                .gradient = f.gradient,
+                                .dl_dx = View<float, 2>(f.dl_dx.data(), {f.batch, model.input_width()})});
         };
         run(before, tape);
         run(kept, tape);
@@ -75,7 +83,8 @@ TEST(GateClassifier, BackwardNeedsAForwardPassThatWorked) {
   const Exec ex({.threads = 1});
   auto tape = f.model.make_tape(ex, {.batch = 3});
   const auto backward = [&] {
-    f.model.backward(ex, {}, f.arrays(), f.rows(), tape, f.dl_dy_view(), f.gradient, {}, nullptr);
+    f.model.backward(
+        ex, {.arrays = f.arrays(), .batch = f.rows(), .tape = tape, .dl_dy = f.dl_dy_view(), .gradient = f.gradient});
   };
   EXPECT_THROW(backward(), Exception);
   f.model.forward(ex, {}, f.arrays(), f.rows(), tape, f.y_view());

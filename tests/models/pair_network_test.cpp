@@ -81,8 +81,11 @@ PairResult run(const Exec& ex) {
   r.y.resize(data.size() * 16), r.gradient.resize(p.size());
   std::vector<float> dl_dy(r.y.size(), 0.5f);
   network.forward(ex, {}, arrays, data.all(), tape, {r.y.data(), {data.size(), 1}, {16, 1}});
-  network.backward(ex, {}, arrays, data.all(), tape, {dl_dy.data(), {data.size(), 1}, {16, 1}}, r.gradient, {},
-                   nullptr);
+  network.backward(ex, {.arrays = arrays,
+                        .batch = data.all(),
+                        .tape = tape,
+                        .dl_dy = {dl_dy.data(), {data.size(), 1}, {16, 1}},
+                        .gradient = r.gradient});
   return r;
 }
 
@@ -109,7 +112,7 @@ TEST(PairNetworks, BackwardMatchesDualNumbers) {
   for (int b = 0; b < 4; ++b) dl_dy[b * 16] = 1.0 - 0.7 * b;
   const View<const double, 2> direction(dl_dy.data(), {4, 1}, {16, 1});
   network.forward(ex, {}, arrays, data.all(), tape, {y.data(), {4, 1}, {16, 1}});
-  network.backward(ex, {}, arrays, data.all(), tape, direction, gradient, {}, nullptr);
+  network.backward(ex, {.arrays = arrays, .batch = data.all(), .tape = tape, .dl_dy = direction, .gradient = gradient});
   double largest = 0.0;
   for (const double g : gradient) largest = std::max(largest, std::abs(g));
   ASSERT_GT(largest, 0.0);

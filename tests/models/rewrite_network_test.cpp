@@ -74,7 +74,7 @@ TEST(TreeNetworks, BackwardMatchesDualNumbers) {
   for (std::size_t i = 0; i < dl_dy.size(); ++i) dl_dy[i] = random.normal(static_cast<std::uint32_t>(i));
   const View<const double, 2> direction(dl_dy.data(), {data.size(), width});
   network.forward(ex, {}, arrays, data.all(), tape, {y.data(), {data.size(), width}});
-  network.backward(ex, {}, arrays, data.all(), tape, direction, gradient, {}, nullptr);
+  network.backward(ex, {.arrays = arrays, .batch = data.all(), .tape = tape, .dl_dy = direction, .gradient = gradient});
   double largest = 0.0;
   for (const double g : gradient) largest = std::max(largest, std::abs(g));
   ASSERT_GT(largest, 0.0);
@@ -161,7 +161,11 @@ TreeResult run(const Exec& ex) {
   network.forward(ex, {}, arrays, data.all(), tape, {r.y.data(), {data.size(), width}});
   r.loss = graph::rewrite_loss<float>(ex, data.all(), {r.y.data(), {data.size(), width}},
                                       {dl_dy.data(), {data.size(), width}}, 1.0);
-  network.backward(ex, {}, arrays, data.all(), tape, {dl_dy.data(), {data.size(), width}}, r.gradient, {}, nullptr);
+  network.backward(ex, {.arrays = arrays,
+                        .batch = data.all(),
+                        .tape = tape,
+                        .dl_dy = {dl_dy.data(), {data.size(), width}},
+                        .gradient = r.gradient});
   return r;
 }
 

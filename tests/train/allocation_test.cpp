@@ -77,7 +77,8 @@ TEST(Allocation, AStepOfAnAutomatonAllocatesNothing) {
     auto tape = f.model.make_tape(ex, {.batch = 2});
     const auto step = [&] {
       f.model.forward(ex, {}, f.arrays(), f.rows(), tape, f.y_view());
-      f.model.backward(ex, {}, f.arrays(), f.rows(), tape, f.dl_dy_view(), f.gradient, {}, nullptr);
+      f.model.backward(
+          ex, {.arrays = f.arrays(), .batch = f.rows(), .tape = tape, .dl_dy = f.dl_dy_view(), .gradient = f.gradient});
     };
     EXPECT_GT(bytes_of(step), 0u) << "the order of gates";
     EXPECT_EQ(bytes_of(step), 0u);

@@ -38,10 +38,13 @@ struct Probe {
         for (std::size_t i = 0; i < kIn; ++i) y(s, j) += w[i * kOut + j] * b.x(s, i);
       }
   }
-  void backward(const Exec&, const Step&, const ModelArrays<double>& a, const Batch& b, Tape&,
-                View<const double, 2> dl_dy, std::span<double> gradient, View<double, 2> dl_dx, GradientSink*) const {
-    const double* w = a.parameters.data() + parameters_[0].offset;
-    const double* v = a.parameters.data() + parameters_[1].offset;
+  void backward(const Exec&, const BackwardCall<double, Batch, Tape>& call) const {
+    const Batch& b = call.batch;
+    const View<const double, 2> dl_dy = call.dl_dy;
+    const View<double, 2> dl_dx = call.dl_dx;
+    const std::span<double> gradient = call.gradient;
+    const double* w = call.arrays.parameters.data() + parameters_[0].offset;
+    const double* v = call.arrays.parameters.data() + parameters_[1].offset;
     double* dw = gradient.data() + parameters_[0].offset;
     double* dv = gradient.data() + parameters_[1].offset;
     std::fill_n(gradient.data(), gradient.size(), 0.0);

@@ -60,27 +60,28 @@ class LinearModel {
     }
   }
 
-  void backward(const Exec&, const Step& step, const ModelArrays<T>&, const Batch& batch, Tape&, View<const T, 2> dl_dy,
-                std::span<T> gradient, View<T, 2>, GradientSink* sink) const {
-    log_.fused.push_back(sink != nullptr);
+  void backward(const Exec&, const BackwardCall<T, Batch, Tape>& call) const {
+    const Step& step = call.step;
+    const Batch& batch = call.batch;
+    log_.fused.push_back(call.sink != nullptr);
     const auto put = [&](std::size_t at, T sum) {
-      T& g = gradient[at];
+      T& g = call.gradient[at];
       g = step.gradient == GradientMode::accumulate ? g + sum : sum;
     };
     for (std::size_t j = 0; j < out_ && !step.is_frozen(0); ++j)
       for (std::size_t i = 0; i < in_; ++i) {
         T sum = 0;
-        for (std::size_t s = 0; s < batch.size; ++s) sum += dl_dy(s, j) * batch.x(s, i);
+        for (std::size_t s = 0; s < batch.size; ++s) sum += call.dl_dy(s, j) * batch.x(s, i);
         put(parameters_[0].offset + i * out_ + j, sum);
       }
     for (std::size_t j = 0; j < out_ && !step.is_frozen(1); ++j) {
       T sum = 0;
-      for (std::size_t s = 0; s < batch.size; ++s) sum += dl_dy(s, j);
+      for (std::size_t s = 0; s < batch.size; ++s) sum += call.dl_dy(s, j);
       put(parameters_[1].offset + j, sum);
     }
-    if (!sink) return;
+    if (!call.sink) return;
     for (std::size_t s = 0; s < 2; ++s)
-      if (!step.is_frozen(s)) sink->finished(parameters_[s].offset, parameters_[s].end(), 0);
+      if (!step.is_frozen(s)) call.sink->finished(parameters_[s].offset, parameters_[s].end(), 0);
   }
 
  private:

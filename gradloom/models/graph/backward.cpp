@@ -322,14 +322,16 @@ void GraphNetwork<T>::begin_backward(const Exec& ex, const Call& call, View<cons
 }
 
 template <class T>
-void GraphNetwork<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch,
-                               Tape& tape, View<const T, 2> dl_dy, std::span<T> gradient, View<T, 2> dl_dx,
-                               GradientSink* sink) const {
+void GraphNetwork<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const {
+  const Step& step = call.step;
+  const ModelArrays<T>& arrays = call.arrays;
+  const Batch& batch = call.batch;
+  Tape& tape = call.tape;
   const auto fail = [](const std::string& m) { throw Exception(ErrorCode::invalid_input, m); };
   if (!tape.limits_.backward) fail("the tape was made for forward passes only");
   if (tape.batch_rows_ != batch.size || tape.batch_nodes_ != batch.nodes)
     fail("backward needs the tape of the forward pass of the same batch");
-  const bool inputs = !dl_dx.empty();
+  const bool inputs = !call.dl_dx.empty();
   if (inputs && (!tape.limits_.input_gradient || options_.sparse))
     fail("dl_dx was asked for, but the tape was not made for it or the features are sparse");
   tape.edge_weight_gradient_ = {}, tape.edge_feature_gradient_ = {};
@@ -345,27 +347,27 @@ void GraphNetwork<T>::backward(const Exec& ex, const Step& step, const ModelArra
     tape.edge_feature_gradient_ = View<const T, 2>(to, {batch.arc_count(), options_.edge_features}, {stride, 1});
   }
   find_needed(step, inputs, tape);
-  begin_backward(ex, {step, arrays, batch, tape}, dl_dy);
+  begin_backward(ex, {step, arrays, batch, tape}, call.dl_dy);
   run_ops(ex, batch, tape, Order::backwards, [&](const Exec& who, const Part& part, std::size_t n, unsigned worker) {
     if (!tape.needed_[ops_[n].out]) return;
     const ProfileScope scope(ex, tape.op_[n].backward_phase, worker);
-    backward_op({*this, who, step, arrays, batch, tape, gradient, sink, inputs, part}, n);
+    backward_op({*this, who, step, arrays, batch, tape, call.gradient, call.sink, inputs, part}, n);
   });
-  const Pass all{*this, ex, step, arrays, batch, tape, gradient, sink, inputs, {0, batch.nodes, 0, batch.graphs}};
+  const Pass all{
+      *this, ex, step, arrays, batch, tape, call.gradient, call.sink, inputs, {0, batch.nodes, 0, batch.graphs}};
   if (!all.whole()) all.sum_parameters();
   if (!inputs) return;
   const T* x = gradient_of(tape, 0);
   for_rows(ex, 0, batch.nodes, kPlain * options_.inputs, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)
-      for (std::size_t c = 0; c < options_.inputs; ++c) dl_dx(i, c) = x[i * tensors_[0].stride + c];
+      for (std::size_t c = 0; c < options_.inputs; ++c) call.dl_dx(i, c) = x[i * tensors_[0].stride + c];
   });
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                                                 \
-  template T* GraphNetwork<T>::gradient_of(Tape&, std::size_t) const;                                           \
-  template void GraphNetwork<T>::Pass::block_products(const Op&, std::size_t, std::size_t, std::size_t) const;  \
-  template void GraphNetwork<T>::backward(const Exec&, const Step&, const ModelArrays<T>&, const Batch&, Tape&, \
-                                          View<const T, 2>, std::span<T>, View<T, 2>, GradientSink*) const;
+#define GRADLOOM_INSTANTIATE(T)                                                                                \
+  template T* GraphNetwork<T>::gradient_of(Tape&, std::size_t) const;                                          \
+  template void GraphNetwork<T>::Pass::block_products(const Op&, std::size_t, std::size_t, std::size_t) const; \
+  template void GraphNetwork<T>::backward(const Exec&, const BackwardCall<T, Batch, Tape>&) const;
 GRADLOOM_INSTANTIATE(float)
 GRADLOOM_INSTANTIATE(double)
 #undef GRADLOOM_INSTANTIATE

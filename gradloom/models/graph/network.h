@@ -181,8 +181,7 @@ class GraphNetwork {
   void forward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
                View<T, 2> y) const;
   // dl_dx (N, In) whatever the task; not for sparse features.
-  void backward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
-                View<const T, 2> dl_dy, std::span<T> gradient, View<T, 2> dl_dx, GradientSink* sink) const;
+  void backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const;
   // After a training step: running = 0.9 running + 0.1 of the batch, for the statistics of batch norm.
   void update_buffers(const Tape& tape, std::span<T> buffers) const;
   std::uint64_t branches(const Tape& tape) const;

@@ -204,14 +204,14 @@ void PairNetwork<T>::head_backward(const Pass& pass, View<const T, 2> dl_dy) con
 }
 
 template <class T>
-void PairNetwork<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch,
-                              Tape& tape, View<const T, 2> dl_dy, std::span<T> gradient, View<T, 2> dl_dx,
-                              GradientSink* sink) const {
+void PairNetwork<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const {
+  const Batch& batch = call.batch;
+  Tape& tape = call.tape;
   if (!tape.limits_.backward) fail("the tape was made for forward passes only");
   if (tape.seen_.size != batch.size || tape.seen_.first.data() != batch.first.data())
     fail("backward needs the tape of the forward pass of the same batch");
-  const Pass pass{*this, ex, step, arrays, batch, tape, gradient, sink};
-  head_backward(pass, dl_dy);
+  const Pass pass{*this, ex, call.step, call.arrays, batch, tape, call.gradient, call.sink};
+  head_backward(pass, call.dl_dy);
   const std::size_t width = code_width();
   const T *code = pass.at(tape.code_), *df = pass.at(tape.dfeatures_);
   T* dcode = pass.at(tape.dcode_);
@@ -234,7 +234,14 @@ void PairNetwork<T>::backward(const Exec& ex, const Step& step, const ModelArray
     }
   });
   const View<const T, 2> view(dcode, {batch.graphs, width}, {code_stride_, 1});
-  encoder_.backward(ex, step, arrays, batch.graphs_alone(), tape.encoder_, view, gradient, dl_dx, sink);
+  encoder_.backward(ex, {.step = call.step,
+                         .arrays = call.arrays,
+                         .batch = batch.graphs_alone(),
+                         .tape = tape.encoder_,
+                         .dl_dy = view,
+                         .gradient = call.gradient,
+                         .dl_dx = call.dl_dx,
+                         .sink = call.sink});
 }
 
 template <class T>

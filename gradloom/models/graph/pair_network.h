@@ -67,8 +67,7 @@ class PairNetwork {
   void forward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
                View<T, 2> y) const;
   // dl_dx (nodes, features) of the nodes of all graphs of the batch.
-  void backward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
-                View<const T, 2> dl_dy, std::span<T> gradient, View<T, 2> dl_dx, GradientSink* sink) const;
+  void backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const;
   std::uint64_t branches(const Tape& tape) const;
   void update_buffers(const Tape& tape, std::span<T> buffers) const { encoder_.update_buffers(tape.encoder_, buffers); }
 

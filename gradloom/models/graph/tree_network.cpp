@@ -256,17 +256,17 @@ void TreeNetwork<T>::backward_part(const Exec& ex, const Batch& batch, const Par
 }
 
 template <class T>
-void TreeNetwork<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch,
-                              Tape& tape, View<const T, 2> dl_dy, std::span<T> gradient, View<T, 2> dl_dx,
-                              GradientSink* sink) const {
+void TreeNetwork<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const {
+  const Batch& batch = call.batch;
+  Tape& tape = call.tape;
   if (!tape.limits_.backward) fail("the tape was made for forward passes only");
-  if (!dl_dx.empty()) fail("symbols are no numbers; a tree network has no dl_dx");
+  if (!call.dl_dx.empty()) fail("symbols are no numbers; a tree network has no dl_dx");
   if (tape.seen_trees_ != batch.size || tape.seen_nodes_ != batch.nodes())
     fail("backward needs the tape of the forward pass of the same batch");
   const std::size_t w = options_.width, layers = options_.layers, size = parameters_.flat_size();
   ex.parallel_for(layers + 1, [&](std::size_t l, unsigned) {
     T* to = tape.workspace_.template at<T>(tape.transposed_[l]);
-    const T* from = weights(arrays, weight_slice(l));
+    const T* from = weights(call.arrays, weight_slice(l));
     if (l < layers)
       dense::transpose<T>(from, 4 * w, w, w, to);
     else
@@ -275,16 +275,16 @@ void TreeNetwork<T>::backward(const Exec& ex, const Step& step, const ModelArray
   const std::size_t trees = part_trees(batch.size), parts = (batch.size + trees - 1) / trees;
   T* partials = tape.workspace_.template at<T>(tape.partials_);
   ex.parallel_for(parts, [&](std::size_t part, unsigned worker) {
-    backward_part(ex, batch, part_of(batch, tape, part, worker), dl_dy, partials + part * size);
+    backward_part(ex, batch, part_of(batch, tape, part, worker), call.dl_dy, partials + part * size);
   });
   constexpr std::size_t kRange = 2048;
   for (std::size_t s = 0; s < parameters_.size(); ++s) {
-    if (step.is_frozen(s)) continue;
+    if (call.step.is_frozen(s)) continue;
     const Slice& slice = parameters_[s];
     ex.parallel_for((slice.stored_size() + kRange - 1) / kRange, [&](std::size_t t, unsigned worker) {
       const std::size_t begin = slice.offset + t * kRange, end = std::min(slice.end(), begin + kRange);
-      dense::add_blocks<T>(partials, parts, size, begin, end, step.gradient, gradient.data());
-      if (sink) sink->finished(begin, end, worker);
+      dense::add_blocks<T>(partials, parts, size, begin, end, call.step.gradient, call.gradient.data());
+      if (call.sink) call.sink->finished(begin, end, worker);
     });
   }
 }

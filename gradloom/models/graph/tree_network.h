@@ -72,8 +72,7 @@ class TreeNetwork {
   Tape make_tape(const Exec& ex, const TapeLimits& limits) const;
   void forward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
                View<T, 2> y) const;
-  void backward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
-                View<const T, 2> dl_dy, std::span<T> gradient, View<T, 2> dl_dx, GradientSink* sink) const;
+  void backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const;
 
  private:
   struct Part;

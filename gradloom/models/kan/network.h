@@ -106,8 +106,7 @@ class Network {
   // Throws when the batch is wider or longer than the tape allows, or (backward) when no forward pass came before.
   void forward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
                View<T, 2> y) const;
-  void backward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
-                View<const T, 2> dl_dy, std::span<T> gradient, View<T, 2> dl_dx, GradientSink* sink) const;
+  void backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const;
 
   SingleWorkspace<T> make_single_workspace() const;
   // One sample: x (In), y (Out), contiguous. No allocation, no lock, no thread; the same bits as forward.

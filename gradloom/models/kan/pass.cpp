@@ -192,44 +192,45 @@ void Network<T>::forward(const Exec& ex, const Step&, const ModelArrays<T>& arra
 }
 
 template <class T>
-void Network<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch,
-                          Tape& tape, View<const T, 2> dl_dy, std::span<T> gradient, View<T, 2> dl_dx,
-                          GradientSink* sink) const {
+void Network<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const {
+  const Step& step = call.step;
+  const Batch& batch = call.batch;
+  Tape& tape = call.tape;
   if (!tape.limits_.backward) throw Exception(ErrorCode::invalid_input, "the tape was made for forward passes only");
   if (tape.batch_ != batch.size)
     throw Exception(ErrorCode::invalid_input,
                     fmt::format("backward of {} samples after a forward pass of {}", batch.size, tape.batch_));
-  if (!dl_dx.empty() && !tape.limits_.input_gradient)
+  if (!call.dl_dx.empty() && !tape.limits_.input_gradient)
     throw Exception(ErrorCode::invalid_input, "dl_dx was asked for, but the tape was made without input gradients");
   const std::size_t size = batch.size, tile = tile_size(ex, options_.grid, size), stride = tape.stride_;
-  const T* scale = arrays.buffers.data() + buffers_[affine_.input_scale].offset;
-  const T* out_std = arrays.buffers.data() + buffers_[affine_.output_std].offset;
+  const T* scale = call.arrays.buffers.data() + buffers_[affine_.input_scale].offset;
+  const T* out_std = call.arrays.buffers.data() + buffers_[affine_.output_std].offset;
   const auto gradient_of = [&](std::size_t l) { return tape.workspace_.template at<T>(tape.layers_[l].gradient); };
   const auto trainable = [&](std::size_t l) {
     return !step.is_frozen(slices_[l].weight) || (shapes_[l].bias && !step.is_frozen(slices_[l].bias));
   };
   // Nothing below the lowest trainable layer is computed, unless dl_dx is asked for.
   std::size_t lowest = 0;
-  if (dl_dx.empty())
+  if (call.dl_dx.empty())
     while (lowest < layers() && !trainable(lowest)) ++lowest;
   if (lowest == layers()) return;
 
   ex.parallel_for(divide_up(size, tile), [&](std::size_t index, unsigned worker) {
     const spline::Range samples{index * tile, std::min(size, (index + 1) * tile)};
     to_panels(
-        samples, output_width(), stride, gradient_of(layers() - 1), [&](std::size_t s) { return dl_dy.row(s); },
+        samples, output_width(), stride, gradient_of(layers() - 1), [&](std::size_t s) { return call.dl_dy.row(s); },
         [=](T v, std::size_t j) { return v * out_std[j]; });
     for (std::size_t l = layers(); l-- > lowest;) {
-      if (l == lowest && dl_dx.empty()) break;
+      if (l == lowest && call.dl_dx.empty()) break;
       const ProfileScope scope(ex, tape.phases_[l].input, worker);
       T* below = l > 0 ? gradient_of(l - 1) : tape.workspace_.template at<T>(tape.dl_dx_);
-      spline::input_gradient(ex.variant(), layer(l, arrays), layer_tape(l, tape), gradient_of(l), samples, below);
+      spline::input_gradient(ex.variant(), layer(l, call.arrays), layer_tape(l, tape), gradient_of(l), samples, below);
     }
-    if (dl_dx.empty()) return;
+    if (call.dl_dx.empty()) return;
     const T* panel = tape.workspace_.template at<T>(tape.dl_dx_);
     for (std::size_t s = samples.begin; s < samples.end; ++s)
       for (std::size_t i = 0; i < input_width(); ++i)
-        dl_dx(s, i) = panel[(i / kPanel * stride + s) * kPanel + i % kPanel] * scale[i];
+        call.dl_dx(s, i) = panel[(i / kPanel * stride + s) * kPanel + i % kPanel] * scale[i];
   });
 
   // From here on nobody reads parameters. Tasks are some inputs of a layer or its bias, the top layer first; those of
@@ -250,8 +251,8 @@ void Network<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>
       if (!s.bias || step.is_frozen(slices_[l].bias)) return;
       const Slice& slice = parameters_[slices_[l].bias];
       spline::bias_gradient(ex.variant(), s, {size, stride}, gradient_of(l), step.gradient,
-                            gradient.data() + slice.offset);
-      if (sink) sink->finished(slice.offset, slice.end(), worker);
+                            call.gradient.data() + slice.offset);
+      if (call.sink) call.sink->finished(slice.offset, slice.end(), worker);
       return;
     }
     if (step.is_frozen(slices_[l].weight)) return;
@@ -262,13 +263,13 @@ void Network<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>
       {
         const ProfileScope scope(ex, tape.phases_[l].weights, worker);
         const auto expect = [&](std::size_t input) {
-          if (sink) sink->expected(slice.offset + input * row, slice.offset + (input + 1) * row, worker);
+          if (call.sink) call.sink->expected(slice.offset + input * row, slice.offset + (input + 1) * row, worker);
         };
         spline::weight_gradient(ex.variant(), s, layer_tape(l, tape), gradient_of(l), {i, last}, step.gradient,
-                                gradient.data() + slice.offset, expect);
+                                call.gradient.data() + slice.offset, expect);
       }
       // While the gradient of these inputs is in the cache.
-      if (sink) sink->finished(slice.offset + i * row, slice.offset + last * row, worker);
+      if (call.sink) call.sink->finished(slice.offset + i * row, slice.offset + last * row, worker);
     }
   });
 }

@@ -135,8 +135,7 @@ class Automaton {
   // the same step came before.
   void forward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
                View<T, 2> y) const;
-  void backward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
-                View<const T, 2> dl_dy, std::span<T> gradient, View<T, 2> dl_dx, GradientSink* sink) const;
+  void backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const;
 
   // Does a cell fire? A function of (step.seed, step.epoch, step.index, sample of the batch, step t, cell) alone.
   bool fires(const Step& step, std::size_t sample, std::size_t t, std::size_t cell) const;
@@ -192,8 +191,8 @@ class Automaton {
   bool whole(const Step& step, const Tape& tape) const { return synchronous(step) && !tape.some_dead_; }
   void start(const Exec& ex, const Batch& batch, Tape& tape) const;
   bool noisy(const Step& step) const { return options_.gate_noise > 0 && step.mode == Mode::train; }
-  void finish(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, Tape& tape, std::span<T> gradient,
-              GradientSink* sink) const;
+  // From the sums over cells to the gradient of the logits that the gates were made of.
+  void finish(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, const T* logits) const;
   const Layer& layer(std::size_t l) const {  // perception first
     return l < perception_.size() ? perception_[l] : update_[l - perception_.size()];
   }

@@ -147,9 +147,10 @@ void Automaton<T>::backward_step(const Exec& ex, const Step& step, std::size_t t
 }
 
 template <class T>
-void Automaton<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch,
-                            Tape& tape, View<const T, 2> dl_dy, std::span<T> gradient, View<T, 2> dl_dx,
-                            GradientSink* sink) const {
+void Automaton<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const {
+  const Step& step = call.step;
+  const Batch& batch = call.batch;
+  Tape& tape = call.tape;
   check(ex, step, batch, tape);
   if (!tape.limits_.backward) refuse("the tape was made for forward passes only");
   if (tape.batch_ == kNoPass) refuse("backward came before forward, or after one that failed");
@@ -157,7 +158,7 @@ void Automaton<T>::backward(const Exec& ex, const Step& step, const ModelArrays<
     refuse(fmt::format("backward of {} samples after a forward pass of {}", batch.size, tape.batch_));
   bool trainable = false;
   for (std::size_t s = 0; s < parameters_.size(); ++s) trainable = trainable || !step.is_frozen(s);
-  if (!trainable && dl_dx.empty()) return;
+  if (!trainable && call.dl_dx.empty()) return;
 
   const gate::GridShape shape = grid_shape();
   const std::size_t channels = options_.channels, numbers = gates_ * gate::kPartial;
@@ -168,28 +169,26 @@ void Automaton<T>::backward(const Exec& ex, const Step& step, const ModelArrays<
     T* to = gradient_grid(tape, options_.steps) + s * shape.sample_step();
     std::fill_n(to, shape.sample_step(), T(0));
     for (std::size_t c = 0; c < options_.target_channels; ++c)
-      copy_to_state(shape, dl_dy.row(s) + c * cells(), to + c * shape.channel_step());
+      copy_to_state(shape, call.dl_dy.row(s) + c * cells(), to + c * shape.channel_step());
   });
-  for (std::size_t t = options_.steps; t-- > 0;) backward_step(ex, step, t, tape, t > 0 || !dl_dx.empty());
-  if (!dl_dx.empty())
+  for (std::size_t t = options_.steps; t-- > 0;) backward_step(ex, step, t, tape, t > 0 || !call.dl_dx.empty());
+  if (!call.dl_dx.empty())
     ex.parallel_for(batch.size, [&](std::size_t s, unsigned) {
       for (std::size_t c = 0; c < channels; ++c)
         copy_from_state(shape, gradient_grid(tape, 0) + s * shape.sample_step() + c * shape.channel_step(),
-                        dl_dx.row(s) + c * cells());
+                        call.dl_dx.row(s) + c * cells());
       if (!tape.some_dead_) return;
       const std::uint8_t* dead = tape.workspace_.template at<std::uint8_t>(tape.at_.dead) + s * cells();
       for (std::size_t i = 0; i < channels * cells(); ++i)
-        if (dead[i % cells()]) dl_dx(s, i) = T(0);
+        if (dead[i % cells()]) call.dl_dx(s, i) = T(0);
     });
-  ModelArrays<T> logits = arrays;
-  if (noisy(step))
-    logits.parameters = std::span<const T>(tape.workspace_.template at<T>(tape.at_.logits), parameters_.flat_size());
-  finish(ex, step, logits, tape, gradient, sink);
+  const T* logits = noisy(step) ? tape.workspace_.template at<T>(tape.at_.logits) : call.arrays.parameters.data();
+  finish(ex, call, logits);
 }
 
 template <class T>
-void Automaton<T>::finish(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, Tape& tape,
-                          std::span<T> gradient, GradientSink* sink) const {
+void Automaton<T>::finish(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, const T* logits) const {
+  Tape& tape = call.tape;
   constexpr std::size_t kChunk = 4096;
   const std::size_t numbers = gates_ * gate::kPartial;
   T* sums = tape.workspace_.template at<T>(tape.at_.sums);
@@ -206,16 +205,16 @@ void Automaton<T>::finish(const Exec& ex, const Step& step, const ModelArrays<T>
     const bool perceives = task < perception_tasks;
     const std::size_t l = perceives ? task / kernels : task - perception_tasks + perception_.size();
     const Layer& now = layer(l);
-    if (step.is_frozen(now.parameter)) return;
+    if (call.step.is_frozen(now.parameter)) return;
     const std::size_t k = perceives ? task % kernels : 0, size = now.gates * gate::kFunctions;
     const std::size_t at = parameters_[now.parameter].offset + k * size;
     {
       const ProfileScope scope(ex, tape.phases_.logits, worker);
-      gate::logit_gradient<T>(ex.variant(), {arrays.parameters.data() + at, size},
-                              tape.planned_.layers()[l].position.data() + k, now.kernels,
-                              sums + now.first * gate::kPartial, step.gradient, gradient.data() + at);
+      gate::logit_gradient<T>(ex.variant(), {logits + at, size}, tape.planned_.layers()[l].position.data() + k,
+                              now.kernels, sums + now.first * gate::kPartial, call.step.gradient,
+                              call.gradient.data() + at);
     }
-    if (sink) sink->finished(at, at + size, worker);
+    if (call.sink) call.sink->finished(at, at + size, worker);
   });
 }
 

@@ -197,9 +197,9 @@ void GateClassifier<T>::forward(const Exec& ex, const Step&, const ModelArrays<T
 }
 
 template <class T>
-void GateClassifier<T>::backward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch,
-                                 Tape& tape, View<const T, 2> dl_dy, std::span<T> gradient, View<T, 2> dl_dx,
-                                 GradientSink* sink) const {
+void GateClassifier<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const {
+  const Batch& batch = call.batch;
+  Tape& tape = call.tape;
   check(ex, batch, tape);
   if (!tape.limits_.backward) fail("the tape was made for forward passes only");
   if (tape.batch_ == kNoPass) fail("backward came before forward, or after one that failed");
@@ -209,8 +209,8 @@ void GateClassifier<T>::backward(const Exec& ex, const Step& step, const ModelAr
   const std::size_t numbers = gates_ * gate::kPartial, count = divide_up(batch.size, kTile);
   // Nothing below the lowest trainable layer is computed, unless dl_dx is asked for.
   std::size_t lowest = 0;
-  if (dl_dx.empty())
-    while (lowest < layers && step.is_frozen(lowest)) ++lowest;
+  if (call.dl_dx.empty())
+    while (lowest < layers && call.step.is_frozen(lowest)) ++lowest;
   if (lowest == layers) return;
   const T scale = static_cast<T>(1 / options_.tau);
   T* all_sums = tape.workspace_.template at<T>(tape.sums_);
@@ -226,7 +226,7 @@ void GateClassifier<T>::backward(const Exec& ex, const Step& step, const ModelAr
       T* dl_dout = turns[layers % 2];
       for (std::size_t g = 0; g < options_.layers.back(); ++g)
         for (std::size_t l = 0; l < kTile; ++l)
-          dl_dout[g * kTile + l] = l < size ? dl_dy(first + l, g / votes) * scale : T(0);
+          dl_dout[g * kTile + l] = l < size ? call.dl_dy(first + l, g / votes) * scale : T(0);
       for (std::size_t l = layers; l-- > lowest;) {
         T* dl_din = turns[l % 2];
         const std::size_t gate = starts_[l + 1] - options_.inputs;
@@ -234,21 +234,20 @@ void GateClassifier<T>::backward(const Exec& ex, const Step& step, const ModelAr
                           {signals + starts_[l] * kTile, dl_dout, dl_din, sums + gate * gate::kPartial});
         dl_dout = dl_din;
       }
-      if (dl_dx.empty()) continue;
+      if (call.dl_dx.empty()) continue;
       for (std::size_t l = 0; l < size; ++l)
         for (std::size_t i = 0; i < options_.inputs; ++i)  // 0 + -0 is 0
-          dl_dx(first + l, i) = T(0) + dl_dout[i * kTile + l];
+          call.dl_dx(first + l, i) = T(0) + dl_dout[i * kTile + l];
     }
   });
 
-  finish(ex, step, arrays, tape, {shards, lowest}, gradient, sink);
+  finish(ex, call, {shards, lowest});
 }
 
 template <class T>
-void GateClassifier<T>::finish(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, Tape& tape,
-                               const Sums& sums, std::span<T> gradient, GradientSink* sink) const {
+void GateClassifier<T>::finish(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, const Sums& sums) const {
   const std::size_t numbers = gates_ * gate::kPartial, shards = sums.shards;
-  T* all_sums = tape.workspace_.template at<T>(tape.sums_);
+  T* all_sums = call.tape.workspace_.template at<T>(call.tape.sums_);
   ex.parallel_for(divide_up(gates_, kGates), [&](std::size_t task, unsigned) {
     const std::size_t begin = task * kGates, end = std::min(gates_, begin + kGates);
     for (std::size_t stride = 1; stride < shards; stride *= 2)
@@ -259,12 +258,13 @@ void GateClassifier<T>::finish(const Exec& ex, const Step& step, const ModelArra
   ex.parallel_for(divide_up(gates_, kGates), [&](std::size_t task, unsigned worker) {
     each_layer(
         task * kGates, std::min(gates_, (task + 1) * kGates), [&](std::size_t l, std::size_t n, std::size_t end) {
-          if (l < sums.lowest || step.is_frozen(l)) return;
+          if (l < sums.lowest || call.step.is_frozen(l)) return;
           const std::size_t at = parameters_[l].offset + n * gate::kFunctions, size = (end - n) * gate::kFunctions;
-          gate::logit_gradient<T>(
-              ex.variant(), {arrays.parameters.data() + at, size}, tape.planned_.layers()[l].position.data() + n, 1,
-              all_sums + (starts_[l + 1] - options_.inputs) * gate::kPartial, step.gradient, gradient.data() + at);
-          if (sink) sink->finished(at, at + size, worker);
+          gate::logit_gradient<T>(ex.variant(), {call.arrays.parameters.data() + at, size},
+                                  call.tape.planned_.layers()[l].position.data() + n, 1,
+                                  all_sums + (starts_[l + 1] - options_.inputs) * gate::kPartial, call.step.gradient,
+                                  call.gradient.data() + at);
+          if (call.sink) call.sink->finished(at, at + size, worker);
         });
   });
 }

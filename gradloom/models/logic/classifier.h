@@ -74,8 +74,7 @@ class GateClassifier {
   Tape make_tape(const Exec& ex, const TapeLimits& limits) const;
   void forward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
                View<T, 2> y) const;
-  void backward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
-                View<const T, 2> dl_dy, std::span<T> gradient, View<T, 2> dl_dx, GradientSink* sink) const;
+  void backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const;
 
   std::size_t layer_inputs(std::size_t layer) const {
     return layer == 0 ? options_.inputs : options_.layers[layer - 1];
@@ -97,8 +96,7 @@ class GateClassifier {
   struct Sums {
     std::size_t shards, lowest;
   };
-  void finish(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, Tape& tape, const Sums& sums,
-              std::span<T> gradient, GradientSink* sink) const;
+  void finish(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, const Sums& sums) const;
 
   ClassifierOptions options_;
   Slices parameters_{sizeof(T)}, buffers_{sizeof(T)};
