@@ -86,7 +86,7 @@ Result<json> bench(const BenchKanOptions& o) {
     return Error{ErrorCode::numeric,
                  "the fast kernels and the scalar reference differ: this build is broken, its speed means nothing"};
 
-  const auto peak_before = kernels::measure_peak(o.double_precision);
+  const auto peak_before = kernels::peak::measure_peak(o.double_precision);
   const auto [train, one_thread] = repeat_threads(
       o.seconds, o.threads, [&] { fast.step(); },
       [&] { return [one = std::make_shared<KanSetup<T>>(o, Variant::fast, 1)] { one->step(); }; });
@@ -107,7 +107,7 @@ Result<json> bench(const BenchKanOptions& o) {
                                 single_workspace, single_y);
     row = row + 1 == o.batch ? 0 : row + 1;
   });
-  const auto peak_after = kernels::measure_peak(o.double_precision);
+  const auto peak_after = kernels::peak::measure_peak(o.double_precision);
   const Timing sequential = repeat(std::min(o.seconds, 0.5), [&] { reference.step(); });
 
   json allocated = nullptr;

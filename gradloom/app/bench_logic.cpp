@@ -65,13 +65,13 @@ Result<json> bench_logic(const BenchLogicOptions& o) try {
       !same_bits(fast.state.gradient, reference.state.gradient))
     return Error{ErrorCode::numeric,
                  "the fast kernels and the scalar reference differ: this build is broken, its speed means nothing"};
-  const auto peak_before = kernels::measure_peak(false);
+  const auto peak_before = kernels::peak::measure_peak(false);
   const auto [update, one_thread] = repeat_threads(
       o.seconds, o.threads, [&] { fast.step(); },
       [&] {
         return [one = std::make_shared<LogicSetup>(*recipe, *family, ExecOptions{.threads = 1})] { one->step(); };
       });
-  const auto peak_after = kernels::measure_peak(false);
+  const auto peak_after = kernels::peak::measure_peak(false);
   const Timing sequential = repeat(std::min(o.seconds, 0.5), [&] { reference.step(); });
 
   const logic::AutomatonOptions& a = fast.model.options();

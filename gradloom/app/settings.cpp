@@ -258,9 +258,9 @@ TrainOptions train_options(const Config& r, std::size_t stage) {
   o.place = place == "host"     ? OptimizerPlace::host
             : place == "device" ? OptimizerPlace::device
                                 : OptimizerPlace::automatic;
-  o.compression.kind = compress == "16-bit"  ? kernels::Compression::half
-                       : compress == "top-k" ? kernels::Compression::top_k
-                                             : kernels::Compression::none;
+  o.compression.kind = compress == "16-bit"  ? kernels::compress::Compression::half
+                       : compress == "top-k" ? kernels::compress::Compression::top_k
+                                             : kernels::compress::Compression::none;
   o.compression.keep = r.number("optimizer.compress_keep");
 
   const std::string& schedule = r.string("schedule.kind");

@@ -10,8 +10,8 @@
 namespace gradloom::circuit {
 namespace {
 
-using kernels::BitInstruction;
-using kernels::BitOp;
+using kernels::bits::BitInstruction;
+using kernels::bits::BitOp;
 
 BitOp bit_op(Op op) {
   switch (op) {

@@ -13,7 +13,7 @@ namespace gradloom::circuit {
 struct BitProgram {
   std::uint32_t inputs = 0;
   std::uint32_t temporaries = 0;
-  std::vector<kernels::BitInstruction> instructions;
+  std::vector<kernels::bits::BitInstruction> instructions;
   std::vector<std::uint32_t> outputs;  // the row that holds each output at the end
   std::vector<bool> reads;             // which inputs the program or an output needs
 };
@@ -23,6 +23,6 @@ struct BitProgram {
 BitProgram compile(const Circuit& circuit);
 
 // The same program with each row number r replaced by the word offset at[r].
-std::vector<kernels::BitInstruction> relocate(const BitProgram& program, const std::vector<std::uint32_t>& at);
+std::vector<kernels::bits::BitInstruction> relocate(const BitProgram& program, const std::vector<std::uint32_t>& at);
 
 }  // namespace gradloom::circuit

@@ -16,8 +16,8 @@
 namespace gradloom::circuit {
 namespace {
 
-using kernels::BitInstruction;
-using kernels::BitOp;
+using kernels::bits::BitInstruction;
+using kernels::bits::BitOp;
 
 constexpr std::size_t kStrip = 64;  // words tried at once: 4096 assignments
 constexpr std::uint32_t kPlainInputs = 18;
@@ -108,8 +108,8 @@ std::optional<std::uint64_t> first_difference(const Exec& exec, const Circuit& a
       if (start * 64 > first.load(std::memory_order_relaxed)) return;
       for (std::uint32_t i = 0; i < a.inputs; ++i)
         for (std::size_t w = 0; w < kStrip; ++w) base[i * kStrip + w] = input(i, start + w);
-      kernels::run_bits(exec.variant(), x.program, base, kStrip);
-      kernels::run_bits(exec.variant(), y.program, base, kStrip);
+      kernels::bits::run_bits(exec.variant(), x.program, base, kStrip);
+      kernels::bits::run_bits(exec.variant(), y.program, base, kStrip);
       for (std::size_t w = 0; w < kStrip; ++w) {
         const std::uint64_t wrong = base[x.output + w] ^ base[y.output + w];
         if (wrong == 0) continue;

@@ -170,7 +170,8 @@ void Runner::load_row(std::uint64_t* memory, const Tile& t, std::ptrdiff_t y, un
       if (t.w_end == words && wraps && tail != 0) centre[n - 1] |= first << tail;
     }
     if (uses_sides_[c])
-      kernels::shift_bits(exec_.variant(), centre, memory + west_at_[ring][c], memory + east_at_[ring][c], padded);
+      kernels::bits::shift_bits(exec_.variant(), centre, memory + west_at_[ring][c], memory + east_at_[ring][c],
+                                padded);
   }
 }
 
@@ -184,8 +185,8 @@ bool Runner::store_row(std::uint64_t* memory, const Tile& t, std::size_t y, unsi
       fire[w] = 0;
       const std::size_t x = (t.w + w) * 64, end = std::min<std::size_t>(64, now_.width() - x);
       std::uint8_t yes[64];
-      kernels::draws(exec_.variant(), stream, static_cast<std::uint32_t>(y * now_.width() + x), options_.fire,
-                     {yes, end});
+      kernels::random::draws(exec_.variant(), stream, static_cast<std::uint32_t>(y * now_.width() + x), options_.fire,
+                             {yes, end});
       for (std::size_t k = 0; k < end; ++k) fire[w] |= std::uint64_t{yes[k]} << k;
     }
   }
@@ -200,7 +201,7 @@ bool Runner::store_row(std::uint64_t* memory, const Tile& t, std::size_t y, unsi
       continue;
     }
     const std::size_t whole = last ? n - 1 : n;
-    if (kernels::store_bits(exec_.variant(), fresh, old, to, whole)) changed = true;
+    if (kernels::bits::store_bits(exec_.variant(), fresh, old, to, whole)) changed = true;
     if (!last) continue;
     to[whole] = fresh[whole] & now_.last_word_mask();
     if (to[whole] != old[whole]) changed = true;
@@ -217,7 +218,7 @@ bool Runner::compute(const Tile& t, std::uint64_t* memory) {
   for (std::size_t y = t.y; y < t.y_end; ++y) {
     const auto phase = static_cast<unsigned>((y - t.y) % 3);
     load_row(memory, t, static_cast<std::ptrdiff_t>(y) + 1, (phase + 2) % 3);
-    kernels::run_bits(exec_.variant(), programs_[phase], memory, padded);
+    kernels::bits::run_bits(exec_.variant(), programs_[phase], memory, padded);
     if (store_row(memory, t, y, phase)) changed = true;
   }
   return changed;

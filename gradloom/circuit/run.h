@@ -64,7 +64,7 @@ class Runner {
   std::size_t memory_words_ = 0;
   std::vector<std::uint32_t> centre_at_[3], west_at_[3], east_at_[3];  // [ring][channel]
   std::vector<unsigned char> uses_channel_, uses_sides_;
-  std::vector<kernels::BitInstruction> programs_[3];
+  std::vector<kernels::bits::BitInstruction> programs_[3];
   std::vector<std::uint32_t> output_at_[3];
   std::size_t fire_at_ = 0;
   std::vector<Buffer<std::uint64_t>> memory_;  // per worker

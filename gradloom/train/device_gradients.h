@@ -52,7 +52,7 @@ class DeviceGradients {
         compression_(options.compression),
         state_(state),
         timestamps_(timestamps) {
-    if (options.optimizer.kind == OptimizerKind::lbfgs && compression_.kind != kernels::Compression::none)
+    if (options.optimizer.kind == OptimizerKind::lbfgs && compression_.kind != kernels::compress::Compression::none)
       throw Exception(ErrorCode::unsupported,
                       "optimizer.kind = \"lbfgs\" needs exact gradients; set optimizer.compress = \"none\"");
   }
@@ -73,8 +73,8 @@ class DeviceGradients {
     tape.status = make(kMemoryAlignment);
     model_.require_backward(batch);
     tape.device = model_.make_tape(batch, false);
-    if (compression_.kind != kernels::Compression::none) {
-      tape.packed = make(kernels::compressed_bytes<T>(compression_, size));
+    if (compression_.kind != kernels::compress::Compression::none) {
+      tape.packed = make(kernels::compress::compressed_bytes<T>(compression_, size));
       device_.require_range(tape.gradient.bytes(), "the gradient, to be compressed,");
     }
     if (keeps_residual()) tape.residual = make(size * sizeof(T));
@@ -104,8 +104,10 @@ class DeviceGradients {
     const double value = normaliser * loss_sum(reinterpret_cast<const T*>(r.down.host() + r.losses_at), batch.size);
     if (!std::isfinite(value)) return value;
     const bool whole_gradient = step.gradient_is == GradientIs::partial;
-    const kernels::CompressionOptions how = whole_gradient ? kernels::CompressionOptions{} : compression_;
-    kernels::decompress<T>(how, {r.down.host(), kernels::compressed_bytes<T>(how, gradient.size())}, gradient);
+    const kernels::compress::CompressionOptions how =
+        whole_gradient ? kernels::compress::CompressionOptions{} : compression_;
+    kernels::compress::decompress<T>(how, {r.down.host(), kernels::compress::compressed_bytes<T>(how, gradient.size())},
+                                     gradient);
     return value;
   }
 
@@ -120,7 +122,7 @@ class DeviceGradients {
     if (keeps_residual()) device_.read(tape.residual, 0, std::as_writable_bytes(residual));
   }
 
-  bool keeps_residual() const { return compression_.kind == kernels::Compression::top_k; }
+  bool keeps_residual() const { return compression_.kind == kernels::compress::Compression::top_k; }
 
  private:
   Recorded& recorded(const Step& step, const Batch& batch, const LossOptions& loss, Tape& tape) const {
@@ -167,14 +169,14 @@ class DeviceGradients {
     commands.barrier();
     model_.record_backward(commands, step, arrays, tape.device, batch.size, x, false, nullptr);
     const vulkan::DeviceBuffer* result = &tape.gradient;
-    if (step.gradient_is == GradientIs::complete && compression_.kind != kernels::Compression::none) {
-      kernels::DeviceCompressionPass compress;
+    if (step.gradient_is == GradientIs::complete && compression_.kind != kernels::compress::Compression::none) {
+      kernels::compress::DeviceCompressionPass compress;
       compress.options = compression_;
       compress.count = parameters().flat_size();
       compress.gradient = whole(tape.gradient);
       compress.packed = whole(tape.packed);
       if (keeps_residual()) compress.residual = whole(tape.residual);
-      kernels::record_compress<T>(device_, commands, compress);
+      kernels::compress::record_compress<T>(device_, commands, compress);
       commands.barrier();
       result = &tape.packed;
     }
@@ -185,7 +187,7 @@ class DeviceGradients {
 
   const M& model_;
   vulkan::Device& device_;
-  kernels::CompressionOptions compression_;
+  kernels::compress::CompressionOptions compression_;
   const TrainState<T>& state_;
   vulkan::Timestamps timestamps_;
 };

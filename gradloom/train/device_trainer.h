@@ -55,7 +55,7 @@ class DeviceTrainer final : public EpochLoop {
         frozen_(match_slices(model.parameters(), options().freeze, "freeze")),
         storage_(data.make_storage(largest_piece())) {
     device_update(options().optimizer);  // refuses what has no version for devices
-    if (options().compression.kind != kernels::Compression::none)
+    if (options().compression.kind != kernels::compress::Compression::none)
       throw Exception(
           ErrorCode::invalid_input,
           "optimizer.compress is for gradients that travel to the host: it needs optimizer.device = \"host\"");

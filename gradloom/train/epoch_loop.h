@@ -48,8 +48,8 @@ struct TrainOptions {
   std::vector<std::string> decay;   // those that optimizer.weight_decay is for; empty: all
   std::uint64_t patience = 0;       // epochs without progress before the stage ends (turns state.best on); 0: never
   FusedUpdate fused = FusedUpdate::automatic;
-  OptimizerPlace place = OptimizerPlace::automatic;  // read by trainers on a device only, as is the next
-  kernels::CompressionOptions compression;           // of gradients that travel to the host
+  OptimizerPlace place = OptimizerPlace::automatic;   // read by trainers on a device only, as is the next
+  kernels::compress::CompressionOptions compression;  // of gradients that travel to the host
 };
 
 // Whether gradients of a device travel to an optimizer on the host.

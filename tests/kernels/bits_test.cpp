@@ -14,8 +14,8 @@
 namespace gradloom::test {
 namespace {
 
-using kernels::BitInstruction;
-using kernels::BitOp;
+using kernels::bits::BitInstruction;
+using kernels::bits::BitOp;
 
 constexpr std::array<std::size_t, 7> kWords = {4, 8, 12, 16, 20, 64, 132};
 
@@ -45,8 +45,8 @@ TEST(BitPrograms, EveryInstructionSetGivesTheBitsOfTheDefinition) {
     for (const std::size_t words : kWords)
       for (const BitInstruction& i : every_instruction(static_cast<std::uint32_t>(words))) {
         Buffer<std::uint64_t> expected = random_words(4 * words, words), got = random_words(4 * words, words);
-        kernels::run_bits(Variant::reference, {&i, 1}, expected.data(), words);
-        kernels::run_bits(Variant::fast, {&i, 1}, got.data(), words);
+        kernels::bits::run_bits(Variant::reference, {&i, 1}, expected.data(), words);
+        kernels::bits::run_bits(Variant::fast, {&i, 1}, got.data(), words);
         ASSERT_TRUE(std::equal(got.span().begin(), got.span().end(), expected.span().begin()))
             << name << " op " << static_cast<int>(i.op) << " " << static_cast<int>(i.inner) << " "
             << static_cast<int>(i.outer);
@@ -59,7 +59,7 @@ TEST(BitPrograms, TheDefinitionIsTheTruthTable) {
   constexpr std::array<unsigned, 13> kTables = {0b1000, 0b0100, 0b0010, 0b0110, 0b1110, 0b0001, 0b1001,
                                                 0b1101, 0b1011, 0b0111, 0b0011, 0b0000, 0b1111};
   for (unsigned op = 0; op < kTables.size(); ++op)
-    EXPECT_EQ(kernels::reference::apply_bits(static_cast<BitOp>(op), a, b) & 15, kTables[op]) << op;
+    EXPECT_EQ(kernels::bits::reference::apply_bits(static_cast<BitOp>(op), a, b) & 15, kTables[op]) << op;
 }
 
 TEST(BitPrograms, ShiftsMoveCellsAcrossWords) {
@@ -68,7 +68,7 @@ TEST(BitPrograms, ShiftsMoveCellsAcrossWords) {
     for (const std::size_t words : kWords) {
       const Buffer<std::uint64_t> row = random_words(words + 8, 5);
       Buffer<std::uint64_t> west(words), east(words);
-      kernels::shift_bits(Variant::fast, row.data() + 4, west.data(), east.data(), words);
+      kernels::bits::shift_bits(Variant::fast, row.data() + 4, west.data(), east.data(), words);
       const auto cell = [&](std::size_t x) { return row[x / 64] >> x % 64 & 1; };
       for (std::size_t x = 0; x < 64 * words; ++x) {
         ASSERT_EQ(west[x / 64] >> x % 64 & 1, cell(4 * 64 + x - 1)) << name << " " << x;
@@ -84,12 +84,12 @@ TEST(BitPrograms, StoresTellWhetherAnyBitChanged) {
     for (const std::size_t words : {0u, 1u, 3u, 4u, 5u, 17u}) {
       const Buffer<std::uint64_t> from = random_words(words + 1, 2);
       Buffer<std::uint64_t> old = random_words(words + 1, 2), to(words + 1);
-      EXPECT_FALSE(kernels::store_bits(Variant::fast, from.data() + 1, old.data() + 1, to.data() + 1, words));
+      EXPECT_FALSE(kernels::bits::store_bits(Variant::fast, from.data() + 1, old.data() + 1, to.data() + 1, words));
       EXPECT_TRUE(std::equal(from.data() + 1, from.data() + 1 + words, to.data() + 1));
       EXPECT_EQ(to[0], 0u);
       for (std::size_t w = 1; w <= words; ++w) {
         old[w] ^= 1;
-        EXPECT_TRUE(kernels::store_bits(Variant::fast, from.data() + 1, old.data() + 1, to.data() + 1, words));
+        EXPECT_TRUE(kernels::bits::store_bits(Variant::fast, from.data() + 1, old.data() + 1, to.data() + 1, words));
         old[w] ^= 1;
       }
     }

@@ -9,7 +9,7 @@
 #include "gradloom/kernels/compress/device.h"
 #include "tests/support/device.h"
 
-namespace gradloom::kernels {
+namespace gradloom::kernels::compress {
 namespace {
 
 const std::size_t kSizes[] = {1, 2, 255, 256, 257, 1000};
@@ -151,4 +151,4 @@ TEST_F(CompressionOnDevice, HasTheBitsOfTheDefinition) {
 }
 
 }  // namespace
-}  // namespace gradloom::kernels
+}  // namespace gradloom::kernels::compress

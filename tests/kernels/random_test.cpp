@@ -8,7 +8,7 @@
 
 #include "gradloom/kernels/simd_targets.h"
 
-namespace gradloom::kernels {
+namespace gradloom::kernels::random {
 namespace {
 
 template <class T>
@@ -74,4 +74,4 @@ TEST(OpenUniform, HasTheBitsOfTheStreamInFloat) { expect_the_bits_of_the_stream<
 TEST(OpenUniform, HasTheBitsOfTheStreamInDouble) { expect_the_bits_of_the_stream<double>(); }
 
 }  // namespace
-}  // namespace gradloom::kernels
+}  // namespace gradloom::kernels::random

@@ -14,7 +14,7 @@ namespace {
 
 using kan::DeviceNetwork;
 using kan::Network;
-using kernels::Compression;
+using kernels::compress::Compression;
 using test::same_bits;
 using test::small_network;
 using test::smooth_rows;
@@ -150,7 +150,8 @@ TEST_F(OptimizeOnHost, ACompressedGradientMovesFewBytes) {
     host.trainer.step();
     const vulkan::DeviceCounters after = device().counters();
     EXPECT_EQ(after.submits - before.submits, 1u);
-    EXPECT_EQ(after.bytes_down - before.bytes_down, kernels::compressed_bytes<float>(o.compression, size) + pairs);
+    EXPECT_EQ(after.bytes_down - before.bytes_down,
+              kernels::compress::compressed_bytes<float>(o.compression, size) + pairs);
   }
 }
 

@@ -7,7 +7,7 @@
 
 #include "gradloom/exec/exec.h"
 
-namespace gradloom::kernels {
+namespace gradloom::kernels::bits {
 
 // The ten functions that depend on both operands, then those of one or none.
 enum class BitOp : std::uint8_t {
@@ -48,4 +48,4 @@ void shift_bits(Variant variant, const std::uint64_t* centre, std::uint64_t* wes
 bool store_bits(Variant variant, const std::uint64_t* from, const std::uint64_t* old, std::uint64_t* to,
                 std::size_t words);
 
-}  // namespace gradloom::kernels
+}  // namespace gradloom::kernels::bits

@@ -11,8 +11,10 @@
 #include "gradloom/kernels/bits/reference.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace gradloom::kernels {
+namespace gradloom::kernels::bits {
 namespace HWY_NAMESPACE {
+
+using namespace gradloom::kernels::HWY_NAMESPACE;
 
 using Word = std::uint64_t;
 using D = hn::CappedTag<Word, 4>;
@@ -148,11 +150,11 @@ bool store_bits_simd(const Word* from, const Word* old, Word* to, std::size_t wo
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace gradloom::kernels
+}  // namespace gradloom::kernels::bits
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace gradloom::kernels {
+namespace gradloom::kernels::bits {
 HWY_EXPORT(run_bits_simd);
 HWY_EXPORT(shift_bits_simd);
 HWY_EXPORT(store_bits_simd);
@@ -174,5 +176,5 @@ bool store_bits(Variant variant, const std::uint64_t* from, const std::uint64_t*
   return HWY_DYNAMIC_DISPATCH(store_bits_simd)(from, old, to, words);
 }
 
-}  // namespace gradloom::kernels
+}  // namespace gradloom::kernels::bits
 #endif

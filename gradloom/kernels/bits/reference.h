@@ -3,7 +3,7 @@
 
 #include "gradloom/kernels/bits/bits.h"
 
-namespace gradloom::kernels::reference {
+namespace gradloom::kernels::bits::reference {
 
 inline std::uint64_t apply_bits(BitOp op, std::uint64_t a, std::uint64_t b) {
   switch (op) {
@@ -63,4 +63,4 @@ inline bool store_bits(const std::uint64_t* from, const std::uint64_t* old, std:
   return changed != 0;
 }
 
-}  // namespace gradloom::kernels::reference
+}  // namespace gradloom::kernels::bits::reference

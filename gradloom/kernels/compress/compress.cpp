@@ -12,7 +12,7 @@
 #include "gradloom/base/rounding.h"
 #include "gradloom/kernels/dispatch.h"
 
-namespace gradloom::kernels {
+namespace gradloom::kernels::compress {
 namespace {
 
 std::uint32_t half_bits(float value) {
@@ -134,4 +134,4 @@ GRADLOOM_INSTANTIATE(compressed_bytes);
 GRADLOOM_INSTANTIATE(compress);
 GRADLOOM_INSTANTIATE(decompress);
 
-}  // namespace gradloom::kernels
+}  // namespace gradloom::kernels::compress

@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <span>
 
-namespace gradloom::kernels {
+namespace gradloom::kernels::compress {
 
 enum class Compression { none, half, top_k };
 
@@ -40,4 +40,4 @@ void compress(const CompressionOptions& options, std::span<const T> gradient, st
 template <class T>
 void decompress(const CompressionOptions& options, std::span<const std::byte> from, std::span<T> gradient);
 
-}  // namespace gradloom::kernels
+}  // namespace gradloom::kernels::compress

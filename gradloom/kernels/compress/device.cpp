@@ -5,7 +5,7 @@
 #include "gradloom/base/rounding.h"
 #include "gradloom/kernels/shader/shaders.h"
 
-namespace gradloom::kernels {
+namespace gradloom::kernels::compress {
 
 template <class T>
 void record_compress(vulkan::Device& device, vulkan::Commands& commands, const DeviceCompressionPass& pass) {
@@ -29,4 +29,4 @@ void record_compress(vulkan::Device& device, vulkan::Commands& commands, const D
 template void record_compress<float>(vulkan::Device&, vulkan::Commands&, const DeviceCompressionPass&);
 template void record_compress<double>(vulkan::Device&, vulkan::Commands&, const DeviceCompressionPass&);
 
-}  // namespace gradloom::kernels
+}  // namespace gradloom::kernels::compress

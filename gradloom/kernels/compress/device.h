@@ -4,7 +4,7 @@
 #include "gradloom/exec/vulkan/device.h"
 #include "gradloom/kernels/compress/compress.h"
 
-namespace gradloom::kernels {
+namespace gradloom::kernels::compress {
 
 struct DeviceCompressionPass {
   CompressionOptions options;  // not none: a copy does that
@@ -17,4 +17,4 @@ struct DeviceCompressionPass {
 template <class T>
 void record_compress(vulkan::Device& device, vulkan::Commands& commands, const DeviceCompressionPass& pass);
 
-}  // namespace gradloom::kernels
+}  // namespace gradloom::kernels::compress

@@ -1,7 +1,7 @@
 // The arithmetic speed that the processor itself allows, measured beside every benchmark.
 #pragma once
 
-namespace gradloom::kernels {
+namespace gradloom::kernels::peak {
 
 struct PeakRates {
   double mul_add_gflops = 0.0;  // multiplications and additions as separate instructions, on the best SIMD target
@@ -12,4 +12,4 @@ struct PeakRates {
 // doing.
 PeakRates measure_peak(bool double_precision);
 
-}  // namespace gradloom::kernels
+}  // namespace gradloom::kernels::peak

@@ -14,8 +14,10 @@
 #include "gradloom/kernels/peak/peak.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace gradloom::kernels {
+namespace gradloom::kernels::peak {
 namespace HWY_NAMESPACE {
+
+using namespace gradloom::kernels::HWY_NAMESPACE;
 
 constexpr std::size_t kChains = 14;
 constexpr std::size_t kRounds = 4000;
@@ -87,14 +89,14 @@ PeakRates probe_peak() {
 PeakRates ProbePeak(bool double_precision) { return double_precision ? probe_peak<double>() : probe_peak<float>(); }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace gradloom::kernels
+}  // namespace gradloom::kernels::peak
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace gradloom::kernels {
+namespace gradloom::kernels::peak {
 
 HWY_EXPORT(ProbePeak);
 PeakRates measure_peak(bool double_precision) { return HWY_DYNAMIC_DISPATCH(ProbePeak)(double_precision); }
 
-}  // namespace gradloom::kernels
+}  // namespace gradloom::kernels::peak
 #endif

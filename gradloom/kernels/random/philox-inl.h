@@ -17,8 +17,10 @@
 #include "gradloom/kernels/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace gradloom::kernels {
+namespace gradloom::kernels::random {
 namespace HWY_NAMESPACE {
+
+using namespace gradloom::kernels::HWY_NAMESPACE;
 
 // Of philox4x32.
 constexpr std::uint32_t kMultiplier0 = 0xD2511F53u, kMultiplier1 = 0xCD9E8D57u;
@@ -71,7 +73,7 @@ HWY_INLINE void random_words(D d32, std::uint32_t first, const std::array<std::u
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace gradloom::kernels
+}  // namespace gradloom::kernels::random
 HWY_AFTER_NAMESPACE();
 
 #endif  // per target

@@ -7,7 +7,7 @@
 #include "gradloom/base/random.h"
 #include "gradloom/exec/exec.h"
 
-namespace gradloom::kernels {
+namespace gradloom::kernels::random {
 
 // words[i] = the first 32 of the 64 bits at position first + i.
 void random_words(Variant variant, const RandomStream& stream, std::uint32_t first, std::span<std::uint32_t> words);
@@ -21,4 +21,4 @@ void draws(Variant variant, const RandomStream& stream, std::uint32_t first, dou
 template <class T>
 void open_uniform(Variant variant, const RandomStream& stream, std::uint32_t first, std::span<T> u);
 
-}  // namespace gradloom::kernels
+}  // namespace gradloom::kernels::random

@@ -13,8 +13,10 @@
 #include "gradloom/kernels/random/random.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace gradloom::kernels {
+namespace gradloom::kernels::random {
 namespace HWY_NAMESPACE {
+
+using namespace gradloom::kernels::HWY_NAMESPACE;
 
 // The first words of `count` positions.
 void first_words(const RandomStream& stream, std::uint32_t first, std::size_t count, std::uint32_t* HWY_RESTRICT to) {
@@ -28,11 +30,11 @@ void first_words(const RandomStream& stream, std::uint32_t first, std::size_t co
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace gradloom::kernels
+}  // namespace gradloom::kernels::random
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace gradloom::kernels {
+namespace gradloom::kernels::random {
 HWY_EXPORT(first_words);
 
 void random_words(Variant variant, const RandomStream& stream, std::uint32_t first, std::span<std::uint32_t> words) {
@@ -71,5 +73,5 @@ void open_uniform(Variant variant, const RandomStream& stream, std::uint32_t fir
 template void open_uniform<float>(Variant, const RandomStream&, std::uint32_t, std::span<float>);
 template void open_uniform<double>(Variant, const RandomStream&, std::uint32_t, std::span<double>);
 
-}  // namespace gradloom::kernels
+}  // namespace gradloom::kernels::random
 #endif

@@ -29,8 +29,8 @@ void keep_numbers(const DropoutKey& k, std::size_t begin, std::size_t end, std::
   const auto least = static_cast<std::uint16_t>(std::min(k.threshold, 0xffffu));
   const std::uint8_t any = k.threshold > 0xffffu ? 0 : 1;
   for (std::size_t n = begin; n < end; n += kNumbers) {
-    random_words<kCounters>(Tag<std::uint32_t>(), static_cast<std::uint32_t>(n / 8), {0, k.sample, k.epoch, k.use},
-                            k.key, words);
+    random::HWY_NAMESPACE::random_words<kCounters>(Tag<std::uint32_t>(), static_cast<std::uint32_t>(n / 8),
+                                                   {0, k.sample, k.epoch, k.use}, k.key, words);
     std::memcpy(halves, words, sizeof(words));  // the lower half of a word comes first
     for (std::size_t i = 0; i < kNumbers; ++i) kept[i] = halves[i] >= least ? any : 0;
     std::memcpy(keep + n, kept, std::min(kNumbers, end - n));

@@ -121,8 +121,8 @@ void Automaton<T>::fire_mask(const Exec& ex, const Step& step, std::size_t t, st
   for (std::size_t n = 0; n < fire.size();) {
     const std::size_t sample = (first + n) / cells(), cell = (first + n) % cells();
     const std::size_t count = std::min(fire.size() - n, cells() - cell);
-    kernels::draws(ex.variant(), fire_stream(step, sample), static_cast<std::uint32_t>(t * cells() + cell),
-                   options_.fire_probability, fire.subspan(n, count));
+    kernels::random::draws(ex.variant(), fire_stream(step, sample), static_cast<std::uint32_t>(t * cells() + cell),
+                           options_.fire_probability, fire.subspan(n, count));
     n += count;
   }
 }
@@ -233,7 +233,7 @@ ModelArrays<T> Automaton<T>::seen(const Exec& ex, const Step& step, const ModelA
   ex.parallel_for(divide_up(size, kChunk), [&](std::size_t chunk, unsigned) {
     const std::size_t begin = chunk * kChunk, end = std::min(size, begin + kChunk);
     const std::span<T> some(to + begin, end - begin);
-    kernels::open_uniform<T>(ex.variant(), random, static_cast<std::uint32_t>(begin), some);
+    kernels::random::open_uniform<T>(ex.variant(), random, static_cast<std::uint32_t>(begin), some);
     kernels::elementary::log<T>(ex.variant(), some, some);
     for (T& v : some) v = -v;
     kernels::elementary::log<T>(ex.variant(), some, some);
