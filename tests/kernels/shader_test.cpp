@@ -26,5 +26,16 @@ TEST(Shaders, UseTheScalarTheyAreBuiltFor) {
   }
 }
 
+TEST(Shaders, SayWhatTheyBind) {
+  if (shader_source<float>(Shader::loss).spirv.empty()) GTEST_SKIP() << "this build has no GPU backend";
+  const auto needs = [](Shader shader) { return vulkan::shader_interface(shader_source<double>(shader).spirv); };
+  EXPECT_EQ(needs(Shader::loss).bindings, 7u);
+  EXPECT_EQ(needs(Shader::loss).push_bytes, 48u);
+  EXPECT_EQ(needs(Shader::spline_weight_gradient).bindings, 6u);  // 0 is not among them
+  EXPECT_EQ(needs(Shader::spline_weight_gradient).push_bytes, 84u);
+  EXPECT_EQ(needs(Shader::compress_half).bindings, 2u);
+  EXPECT_EQ(needs(Shader::compress_half).push_bytes, 4u);
+}
+
 }  // namespace
 }  // namespace gradloom::kernels

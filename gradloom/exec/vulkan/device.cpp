@@ -165,7 +165,8 @@ std::byte* DeviceBuffer::host() const { return impl_ && impl_->use != BufferUse:
 const Kernel& Device::kernel(const KernelSource& source, std::span<const std::uint32_t> constants) {
   const auto key = std::make_pair(source.spirv.data(), std::vector<std::uint32_t>(constants.begin(), constants.end()));
   if (const auto found = impl_->kernels.find(key); found != impl_->kernels.end()) return found->second;
-  if (source.bindings > impl_->info.max_bindings || source.push_bytes > impl_->info.push_bytes)
+  const ShaderInterface needs = shader_interface(source.spirv);
+  if (needs.bindings > impl_->info.max_bindings || needs.push_bytes > impl_->info.push_bytes)
     throw Exception(ErrorCode::unsuitable_device,
                     "the shader " + source.name + " needs more bindings than " + impl_->info.name + " has");
   const bool wide = uses_float64(source.spirv);
@@ -175,20 +176,20 @@ const Kernel& Device::kernel(const KernelSource& source, std::span<const std::ui
         "the device " + impl_->info.name + " has no 64-bit floating-point numbers; use precision = \"float32\"");
   Kernel kernel;
   kernel.name = source.name;
-  kernel.bindings = source.bindings;
-  kernel.push_bytes = source.push_bytes;
-  std::vector<VkDescriptorSetLayoutBinding> bindings(source.bindings);
-  for (unsigned b = 0; b < source.bindings; ++b)
+  kernel.bindings = needs.bindings;
+  kernel.push_bytes = needs.push_bytes;
+  std::vector<VkDescriptorSetLayoutBinding> bindings(needs.bindings);
+  for (unsigned b = 0; b < needs.bindings; ++b)
     bindings[b] = {b, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
   VkDescriptorSetLayoutCreateInfo set_info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
-  set_info.bindingCount = source.bindings;
+  set_info.bindingCount = needs.bindings;
   set_info.pBindings = bindings.data();
   check(vkCreateDescriptorSetLayout(impl_->device, &set_info, nullptr, &kernel.set_layout), "describing a shader");
-  const VkPushConstantRange push{VK_SHADER_STAGE_COMPUTE_BIT, 0, source.push_bytes};
+  const VkPushConstantRange push{VK_SHADER_STAGE_COMPUTE_BIT, 0, needs.push_bytes};
   VkPipelineLayoutCreateInfo layout_info{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
   layout_info.setLayoutCount = 1;
   layout_info.pSetLayouts = &kernel.set_layout;
-  layout_info.pushConstantRangeCount = source.push_bytes > 0 ? 1 : 0;
+  layout_info.pushConstantRangeCount = needs.push_bytes > 0 ? 1 : 0;
   layout_info.pPushConstantRanges = &push;
   check(vkCreatePipelineLayout(impl_->device, &layout_info, nullptr, &kernel.layout), "describing a shader");
 

@@ -65,13 +65,10 @@ class DeviceBuffer {
   std::unique_ptr<Impl> impl_;
 };
 
-// A compute shader as it was built: `bindings` storage buffers at bindings 0, 1, ..., `push_bytes` of push constants,
-// entry point main.
+// A compute shader as it was built: storage buffers at bindings 0, 1, ..., push constants, entry point main.
 struct KernelSource {
   std::string name;
   std::span<const std::uint32_t> spirv;
-  unsigned bindings = 0;
-  unsigned push_bytes = 0;
 };
 
 struct Kernel;  // a pipeline; belongs to the device

@@ -1,5 +1,7 @@
 #include "gradloom/exec/vulkan/spirv.h"
 
+#include <algorithm>
+#include <map>
 #include <set>
 #include <string_view>
 
@@ -9,7 +11,9 @@ namespace {
 // Numbers of the SPIR-V specification.
 constexpr std::size_t kHeaderWords = 5;
 constexpr std::uint32_t kOpExtension = 10, kOpEntryPoint = 15, kOpExecutionMode = 16, kOpCapability = 17,
-                        kOpDecorate = 71, kNoContraction = 42, kCapabilityFloat64 = 10;
+                        kOpTypeInt = 21, kOpTypeFloat = 22, kOpTypeStruct = 30, kOpTypePointer = 32, kOpDecorate = 71,
+                        kOpMemberDecorate = 72, kNoContraction = 42, kBinding = 33, kOffset = 35, kPushConstant = 9,
+                        kCapabilityFloat64 = 10;
 constexpr std::uint32_t kOpFAdd = 129, kOpFSub = 131, kOpFMul = 133, kOpVectorTimesScalar = 142;
 constexpr std::uint32_t kDenormFlushToZero = 4460, kSignedZeroInfNanPreserve = 4461, kRoundingModeRte = 4462;
 constexpr std::uint32_t kCapabilityOfMode = 5;  // each capability's number is its mode's and this
@@ -66,6 +70,24 @@ std::vector<std::uint32_t> with_float_controls(std::span<const std::uint32_t> sp
         result.insert(result.end(), {first_word(kOpExecutionMode, 4), entry, mode, width});
       modes_done = true;
     }
+  });
+  return result;
+}
+
+ShaderInterface shader_interface(std::span<const std::uint32_t> spirv) {
+  ShaderInterface result;
+  std::map<std::uint32_t, unsigned> bytes;                                   // of scalar types
+  std::map<std::uint32_t, std::span<const std::uint32_t>> members;           // of structs
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> offsets;  // of (struct, member)
+  for_each_instruction(spirv, [&](std::uint32_t op, auto words) {
+    if (op == kOpDecorate && words.size() == 4 && words[2] == kBinding)
+      result.bindings = std::max(result.bindings, words[3] + 1);
+    if (op == kOpMemberDecorate && words.size() == 5 && words[3] == kOffset) offsets[{words[1], words[2]}] = words[4];
+    if (op == kOpTypeInt || op == kOpTypeFloat) bytes[words[1]] = words[2] / 8;
+    if (op == kOpTypeStruct) members[words[1]] = words.subspan(2);
+    if (op == kOpTypePointer && words[2] == kPushConstant)
+      for (std::uint32_t m = 0; m < members[words[3]].size(); ++m)
+        result.push_bytes = std::max(result.push_bytes, offsets[{words[3], m}] + bytes[members[words[3]][m]]);
   });
   return result;
 }

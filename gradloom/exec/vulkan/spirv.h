@@ -1,4 +1,4 @@
-// Small changes to SPIR-V that GLSL cannot express: the float controls that a device offers.
+// What a module of SPIR-V asks for, and small changes to it that GLSL cannot express.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,12 @@ namespace gradloom::vulkan {
 // infinities and NaN that stay, for the scalar of `width` bits. A module without an entry point comes back as it was.
 std::vector<std::uint32_t> with_float_controls(std::span<const std::uint32_t> spirv, const FloatControls& controls,
                                                unsigned width);
+
+// The storage buffers of a module, at bindings 0 to `bindings` - 1, and the size of its push constants.
+struct ShaderInterface {
+  unsigned bindings = 0, push_bytes = 0;
+};
+ShaderInterface shader_interface(std::span<const std::uint32_t> spirv);
 
 // Multiplications, additions, subtractions of floating-point numbers in a module, and how many of them the compiler of
 // a device may fuse (they lack the decoration NoContraction). For tests.

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "gradloom/base/rounding.h"
+#include "gradloom/kernels/dispatch.h"
 #include "gradloom/kernels/shader/shaders.h"
 
 namespace gradloom::kernels::compress {
@@ -26,7 +27,6 @@ void record_compress(vulkan::Device& device, vulkan::Commands& commands, const D
                      std::as_bytes(std::span(push)), chunks, "compress"});
 }
 
-template void record_compress<float>(vulkan::Device&, vulkan::Commands&, const DeviceCompressionPass&);
-template void record_compress<double>(vulkan::Device&, vulkan::Commands&, const DeviceCompressionPass&);
+GRADLOOM_INSTANTIATE(record_compress);
 
 }  // namespace gradloom::kernels::compress

@@ -20,7 +20,7 @@ void record_update(vulkan::Device& device, vulkan::Commands& commands, const Dev
   const vulkan::Binding bindings[] = {pass.parameters, pass.gradient, pass.first, pass.second,
                                       pass.samples,    pass.status,   pass.norm};
   const std::uint64_t owned = 4 * kShaderGroup * quads;
-  commands.dispatch({&device.kernel(shader_source<T>(Shader::update), constants), bindings,
+  commands.dispatch({&device.kernel(shader_source<T>(Shader::optimizer_update), constants), bindings,
                      std::as_bytes(std::span(push)), divide_up(pass.count, owned), label});
 }
 

@@ -1,4 +1,5 @@
 // The same symbols for a build without Vulkan, in which no device can be opened to run them.
+#include "gradloom/kernels/dispatch.h"
 #include "gradloom/kernels/shader/shaders.h"
 
 namespace gradloom::kernels {
@@ -8,7 +9,6 @@ vulkan::KernelSource shader_source(Shader) {
   return {};
 }
 
-template vulkan::KernelSource shader_source<float>(Shader);
-template vulkan::KernelSource shader_source<double>(Shader);
+GRADLOOM_INSTANTIATE(shader_source);
 
 }  // namespace gradloom::kernels

@@ -5,18 +5,17 @@
 
 namespace gradloom::kernels {
 
+// One for every .comp file (cmake/Shaders.cmake).
 enum class Shader {
-  spline_forward,
-  spline_weight_gradient,
-  spline_input_gradient,
-  loss,
-  update,
-  compress_half,
-  compress_top_k,
+#define GRADLOOM_SHADER(name) name,
+#include <gradloom_shaders/list.inc>
+#undef GRADLOOM_SHADER
 };
 inline constexpr Shader kAllShaders[] = {
-    Shader::spline_forward, Shader::spline_weight_gradient, Shader::spline_input_gradient, Shader::loss,
-    Shader::update,         Shader::compress_half,          Shader::compress_top_k};
+#define GRADLOOM_SHADER(name) Shader::name,
+#include <gradloom_shaders/list.inc>
+#undef GRADLOOM_SHADER
+};
 
 // T is float or double. Without Vulkan in the build, the module is empty.
 template <class T>

@@ -5,7 +5,7 @@
 #include "gradloom/kernels/elementary/elementary.glsl"
 
 layout(constant_id = 0) const uint kDegree = 3;
-layout(constant_id = 1) const uint kKind = 0;   // bits: kHasBase, kFreeKnots, kExtends
+layout(constant_id = 1) const uint kKind = 0;   // bits of flags.inc
 layout(constant_id = 2) const uint kShare = 1;  // see subgroup.glsl
 layout(constant_id = 3) const uint kGroup = 64;
 layout(constant_id = 4) const uint kSubgroup = 1;  // its size, where that is certain; else 1
@@ -15,34 +15,12 @@ layout(local_size_x_id = 3) in;
 
 // Letters and layouts: spline.h. Activations and their gradients are row-major here: (B, stride).
 layout(push_constant) uniform Layer {
-  uint batch;
-  uint in_width;
-  uint out_width;
-  uint rows;  // R, the base row included
-  uint grid;
-  uint flags;
-  uint x_stride;
-  uint bias_at;  // element in the layer's parameters
-  // Elements of the model's buffers.
-  uint lo_at;
-  uint hi_at;
-  uint inverse_step_at;
-  uint extended_at;
-  uint inverse_at;
-  uint mean_at;
-  uint scale_at;
-  // Backward only.
-  uint weight_groups;
-  uint bias_groups;
-  uint tile;          // inputs of a group
-  uint below_stride;  // of dl_dx
-  uint first_share;   // of this dispatch's groups, in the norm of the gradient
-  uint shares;        // of all dispatches of the step
+#include "gradloom/kernels/spline/push.inc"
 } layer;
 
-// What costs time even where it is not asked for is a matter of the pipeline, the rest of the flags.
-const bool kHasBase = (kKind & 1) != 0, kFreeKnots = (kKind & 2) != 0, kExtends = (kKind & 4) != 0;
-const uint kHasBias = 1, kAccumulate = 2, kNormalise = 4, kLinear = 8, kZero = 16;
+#include "gradloom/kernels/spline/flags.inc"
+const bool kHasBase = (kKind & kKindBase) != 0, kFreeKnots = (kKind & kKindFreeKnots) != 0,
+           kExtends = (kKind & kKindExtends) != 0;
 const uint kOrder = kDegree + 1;
 
 bool has(uint flag) { return (layer.flags & flag) != 0; }

@@ -10,14 +10,12 @@
 namespace gradloom::kernels::spline {
 namespace {
 
-// The push constants of basis.glsl.
+using uint = std::uint32_t;
 struct LayerPush {
-  std::uint32_t batch, in_width, out_width, rows, grid, flags, x_stride, bias_at, lo_at, hi_at, inverse_step_at,
-      extended_at, inverse_at, mean_at, scale_at, weight_groups, bias_groups, tile, below_stride, first_share, shares;
+#include "gradloom/kernels/spline/push.inc"
 };
+#include "gradloom/kernels/spline/flags.inc"
 
-constexpr std::uint32_t kBias = 1, kAccumulate = 2, kNormalise = 4, kLinear = 8, kZero = 16;  // flags
-constexpr std::uint32_t kBase = 1, kFreeKnots = 2, kExtends = 4;                              // kind
 constexpr std::size_t kBusy = 1 << 14;  // invocations that keep a device busy
 
 std::uint32_t narrow(std::size_t n) { return static_cast<std::uint32_t>(n); }
@@ -31,8 +29,8 @@ LayerPush push_of(const DeviceLayer& layer, const DevicePass& pass) {
   p.out_width = narrow(s.out);
   p.rows = narrow(s.rows());
   p.grid = s.grid;
-  p.flags = (s.bias ? kBias : 0) | (layer.normalise ? kNormalise : 0) | (s.outside == OutOfGrid::linear ? kLinear : 0) |
-            (s.outside == OutOfGrid::zero ? kZero : 0);
+  p.flags = (s.bias ? kHasBias : 0) | (layer.normalise ? kNormalise : 0) |
+            (s.outside == OutOfGrid::linear ? kLinear : 0) | (s.outside == OutOfGrid::zero ? kZero : 0);
   p.x_stride = narrow(pass.x_stride);
   p.bias_at = layer.bias_at;
   p.lo_at = layer.lo_at;
@@ -46,8 +44,8 @@ LayerPush push_of(const DeviceLayer& layer, const DevicePass& pass) {
 }
 
 std::uint32_t kind_of(const Shape& s) {
-  return (s.base ? kBase : 0) | (s.knots == Knots::free ? kFreeKnots : 0) |
-         (s.outside == OutOfGrid::extend ? kExtends : 0);
+  return (s.base ? kKindBase : 0) | (s.knots == Knots::free ? kKindFreeKnots : 0) |
+         (s.outside == OutOfGrid::extend ? kKindExtends : 0);
 }
 
 // A software device's time follows its loads: there, neighbours of a subgroup load for each other, many samples share
