@@ -99,7 +99,7 @@ class DeviceRunner {
 
  private:
   void reserve(const RowBatch<T>& batch);
-  kernels::DeviceLossPass loss_pass(kernels::DeviceLoss kind) const;
+  kernels::loss::DevicePass loss_pass(kernels::loss::DeviceResult kind) const;
 
   const M& model_;
   vulkan::Device& device_;

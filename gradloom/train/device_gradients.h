@@ -69,7 +69,7 @@ class DeviceGradients {
     tape.parameters = make(size * sizeof(T));
     tape.buffers = make(buffers().flat_size() * sizeof(T));
     tape.gradient = make(size * sizeof(T));
-    tape.losses = make(2 * kernels::loss_groups(batch) * sizeof(T));
+    tape.losses = make(2 * kernels::loss::device_groups(batch) * sizeof(T));
     tape.status = make(kMemoryAlignment);
     model_.require_backward(batch);
     tape.device = model_.make_tape(batch, false);
@@ -93,7 +93,7 @@ class DeviceGradients {
   double evaluate(const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
                   const LossOptions& loss, std::span<T> gradient) const {
     Recorded& r = recorded(step, batch, loss, tape);
-    const double normaliser = fill_loss_head(r.up.host(), loss, batch, output_width(), 0);
+    const double normaliser = kernels::loss::fill_head(r.up.host(), loss, wanted_of(batch), output_width(), 0);
     pack_batch(batch, r.layout, r.up.host());
     std::memcpy(r.up.host() + r.parameters_at, arrays.parameters.data(), tape.parameters.bytes());
     if (step.gradient == GradientMode::accumulate)
@@ -101,7 +101,8 @@ class DeviceGradients {
     r.commands.submit();
     r.commands.wait();
     for (const auto& time : r.commands.times()) tape.times[time.label] += time.microseconds * 1e-3;
-    const double value = normaliser * loss_sum(reinterpret_cast<const T*>(r.down.host() + r.losses_at), batch.size);
+    const double value =
+        normaliser * kernels::loss::sum_pairs(reinterpret_cast<const T*>(r.down.host() + r.losses_at), batch.size);
     if (!std::isfinite(value)) return value;
     const bool whole_gradient = step.gradient_is == GradientIs::partial;
     const kernels::compress::CompressionOptions how =
@@ -161,11 +162,11 @@ class DeviceGradients {
     const DeviceArrays arrays{&tape.parameters, &tape.buffers, &tape.gradient};
     const vulkan::Binding x{&to.samples, to.layout.x, batch.size * model_.input_width() * sizeof(T)};
     model_.record_forward(commands, arrays, tape.device, batch.size, x);
-    kernels::DeviceLossPass pass =
+    kernels::loss::DevicePass pass =
         loss_pass(model_, tape.device, batch.size, loss.kind, to.layout, to.samples, tape.buffers);
     pass.losses = whole(tape.losses);
     pass.status = whole(tape.status);
-    kernels::record_loss<T>(device_, commands, pass);
+    kernels::loss::record<T>(device_, commands, pass);
     commands.barrier();
     model_.record_backward(commands, step, arrays, tape.device, batch.size, x, false, nullptr);
     const vulkan::DeviceBuffer* result = &tape.gradient;
@@ -181,7 +182,7 @@ class DeviceGradients {
       result = &tape.packed;
     }
     commands.copy(*result, 0, to.down, 0, result->bytes());
-    commands.copy(tape.losses, 0, to.down, to.losses_at, 2 * kernels::loss_groups(batch.size) * sizeof(T));
+    commands.copy(tape.losses, 0, to.down, to.losses_at, 2 * kernels::loss::device_groups(batch.size) * sizeof(T));
     commands.finish();
   }
 

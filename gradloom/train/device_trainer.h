@@ -19,21 +19,6 @@
 
 namespace gradloom {
 
-inline kernels::DeviceUpdate device_update(const OptimizerOptions& o) {
-  switch (o.kind) {
-    case OptimizerKind::sgd:
-      if (!(o.momentum > 0)) return kernels::DeviceUpdate::sgd;
-      return o.nesterov ? kernels::DeviceUpdate::nesterov : kernels::DeviceUpdate::momentum;
-    case OptimizerKind::adam:
-    case OptimizerKind::adamw:
-      return kernels::DeviceUpdate::adam;
-    case OptimizerKind::lbfgs:
-      break;
-  }
-  throw Exception(ErrorCode::unsupported,
-                  "optimizer.kind = \"lbfgs\" does not run on a device; optimizer.device = \"host\" leaves it here");
-}
-
 // M is a DeviceModel, D a dataset of RowBatch. Every element-wise optimizer; L-BFGS is refused with unsupported. Model
 // and data belong to the caller and outlive the trainer.
 template <class M, class D>
@@ -54,7 +39,10 @@ class DeviceTrainer final : public EpochLoop {
         timestamps_(timestamps),
         frozen_(match_slices(model.parameters(), options().freeze, "freeze")),
         storage_(data.make_storage(largest_piece())) {
-    device_update(options().optimizer);  // refuses what has no version for devices
+    if (options().optimizer.kind == OptimizerKind::lbfgs)
+      throw Exception(
+          ErrorCode::unsupported,
+          "optimizer.kind = \"lbfgs\" does not run on a device; optimizer.device = \"host\" leaves it here");
     if (options().compression.kind != kernels::compress::Compression::none)
       throw Exception(
           ErrorCode::invalid_input,
@@ -75,7 +63,7 @@ class DeviceTrainer final : public EpochLoop {
     device_.zero(status_);
     // Losses of many steps gather; where they do not fit, they are read in between.
     constexpr std::size_t kLossBytes = 1 << 20;
-    loss_stride_ = 2 * kernels::loss_groups(largest_piece()) * sizeof(T);
+    loss_stride_ = 2 * kernels::loss::device_groups(largest_piece()) * sizeof(T);
     slots_ = std::clamp<std::size_t>(kLossBytes / loss_stride_, 1, batches_per_epoch());
     losses_ = device_.make_buffer(slots_ * loss_stride_, vulkan::BufferUse::device);
     model.require_backward(largest_piece());
@@ -136,7 +124,7 @@ class DeviceTrainer final : public EpochLoop {
     Update(DeviceTrainer& trainer, Recorded& step) : t_(trainer), step_(step) {}
     vulkan::Binding norm(std::size_t shares) override {
       if (!clips()) return {};
-      step_.norm = kernels::make_norm<T>(t_.device_, shares);
+      step_.norm = kernels::optimizer::make_norm<T>(t_.device_, shares);
       return whole(step_.norm);
     }
     void finished(vulkan::Commands& commands, std::size_t begin, std::size_t end) override {
@@ -183,13 +171,13 @@ class DeviceTrainer final : public EpochLoop {
     }
 
     void update(vulkan::Commands& commands, Range range, Range decays) {
-      kernels::DeviceUpdatePass pass;
+      kernels::optimizer::DevicePass pass;
       const auto of = [&](const vulkan::DeviceBuffer& b) { return t_.range(b, range.begin, range.end); };
       // What the kind has no use for is bound to what no other update touches.
       const auto state = [&](std::size_t i) {
         return i < t_.optimizer_.size() ? of(t_.optimizer_[i]) : pass.parameters;
       };
-      pass.kind = device_update(t_.options().optimizer);
+      pass.rule = optimizer_rule(t_.options().optimizer);
       pass.count = range.end - range.begin;
       pass.parameters = of(t_.parameters_);
       pass.gradient = of(t_.gradient_);
@@ -201,7 +189,7 @@ class DeviceTrainer final : public EpochLoop {
       pass.decay_begin = decays.begin - range.begin;
       pass.decay_end = decays.end - range.begin;
       pass.norm = clips() ? whole(step_.norm) : whole(t_.status_);
-      kernels::record_update<T>(t_.device_, commands, pass, "optimizer");
+      kernels::optimizer::record_update<T>(t_.device_, commands, pass, "optimizer");
     }
 
     DeviceTrainer& t_;
@@ -244,11 +232,11 @@ class DeviceTrainer final : public EpochLoop {
     const DeviceArrays arrays{&parameters_, &buffers_, &gradient_};
     const vulkan::Binding x{&to.samples, to.layout.x, key.batch * model_.input_width() * sizeof(T)};
     model_.record_forward(commands, arrays, tape_, key.batch, x);
-    kernels::DeviceLossPass loss =
+    kernels::loss::DevicePass loss =
         loss_pass(model_, tape_, key.batch, options().loss.kind, to.layout, to.samples, buffers_);
     loss.losses = whole(losses_);
     loss.status = whole(status_);
-    kernels::record_loss<T>(device_, commands, loss);
+    kernels::loss::record<T>(device_, commands, loss);
     commands.barrier();
     Step step;
     step.gradient = key.mode;
@@ -273,28 +261,11 @@ class DeviceTrainer final : public EpochLoop {
   }
 
   void fill_head(std::byte* head, const RowBatch<T>& batch, const Piece& piece, LossEntry& entry) const {
-    entry.normaliser = fill_loss_head(head, piece.loss, batch, model_.output_width(),
-                                      pending_.size() * kernels::loss_groups(largest_piece()));
     const OptimizerOptions& o = options().optimizer;
-    const double lr = piece.learning_rate;
-    const bool decoupled = o.kind == OptimizerKind::adamw;
-    const auto adam = kernels::adam_step<T>(lr, o.beta1, o.beta2, o.epsilon, decoupled ? o.weight_decay : 0.0,
-                                            state_.position.optimizer_age + 1);
-    const auto set = [&](kernels::StepScalar which, T value) { set_step_scalar(head, which, value); };
-    using S = kernels::StepScalar;
-    set(S::gradient_scale, T(1));
-    set(S::gradient_limit, o.clip_value > 0 ? static_cast<T>(o.clip_value) : std::numeric_limits<T>::infinity());
-    set(S::l2, decoupled ? T(0) : static_cast<T>(o.weight_decay));
-    set(S::rate, o.kind == OptimizerKind::sgd ? static_cast<T>(lr) : adam.rate);
-    set(S::momentum, static_cast<T>(o.momentum));
-    set(S::beta1, adam.beta1);
-    set(S::one_minus_beta1, adam.one_minus_beta1);
-    set(S::beta2, adam.beta2);
-    set(S::one_minus_beta2, adam.one_minus_beta2);
-    set(S::epsilon, adam.epsilon);
-    set(S::keep, adam.keep);
-    set(S::root_correction, adam.root_correction);
-    set(S::clip_norm, static_cast<T>(o.clip_norm));
+    entry.normaliser = kernels::loss::fill_head(head, piece.loss, wanted_of(batch), model_.output_width(),
+                                                pending_.size() * kernels::loss::device_groups(largest_piece()));
+    kernels::optimizer::fill_head(head, optimizer_step<T>(o, position().optimizer_age, piece.learning_rate),
+                                  static_cast<T>(o.clip_norm));
   }
 
   void wait_all() {
@@ -311,8 +282,9 @@ class DeviceTrainer final : public EpochLoop {
     bool failed = false;
     for (std::size_t slot = 0; slot < pending_.size() && !failed; ++slot) {
       const LossEntry& entry = pending_[slot];
-      const double value =
-          entry.normaliser * loss_sum(partials.data() + slot * kernels::loss_groups(largest_piece()) * 2, entry.batch);
+      const double value = entry.normaliser *
+                           kernels::loss::sum_pairs(
+                               partials.data() + slot * kernels::loss::device_groups(largest_piece()) * 2, entry.batch);
       failed = !std::isfinite(value);
       bad = value;
       at.epoch_loss += value * entry.share;
@@ -325,7 +297,7 @@ class DeviceTrainer final : public EpochLoop {
                       "(optimizer.clip_norm)",
                       shown(bad), at.run_epoch + 1));
     for (const auto& [key, step] : steps_)
-      if (step->norm.bytes() > 0 && !kernels::norm_is_finite(device_, step->norm))
+      if (step->norm.bytes() > 0 && !kernels::optimizer::norm_is_finite(device_, step->norm))
         fail_norm(std::numeric_limits<double>::infinity(), at);
   }
 

@@ -28,13 +28,14 @@ void validate(const OptimizerOptions& o) {
   need(o.evaluations >= 2, "evaluations", o.evaluations, "at least 2");
 }
 
-std::vector<std::string> optimizer_state_names(const OptimizerOptions& options) {
-  switch (options.kind) {
+kernels::optimizer::Rule optimizer_rule(const OptimizerOptions& o) {
+  using kernels::optimizer::Rule;
+  switch (o.kind) {
     case OptimizerKind::sgd:
-      return options.momentum > 0 ? std::vector<std::string>{"momentum"} : std::vector<std::string>{};
+      return !(o.momentum > 0) ? Rule::sgd : o.nesterov ? Rule::nesterov : Rule::momentum;
     case OptimizerKind::adam:
     case OptimizerKind::adamw:
-      return {"first", "second"};
+      return Rule::adam;
     case OptimizerKind::lbfgs:
       break;
   }
@@ -42,10 +43,27 @@ std::vector<std::string> optimizer_state_names(const OptimizerOptions& options) 
 }
 
 template <class T>
+kernels::optimizer::Step<T> optimizer_step(const OptimizerOptions& o, std::uint64_t step, double lr,
+                                           double gradient_scale) {
+  kernels::optimizer::StepOptions s{.learning_rate = lr, .momentum = o.momentum, .beta1 = o.beta1, .beta2 = o.beta2};
+  s.epsilon = o.epsilon;
+  s.gradient_scale = gradient_scale;
+  if (o.clip_value > 0) s.gradient_limit = o.clip_value;
+  (o.kind == OptimizerKind::adamw ? s.decoupled_decay : s.l2) = o.weight_decay;
+  return kernels::optimizer::make_step<T>(optimizer_rule(o), s, step + 1);
+}
+
+std::vector<std::string> optimizer_state_names(const OptimizerOptions& options) {
+  const kernels::optimizer::RuleFacts& rule = kernels::optimizer::facts(optimizer_rule(options));
+  return {rule.state_names.begin(), rule.state_names.begin() + rule.states};
+}
+
+template <class T>
 ElementOptimizer<T>::ElementOptimizer(const OptimizerOptions& options, std::size_t size,
                                       std::vector<OptimizerState<T>>& state)
     : options_(options), state_(state) {
   validate(options);
+  rule_ = optimizer_rule(options);
   const std::vector<std::string> names = optimizer_state_names(options);
   if (state_.empty())
     for (const std::string& name : names) state_.push_back({name, Buffer<T>(size)});
@@ -58,32 +76,22 @@ ElementOptimizer<T>::ElementOptimizer(const OptimizerOptions& options, std::size
 
 template <class T>
 void ElementOptimizer<T>::begin_step(std::uint64_t step, double lr, double gradient_scale) {
-  kernels::GradientOptions<T> gradient;
-  gradient.scale = static_cast<T>(gradient_scale);
-  if (options_.clip_value > 0) gradient.limit = static_cast<T>(options_.clip_value);
-  const bool decoupled = options_.kind == OptimizerKind::adamw;
-  if (!decoupled) gradient.l2 = static_cast<T>(options_.weight_decay);
-  sgd_ = {.gradient = gradient,
-          .rate = static_cast<T>(lr),
-          .momentum = static_cast<T>(options_.momentum),
-          .nesterov = options_.nesterov};
-  adam_ = kernels::adam_step<T>(lr, options_.beta1, options_.beta2, options_.epsilon,
-                                decoupled ? options_.weight_decay : 0.0, step + 1, gradient);
+  step_ = optimizer_step<T>(options_, step, lr, gradient_scale);
 }
 
 template <class T>
 void ElementOptimizer<T>::update(Variant variant, std::size_t begin, std::size_t end, std::span<T> parameters,
                                  std::span<const T> gradient) {
   const std::size_t count = end - begin;
-  const auto state = [&](std::size_t i) { return state_[i].values.span().subspan(begin, count); };
-  if (options_.kind == OptimizerKind::sgd)
-    kernels::sgd_update<T>(variant, sgd_, parameters.subspan(begin, count), gradient.subspan(begin, count),
-                           state_.empty() ? std::span<T>() : state(0));
-  else
-    kernels::adam_update<T>(variant, adam_, parameters.subspan(begin, count), gradient.subspan(begin, count), state(0),
-                            state(1));
+  const auto state = [&](std::size_t i) {
+    return i < state_.size() ? state_[i].values.span().subspan(begin, count) : std::span<T>();
+  };
+  kernels::optimizer::update<T>(variant, rule_, step_, parameters.subspan(begin, count), gradient.subspan(begin, count),
+                                state(0), state(1));
 }
 
+template kernels::optimizer::Step<float> optimizer_step(const OptimizerOptions&, std::uint64_t, double, double);
+template kernels::optimizer::Step<double> optimizer_step(const OptimizerOptions&, std::uint64_t, double, double);
 template class ElementOptimizer<float>;
 template class ElementOptimizer<double>;
 

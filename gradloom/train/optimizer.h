@@ -37,6 +37,15 @@ struct OptimizerState {
   Buffer<T> values;
 };
 
+// What an element-wise optimizer does to each element. Throws for L-BFGS.
+kernels::optimizer::Rule optimizer_rule(const OptimizerOptions& options);
+
+// The constants of step number `step` (from 0, counted since the state arrays were zero). `gradient_scale` multiplies
+// the gradient first (norm clipping).
+template <class T>
+kernels::optimizer::Step<T> optimizer_step(const OptimizerOptions& options, std::uint64_t step, double lr,
+                                           double gradient_scale = 1.0);
+
 // The arrays that an element-wise optimizer keeps, in order. Throws for L-BFGS.
 std::vector<std::string> optimizer_state_names(const OptimizerOptions& options);
 
@@ -48,8 +57,7 @@ class ElementOptimizer {
  public:
   ElementOptimizer(const OptimizerOptions& options, std::size_t size, std::vector<OptimizerState<T>>& state);
 
-  // Fixes the constants of step number `step` (from 0, counted since the state arrays were zero). `gradient_scale`
-  // multiplies the gradient first (norm clipping).
+  // Fixes the constants of the step: optimizer_step().
   void begin_step(std::uint64_t step, double lr, double gradient_scale = 1.0);
   void update(Variant variant, std::size_t begin, std::size_t end, std::span<T> parameters,
               std::span<const T> gradient);
@@ -57,8 +65,8 @@ class ElementOptimizer {
  private:
   OptimizerOptions options_;
   std::vector<OptimizerState<T>>& state_;
-  kernels::SgdStep<T> sgd_;
-  kernels::AdamStep<T> adam_;
+  kernels::optimizer::Rule rule_ = kernels::optimizer::Rule::sgd;
+  kernels::optimizer::Step<T> step_;
 };
 
 }  // namespace gradloom

@@ -27,7 +27,7 @@ class KeepsNorm final : public DeviceSink {
   explicit KeepsNorm(vulkan::Device& device) : device_(device) {}
   void finished(vulkan::Commands&, std::size_t, std::size_t) override {}
   vulkan::Binding norm(std::size_t shares) override {
-    norm_ = kernels::make_norm<T>(device_, shares);
+    norm_ = kernels::optimizer::make_norm<T>(device_, shares);
     return whole(norm_);
   }
   struct Head {

@@ -1,28 +1,17 @@
-// The loss of a batch and its gradient with respect to the last layer (gradloom/train/loss.h); or the network's output
+// The loss of a batch and its gradient with respect to the last layer (gradloom/kernels/loss/reference.h); or the network's output
 // alone; or a gradient that is given. One invocation owns a sample, a group the partial sum of 64.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
 #include "gradloom/kernels/elementary/elementary.glsl"
-#include "gradloom/kernels/shader/step.glsl"
 
 layout(push_constant) uniform What {
-  uint batch;
-  uint out_width;
-  uint kind;
-  uint flags;
-  uint mean_at;  // elements of the model's buffers
-  uint std_at;
-  uint target_at;  // elements of the batch
-  uint label_at;   // in whole numbers
-  uint weight_at;
-  uint mask_at;
-  uint result_stride;
-  uint groups;  // partial sums of a step
+#include "gradloom/kernels/loss/push.inc"
 } what;
 
-const uint kMse = 0, kMae = 1, kHuber = 2, kCrossEntropy = 3, kBinaryCrossEntropy = 4, kPredict = 5, kGiven = 6;
-const uint kHasTarget = 1, kHasWeight = 2, kHasMask = 4;
+#define GRADLOOM_LOSS(number, name) const uint k_##name = number;
+#define GRADLOOM_LOSS_RESULT(number, name) const uint k_result_##name = number;
+#include "gradloom/kernels/loss/kinds.inc"
 
 layout(std430, binding = 0) readonly buffer Last { real last[]; };  // (B, OutP), before the output's scale
 layout(std430, binding = 1) readonly buffer Buffers { real buffers[]; };
@@ -32,10 +21,11 @@ layout(std430, binding = 4) writeonly buffer Result { real result[]; };  // (B, 
 layout(std430, binding = 5) writeonly buffer Losses { real losses[]; };  // pairs: sum and its remainder
 layout(std430, binding = 6) buffer Status { uint status[]; };            // [0] is not 0 after a loss that is not finite
 
+#include "gradloom/kernels/shader/step.glsl"
+
 shared real shared_sum[64];
 shared real shared_rest[64];
 
-bool has(uint flag) { return (what.flags & flag) != 0; }
 uint out_padded() { return (what.out_width + 15) / 16 * 16; }
 
 real y_of(uint s, uint j) {
@@ -61,14 +51,14 @@ void element_term(real y, real t, out real value, out real slope) {
   precise real e = y - t;
   precise real v = real(0);
   precise real d = real(0);
-  if (what.kind == kMse) {
+  if (what.kind == k_mse) {
     v = e * e;
     d = e + e;
-  } else if (what.kind == kMae) {
+  } else if (what.kind == k_mae) {
     v = abs(e);
     d = e > real(0) ? real(1) : (e < real(0) ? real(-1) : real(0));
-  } else if (what.kind == kHuber) {
-    const real delta = batch[kHuberDelta], a = abs(e);
+  } else if (what.kind == k_huber) {
+    const real delta = load_step().huber_delta, a = abs(e);
     if (a <= delta) {
       precise real square = e * e;
       v = square * real(0.5);
@@ -103,7 +93,7 @@ real cross_entropy(uint s, real weight) {
   }
   const uint label = numbers[what.label_at + s];
   precise real inverse = real(1) / sum;
-  precise real factor = weight * batch[kLossFactor];
+  precise real factor = weight * load_step().loss_factor;
   for (uint j = 0; j < what.out_width; ++j) {
     precise real shifted = y_of(s, j) - top;
     precise real share = elementary_exp(shifted) * inverse;
@@ -119,8 +109,8 @@ real cross_entropy(uint s, real weight) {
 }
 
 void sample_loss(uint s, inout real sum, inout real rest) {
-  const real weight = has(kHasWeight) ? batch[what.weight_at + s] : real(1);
-  if (what.kind == kCrossEntropy) {
+  const real weight = what.weight_at != 0 ? batch[what.weight_at + s] : real(1);
+  if (what.kind == k_cross_entropy) {
     if (weight == real(0))
       for (uint j = 0; j < what.out_width; ++j) result[s * what.result_stride + j] = real(0);
     else
@@ -129,14 +119,14 @@ void sample_loss(uint s, inout real sum, inout real rest) {
   }
   for (uint j = 0; j < what.out_width; ++j) {
     const uint at = s * what.out_width + j;
-    const real t = has(kHasTarget) ? batch[what.target_at + at] : real(numbers[what.label_at + s]);
+    const real t = what.target_at != 0 ? batch[what.target_at + at] : real(numbers[what.label_at + s]);
     precise real w = weight;
-    if (has(kHasMask)) w = w * batch[what.mask_at + at];
+    if (what.mask_at != 0) w = w * batch[what.mask_at + at];
     real value, slope;
     element_term(y_of(s, j), t, value, slope);
     precise real weighted = w * value;
     add_term(sum, rest, weighted);
-    precise real factor = w * batch[kLossFactor];
+    precise real factor = w * load_step().loss_factor;
     precise real dl_dy = factor * slope;
     precise real dl_dv = dl_dy * buffers[what.std_at + j];
     result[s * what.result_stride + j] = dl_dv;
@@ -147,9 +137,9 @@ void main() {
   const uint group = group_number(), me = gl_LocalInvocationID.x, s = group * kGroup + me;
   real sum = real(0), rest = real(0);
   if (s < what.batch) {
-    if (what.kind == kPredict) {
+    if (what.result_kind == k_result_output) {
       for (uint j = 0; j < what.out_width; ++j) result[s * what.result_stride + j] = y_of(s, j);
-    } else if (what.kind == kGiven) {
+    } else if (what.result_kind == k_result_given) {
       for (uint j = 0; j < what.out_width; ++j) {
         precise real dl_dv = batch[what.target_at + s * what.out_width + j] * buffers[what.std_at + j];
         result[s * what.result_stride + j] = dl_dv;
@@ -157,10 +147,10 @@ void main() {
     } else {
       sample_loss(s, sum, rest);
     }
-    if (what.kind != kPredict)
+    if (what.result_kind != k_result_output)
       for (uint j = what.out_width; j < what.result_stride; ++j) result[s * what.result_stride + j] = real(0);
   }
-  if (what.kind == kPredict || what.kind == kGiven) return;
+  if (what.result_kind == k_result_output || what.result_kind == k_result_given) return;
   shared_sum[me] = sum;
   shared_rest[me] = rest;
   for (uint half_count = kGroup / 2; half_count > 0; half_count /= 2) {

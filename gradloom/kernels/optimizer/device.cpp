@@ -4,24 +4,50 @@
 #include "gradloom/base/rounding.h"
 #include "gradloom/kernels/dispatch.h"
 #include "gradloom/kernels/shader/shaders.h"
+#include "gradloom/kernels/shader/step.h"
 
-namespace gradloom::kernels {
+namespace gradloom::kernels::optimizer {
+
+namespace {
+struct Push {
+  using uint = std::uint32_t;
+#include "gradloom/kernels/optimizer/push.inc"
+};
+}  // namespace
 
 template <class T>
-void record_update(vulkan::Device& device, vulkan::Commands& commands, const DeviceUpdatePass& pass,
+void fill_head(std::byte* head, const Step<T>& step, T clip_norm) {
+  const auto set = [&](StepScalar which, T value) { set_step_scalar(head, which, value); };
+  set(StepScalar::gradient_scale, step.gradient_scale);
+  set(StepScalar::gradient_limit, step.gradient_limit);
+  set(StepScalar::l2, step.l2);
+  set(StepScalar::rate, step.rate);
+  set(StepScalar::momentum, step.momentum);
+  set(StepScalar::beta1, step.beta1);
+  set(StepScalar::one_minus_beta1, step.one_minus_beta1);
+  set(StepScalar::beta2, step.beta2);
+  set(StepScalar::one_minus_beta2, step.one_minus_beta2);
+  set(StepScalar::epsilon, step.epsilon);
+  set(StepScalar::keep, step.keep);
+  set(StepScalar::root_correction, step.root_correction);
+  set(StepScalar::clip_norm, clip_norm);
+}
+
+template <class T>
+void record_update(vulkan::Device& device, vulkan::Commands& commands, const DevicePass& pass,
                    const std::string& label) {
   if (pass.count % 4 != 0 || pass.decay_begin % 4 != 0 || pass.decay_end % 4 != 0)
     throw Exception(ErrorCode::invalid_input, "a range of parameters on a device is not a multiple of four");
   // A software device's time follows its loads: more elements share the constants there.
   const std::uint32_t quads = device.info().kind == vulkan::DeviceKind::software ? 4 : 1;
-  const std::uint32_t constants[] = {static_cast<std::uint32_t>(pass.kind), quads};
+  const std::uint32_t constants[] = {static_cast<std::uint32_t>(pass.rule), quads};
   const auto quad = [](std::size_t element) { return static_cast<std::uint32_t>(element / 4); };
-  const std::uint32_t push[] = {quad(pass.count), pass.clipped ? 1u : 0u, quad(pass.decay_begin), quad(pass.decay_end)};
+  const Push push{quad(pass.count), pass.clipped ? 1u : 0u, quad(pass.decay_begin), quad(pass.decay_end)};
   const vulkan::Binding bindings[] = {pass.parameters, pass.gradient, pass.first, pass.second,
                                       pass.samples,    pass.status,   pass.norm};
   const std::uint64_t owned = 4 * kShaderGroup * quads;
   commands.dispatch({&device.kernel(shader_source<T>(Shader::optimizer_update), constants), bindings,
-                     std::as_bytes(std::span(push)), divide_up(pass.count, owned), label});
+                     std::as_bytes(std::span(&push, 1)), divide_up(pass.count, owned), label});
 }
 
 template <class T>
@@ -38,7 +64,8 @@ bool norm_is_finite(vulkan::Device& device, const vulkan::DeviceBuffer& norm) {
   return head[1] == 0;
 }
 
+GRADLOOM_INSTANTIATE(fill_head);
 GRADLOOM_INSTANTIATE(record_update);
 GRADLOOM_INSTANTIATE(make_norm);
 
-}  // namespace gradloom::kernels
+}  // namespace gradloom::kernels::optimizer

@@ -6,25 +6,28 @@
 #include <string>
 
 #include "gradloom/exec/vulkan/device.h"
+#include "gradloom/kernels/optimizer/optimizer.h"
 
-namespace gradloom::kernels {
+namespace gradloom::kernels::optimizer {
 
-enum class DeviceUpdate : std::uint32_t { sgd, momentum, nesterov, adam };
-
-struct DeviceUpdatePass {
-  DeviceUpdate kind = DeviceUpdate::adam;
+struct DevicePass {
+  Rule rule = Rule::adam;
   std::size_t count = 0;                 // elements; this and what follows in elements: multiples of four
   vulkan::Binding parameters, gradient;  // the same range of each array
-  vulkan::Binding first, second;         // of the state; any buffer where the kind has none
+  vulkan::Binding first, second;         // of the state; any buffer where the rule has none
   vulkan::Binding samples, status;
   vulkan::Binding norm;  // that of make_norm; any buffer without clipping
   bool clipped = false;
   std::size_t decay_begin = 0, decay_end = 0;  // elements that the step's weight decay is for; empty: none
 };
 
+// Fills what updates read in the head of a batch. `clip_norm` is for passes that are clipped.
+template <class T>
+void fill_head(std::byte* head, const Step<T>& step, T clip_norm);
+
 // Records one dispatch; no barrier.
 template <class T>
-void record_update(vulkan::Device& device, vulkan::Commands& commands, const DeviceUpdatePass& pass,
+void record_update(vulkan::Device& device, vulkan::Commands& commands, const DevicePass& pass,
                    const std::string& label);
 
 // Room for the norm of a gradient: the kernels that compute the gradient add up its squares, each of `shares` groups
@@ -38,4 +41,4 @@ vulkan::DeviceBuffer make_norm(vulkan::Device& device, std::size_t shares);
 // Whether the squares of all steps so far were. After some that were not, no update changes anything.
 bool norm_is_finite(vulkan::Device& device, const vulkan::DeviceBuffer& norm);
 
-}  // namespace gradloom::kernels
+}  // namespace gradloom::kernels::optimizer

@@ -5,33 +5,41 @@
 
 #include "gradloom/kernels/optimizer/optimizer.h"
 
-namespace gradloom::kernels::reference {
+namespace gradloom::kernels::optimizer::reference {
 
 template <class T>
-T prepare_gradient(const GradientOptions<T>& o, T g, T w) {
-  g = o.scale * g;
-  g = g < -o.limit ? -o.limit : g;
-  g = g > o.limit ? o.limit : g;
-  return o.l2 == T(0) ? g : g + o.l2 * w;
+T prepare_gradient(const Step<T>& c, T g, T w) {
+  g = c.gradient_scale * g;
+  g = g < -c.gradient_limit ? -c.gradient_limit : g;
+  g = g > c.gradient_limit ? c.gradient_limit : g;
+  return c.l2 == T(0) ? g : g + c.l2 * w;
 }
 
+namespace rules {
+using std::sqrt;
+#define GRADLOOM_RULE_BODY(name) \
+  template <class T>             \
+  void name(const Step<T>& c, T g, T& w, [[maybe_unused]] T& m, [[maybe_unused]] T& v)
+#include "gradloom/kernels/optimizer/rules.inc"
+#undef GRADLOOM_RULE_BODY
+}  // namespace rules
+
+// States that the rule does not have may be null.
 template <class T>
-void sgd_element(const SgdStep<T>& step, T& w, T gradient, T* velocity) {
-  const T g = prepare_gradient(step.gradient, gradient, w);
-  T direction = g;
-  if (velocity) {
-    *velocity = step.momentum * *velocity + g;
-    direction = step.nesterov ? g + step.momentum * *velocity : *velocity;
+void update(Rule rule, const Step<T>& step, T* parameters, const T* gradient, T* first, T* second, std::size_t size) {
+  T none = 0;
+  for (std::size_t n = 0; n < size; ++n) {
+    T &w = parameters[n], &m = first ? first[n] : none, &v = second ? second[n] : none;
+    const T g = prepare_gradient(step, gradient[n], w);
+    switch (rule) {
+#define GRADLOOM_RULE(number, name, ...) \
+  case Rule::name:                       \
+    rules::name(step, g, w, m, v);       \
+    break;
+#include "gradloom/kernels/optimizer/rule_list.inc"
+#undef GRADLOOM_RULE
+    }
   }
-  w = w - step.rate * direction;
 }
 
-template <class T>
-void adam_element(const AdamStep<T>& step, T& w, T gradient, T& m, T& v) {
-  const T g = prepare_gradient(step.gradient, gradient, w);
-  m = step.beta1 * m + step.one_minus_beta1 * g;
-  v = step.beta2 * v + step.one_minus_beta2 * (g * g);
-  w = step.keep * w - step.rate * (m / (step.root_correction * std::sqrt(v) + step.epsilon));
-}
-
-}  // namespace gradloom::kernels::reference
+}  // namespace gradloom::kernels::optimizer::reference

@@ -1,27 +1,22 @@
-// One step of SGD, Adam or AdamW on a range of parameters: gradloom/kernels/optimizer/optimizer.h. One invocation owns
-// kQuads times four elements. After a loss or a norm that was not finite nothing changes.
+// One step of an optimizer on a range of parameters: gradloom/kernels/optimizer/optimizer.h. One invocation owns kQuads
+// times four elements. After a loss or a norm that was not finite nothing changes.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
-#include "gradloom/kernels/shader/step.glsl"
+#include "gradloom/kernels/shader/real.glsl"
 
-layout(constant_id = 0) const uint kKind = 3;
+layout(constant_id = 0) const uint kRule = 3;  // of rule_list.inc
 layout(constant_id = 1) const uint kQuads = 1;
-const uint kSgd = 0, kSgdMomentum = 1, kNesterov = 2, kAdam = 3;
 
 layout(push_constant) uniform What {
-  uint quads;
-  uint clipped;  // not 0: by the norm of the gradient
-  // Weight decay is for these quads: [from, to).
-  uint decay_from;
-  uint decay_to;
+#include "gradloom/kernels/optimizer/push.inc"
 } what;
 
 layout(std430, binding = 0) buffer Parameters { real4 parameters[]; };
 layout(std430, binding = 1) readonly buffer Gradient { real4 gradient[]; };
-layout(std430, binding = 2) buffer First { real4 first_state[]; };    // velocity, or first moment
-layout(std430, binding = 3) buffer Second { real4 second_state[]; };  // second moment
+layout(std430, binding = 2) buffer First { real4 first_state[]; };
+layout(std430, binding = 3) buffer Second { real4 second_state[]; };
 layout(std430, binding = 4) readonly buffer Batch { real batch[]; };
 layout(std430, binding = 5) readonly buffer Status { uint status[]; };
 layout(std430, binding = 6) readonly buffer Norm {
@@ -30,87 +25,50 @@ layout(std430, binding = 6) readonly buffer Norm {
   real squares;
 } norm;
 
-// The constants of the step, loaded once for all elements of an invocation.
-struct Constants {
-  real factor, limit, l2, rate, momentum, beta1, rest1, beta2, rest2, epsilon, keep, root_correction;
-};
+#include "gradloom/kernels/shader/step.glsl"
 
-real clip_scale() {
+// The functions of the rules, of c, g, w, m and v. Every operation that an output comes from is precise.
+#define GRADLOOM_RULE_BODY(name) \
+  void name##_rule(StepScalars c, real4 g, inout precise real4 w, inout precise real4 m, inout precise real4 v)
+#include "gradloom/kernels/optimizer/rules.inc"
+
+// The scale of the gradient that clips its norm.
+real clip_scale(real limit) {
   precise real length = sqrt(norm.squares);
-  precise real limited = batch[kClipNorm] / length;
-  return length > batch[kClipNorm] ? limited : real(1);
+  precise real limited = limit / length;
+  return length > limit ? limited : real(1);
 }
 
-Constants load_constants() {
-  Constants c;
-  c.factor = what.clipped != 0 ? clip_scale() : batch[kGradientScale];
-  c.limit = batch[kGradientLimit];
-  c.l2 = batch[kL2];
-  c.rate = batch[kRate];
-  if (kKind == kAdam) {
-    c.beta1 = batch[kBeta1];
-    c.rest1 = batch[kRest1];
-    c.beta2 = batch[kBeta2];
-    c.rest2 = batch[kRest2];
-    c.epsilon = batch[kEpsilon];
-    c.keep = batch[kKeep];
-    c.root_correction = batch[kRootCorrection];
-  } else if (kKind != kSgd) {
-    c.momentum = batch[kMomentum];
-  }
-  return c;
-}
-
-void update(uint n, Constants c) {
-  const real4 w = parameters[n];
-  precise real4 scaled = c.factor * gradient[n];
-  scaled = mix(scaled, real4(-c.limit), lessThan(scaled, real4(-c.limit)));
-  scaled = mix(scaled, real4(c.limit), greaterThan(scaled, real4(c.limit)));
+void update(uint n, StepScalars c) {
+  precise real4 w = parameters[n];
+  precise real4 scaled = c.gradient_scale * gradient[n];
+  scaled = mix(scaled, real4(-c.gradient_limit), lessThan(scaled, real4(-c.gradient_limit)));
+  scaled = mix(scaled, real4(c.gradient_limit), greaterThan(scaled, real4(c.gradient_limit)));
   const bool decays = n >= what.decay_from && n < what.decay_to;
+  if (!decays) c.keep = real(1);
   precise real4 g = scaled;
   if (decays && c.l2 != real(0)) {
     precise real4 decay = c.l2 * w;
     g = scaled + decay;
   }
-  if (kKind == kAdam) {
-    precise real4 old_first = c.beta1 * first_state[n];
-    precise real4 new_first = c.rest1 * g;
-    precise real4 m = old_first + new_first;
-    precise real4 square = g * g;
-    precise real4 old_second = c.beta2 * second_state[n];
-    precise real4 new_second = c.rest2 * square;
-    precise real4 v = old_second + new_second;
-    first_state[n] = m;
-    second_state[n] = v;
-    precise real4 root = c.root_correction * sqrt(v);
-    precise real4 below = root + real4(c.epsilon);
-    precise real4 direction = m / below;
-    precise real4 change = c.rate * direction;
-    precise real4 kept = (decays ? c.keep : real(1)) * w;
-    precise real4 updated = kept - change;
-    parameters[n] = updated;
-    return;
+  precise real4 m = real4(0), v = real4(0);
+#define GRADLOOM_RULE(number, name, states, first, second) \
+  if (kRule == number) {                                   \
+    if (states > 0) m = first_state[n];                    \
+    if (states > 1) v = second_state[n];                   \
+    name##_rule(c, g, w, m, v);                            \
+    if (states > 0) first_state[n] = m;                    \
+    if (states > 1) second_state[n] = v;                   \
   }
-  precise real4 direction = g;
-  if (kKind != kSgd) {
-    precise real4 old = c.momentum * first_state[n];
-    precise real4 velocity = old + g;
-    first_state[n] = velocity;
-    direction = velocity;
-    if (kKind == kNesterov) {
-      precise real4 ahead = c.momentum * velocity;
-      direction = g + ahead;
-    }
-  }
-  precise real4 change = c.rate * direction;
-  precise real4 updated = w - change;
-  parameters[n] = updated;
+#include "gradloom/kernels/optimizer/rule_list.inc"
+  parameters[n] = w;
 }
 
 void main() {
   const uint first = group_number() * kGroup * kQuads + gl_LocalInvocationID.x;
   if (first >= what.quads || status[0] != 0 || (what.clipped != 0 && norm.not_finite != 0)) return;
-  const Constants c = load_constants();
+  StepScalars c = load_step();
+  if (what.clipped != 0) c.gradient_scale = clip_scale(c.clip_norm);
   [[unroll]] for (uint q = 0; q < kQuads; ++q)
     if (first + q * kGroup < what.quads) update(first + q * kGroup, c);
 }

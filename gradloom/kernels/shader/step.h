@@ -2,29 +2,23 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 
 namespace gradloom::kernels {
 
-// Bytes [0, 256): 64 whole numbers, of which the first says which pair of the losses is the first of
-// this step. Bytes [256, 512): scalars.
+// Bytes [0, 256): 64 whole numbers, of which the first says which pair of the losses is the first of this step. Bytes
+// [256, 512): scalars.
 inline constexpr std::size_t kStepScalarsAt = 256, kStepHeadBytes = 512;
 
 enum class StepScalar : std::size_t {
-  loss_factor,
-  huber_delta,
-  gradient_scale,
-  gradient_limit,
-  l2,
-  rate,
-  momentum,
-  beta1,
-  one_minus_beta1,
-  beta2,
-  one_minus_beta2,
-  epsilon,
-  keep,
-  root_correction,
-  clip_norm,
+#define GRADLOOM_STEP_SCALAR(number, name) name = number,
+#include "gradloom/kernels/shader/step_scalars.inc"
+#undef GRADLOOM_STEP_SCALAR
 };
+
+template <class T>
+void set_step_scalar(std::byte* head, StepScalar which, T value) {
+  std::memcpy(head + kStepScalarsAt + static_cast<std::size_t>(which) * sizeof(T), &value, sizeof(T));
+}
 
 }  // namespace gradloom::kernels

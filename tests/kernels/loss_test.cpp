@@ -1,4 +1,4 @@
-#include "gradloom/train/loss.h"
+#include "gradloom/kernels/loss/loss.h"
 
 #include <gmock/gmock.h>
 
@@ -9,7 +9,7 @@
 #include "gradloom/base/random.h"
 #include "gradloom/exec/buffer.h"
 
-namespace gradloom {
+namespace gradloom::kernels::loss {
 namespace {
 
 struct Rows {
@@ -28,8 +28,8 @@ struct Rows {
       label.push_back(r.below(400'000 + s, static_cast<std::uint32_t>(out)));
     }
   }
-  RowBatch<double> batch(bool labels, bool weights, bool masks) const {
-    RowBatch<double> b;
+  Wanted<double> batch(bool labels, bool weights, bool masks) const {
+    Wanted<double> b;
     b.size = n;
     if (labels)
       b.label = label;
@@ -39,20 +39,19 @@ struct Rows {
     if (masks) b.mask = {mask.data(), {n, out}};
     return b;
   }
-  double loss(const LossOptions& o, const RowBatch<double>& b, unsigned threads = 1) {
-    std::vector<double> partials(loss_partials(n));
-    return evaluate_loss<double>(Exec({.threads = threads}), o, b, {y.data(), {n, out}}, {dl_dy.data(), {n, out}},
-                                 partials);
+  double loss(const Options& o, const Wanted<double>& b, unsigned threads = 1) {
+    std::vector<double> sums(kernels::loss::partials(n));
+    return evaluate<double>(Exec({.threads = threads}), o, b, {y.data(), {n, out}}, {dl_dy.data(), {n, out}}, sums);
   }
 };
 
-void expect_right_gradient(LossOptions o, bool labels, bool weights, bool masks, std::size_t out) {
+void expect_right_gradient(Options o, bool labels, bool weights, bool masks, std::size_t out) {
   Rows rows(37, out);
-  if (o.kind == LossKind::binary_cross_entropy)
+  if (o.kind == Kind::binary_cross_entropy)
     for (double& t : rows.target) t = t > 0 ? 1.0 : 0.0;
-  if (o.kind == LossKind::binary_cross_entropy && labels)
+  if (o.kind == Kind::binary_cross_entropy && labels)
     for (auto& l : rows.label) l = l % 2;
-  const RowBatch<double> batch = rows.batch(labels, weights, masks);
+  const Wanted<double> batch = rows.batch(labels, weights, masks);
   ASSERT_TRUE(std::isfinite(rows.loss(o, batch)));
   const std::vector<double> gradient = rows.dl_dy;
   double largest = 0.0;
@@ -74,11 +73,11 @@ TEST(Loss, GradientsMatchCentralDifferences) {
   for (Reduction reduction : {Reduction::mean, Reduction::sum})
     for (bool weights : {false, true})
       for (bool masks : {false, true})
-        for (LossKind kind : {LossKind::mse, LossKind::mae, LossKind::huber, LossKind::binary_cross_entropy})
+        for (Kind kind : {Kind::mse, Kind::mae, Kind::huber, Kind::binary_cross_entropy})
           expect_right_gradient({.kind = kind, .reduction = reduction, .scale = 0.5}, false, weights, masks, 3);
   for (bool weights : {false, true}) {
-    expect_right_gradient({.kind = LossKind::cross_entropy}, true, weights, false, 5);
-    expect_right_gradient({.kind = LossKind::binary_cross_entropy}, true, weights, false, 1);
+    expect_right_gradient({.kind = Kind::cross_entropy}, true, weights, false, 5);
+    expect_right_gradient({.kind = Kind::binary_cross_entropy}, true, weights, false, 1);
   }
 }
 
@@ -87,14 +86,14 @@ TEST(Loss, ValuesAreTheTextbookOnes) {
   rows.y = {1.0, -2.0};
   rows.target = {0.0, 1.0};
   const auto batch = rows.batch(false, false, false);
-  EXPECT_DOUBLE_EQ(rows.loss({.kind = LossKind::mse}, batch), (1.0 + 9.0) / 2);
-  EXPECT_DOUBLE_EQ(rows.loss({.kind = LossKind::mse, .reduction = Reduction::sum}, batch), 10.0);
-  EXPECT_DOUBLE_EQ(rows.loss({.kind = LossKind::mae}, batch), 2.0);
-  EXPECT_DOUBLE_EQ(rows.loss({.kind = LossKind::huber}, batch), (0.5 + 2.5) / 2);
-  EXPECT_NEAR(rows.loss({.kind = LossKind::binary_cross_entropy}, batch),
+  EXPECT_DOUBLE_EQ(rows.loss({.kind = Kind::mse}, batch), (1.0 + 9.0) / 2);
+  EXPECT_DOUBLE_EQ(rows.loss({.kind = Kind::mse, .reduction = Reduction::sum}, batch), 10.0);
+  EXPECT_DOUBLE_EQ(rows.loss({.kind = Kind::mae}, batch), 2.0);
+  EXPECT_DOUBLE_EQ(rows.loss({.kind = Kind::huber}, batch), (0.5 + 2.5) / 2);
+  EXPECT_NEAR(rows.loss({.kind = Kind::binary_cross_entropy}, batch),
               (std::log1p(std::exp(1.0)) + std::log1p(std::exp(-2.0)) + 2.0) / 2, 1e-15);
   rows.label = {1};
-  EXPECT_NEAR(rows.loss({.kind = LossKind::cross_entropy}, rows.batch(true, false, false)),
+  EXPECT_NEAR(rows.loss({.kind = Kind::cross_entropy}, rows.batch(true, false, false)),
               std::log(std::exp(1.0) + std::exp(-2.0)) + 2.0, 1e-15);
 }
 
@@ -102,9 +101,9 @@ TEST(Loss, StaysFiniteForExtremeLogits) {
   Rows rows(2, 2);
   rows.y = {1e4, -1e4, -1e4, 1e4};
   rows.label = {1, 1};
-  EXPECT_NEAR(rows.loss({.kind = LossKind::cross_entropy}, rows.batch(true, false, false)), 1e4, 1e-9);
+  EXPECT_NEAR(rows.loss({.kind = Kind::cross_entropy}, rows.batch(true, false, false)), 1e4, 1e-9);
   rows.target = {0, 1, 0, 1};
-  EXPECT_NEAR(rows.loss({.kind = LossKind::binary_cross_entropy}, rows.batch(false, false, false)), 5e3, 1e-9);
+  EXPECT_NEAR(rows.loss({.kind = Kind::binary_cross_entropy}, rows.batch(false, false, false)), 5e3, 1e-9);
 }
 
 TEST(Loss, MaskedAndWeightlessSamplesDoNotCount) {
@@ -144,17 +143,17 @@ TEST(Loss, IsSummedInTheDocumentedOrder) {
 
 TEST(Loss, CrossEntropyIsOneSumOfEachChunk) {
   Rows rows(150, 5);
-  const LossOptions options{.kind = LossKind::cross_entropy, .reduction = Reduction::sum};
-  const RowBatch<double> all = rows.batch(true, true, false);
+  const Options options{.kind = Kind::cross_entropy, .reduction = Reduction::sum};
+  const Wanted<double> all = rows.batch(true, true, false);
   double total = 0.0, chunk = 0.0;
   for (std::size_t s = 0; s < rows.n; ++s) {
-    RowBatch<double> one = all;
+    Wanted<double> one = all;
     one.size = 1;
     one.label = all.label.subspan(s, 1);
     one.weight = all.weight.subspan(s, 1);
     double partial = 0.0;
-    chunk += evaluate_loss<double>(Exec({.threads = 1}), options, one, {rows.y.data() + s * 5, {1, 5}}, {},
-                                   std::span<double>(&partial, 1));
+    chunk += evaluate<double>(Exec({.threads = 1}), options, one, {rows.y.data() + s * 5, {1, 5}}, {},
+                              std::span<double>(&partial, 1));
     if (s % 64 != 63 && s + 1 != rows.n) continue;
     total += std::exchange(chunk, 0.0);
   }
@@ -163,7 +162,7 @@ TEST(Loss, CrossEntropyIsOneSumOfEachChunk) {
 
 TEST(Loss, NamesWhatDoesNotFit) {
   Rows rows(4, 3);
-  const auto message = [&](LossOptions o, RowBatch<double> b) -> std::string {
+  const auto message = [&](Options o, Wanted<double> b) -> std::string {
     try {
       rows.loss(o, b);
     } catch (const Exception& e) {
@@ -171,20 +170,18 @@ TEST(Loss, NamesWhatDoesNotFit) {
     }
     return "";
   };
-  EXPECT_THAT(message({.kind = LossKind::cross_entropy}, rows.batch(false, false, false)),
-              ::testing::HasSubstr("label"));
+  EXPECT_THAT(message({.kind = Kind::cross_entropy}, rows.batch(false, false, false)), ::testing::HasSubstr("label"));
   auto wide = rows.batch(false, false, false);
   wide.target = {rows.target.data(), {4, 2}};
   EXPECT_THAT(message({}, wide), ::testing::HasSubstr("3 outputs"));
   rows.label[2] = 3;
-  EXPECT_THAT(message({.kind = LossKind::cross_entropy}, rows.batch(true, false, false)),
-              ::testing::HasSubstr("sample 2"));
+  EXPECT_THAT(message({.kind = Kind::cross_entropy}, rows.batch(true, false, false)), ::testing::HasSubstr("sample 2"));
   Rows many(65, 1);
   double one_sum = 0.0;
-  EXPECT_THROW(evaluate_loss<double>(Exec({.threads = 1}), {}, many.batch(false, false, false),
-                                     {many.y.data(), {65, 1}}, {}, std::span<double>(&one_sum, 1)),
+  EXPECT_THROW(evaluate<double>(Exec({.threads = 1}), {}, many.batch(false, false, false), {many.y.data(), {65, 1}}, {},
+                                std::span<double>(&one_sum, 1)),
                Exception);
 }
 
 }  // namespace
-}  // namespace gradloom
+}  // namespace gradloom::kernels::loss

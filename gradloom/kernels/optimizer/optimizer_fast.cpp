@@ -1,0 +1,134 @@
+// The updates on SIMD; tails go through the definition.
+// clang-format off
+#include "gradloom/kernels/simd_config.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "gradloom/kernels/optimizer/optimizer_fast.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+#include "gradloom/kernels/simd-inl.h"
+// clang-format on
+
+#include "gradloom/kernels/dispatch.h"
+#include "gradloom/kernels/optimizer/fast.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gradloom::kernels::optimizer {
+namespace HWY_NAMESPACE {
+
+using namespace gradloom::kernels::HWY_NAMESPACE;
+
+// A vector with the operators that rules.inc is written with.
+template <class T>
+struct Lanes {
+  hn::Vec<Tag<T>> v;
+
+  Lanes() = default;
+  explicit HWY_INLINE Lanes(T value) : v(hn::Set(Tag<T>(), value)) {}
+  explicit HWY_INLINE Lanes(hn::Vec<Tag<T>> lanes) : v(lanes) {}
+  static HWY_INLINE Lanes load(const T* from) { return Lanes(hn::LoadU(Tag<T>(), from)); }
+  HWY_INLINE void store(T* to) const { hn::StoreU(v, Tag<T>(), to); }
+
+  friend HWY_INLINE Lanes operator+(Lanes a, Lanes b) { return Lanes(hn::Add(a.v, b.v)); }
+  friend HWY_INLINE Lanes operator-(Lanes a, Lanes b) { return Lanes(hn::Sub(a.v, b.v)); }
+  friend HWY_INLINE Lanes operator*(Lanes a, Lanes b) { return Lanes(hn::Mul(a.v, b.v)); }
+  friend HWY_INLINE Lanes operator/(Lanes a, Lanes b) { return Lanes(hn::Div(a.v, b.v)); }
+  friend HWY_INLINE Lanes sqrt(Lanes a) { return Lanes(hn::Sqrt(a.v)); }
+};
+
+struct One {
+  template <class T>
+  friend HWY_INLINE Lanes<T> operator*(One, Lanes<T> a) {
+    return a;
+  }
+};
+
+// Whether gradients are taken as they are, and parameters do not decay. Knowing it saves a third of Adam's operations
+// on the units that also divide and take roots.
+template <class T>
+bool is_bare(const Step<T>& c) {
+  return c.gradient_scale == T(1) && c.gradient_limit == std::numeric_limits<T>::infinity() && c.l2 == T(0) &&
+         c.keep == T(1);
+}
+
+// The constants that rules.inc names.
+template <bool kBare, class T>
+struct LaneStep {
+  explicit HWY_INLINE LaneStep(const Step<T>& c)
+      : rate(c.rate),
+        momentum(c.momentum),
+        beta1(c.beta1),
+        one_minus_beta1(c.one_minus_beta1),
+        beta2(c.beta2),
+        one_minus_beta2(c.one_minus_beta2),
+        epsilon(c.epsilon),
+        root_correction(c.root_correction) {
+    if constexpr (!kBare) keep = Lanes<T>(c.keep);
+  }
+
+  Lanes<T> rate, momentum, beta1, one_minus_beta1, beta2, one_minus_beta2, epsilon, root_correction;
+  std::conditional_t<kBare, One, Lanes<T>> keep;
+};
+
+template <class T>
+HWY_INLINE Lanes<T> prepare_gradient(const Step<T>& c, Lanes<T> g, Lanes<T> w) {
+  const Lanes<T> high(c.gradient_limit), low(-c.gradient_limit);
+  g = Lanes<T>(c.gradient_scale) * g;
+  g.v = hn::IfThenElse(hn::Lt(g.v, low.v), low.v, g.v);
+  g.v = hn::IfThenElse(hn::Gt(g.v, high.v), high.v, g.v);
+  return c.l2 == T(0) ? g : g + Lanes<T>(c.l2) * w;
+}
+
+namespace rules {
+#define GRADLOOM_RULE_BODY(name)      \
+  template <class Constants, class V> \
+  HWY_INLINE void name(const Constants& c, V g, V& w, [[maybe_unused]] V& m, [[maybe_unused]] V& v)
+#include "gradloom/kernels/optimizer/rules.inc"
+#undef GRADLOOM_RULE_BODY
+}  // namespace rules
+
+template <Rule rule, bool kBare, class T>
+HWY_INLINE void update_by(const Step<T> step, T* HWY_RESTRICT parameters, const T* HWY_RESTRICT gradient,
+                          T* HWY_RESTRICT first, T* HWY_RESTRICT second, std::size_t size) {
+  constexpr std::size_t lanes = hn::MaxLanes(Tag<T>()), states = facts(rule).states;
+  const LaneStep<kBare, T> c(step);
+  std::size_t n = 0;
+  for (; n + lanes <= size; n += lanes) {
+    Lanes<T> w = Lanes<T>::load(parameters + n), g = Lanes<T>::load(gradient + n), m(T(0)), v(T(0));
+    if constexpr (states > 0) m = Lanes<T>::load(first + n);
+    if constexpr (states > 1) v = Lanes<T>::load(second + n);
+    if constexpr (!kBare) g = prepare_gradient(step, g, w);
+#define GRADLOOM_RULE(number, name, ...) \
+  if constexpr (rule == Rule::name) rules::name(c, g, w, m, v);
+#include "gradloom/kernels/optimizer/rule_list.inc"
+#undef GRADLOOM_RULE
+    if constexpr (states > 0) m.store(first + n);
+    if constexpr (states > 1) v.store(second + n);
+    w.store(parameters + n);
+  }
+  reference::update(rule, step, parameters + n, gradient + n, states > 0 ? first + n : nullptr,
+                    states > 1 ? second + n : nullptr, size - n);
+}
+
+template <class T>
+void update(Rule rule, const Step<T>& step, T* parameters, const T* gradient, T* first, T* second, std::size_t size) {
+  const bool bare = is_bare(step);
+  switch (rule) {
+#define GRADLOOM_RULE(number, name, ...)                                                  \
+  case Rule::name:                                                                        \
+    bare ? update_by<Rule::name, true>(step, parameters, gradient, first, second, size)   \
+         : update_by<Rule::name, false>(step, parameters, gradient, first, second, size); \
+    break;
+#include "gradloom/kernels/optimizer/rule_list.inc"
+#undef GRADLOOM_RULE
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace gradloom::kernels::optimizer
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gradloom::kernels::optimizer {
+GRADLOOM_EXPORT(update);
+}  // namespace gradloom::kernels::optimizer
+#endif
