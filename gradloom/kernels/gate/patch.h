@@ -34,7 +34,7 @@ struct GridShape {
   // A cell's first channel, in its sample; cell = row * W + column.
   std::size_t at(std::size_t row, std::size_t column) const { return (row + 1) * row_step() + column + 1; }
   std::size_t at(std::size_t cell) const { return at(cell / width, cell % width); }
-  // From a cell to its neighbours. Some are "negative": huge, and right when added.
+  // Offsets from a cell to its neighbours, modulo 2^64: those that point backwards wrap when added.
   std::array<std::size_t, kPatch> neighbours() const;
 };
 

@@ -43,8 +43,8 @@ struct Groups {
   HWY_ALIGN I index[kTile * kLanes];     // of each group: where in that vector its lanes are
 };
 
-// All rows, group by group; the permutations of so many groups stay in registers. What a group writes too much belongs
-// to the next one, or to the next row.
+// All rows, group by group; the permutations of so many groups stay in registers. A group overruns into the next one,
+// or into the next row, which is written later.
 template <std::size_t count, class T>
 HWY_INLINE void read_groups(const GridShape& grid, const Groups<T>& groups, std::span<const std::size_t> offsets,
                             const T* HWY_RESTRICT state, T* HWY_RESTRICT rows) {

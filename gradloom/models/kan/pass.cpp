@@ -27,10 +27,10 @@ std::size_t tile_size(const Exec& ex, unsigned grid, std::size_t batch) {
   return ex.threads() > 1 && batch <= 256 ? kSmallTile : kTile;
 }
 
-// Writing is slow while another core holds the line in its cache. When several threads share a step, a tape of at most
-// kSmallTape bytes is there twice: with every other step in the same copy, the lines have time to leave that cache.
-// Room for kApart samples behind each input keeps what a core fetches in advance off the samples of another thread
-// (docs/decisions/0009-threads-of-our-own.md).
+// Writing is slow while another core holds the line in its cache. When several threads share a step, tapes up to
+// kSmallTape bytes are double-buffered: with every other step in the same copy, the lines have time to leave that
+// cache. Room for kApart samples behind each input keeps what a core fetches in advance off the samples of another
+// thread (docs/decisions/0009-threads-of-our-own.md).
 constexpr std::size_t kSmallTape = std::size_t{4} << 20, kApart = 64;
 
 // No multiple of a large power of two, for the reason of best_stride.

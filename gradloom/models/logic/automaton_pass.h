@@ -34,8 +34,7 @@ template <class T>
 struct TileMemory {
   TileMemory(const CellShape& shape, T* memory)
       : patch(memory),
-        out(patch +
-            (shape.channels * gate::kPatch + 1) * kTile),  // here and below, one row for what is written too much
+        out(patch + (shape.channels * gate::kPatch + 1) * kTile),  // here and below, one extra row absorbs the overrun
         dl_dpatch(out + (shape.channels + 1) * kTile),
         scratch(dl_dpatch + shape.channels * gate::kPatch * kTile) {}
   static std::size_t size(const CellShape& shape) {
