@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "gradloom/base/choice.h"
+
 namespace gradloom::circuit {
 
 // The sixteen functions of two bits. The value is the truth table: bit 3 is f(0,0), bit 2 f(0,1), bit 1 f(1,0) and
@@ -50,6 +52,10 @@ struct Circuit {
 };
 
 enum class Boundary { periodic, zero };
+inline constexpr Choice<Boundary> kBoundaries[] = {
+    {Boundary::periodic, "periodic", "the opposite edge: a torus"},
+    {Boundary::zero, "zero", "cells that are 0"},
+};
 
 // One synchronous step of a cell: reads its 3x3 patch, row-major (4 is the centre), of C channels; input number
 // channel * 9 + position. Output c is channel c of the cell's next state.

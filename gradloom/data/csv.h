@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gradloom/base/choice.h"
 #include "gradloom/base/result.h"
 
 namespace gradloom {
@@ -18,6 +19,11 @@ enum class CsvHeader {
   automatic,  // a first row without numbers and empty cells, above a row with a number; or with one of header_names
   present,
   absent,
+};
+inline constexpr Choice<CsvHeader> kCsvHeaders[] = {
+    {CsvHeader::automatic, "auto", "found out by the first rows"},
+    {CsvHeader::present, "yes", "the first line holds names"},
+    {CsvHeader::absent, "no", "the first line holds values"},
 };
 
 struct CsvOptions {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "gradloom/base/choice.h"
 #include "gradloom/data/graph.h"
 #include "gradloom/data/graph_batch.h"
 
@@ -13,6 +14,10 @@ namespace gradloom {
 enum class GraphTask {
   node,   // a class of every node; all graphs are one batch
   graph,  // a class or target of every graph
+};
+inline constexpr Choice<GraphTask> kGraphTasks[] = {
+    {GraphTask::node, "nodes", "something about each node of one graph"},
+    {GraphTask::graph, "graphs", "something about each of many graphs"},
 };
 
 // What becomes the features of nodes and edges.
@@ -23,6 +28,14 @@ enum class NodeFeatures {
   degrees,    // a 0/1 column for each number of neighbours, the last for all larger ones
   identity,   // a 0/1 column for each node of the largest graph
   constant,   // one column of ones
+};
+inline constexpr Choice<NodeFeatures> kNodeFeatures[] = {
+    {NodeFeatures::automatic, "auto", "given, else labels, else degrees"},
+    {NodeFeatures::given, "given", "as the file has them"},
+    {NodeFeatures::labels, "labels", "a column for each label"},
+    {NodeFeatures::degrees, "degrees", "a column for each number of neighbours"},
+    {NodeFeatures::identity, "identity", "a column for each node"},
+    {NodeFeatures::constant, "constant", "one column of ones"},
 };
 
 struct GraphFeatureOptions {

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 #include "gradloom/data/graph_readers.h"
 #include "gradloom/data/inflate.h"
 #include "gradloom/data/text_lines.h"
@@ -14,19 +12,6 @@ namespace gradloom {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Named {
-  GraphFormat format;
-  const char* name;
-};
-constexpr std::array<Named, 8> kFormats{{{GraphFormat::automatic, "auto"},
-                                         {GraphFormat::tve, "tve"},
-                                         {GraphFormat::tu, "tu"},
-                                         {GraphFormat::gin, "gin"},
-                                         {GraphFormat::gxl, "gxl"},
-                                         {GraphFormat::edge_list, "edges"},
-                                         {GraphFormat::json, "json"},
-                                         {GraphFormat::planetoid, "planetoid"}}};
 
 GraphFormat folder_format(const fs::path& path) {
   std::error_code ignored;
@@ -89,11 +74,9 @@ std::string read_graph_text(const fs::path& path, std::size_t max_bytes) {
 }
 
 Result<GraphFormat> parse_graph_format(std::string_view name) {
+  if (const auto format = find_choice<GraphFormat>(kGraphFormats, name)) return *format;
   std::vector<std::string> names;
-  for (const Named& f : kFormats) {
-    if (name == f.name) return f.format;
-    names.emplace_back(f.name);
-  }
+  for (const Choice<GraphFormat>& f : kGraphFormats) names.emplace_back(f.name);
   return Error{ErrorCode::invalid_input, fmt::format("there is no form of graphs called '{}'; the nearest is '{}'",
                                                      name, nearest_name(name, names))};
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "gradloom/base/choice.h"
 #include "gradloom/base/result.h"
 #include "gradloom/data/graph.h"
 
@@ -21,8 +22,18 @@ enum class GraphFormat {
   json,
   planetoid,  // a folder with nodes.svm, edges.txt, split_public.txt
 };
+inline constexpr Choice<GraphFormat> kGraphFormats[] = {
+    {GraphFormat::automatic, "auto", "found out by the file"},
+    {GraphFormat::tve, "tve", "t, v and e lines"},
+    {GraphFormat::tu, "tu", "a folder of TU data"},
+    {GraphFormat::gin, "gin", "text of the GIN authors"},
+    {GraphFormat::gxl, "gxl", "GXL, or a CXL collection"},
+    {GraphFormat::edge_list, "edges", "CSV with a row per edge"},
+    {GraphFormat::json, "json", "JSON"},
+    {GraphFormat::planetoid, "planetoid", "Planetoid as text"},
+};
 
-// "auto", "tve", "tu", "gin", "gxl", "edges", "json", "planetoid".
+// Fails with the nearest name.
 Result<GraphFormat> parse_graph_format(std::string_view name);
 
 struct GraphSource {

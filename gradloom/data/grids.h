@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "gradloom/base/choice.h"
 #include "gradloom/data/batch.h"
 
 namespace gradloom {
@@ -15,11 +16,21 @@ enum class GridTaskKind {
   checkerboard,  // squares of `square` cells, whatever the start
   picture,       // `image`, whatever the start
 };
+inline constexpr Choice<GridTaskKind> kGridTasks[] = {
+    {GridTaskKind::life, "life", "one step of the game of life"},
+    {GridTaskKind::checkerboard, "checkerboard", "a checkerboard from any start"},
+    {GridTaskKind::picture, "picture", "a picture from any start"},
+};
 
 enum class GridStart {
   random,  // every bit of every channel by a toss
   centre,  // all channels of the cell (H / 2, W / 2) are 1, all others 0
   zeros,
+};
+inline constexpr Choice<GridStart> kGridStarts[] = {
+    {GridStart::random, "random", "random bits"},
+    {GridStart::centre, "centre", "one cell of ones in the centre"},
+    {GridStart::zeros, "zeros", "zeros"},
 };
 
 struct GridTask {

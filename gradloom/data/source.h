@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "gradloom/base/choice.h"
 #include "gradloom/base/result.h"
 #include "gradloom/data/csv.h"
 #include "gradloom/data/formula.h"
@@ -16,6 +17,10 @@
 namespace gradloom {
 
 enum class Task { regression, classification };
+inline constexpr Choice<Task> kTasks[] = {
+    {Task::regression, "regression", "numbers"},
+    {Task::classification, "classification", "one class of several"},
+};
 
 enum class RowFormat {
   automatic,  // by the file's extension: .npy, .npz, otherwise CSV; .gz may follow
@@ -29,11 +34,21 @@ enum class MissingPolicy {
   drop,   // leave the row out
   mean,   // the column's mean over all rows of the (training) file; for text, of its features; never for targets
 };
+inline constexpr Choice<MissingPolicy> kMissingPolicies[] = {
+    {MissingPolicy::error, "error", "an error"},
+    {MissingPolicy::drop, "drop", "the row is left out"},
+    {MissingPolicy::mean, "mean", "the mean of the column"},
+};
 
 enum class CategoryPolicy {
   one_hot,  // a 0/1 feature for each value, named column=value
   ordinal,  // 0, 1, ... in sorted order
   error,    // fail on text
+};
+inline constexpr Choice<CategoryPolicy> kCategoryPolicies[] = {
+    {CategoryPolicy::one_hot, "one-hot", "a 0/1 feature for each value"},
+    {CategoryPolicy::ordinal, "ordinal", "0, 1, ... in sorted order"},
+    {CategoryPolicy::error, "error", "an error"},
 };
 
 enum class Targets {

@@ -1,6 +1,7 @@
 // The losses of kernels/loss over batches of rows.
 #pragma once
 
+#include "gradloom/base/choice.h"
 #include "gradloom/data/batch.h"
 #include "gradloom/kernels/loss/loss.h"
 
@@ -9,6 +10,18 @@ namespace gradloom {
 using LossKind = kernels::loss::Kind;
 using LossOptions = kernels::loss::Options;
 using kernels::loss::Reduction;
+
+inline constexpr Choice<LossKind> kLosses[] = {
+    {LossKind::mse, "mse", "mean squared error"},
+    {LossKind::mae, "mae", "mean absolute error"},
+    {LossKind::huber, "huber", "squared near 0, absolute beyond"},
+    {LossKind::cross_entropy, "cross-entropy", "one class of several"},
+    {LossKind::binary_cross_entropy, "binary-cross-entropy", "yes or no for each output"},
+};
+inline constexpr Choice<Reduction> kReductions[] = {
+    {Reduction::mean, "mean", "over all terms of a batch"},
+    {Reduction::sum, "sum", "of all terms of a batch"},
+};
 
 template <class T>
 kernels::loss::Wanted<T> wanted_of(const RowBatch<T>& batch) {

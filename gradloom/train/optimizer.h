@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gradloom/base/choice.h"
 #include "gradloom/exec/buffer.h"
 #include "gradloom/exec/exec.h"
 #include "gradloom/kernels/optimizer/optimizer.h"
@@ -13,6 +14,12 @@
 namespace gradloom {
 
 enum class OptimizerKind { sgd, adam, adamw, lbfgs };
+inline constexpr Choice<OptimizerKind> kOptimizers[] = {
+    {OptimizerKind::sgd, "sgd", "stochastic gradient descent, with momentum if wanted"},
+    {OptimizerKind::adam, "adam", "Adam"},
+    {OptimizerKind::adamw, "adamw", "Adam with decoupled weight decay"},
+    {OptimizerKind::lbfgs, "lbfgs", "L-BFGS over all samples at once"},
+};
 
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::adam;

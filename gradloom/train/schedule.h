@@ -3,9 +3,16 @@
 
 #include <cstdint>
 
+#include "gradloom/base/choice.h"
+
 namespace gradloom {
 
 enum class ScheduleKind { constant, step, cosine };
+inline constexpr Choice<ScheduleKind> kSchedules[] = {
+    {ScheduleKind::constant, "constant", "the rate does not change"},
+    {ScheduleKind::step, "step", "the rate falls in steps"},
+    {ScheduleKind::cosine, "cosine", "the rate falls along half a cosine"},
+};
 
 struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::constant;

@@ -12,9 +12,16 @@
 #include <cstddef>
 #include <span>
 
+#include "gradloom/base/choice.h"
+
 namespace gradloom::kernels::compress {
 
 enum class Compression { none, half, top_k };
+inline constexpr Choice<Compression> kCompressions[] = {
+    {Compression::none, "none", "as it is"},
+    {Compression::half, "16-bit", "16-bit floating-point numbers"},
+    {Compression::top_k, "top-k", "the largest elements; the rest waits"},
+};
 
 inline constexpr std::size_t kCompressionChunk = 256;
 

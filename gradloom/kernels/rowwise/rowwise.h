@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "gradloom/base/choice.h"
 #include "gradloom/base/random.h"
 
 namespace gradloom::kernels::rowwise {
@@ -19,6 +20,11 @@ struct Rows {
 };
 
 enum class Activation { none, relu, silu };
+// Those that a layer can be given.
+inline constexpr Choice<Activation> kActivations[] = {
+    {Activation::relu, "relu", "max(0, x)"},
+    {Activation::silu, "silu", "x sigmoid(x)"},
+};
 
 // y = act(x + bias) + residual; bias (W) and residual may be null; the slope of relu at 0 is 0.
 template <class T>

@@ -40,6 +40,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "gradloom/base/choice.h"
 #include "gradloom/base/function_ref.h"
 #include "gradloom/base/rounding.h"
 #include "gradloom/exec/exec.h"
@@ -61,10 +62,20 @@ enum class OutOfGrid : std::uint8_t {
   extend,  // the basis on knots continued with the edge's spacing; zero beyond p intervals
   zero,    // value and derivative zero
 };
+inline constexpr Choice<OutOfGrid> kOutOfGrid[] = {
+    {OutOfGrid::linear, "linear", "the tangent goes on"},
+    {OutOfGrid::clamp, "clamp", "the value of the edge"},
+    {OutOfGrid::extend, "extend", "the spline goes on"},
+    {OutOfGrid::zero, "zero", "zero"},
+};
 
 enum class Knots : std::uint8_t {
   uniform,  // G equal intervals over [lo_i, hi_i] of each input
   free,     // knots of each input's own
+};
+inline constexpr Choice<Knots> kKnots[] = {
+    {Knots::uniform, "uniform", "equal intervals"},
+    {Knots::free, "free", "knots of each input"},
 };
 
 struct Shape {

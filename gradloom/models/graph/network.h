@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "gradloom/base/choice.h"
 #include "gradloom/data/graph_dataset.h"
 #include "gradloom/kernels/dense/dense.h"
 #include "gradloom/kernels/message/attention.h"
@@ -25,16 +26,36 @@ enum class LayerKind {
   gin,        // W_2 act(norm(W_1 ((1 + epsilon) h_i + sum_j w h_j)))
   gat,        // GATv2: attention; no edge weights
 };
+inline constexpr Choice<LayerKind> kLayers[] = {
+    {LayerKind::mean, "mean", "mean of the neighbourhood"}, {LayerKind::gcn, "gcn", "graph convolution"},
+    {LayerKind::sage_mean, "sage-mean", "GraphSAGE, mean"}, {LayerKind::sage_max, "sage-max", "GraphSAGE, maximum"},
+    {LayerKind::gin, "gin", "graph isomorphism network"},   {LayerKind::gat, "gat", "GATv2 attention"},
+};
 
 // Attention and maxima have no place for a weight on an edge.
 constexpr bool takes_edge_weights(LayerKind kind) { return kind != LayerKind::gat && kind != LayerKind::sage_max; }
 enum class Norm { none, layer, batch };
+inline constexpr Choice<Norm> kNorms[] = {
+    {Norm::none, "none", "none"},
+    {Norm::layer, "layer", "over the features of a node"},
+    {Norm::batch, "batch", "over the nodes of a batch"},
+};
 enum class Jumping {
   none,
   concat,  // the head sees every layer
   max,     // the head sees the largest of all layers, number by number; layers have one width
 };
+inline constexpr Choice<Jumping> kJumpings[] = {
+    {Jumping::none, "none", "the last layer alone"},
+    {Jumping::concat, "concat", "every layer"},
+    {Jumping::max, "max", "the largest of all layers"},
+};
 enum class Readout { sum, mean, max };
+inline constexpr Choice<Readout> kReadouts[] = {
+    {Readout::sum, "sum", "sum over nodes"},
+    {Readout::mean, "mean", "mean over nodes"},
+    {Readout::max, "max", "maximum over nodes"},
+};
 
 // How large batches get: element b is for the largest b graphs; more than there are count as all.
 struct GraphLimits {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gradloom/base/choice.h"
 #include "gradloom/base/random.h"
 #include "gradloom/base/result.h"
 
@@ -15,6 +16,10 @@ namespace gradloom::logic {
 enum class WireKind {
   unique,  // no two gates read the same pair
   random,  // inputs in random order, over and over, until every gate has two
+};
+inline constexpr Choice<WireKind> kWires[] = {
+    {WireKind::unique, "unique", "no two gates read the same pair"},
+    {WireKind::random, "random", "inputs in random order"},
 };
 
 // Both inputs of one gate, numbers of the layer's inputs.
