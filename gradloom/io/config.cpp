@@ -26,9 +26,10 @@ const char* type_name(ValueType type) {
       return "list of numbers";
     case ValueType::strings:
       return "list of strings";
-    default:
+    case ValueType::tables:
       return "list of tables";
   }
+  return "";
 }
 
 bool valid_path(std::string_view path) {
@@ -58,7 +59,7 @@ SchemaKey& SchemaKey::at_least(double bound) { return low = bound, low_open = fa
 SchemaKey& SchemaKey::below(double bound) { return high = bound, high_open = true, *this; }
 SchemaKey& SchemaKey::at_most(double bound) { return high = bound, high_open = false, *this; }
 SchemaKey& SchemaKey::one_of(std::vector<std::string> allowed) { return choices = std::move(allowed), *this; }
-SchemaKey& SchemaKey::required() { return must_be_set = true, *this; }
+SchemaKey& SchemaKey::required() { return fallback = {}, must_be_set = true, *this; }
 SchemaKey& SchemaKey::file() { return names_file = true, *this; }
 SchemaKey& SchemaKey::count(std::size_t least, std::size_t most) {
   min_count = least;
@@ -151,33 +152,33 @@ Config::Config(std::shared_ptr<const Schema> schema) : schema_(std::move(schema)
   }
 }
 
-const Config::Entry& Config::entry(std::string_view key, ValueType type) const {
+const Config::Entry& Config::entry(std::string_view key) const {
   const std::size_t i = schema_->find(key);
   if (i == entries_.size())
     throw Exception(ErrorCode::not_found, fmt::format("the configuration has no key '{}'; the nearest is '{}'", key,
                                                       nearest_name(key, schema_->paths())));
-  const ValueType actual = schema_->keys()[i].type;
-  if (actual != type)
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("the key '{}' is a {}, not a {}", key, type_name(actual), type_name(type)));
-  if (type != ValueType::tables && std::holds_alternative<std::monostate>(entries_[i].value))
-    throw Exception(ErrorCode::not_found, fmt::format("the key '{}' has no value", key));
   return entries_[i];
 }
 
-bool Config::has(std::string_view key) const {
-  const std::size_t i = schema_->find(key);
-  if (i == entries_.size())
-    throw Exception(ErrorCode::not_found, fmt::format("the configuration has no key '{}'", key));
-  return schema_->keys()[i].type == ValueType::tables || !std::holds_alternative<std::monostate>(entries_[i].value);
+const Config::Entry& Config::entry(std::string_view key, ValueType type) const {
+  const Entry& found = entry(key);
+  const ValueType actual = schema_->keys()[schema_->find(key)].type;
+  if (actual != type)
+    throw Exception(ErrorCode::invalid_input,
+                    fmt::format("the key '{}' is a {}, not a {}", key, type_name(actual), type_name(type)));
+  if (type != ValueType::tables && std::holds_alternative<std::monostate>(found.value))
+    throw Exception(ErrorCode::not_found, fmt::format("the key '{}' has no value", key));
+  return found;
 }
 
-bool Config::was_set(std::string_view key) const {
-  const std::size_t i = schema_->find(key);
-  if (i == entries_.size())
-    throw Exception(ErrorCode::not_found, fmt::format("the configuration has no key '{}'", key));
-  return entries_[i].set;
+bool Config::has(std::string_view key) const {
+  const Entry& found = entry(key);
+  return !std::holds_alternative<std::monostate>(found.value) ||
+         schema_->keys()[schema_->find(key)].type == ValueType::tables;
 }
+
+bool Config::was_set(std::string_view key) const { return entry(key).set; }
+const ConfigValue& Config::value(std::string_view key) const { return entry(key).value; }
 
 std::int64_t Config::integer(std::string_view key) const {
   return std::get<std::int64_t>(entry(key, ValueType::integer).value);

@@ -46,7 +46,7 @@ struct SchemaKey {
   SchemaKey& at_most(double bound);
   SchemaKey& one_of(std::vector<std::string> allowed);
   SchemaKey& count(std::size_t least, std::size_t most = SIZE_MAX);
-  SchemaKey& required();
+  SchemaKey& required();  // takes the default away
   SchemaKey& file();
 
   std::string describe() const;  // "number, > 0": type, range, choices
@@ -69,13 +69,14 @@ class Schema {
   // A list of tables, `[[path]]`; `fallback_count` tables of defaults when it is not set.
   SchemaKey& tables(std::string path, Schema table, std::string doc, std::size_t fallback_count = 0);
 
+  // Any of these but tables; `fallback` is of the type, or monostate for a key without a default.
+  SchemaKey& add(std::string path, ValueType type, ConfigValue fallback, std::string doc);
+
   const std::deque<SchemaKey>& keys() const { return keys_; }
   std::size_t find(std::string_view path) const;  // index of a key, or keys().size()
   std::vector<std::string> paths() const;
 
  private:
-  SchemaKey& add(std::string path, ValueType type, ConfigValue fallback, std::string doc);
-
   std::deque<SchemaKey> keys_;  // add() must not move keys that chains still refer to
 };
 
@@ -95,6 +96,8 @@ class Config {
   const std::vector<double>& numbers(std::string_view key) const;
   const std::vector<std::string>& strings(std::string_view key) const;
   const std::vector<Config>& tables(std::string_view key) const;
+  // Of any type but tables; monostate for a key without a value.
+  const ConfigValue& value(std::string_view key) const;
 
   const Schema& schema() const { return *schema_; }
 
@@ -116,6 +119,7 @@ class Config {
     std::vector<Config> tables;
     bool set = false;
   };
+  const Entry& entry(std::string_view key) const;
   const Entry& entry(std::string_view key, ValueType type) const;
 
   std::shared_ptr<const Schema> schema_;

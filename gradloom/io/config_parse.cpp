@@ -184,9 +184,11 @@ class ConfigParser {
         return read_list<std::int64_t>(key, node, &ConfigParser::read_integer);
       case ValueType::numbers:
         return read_list<double>(key, node, &ConfigParser::read_number);
-      default:
-        return read_list<std::string>(key, node, &ConfigParser::read_word);
+      case ValueType::strings:
+      case ValueType::tables:  // whose entries are read by read_entry()
+        break;
     }
+    return read_list<std::string>(key, node, &ConfigParser::read_word);
   }
 
   template <class T>
