@@ -8,8 +8,9 @@
 #include <cstring>
 #include <new>
 
+#include "gradloom/app/families/kan/options.h"
+#include "gradloom/app/families/schemas.h"
 #include "gradloom/app/recipe.h"
-#include "gradloom/app/settings.h"
 #include "gradloom/base/rounding.h"
 #include "gradloom/io/safetensors.h"
 #include "gradloom/train/checkpoint.h"
@@ -51,7 +52,11 @@ Model<T> load(const std::filesystem::path& checkpoint, const gradloom::Config& r
   const gradloom::Tensor* input = file.find("buffers/input.mean");
   const gradloom::Tensor* output = file.find("buffers/output.mean");
   if (!input || !output) throw std::runtime_error(checkpoint.string() + " does not hold a spline network");
-  Network<T> network(gradloom::app::network_options(recipe, stage, input->size(), output->size()));
+  const auto options = gradloom::app::option_schema<gradloom::app::KanOptions>().read(recipe);
+  if (stage >= gradloom::app::stage_count(options))
+    throw std::runtime_error(checkpoint.string() + " is in a stage that the recipe does not have");
+  Network<T> network(
+      gradloom::app::network_options(gradloom::app::stage_of(options, stage), input->size(), output->size()));
   auto state = gradloom::load_checkpoint<T>(file, checkpoint, network.parameters(), network.buffers()).or_throw();
   // Tables that follow from the saved grids are not in the file.
   network.derive(state.buffers.span()).or_throw();
@@ -138,8 +143,6 @@ int measure_run(const std::filesystem::path& folder) {
   const std::filesystem::path checkpoint = folder / "checkpoint" / "last.safetensors";
   const auto file = gradloom::read_safetensors(checkpoint).or_throw();
   const auto head = gradloom::checkpoint_head(file, checkpoint).or_throw();
-  if (head.position.stage >= gradloom::app::stage_count(recipe))
-    throw std::runtime_error(checkpoint.string() + " is in a stage that the recipe does not have");
   if (head.scalar == "float32") return measure(load<float>(checkpoint, recipe, file, head.position.stage));
   return measure(load<double>(checkpoint, recipe, file, head.position.stage));
 }

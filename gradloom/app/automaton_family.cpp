@@ -24,22 +24,11 @@ namespace {
 
 constexpr std::size_t kCheckHeight = 5, kCheckWidth = 4, kCheckSteps = 3, kCheckSamples = 2;
 
-std::size_t size_of(const Config& recipe, const char* key) { return static_cast<std::size_t>(recipe.integer(key)); }
-
-Result<GridTask> grid_task(const Config& recipe, const std::filesystem::path& data_root) {
-  GridTask task;
-  const std::string &kind = recipe.string("data.task"), &start = recipe.string("data.start");
-  task.kind = kind == "life"      ? GridTaskKind::life
-              : kind == "picture" ? GridTaskKind::picture
-                                  : GridTaskKind::checkerboard;
-  task.start = start == "centre" ? GridStart::centre : start == "zeros" ? GridStart::zeros : GridStart::random;
-  task.height = size_of(recipe, "data.height");
-  task.width = size_of(recipe, "data.width");
-  task.channels = size_of(recipe, "model.channels");
-  task.square = size_of(recipe, "data.square");
-  task.damage = recipe.number("data.damage");
+Result<GridTask> grid_task(const AutomatonOptions& o, const std::filesystem::path& data_root) {
+  GridTask task = o.data.task;
+  task.channels = o.model.channels;
   if (task.kind == GridTaskKind::picture) {
-    auto picture = load_picture(recipe.string("data.image"), data_path(recipe, "data.image", data_root));
+    auto picture = load_picture(o.data.image.text, data_path(o.data.root, o.data.image, data_root));
     if (!picture) return picture.error();
     task.height = picture->height;
     task.width = picture->width;
@@ -48,21 +37,10 @@ Result<GridTask> grid_task(const Config& recipe, const std::filesystem::path& da
   return task;
 }
 
-logic::AutomatonOptions automaton_options(const Config& r, const GridTask& task) {
-  logic::AutomatonOptions o;
-  o.channels = task.channels;
-  o.kernels = size_of(r, "model.kernels");
-  o.perception.assign(r.integers("model.perception").begin(), r.integers("model.perception").end());
-  o.update.assign(r.integers("model.update").begin(), r.integers("model.update").end());
-  o.wires = r.string("model.wires") == "random" ? logic::WireKind::random : logic::WireKind::unique;
-  o.boundary = r.string("model.boundary") == "zero" ? logic::Boundary::zero : logic::Boundary::periodic;
+logic::AutomatonOptions automaton_options(logic::AutomatonOptions o, const GridTask& task) {
   o.height = task.height;
   o.width = task.width;
-  o.steps = size_of(r, "model.steps");
   o.target_channels = target_channels(task);
-  o.fire_probability = r.number("model.fire");
-  o.gate_noise = r.number("model.gate_noise");
-  o.noise_ramp = static_cast<std::uint32_t>(r.integer("model.noise_ramp"));
   o.masked = logic::MaskedCells::dead;
   o.evaluation = logic::EvaluationFiring::random;
   return o;
@@ -80,26 +58,26 @@ json circuit_figures(const circuit::CellRule& learned, const circuit::CellRule& 
 }  // namespace
 
 template <class T>
-AutomatonFamily<T>::AutomatonFamily(Config recipe, GridTask task) : recipe_(std::move(recipe)) {
-  const auto seed = static_cast<std::uint64_t>(recipe_.integer("seed"));
-  train_.emplace(task, GridPart::train, seed, size_of(recipe_, "data.samples"));
+AutomatonFamily<T>::AutomatonFamily(Options options, GridTask task) : options_(std::move(options)) {
+  const std::uint64_t seed = options_.train.seed;
+  train_.emplace(task, GridPart::train, seed, options_.data.samples);
   // A start that is always the same needs one sample.
-  const std::size_t tests = task.start == GridStart::random ? size_of(recipe_, "data.test_samples") : 1;
+  const std::size_t tests = task.start == GridStart::random ? options_.data.test_samples : 1;
   validation_.emplace(task, GridPart::validation, seed, tests);
   test_.emplace(std::move(task), GridPart::test, seed, tests);
 }
 
 template <class T>
-Result<AutomatonFamily<T>> AutomatonFamily<T>::load(const Config& recipe, const std::filesystem::path& data_root) {
-  const std::int64_t start_over = recipe.integer("train.start_over"), look = recipe.integer("train.goal_every");
+Result<AutomatonFamily<T>> AutomatonFamily<T>::load(const Options& options, const std::filesystem::path& data_root) {
+  const std::uint64_t start_over = options.goal.start_over, look = options.goal.every;
   if (start_over > 0 && (look == 0 || start_over % look != 0))
     return Error{ErrorCode::invalid_input,
                  fmt::format("train.start_over is {}, train.goal_every {}; the first must be a multiple of the second, "
                              "so that every start is looked at before it is given up",
                              start_over, look)};
-  auto task = grid_task(recipe, data_root);
+  auto task = grid_task(options, data_root);
   if (!task) return task.error();
-  return AutomatonFamily(recipe, std::move(*task));
+  return AutomatonFamily(options, std::move(*task));
 }
 
 template <class T>
@@ -109,29 +87,24 @@ const GridDataset<T>* AutomatonFamily<T>::validation() const {
 
 template <class T>
 logic::Automaton<T> AutomatonFamily<T>::model(std::size_t stage) const {
-  logic::AutomatonOptions o = automaton_options(recipe_, train_->task());
-  const auto& stages = recipe_.tables("stage");
-  if (stage == 0) o.noise_again = static_cast<std::uint32_t>(recipe_.integer("train.start_over"));
-  if (stage < stages.size()) {
-    if (stages[stage].has("steps")) o.steps = static_cast<std::size_t>(stages[stage].integer("steps"));
-    if (stages[stage].has("fire")) o.fire_probability = stages[stage].number("fire");
-  }
+  logic::AutomatonOptions o = automaton_options(stage_of(options_, stage).model, train_->task());
+  if (stage == 0) o.noise_again = static_cast<std::uint32_t>(options_.goal.start_over);
   return Model(o);
 }
 
 template <class T>
 std::string AutomatonFamily<T>::stage_note(std::size_t stage) const {
-  return stage_count(recipe_) > 1 ? fmt::format("stage {}", stage + 1) : "";
+  return stage_count(options_) > 1 ? fmt::format("stage {}", stage + 1) : "";
 }
 
 template <class T>
 TrainState<T> AutomatonFamily<T>::start(const Exec&, std::size_t restart) const {
-  return initial_state(model(0), restart_seed(recipe_, restart));
+  return initial_state(model(0), restart_seed(options_.train.seed, restart));
 }
 
 template <class T>
 bool AutomatonFamily<T>::looks_at(std::uint64_t epoch) const {
-  const auto every = static_cast<std::uint64_t>(recipe_.integer("train.goal_every"));
+  const std::uint64_t every = options_.goal.every;
   return every != 0 && epoch % every == 0;
 }
 
@@ -150,9 +123,9 @@ bool AutomatonFamily<T>::goal_reached(const Exec& ex, const Model& model, const 
 template <class T>
 std::size_t AutomatonFamily<T>::start_over(const Exec& ex, std::size_t stage, std::uint64_t epoch,
                                            TrainState<T>& state) const {
-  const std::uint64_t every = size_of(recipe_, "train.start_over");
-  if (stage > 0 || every == 0 || epoch % every != 0 || epoch >= train_options(recipe_, 0).epochs) return 0;
-  TrainState<T> fresh = start(ex, size_of(recipe_, "train.restarts") - 1 + epoch / every);
+  const std::uint64_t every = options_.goal.start_over;
+  if (stage > 0 || every == 0 || epoch % every != 0 || epoch >= stage_of(options_, 0).train.epochs) return 0;
+  TrainState<T> fresh = start(ex, options_.train.restarts - 1 + epoch / every);
   state.parameters = std::move(fresh.parameters);
   state.buffers = std::move(fresh.buffers);
   return epoch / every + 1;
@@ -160,13 +133,13 @@ std::size_t AutomatonFamily<T>::start_over(const Exec& ex, std::size_t stage, st
 
 template <class T>
 void AutomatonFamily<T>::repair(const Exec& ex, const Model& model, std::uint64_t epoch, TrainState<T>& state) const {
-  const std::size_t mutants = size_of(recipe_, "train.search");
+  const std::size_t mutants = options_.goal.search;
   if (mutants == 0 || !looks_at(epoch)) return;
   const ModelArrays<T> arrays{state.parameters, state.buffers};
   const auto trials = make_trials(subject(model, arrays), GridPart::train, epoch, validation_->size());
   Buffer<T> found(state.parameters.size());
   std::copy_n(state.parameters.data(), found.size(), found.data());
-  const auto seed = static_cast<std::uint64_t>(recipe_.integer("seed")) + (epoch << 32);
+  const std::uint64_t seed = options_.train.seed + (epoch << 32);
   logic::SearchOptions options{.mutants = mutants, .seed = seed};
   // Most of a picture is background: a tenth of it wrong is far from right.
   if (train_->task().kind == GridTaskKind::picture) options.hopeless = 0.1;
@@ -182,10 +155,10 @@ AutomatonSubject AutomatonFamily<T>::subject(const Model& model, const ModelArra
   s.rule = logic::harden(model, arrays);
   s.rule.circuit = circuit::simplify(s.rule.circuit);
   s.task = train_->task();
-  const std::size_t judged = size_of(recipe_, "data.test_steps");
+  const std::size_t judged = options_.data.test_steps;
   s.steps = judged == 0 ? model.options().steps : judged;
   s.fire = model.options().fire_probability;
-  s.seed = static_cast<std::uint64_t>(recipe_.integer("seed"));
+  s.seed = options_.train.seed;
   return s;
 }
 
@@ -238,7 +211,7 @@ Result<void> AutomatonFamily<T>::finish(const Exec& ex, const Model& model, cons
 
 template <class T>
 CheckSubject<logic::Automaton<T>> AutomatonFamily<T>::check_subject(const Exec&, std::size_t samples) const {
-  logic::AutomatonOptions o = automaton_options(recipe_, train_->task());
+  logic::AutomatonOptions o = automaton_options(options_.model, train_->task());
   o.height = std::min(kCheckHeight, o.height);
   o.width = std::min(kCheckWidth, o.width);
   o.steps = std::min(kCheckSteps, o.steps);
@@ -250,9 +223,9 @@ CheckSubject<logic::Automaton<T>> AutomatonFamily<T>::check_subject(const Exec&,
   task.start = GridStart::random;
   task.damage = 0;
   if (task.kind == GridTaskKind::picture) task.image.resize(o.target_channels * task.height * task.width);
-  auto data = std::make_shared<const Data>(task, GridPart::train, static_cast<std::uint64_t>(recipe_.integer("seed")),
-                                           std::min(samples, kCheckSamples));
-  return {small, initial_state(small, restart_seed(recipe_, 0)), data->all(), data};
+  auto data =
+      std::make_shared<const Data>(task, GridPart::train, options_.train.seed, std::min(samples, kCheckSamples));
+  return {small, initial_state(small, restart_seed(options_.train.seed, 0)), data->all(), data};
 }
 
 template <class T>

@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "gradloom/app/automaton_study.h"
+#include "gradloom/app/families/automaton/options.h"
 #include "gradloom/app/family.h"
 #include "gradloom/app/report.h"
 #include "gradloom/data/grids.h"
-#include "gradloom/io/config.h"
 #include "gradloom/io/run_folder.h"
 #include "gradloom/models/logic/automaton.h"
 
@@ -22,9 +22,12 @@ class AutomatonFamily {
   using Scalar = T;
   using Model = logic::Automaton<T>;
   using Data = GridDataset<T>;
+  using Options = AutomatonOptions;
 
   // Fails when a picture cannot be read; throws when the grid or the circuit cannot be made.
-  static Result<AutomatonFamily> load(const Config& recipe, const std::filesystem::path& data_root);
+  static Result<AutomatonFamily> load(const Options& options, const std::filesystem::path& data_root);
+
+  const Options& options() const { return options_; }
 
   const Data& train() const { return *train_; }
   const Data* validation() const;  // none: the hard circuit is judged on data of its own, see goal_reached()
@@ -35,13 +38,13 @@ class AutomatonFamily {
   TrainState<T> start(const Exec& ex, std::size_t restart) const;
   void enter_stage(const Exec&, std::size_t, TrainState<T>&) const {}
   bool before_epoch(const Exec&, std::size_t, std::uint64_t, TrainState<T>&) const { return false; }
-  // Every train.goal_every epochs: a search for a circuit near the hard one that does all that is asked, on training
+  // Every goal.every epochs: a search for a circuit near the hard one that does all that is asked, on training
   // draws (automaton_trials.h). The parameters change only when it is found and passes goal_reached().
   void repair(const Exec& ex, const Model& model, std::uint64_t epoch, TrainState<T>& state) const;
-  // Every train.goal_every epochs: does the hard circuit do all that is asked, on starts that are neither trained nor
+  // Every goal.every epochs: does the hard circuit do all that is asked, on starts that are neither trained nor
   // tested on?
   bool goal_reached(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, std::uint64_t epoch) const;
-  // Every train.start_over epochs of the first stage: other wires and parameters as at the start, as if the seed were
+  // Every goal.start_over epochs of the first stage: other wires and parameters as at the start, as if the seed were
   // another one. Returns the number of the start that begins (2, 3, ...), or 0.
   std::size_t start_over(const Exec& ex, std::size_t stage, std::uint64_t epoch, TrainState<T>& state) const;
   Result<void> restore(const Model& model, TrainState<T>& state) const { return model.derive(state.buffers.span()); }
@@ -62,11 +65,11 @@ class AutomatonFamily {
   std::vector<std::string> warnings(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const;
 
  private:
-  AutomatonFamily(Config recipe, GridTask task);
+  AutomatonFamily(Options options, GridTask task);
   AutomatonSubject subject(const Model& model, const ModelArrays<T>& arrays) const;
   bool looks_at(std::uint64_t epoch) const;
 
-  Config recipe_;
+  Options options_;
   std::optional<Data> train_, validation_, test_;
 };
 

@@ -8,7 +8,6 @@
 
 #include "gradloom/app/bench.h"
 #include "gradloom/app/bench_timing.h"
-#include "gradloom/app/graph_settings.h"
 #include "gradloom/base/random.h"
 #include "gradloom/base/rounding.h"
 #include "gradloom/exec/profile.h"
@@ -119,7 +118,7 @@ Arrays random_arrays(const BenchGraphOptions& o) {
 
 graph::NetworkOptions network_options(const BenchGraphOptions& o, const GraphDataset<float>& data) {
   graph::NetworkOptions n;
-  n.kind = layer_kind(o.layers);
+  n.kind = value_of<graph::LayerKind>(graph::kLayers, o.layers, "kind of layer").or_throw();
   n.task = data.arrays().task;
   n.inputs = o.features, n.outputs = data.arrays().outputs;
   n.hidden.assign(n.task == GraphTask::node ? o.depth - 1 : o.depth, o.features);

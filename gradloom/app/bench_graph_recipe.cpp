@@ -4,6 +4,7 @@
 
 #include "gradloom/app/bench.h"
 #include "gradloom/app/bench_timing.h"
+#include "gradloom/app/families/schemas.h"
 #include "gradloom/app/graph_family.h"
 #include "gradloom/app/recipe.h"
 #include "gradloom/app/settings.h"
@@ -22,13 +23,13 @@ struct RecipeSetup {
   TrainState<float> state;
   Trainer<Model, GraphDataset<float>> trainer;
 
-  RecipeSetup(const Config& recipe, const GraphFamily<float>& family, ExecOptions options, Profile* profile = nullptr)
+  RecipeSetup(const GraphFamily<float>& family, ExecOptions options, Profile* profile = nullptr)
       : ex(options),
         model(family.model(0)),
         state(family.start(ex, 0)),
-        trainer((ex.set_profile(profile), ex), model, family.train(), endless(recipe), state) {}
-  static TrainOptions endless(const Config& recipe) {
-    TrainOptions o = train_options(recipe, 0);
+        trainer((ex.set_profile(profile), ex), model, family.train(), endless(family.options()), state) {}
+  static TrainOptions endless(const GraphOptions& options) {
+    TrainOptions o = train_options(stage_of(options, 0));
     o.epochs = std::uint64_t{1} << 40;
     return o;
   }
@@ -48,10 +49,10 @@ Result<json> bench_graph_recipe(const BenchGraphRecipeOptions& o) try {
   if (recipe->string("family") != "graph")
     return Error{ErrorCode::invalid_input, fmt::format("bench graph needs a recipe of the family graph; {} is of {}",
                                                        o.recipe, recipe->string("family"))};
-  auto family = GraphFamily<float>::load(*recipe, o.data_root);
+  auto family = GraphFamily<float>::load(option_schema<GraphOptions>().read(*recipe), o.data_root);
   if (!family) return with_places(family.error(), *recipe, o.data_root);
-  RecipeSetup fast(*recipe, *family, {.threads = o.threads});
-  RecipeSetup reference(*recipe, *family, {.threads = 1, .variant = Variant::reference});
+  RecipeSetup fast(*family, {.threads = o.threads});
+  RecipeSetup reference(*family, {.threads = 1, .variant = Variant::reference});
   for (int i = 0; i < 2; ++i) fast.epoch(), reference.epoch();
   if (!same_bits(fast.state.parameters, reference.state.parameters) ||
       !same_bits(fast.state.gradient, reference.state.gradient))
@@ -59,11 +60,9 @@ Result<json> bench_graph_recipe(const BenchGraphRecipeOptions& o) try {
                  "the fast kernels and the scalar reference differ: this build is broken, its speed means nothing"};
   const auto [epoch, one_thread] = repeat_threads(
       o.seconds, o.threads, [&] { fast.epoch(); },
-      [&] {
-        return [one = std::make_shared<RecipeSetup>(*recipe, *family, ExecOptions{.threads = 1})] { one->epoch(); };
-      });
+      [&] { return [one = std::make_shared<RecipeSetup>(*family, ExecOptions{.threads = 1})] { one->epoch(); }; });
   const Timing sequential = repeat(std::min(o.seconds, 0.3), [&] { reference.epoch(); });
-  RecipeSetup threaded(*recipe, *family, {.threads = std::max(2u, o.threads)});
+  RecipeSetup threaded(*family, {.threads = std::max(2u, o.threads)});
   const SerialShare share = serial_share(threaded.ex, 5, [&] { threaded.epoch(); });
   json r{{"recipe", o.recipe}, {"threads", o.threads}, {"samples", family->train().size()}};
   r["updates"] = fast.trainer.batches_per_epoch();
@@ -75,7 +74,7 @@ Result<json> bench_graph_recipe(const BenchGraphRecipeOptions& o) try {
   r["tape_bytes"] = fast.trainer.tape_bytes();
   if (o.profile) {
     Profile profile(o.threads);
-    RecipeSetup profiled(*recipe, *family, {.threads = o.threads}, &profile);
+    RecipeSetup profiled(*family, {.threads = o.threads}, &profile);
     r["phases"] = phases_of(profile, 20, [&] { profiled.epoch(); });
   }
   return r;

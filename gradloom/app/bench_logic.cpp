@@ -6,6 +6,7 @@
 #include "gradloom/app/automaton_family.h"
 #include "gradloom/app/bench.h"
 #include "gradloom/app/bench_timing.h"
+#include "gradloom/app/families/schemas.h"
 #include "gradloom/app/recipe.h"
 #include "gradloom/app/settings.h"
 #include "gradloom/exec/profile.h"
@@ -27,12 +28,12 @@ struct LogicSetup {
   TrainState<float> state;
   Trainer<logic::Automaton<float>, GridDataset<float>> trainer;
 
-  LogicSetup(const Config& recipe, const AutomatonFamily<float>& family, ExecOptions options,
-             Profile* profile = nullptr)
+  LogicSetup(const AutomatonFamily<float>& family, ExecOptions options, Profile* profile = nullptr)
       : ex(options),
-        model(family.model(stage_count(recipe) - 1)),  // the last stage: what the recipe is about
+        model(family.model(stage_count(family.options()) - 1)),  // the last stage: what the recipe is about
         state(family.start(ex, 0)),
-        trainer((ex.set_profile(profile), ex), model, family.train(), train_options(recipe, 0), state) {}
+        trainer((ex.set_profile(profile), ex), model, family.train(), train_options(stage_of(family.options(), 0)),
+                state) {}
   void step() {
     state.position.batch = 0;
     trainer.step();
@@ -53,10 +54,10 @@ Result<json> bench_logic(const BenchLogicOptions& o) try {
   overrides.insert(overrides.end(), o.overrides.begin(), o.overrides.end());
   recipe = load_recipe(o.recipe, overrides);
   if (!recipe) return recipe.error();
-  auto family = AutomatonFamily<float>::load(*recipe, o.data_root);
+  auto family = AutomatonFamily<float>::load(option_schema<AutomatonOptions>().read(*recipe), o.data_root);
   if (!family) return with_places(family.error(), *recipe, o.data_root);
-  LogicSetup fast(*recipe, *family, {.threads = o.threads});
-  LogicSetup reference(*recipe, *family, {.threads = 1, .variant = Variant::reference});
+  LogicSetup fast(*family, {.threads = o.threads});
+  LogicSetup reference(*family, {.threads = 1, .variant = Variant::reference});
   for (int i = 0; i < 2; ++i) {
     fast.step();
     reference.step();
@@ -68,19 +69,17 @@ Result<json> bench_logic(const BenchLogicOptions& o) try {
   const auto peak_before = kernels::peak::measure_peak(false);
   const auto [update, one_thread] = repeat_threads(
       o.seconds, o.threads, [&] { fast.step(); },
-      [&] {
-        return [one = std::make_shared<LogicSetup>(*recipe, *family, ExecOptions{.threads = 1})] { one->step(); };
-      });
+      [&] { return [one = std::make_shared<LogicSetup>(*family, ExecOptions{.threads = 1})] { one->step(); }; });
   const auto peak_after = kernels::peak::measure_peak(false);
   const Timing sequential = repeat(std::min(o.seconds, 0.5), [&] { reference.step(); });
 
   const logic::AutomatonOptions& a = fast.model.options();
-  const TrainOptions options = train_options(*recipe, 0);
+  const TrainOptions options = train_options(stage_of(family->options(), 0));
   const std::size_t batch = options.batch == 0 ? family->train().size() : options.batch;
   // Cells that rest are not computed.
   const double evaluations = static_cast<double>(fast.model.gate_evaluations()) *
                              static_cast<double>(fast.model.cells() * a.steps * batch) * a.fire_probability;
-  LogicSetup threaded(*recipe, *family, {.threads = std::max(2u, o.threads)});
+  LogicSetup threaded(*family, {.threads = std::max(2u, o.threads)});
   const SerialShare share = serial_share(threaded.ex, 5, [&] { threaded.step(); });
   json r;
   r["recipe"] = o.recipe;
@@ -105,7 +104,7 @@ Result<json> bench_logic(const BenchLogicOptions& o) try {
   r["parallel_tasks"] = share.tasks;
   if (o.profile) {
     Profile profile(o.threads);
-    LogicSetup profiled(*recipe, *family, {.threads = o.threads}, &profile);
+    LogicSetup profiled(*family, {.threads = o.threads}, &profile);
     r["phases"] = phases_of(profile, 10, [&] { profiled.step(); });
   }
   return r;

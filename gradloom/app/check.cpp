@@ -117,14 +117,19 @@ GradientCheckReport check_loss(const Exec& ex, const LossOptions& loss, Batch ba
   return judge.finish();
 }
 
+template <class F>
+TrainOptions first_stage(const F& family) {
+  return train_options(stage_of(family.options(), 0));
+}
+
 // Parameters and loss after a few steps of the recipe's own training.
 template <class F>
-std::vector<std::byte> fingerprint(const Config& recipe, const F& family, const ExecOptions& options) {
+std::vector<std::byte> fingerprint(const F& family, const ExecOptions& options) {
   using T = typename F::Scalar;
   const Exec ex(options);
   TrainState<T> state = family.start(ex, 0);
   const typename F::Model model = family.model(0);
-  Trainer<typename F::Model, typename F::Data> trainer(ex, model, family.train(), train_options(recipe, 0), state);
+  Trainer<typename F::Model, typename F::Data> trainer(ex, model, family.train(), first_stage(family), state);
   for (std::uint64_t i = 0; i < kSteps; ++i)
     if (!trainer.step()) state.position.batch = 0;
   std::vector<std::byte> bits(sizeof(T) * state.parameters.size() + sizeof(double));
@@ -135,7 +140,7 @@ std::vector<std::byte> fingerprint(const Config& recipe, const F& family, const 
 
 // The same on a device, without the loss, which is summed in another order there.
 template <class F>
-void compare_device(const Config& recipe, const F& family, vulkan::Device& device, json& result) {
+void compare_device(const F& family, vulkan::Device& device, json& result) {
   using T = typename F::Scalar;
   constexpr double kDeviceTolerance = 1e-4;  // of the largest parameter, after a few steps: the promise for training
   const Exec ex({.threads = 1});
@@ -143,7 +148,7 @@ void compare_device(const Config& recipe, const F& family, vulkan::Device& devic
   TrainState<T> states[2];
   for (int on_device : {0, 1}) {
     states[on_device] = family.start(ex, 0);
-    TrainOptions options = train_options(recipe, 0);
+    TrainOptions options = first_stage(family);
     options.compression = {};  // what it changes is wanted
     StageTrainer<F> trainer(ex, on_device ? &device : nullptr, model, family.train(), options, states[on_device]);
     for (std::uint64_t i = 0; i < kSteps; ++i)
@@ -167,24 +172,24 @@ void compare_device(const Config& recipe, const F& family, vulkan::Device& devic
 
 // Which ways of running disagree with one thread of the fast kernels.
 template <class F>
-void compare_bits(const Config& recipe, const F& family, json& result) {
-  const auto expected = fingerprint(recipe, family, {.threads = 1});
+void compare_bits(const F& family, json& result) {
+  const auto expected = fingerprint(family, {.threads = 1});
   json threads = json::array(), targets = json::array(), unequal = json::array();
   bool threads_equal = true, targets_equal = true;
   for (unsigned n : {1u, 2u, 3u, 8u}) {
     threads.push_back(n);
-    if (fingerprint(recipe, family, {.threads = n}) == expected) continue;
+    if (fingerprint(family, {.threads = n}) == expected) continue;
     threads_equal = false;
     unequal.push_back(fmt::format("{} threads", n));
   }
   for (const std::string& name : kernels::simd_targets()) {
     targets.push_back(name);
     const kernels::ForceSimdTarget force(name);
-    if (fingerprint(recipe, family, {.threads = 1}) == expected) continue;
+    if (fingerprint(family, {.threads = 1}) == expected) continue;
     targets_equal = false;
     unequal.push_back(name);
   }
-  const bool reference_equal = fingerprint(recipe, family, {.threads = 1, .variant = Variant::reference}) == expected;
+  const bool reference_equal = fingerprint(family, {.threads = 1, .variant = Variant::reference}) == expected;
   if (!reference_equal) unequal.push_back("reference");
   result["threads"] = threads;
   result["targets"] = targets;
@@ -196,8 +201,9 @@ void compare_bits(const Config& recipe, const F& family, json& result) {
 
 // F64 and F32 are one family in its two precisions.
 template <class F64, class F32>
-Result<json> check_family(const Config& recipe, const RunOptions& options, const CheckOptions& what) {
-  auto family = F64::load(recipe, options.data_root);
+Result<json> check_family(const Config& recipe, const typename F64::Options& of_family, const RunOptions& options,
+                          const CheckOptions& what) {
+  auto family = F64::load(of_family, options.data_root);
   if (!family) return with_places(family.error(), recipe, options.data_root);
   const Exec ex(options.exec);
   const auto subject = family->check_subject(ex, what.samples);
@@ -206,7 +212,7 @@ Result<json> check_family(const Config& recipe, const RunOptions& options, const
       check_gradient(ex, subject.model, subject.batch, state.parameters.span(), state.buffers.span(),
                      {.noise = subject.noise, .input_noise = subject.input_noise, .max_elements = what.max_elements});
   const GradientCheckReport loss =
-      check_loss(ex, train_options(recipe, 0).loss, subject.batch, subject.model.output_width());
+      check_loss(ex, first_stage(*family).loss, subject.batch, subject.model.output_width());
   const double dual = largest_dual_error(
       ex, subject.model, state, first_rows(subject.batch, std::min<std::size_t>(what.samples, 4)), subject.noise);
 
@@ -225,18 +231,18 @@ Result<json> check_family(const Config& recipe, const RunOptions& options, const
     using F = std::remove_cvref_t<decltype(f)>;
     if (!options.device) return;
     if constexpr (OnDevice<F>::available)
-      compare_device(recipe, f, *options.device, result);
+      compare_device(f, *options.device, result);
     else if (options.wish == DeviceWish::required)
       throw Exception(ErrorCode::unsupported,
-                      fmt::format("models of family \"{}\" run on the cpu only", recipe.string("family")));
+                      fmt::format("models of family \"{}\" run on the cpu only", of_family.family));
   };
-  if (recipe.string("precision") == "float64") {
-    compare_bits(recipe, *family, result);
+  if (of_family.precision == Precision::float64) {
+    compare_bits(*family, result);
     on_device(*family);
   } else {
-    auto single = F32::load(recipe, options.data_root);
+    auto single = F32::load(of_family, options.data_root);
     if (!single) return single.error();
-    compare_bits(recipe, *single, result);
+    compare_bits(*single, result);
     on_device(*single);
   }
   const bool gradients = model.passed && loss.passed && dual <= kDualTolerance;
@@ -255,8 +261,9 @@ Result<json> check_family(const Config& recipe, const RunOptions& options, const
 
 Result<json> check(const Config& recipe, const RunOptions& options, const CheckOptions& what) try {
   if (what.samples == 0) return Error{ErrorCode::invalid_input, "a check needs at least one sample"};
-  return with_family(recipe, [&]<class Tag>(Tag) {
-    return check_family<typename Tag::template In<double>, typename Tag::template In<float>>(recipe, options, what);
+  return with_family(recipe, [&]<class Tag>(Tag, const auto& of_family) {
+    return check_family<typename Tag::template In<double>, typename Tag::template In<float>>(recipe, of_family, options,
+                                                                                             what);
   });
 } catch (const Exception& e) {
   return e.error();

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <numeric>
 
 #include "gradloom/app/checkpoint_position.h"
 #include "gradloom/app/device_training.h"
@@ -104,7 +105,11 @@ class Experiment {
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
   bool stop_requested() const { return options_.stop && options_.stop->load(std::memory_order_relaxed); }
 
-  const Config& recipe_;
+  TrainOptions train_options_of(std::size_t stage) const { return train_options(stage_of(family_.options(), stage)); }
+  std::size_t stages() const { return stage_count(family_.options()); }
+  std::vector<std::uint64_t> epochs_by_stage() const;
+
+  const Config& recipe_;  // as the report shows it
   F family_;
   const RunOptions& options_;
   Exec exec_;

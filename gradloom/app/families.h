@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "gradloom/app/automaton_family.h"
+#include "gradloom/app/families/schemas.h"
 #include "gradloom/app/gates_family.h"
 #include "gradloom/app/graph_family.h"
 #include "gradloom/app/kan_family.h"
@@ -21,16 +22,19 @@ struct FamilyTag {
   using In = F<T>;
 };
 
-// use(FamilyTag<F>) for the family F of the recipe. The names are those of recipe_families().
+// use(FamilyTag<F>, options) for the family F of the recipe. The names are those of recipe_families().
 template <class Use>
 auto with_family(const Config& recipe, Use&& use) {
+  const auto use_with = [&]<template <class> class F>(FamilyTag<F> tag) {
+    return use(tag, option_schema<typename F<float>::Options>().read(recipe));
+  };
   const std::string& name = recipe.string("family");
-  if (name == "kan") return use(FamilyTag<KanFamily>());
-  if (name == "automaton") return use(FamilyTag<AutomatonFamily>());
-  if (name == "gates") return use(FamilyTag<GatesFamily>());
-  if (name == "graph") return use(FamilyTag<GraphFamily>());
-  if (name == "graph-pairs") return use(FamilyTag<PairFamily>());
-  if (name == "graph-rewrite") return use(FamilyTag<RewriteFamily>());
+  if (name == "kan") return use_with(FamilyTag<KanFamily>());
+  if (name == "automaton") return use_with(FamilyTag<AutomatonFamily>());
+  if (name == "gates") return use_with(FamilyTag<GatesFamily>());
+  if (name == "graph") return use_with(FamilyTag<GraphFamily>());
+  if (name == "graph-pairs") return use_with(FamilyTag<PairFamily>());
+  if (name == "graph-rewrite") return use_with(FamilyTag<RewriteFamily>());
   throw Exception(ErrorCode::invalid_input, fmt::format("there is no family \"{}\"", name));
 }
 

@@ -30,42 +30,41 @@ bool can_be_unique(std::size_t inputs, const std::vector<std::size_t>& layers) {
 }  // namespace
 
 template <class T>
-GatesFamily<T>::GatesFamily(Config recipe, const RowSplits& splits) : recipe_(std::move(recipe)) {
-  const auto bits = choose_bits(splits.train, static_cast<std::size_t>(recipe_.integer("data.thresholds")));
+GatesFamily<T>::GatesFamily(Options options, const RowSplits& splits) : options_(std::move(options)) {
+  const auto bits = choose_bits(splits.train, options_.thresholds);
   train_ = convert<T>(binarise(splits.train, bits));
   if (splits.validation) validation_ = convert<T>(binarise(*splits.validation, bits));
   if (splits.test) test_ = convert<T>(binarise(*splits.test, bits));
 }
 
 template <class T>
-Result<GatesFamily<T>> GatesFamily<T>::load(const Config& recipe, const std::filesystem::path& data_root) {
-  auto splits = load_splits(recipe, data_root);
+Result<GatesFamily<T>> GatesFamily<T>::load(const Options& options, const std::filesystem::path& data_root) {
+  auto splits = load_splits(options, data_root);
   if (!splits) return splits.error();
-  return GatesFamily(recipe, *splits);
+  return GatesFamily(options, *splits);
 }
 
 template <class T>
 logic::GateClassifier<T> GatesFamily<T>::model(std::size_t) const {
   logic::ClassifierOptions o;
   o.inputs = train_->features();
-  o.layers.assign(recipe_.integers("model.gates").begin(), recipe_.integers("model.gates").end());
+  o.layers = options_.model.gates;
   o.classes = train_->outputs();
   o.layers.back() = (o.layers.back() + o.classes - 1) / o.classes * o.classes;
-  o.tau = recipe_.number("model.temperature");
-  const std::string& wires = recipe_.string("model.wires");
-  const bool unique = wires == "unique" || (wires == "auto" && can_be_unique(o.inputs, o.layers));
-  o.wires = unique ? logic::WireKind::unique : logic::WireKind::random;
+  o.tau = options_.model.temperature;
+  o.wires = options_.model.wires.value_or(can_be_unique(o.inputs, o.layers) ? logic::WireKind::unique
+                                                                            : logic::WireKind::random);
   return Model(o);
 }
 
 template <class T>
 std::string GatesFamily<T>::stage_note(std::size_t stage) const {
-  return stage_count(recipe_) > 1 ? fmt::format("stage {}", stage + 1) : "";
+  return stage_count(options_) > 1 ? fmt::format("stage {}", stage + 1) : "";
 }
 
 template <class T>
 TrainState<T> GatesFamily<T>::start(const Exec&, std::size_t restart) const {
-  return initial_state(model(0), restart_seed(recipe_, restart));
+  return initial_state(model(0), restart_seed(options_.train.seed, restart));
 }
 
 template <class T>

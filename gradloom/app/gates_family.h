@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "gradloom/app/families/gates/options.h"
 #include "gradloom/app/family.h"
 #include "gradloom/app/report.h"
 #include "gradloom/app/settings.h"
@@ -20,9 +21,12 @@ class GatesFamily {
   using Scalar = T;
   using Model = logic::GateClassifier<T>;
   using Data = RowDataset<T>;
+  using Options = GatesOptions;
 
-  // Loads the data of a recipe and turns it into bits, with thresholds from the training part.
-  static Result<GatesFamily> load(const Config& recipe, const std::filesystem::path& data_root);
+  // Loads the data and turns it into bits, with thresholds from the training part.
+  static Result<GatesFamily> load(const Options& options, const std::filesystem::path& data_root);
+
+  const Options& options() const { return options_; }
 
   const Data& train() const { return *train_; }
   const Data* validation() const { return validation_ ? &*validation_ : nullptr; }
@@ -51,9 +55,9 @@ class GatesFamily {
   std::vector<std::string> warnings(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const;
 
  private:
-  GatesFamily(Config recipe, const RowSplits& splits);
+  GatesFamily(Options options, const RowSplits& splits);
 
-  Config recipe_;
+  Options options_;
   std::optional<Data> train_, validation_, test_;
 };
 

@@ -20,21 +20,17 @@ namespace {
 
 [[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
 
-Result<GraphSet> load_set(const Config& r, const std::filesystem::path& data_root) {
-  if (r.has("data.path")) return load_graphs(r, data_root);
-  if (r.string("data.graph") == "karate") return karate_club();
+Result<GraphSet> load_set(const GraphDataOptions& data, const std::filesystem::path& data_root) {
+  if (data.path) return load_graphs(data, data_root);
+  switch (data.graph) {
+    case ShippedGraph::karate:
+      return karate_club();
+    case ShippedGraph::none:
+      break;
+  }
   return Error{ErrorCode::invalid_input,
                "the recipe names no graphs: set data.path to a file or folder (--set data.path=FILE)"};
 }
-
-GraphFeatureOptions all_feature_options(const Config& r) {
-  GraphFeatureOptions o = feature_options(r);
-  o.normalise_rows = r.boolean("data.normalise_rows");
-  o.edge_labels = r.boolean("data.edge_labels");
-  return o;
-}
-
-GraphTask task_of(const Config& r) { return r.string("task") == "nodes" ? GraphTask::node : GraphTask::graph; }
 
 const std::vector<std::uint32_t>* find_split(const GraphSet& set, std::initializer_list<const char*> names) {
   for (const NodeSplit& s : set.node_splits)
@@ -79,16 +75,16 @@ GraphSet first_nodes(const GraphSet& set, std::uint32_t count) {
 }  // namespace
 
 template <class T>
-Result<GraphFamily<T>> GraphFamily<T>::load(const Config& recipe, const std::filesystem::path& data_root) try {
-  auto set = load_set(recipe, data_root);
+Result<GraphFamily<T>> GraphFamily<T>::load(const Options& options, const std::filesystem::path& data_root) try {
+  auto set = load_set(options.data, data_root);
   if (!set) return set.error();
   if (set->size() == 0) return Error{ErrorCode::invalid_input, "there are no graphs in the data"};
-  if (auto norm = check_norm(recipe); !norm) return norm.error();
-  if (recipe.string("model.norm") == "batch" && recipe.integer("train.parallel_examples") != 0)
+  if (auto norm = check_norm(options.model, options.train); !norm) return norm.error();
+  if (options.model.norm == graph::Norm::batch && options.train.parallel_examples != 0)
     return Error{ErrorCode::invalid_input,
                  "model.norm = \"batch\" needs train.parallel_examples = 0: its statistics are those of a whole batch"};
-  GraphFamily family(recipe, std::make_shared<const GraphSet>(std::move(*set)));
-  if (task_of(recipe) == GraphTask::node)
+  GraphFamily family(options, std::make_shared<const GraphSet>(std::move(*set)));
+  if (options.model.task == GraphTask::node)
     family.split_nodes();
   else
     family.split_graphs();
@@ -96,7 +92,7 @@ Result<GraphFamily<T>> GraphFamily<T>::load(const Config& recipe, const std::fil
   if (arrays.target.empty() && arrays.class_names.size() == 1)
     return Error{ErrorCode::invalid_input,
                  fmt::format("every {} has the class '{}'; there is nothing to learn",
-                             task_of(recipe) == GraphTask::node ? "node" : "graph", arrays.class_names[0])};
+                             options.model.task == GraphTask::node ? "node" : "graph", arrays.class_names[0])};
   return family;
 } catch (const Exception& e) {
   return e.error();
@@ -104,21 +100,23 @@ Result<GraphFamily<T>> GraphFamily<T>::load(const Config& recipe, const std::fil
 
 template <class T>
 void GraphFamily<T>::split_nodes() {
-  if (recipe_.integer("train.batch") != 0) fail("a node task has one batch, the whole graph; set train.batch = 0");
-  for (const char* key : {"train.parallel_examples", "train.ged_sample"})
-    if (recipe_.integer(key) != 0) fail(fmt::format("{} is for tasks with many graphs; a node task has one", key));
+  if (options_.train.batch != 0) fail("a node task has one batch, the whole graph; set train.batch = 0");
+  const char* for_many = options_.train.parallel_examples != 0 ? "train.parallel_examples"
+                         : options_.ged.sample != 0            ? "train.ged_sample"
+                                                               : nullptr;
+  if (for_many) fail(fmt::format("{} is for tasks with many graphs; a node task has one", for_many));
   if (set_->size() != 1) fail(fmt::format("a node task needs one graph; the data has {}", set_->size()));
   const std::uint32_t which[] = {0};
-  auto arrays = std::make_shared<GraphArrays<T>>(
-      make_graph_arrays<T>(*set_, which, GraphTask::node, all_feature_options(recipe_)));
+  auto arrays =
+      std::make_shared<GraphArrays<T>>(make_graph_arrays<T>(*set_, which, GraphTask::node, options_.data.features));
   const std::uint32_t nodes = set_->graphs[0].nodes();
   std::vector<std::uint32_t> known;
   for (std::uint32_t v = 0; v < nodes; ++v)
     if (set_->graphs[0].node_classes()[v] != kUnlabelled) known.push_back(v);
   Split split;
   const auto* given = find_split(*set_, {"train"});
-  if (!recipe_.integers("data.train_nodes").empty()) {
-    for (const std::int64_t v : recipe_.integers("data.train_nodes")) {
+  if (!options_.data.train_nodes.empty()) {
+    for (const std::uint64_t v : options_.data.train_nodes) {
       if (v >= nodes) fail(fmt::format("data.train_nodes names node {}; there are {}", v, nodes));
       split.train.push_back(static_cast<std::uint32_t>(v));
     }
@@ -129,8 +127,8 @@ void GraphFamily<T>::split_nodes() {
     if (const auto* v = find_split(*set_, {"val", "validation", "valid"})) split.validation = *v;
     if (const auto* v = find_split(*set_, {"test"})) split.test = *v;
   } else {
-    const double validation = recipe_.number("data.validation"), test = recipe_.number("data.test");
-    split = make_split(known.size(), SplitFractions{1.0 - validation - test, validation, test}, data_seed(recipe_));
+    const double validation = options_.data.validation, test = options_.data.test;
+    split = make_split(known.size(), SplitFractions{1.0 - validation - test, validation, test}, data_seed(options_));
     for (auto* part : {&split.train, &split.validation, &split.test})
       for (std::uint32_t& i : *part) i = known[i];
   }
@@ -154,26 +152,26 @@ void GraphFamily<T>::split_graphs() {
   if (labels.size() != n) labels.clear();
   if (!labels.empty() && std::equal(labels.begin() + 1, labels.end(), labels.begin()))
     fail("every graph has the same class; there is nothing to learn");
-  const double validation = recipe_.number("data.validation");
-  const auto folds = static_cast<std::size_t>(recipe_.integer("data.folds"));
+  const double validation = options_.data.validation;
+  const std::size_t folds = options_.data.folds;
   Split split;
   if (folds > 0) {
-    const std::int64_t asked = recipe_.integer("data.fold");
+    const std::int64_t asked = options_.data.fold;
     const std::size_t fold =
-        asked >= 0 ? static_cast<std::size_t>(asked) : static_cast<std::size_t>(recipe_.integer("seed")) % folds;
+        asked >= 0 ? static_cast<std::size_t>(asked) : static_cast<std::size_t>(options_.train.seed) % folds;
     if (folds < 2 || fold >= folds || folds > n)
       fail(fmt::format("data.fold = {} of data.folds = {} does not exist for {} graphs", fold, folds, n));
-    split = make_fold(n, folds, fold, data_seed(recipe_), labels);
-    hold_out(split, validation, data_seed(recipe_), labels);
+    split = make_fold(n, folds, fold, data_seed(options_), labels);
+    hold_out(split, validation, data_seed(options_), labels);
   } else {
-    const double test = recipe_.number("data.test");
-    split = make_split(n, SplitFractions{1.0 - validation - test, validation, test}, data_seed(recipe_), labels);
+    const double test = options_.data.test;
+    split = make_split(n, SplitFractions{1.0 - validation - test, validation, test}, data_seed(options_), labels);
   }
   if (split.train.empty()) fail(fmt::format("{} graphs leave nothing to train on after the split", n));
   const auto part = [&](const std::vector<std::uint32_t>& which) {
-    return Data(std::make_shared<GraphArrays<T>>(
-                    make_graph_arrays<T>(*set_, which, GraphTask::graph, all_feature_options(recipe_))),
-                {});
+    return Data(
+        std::make_shared<GraphArrays<T>>(make_graph_arrays<T>(*set_, which, GraphTask::graph, options_.data.features)),
+        {});
   };
   train_.emplace(part(split.train));
   if (!split.validation.empty()) validation_.emplace(part(split.validation));
@@ -182,34 +180,21 @@ void GraphFamily<T>::split_graphs() {
 }
 
 template <class T>
-graph::NetworkOptions GraphFamily<T>::options(const GraphArrays<T>& a) const {
-  const Config& r = recipe_;
-  graph::NetworkOptions o;
-  o.task = task_of(r);
-  const std::string &kind = r.string("model.layer"), &norm = r.string("model.norm"), &jump = r.string("model.jumping"),
-                    &readout = r.string("model.readout");
-  o.kind = layer_kind(kind);
-  o.norm = norm == "layer" ? graph::Norm::layer : norm == "batch" ? graph::Norm::batch : graph::Norm::none;
-  o.jumping = jump == "concat" ? graph::Jumping::concat : jump == "max" ? graph::Jumping::max : graph::Jumping::none;
-  o.readout = readout == "mean" ? graph::Readout::mean : readout == "max" ? graph::Readout::max : graph::Readout::sum;
-  o.activation = r.string("model.activation") == "silu" ? graph::Activation::silu : graph::Activation::relu;
+graph::NetworkOptions GraphFamily<T>::network_options(const GraphArrays<T>& a) const {
+  graph::NetworkOptions o = options_.model;
   o.inputs = a.features, o.edge_features = a.edge_features, o.sparse = a.sparse();
-  o.outputs = recipe_.string("loss.kind") == "binary-cross-entropy" && a.target.empty() ? 1 : a.outputs;
-  for (const std::int64_t w : r.integers("model.hidden")) o.hidden.push_back(static_cast<std::size_t>(w));
-  o.heads = static_cast<std::size_t>(r.integer("model.heads"));
-  o.dropout = r.number("model.dropout"), o.head_dropout = r.number("model.head_dropout");
-  o.residual = r.boolean("model.residual");
+  o.outputs = options_.train.loss_kind == LossKind::binary_cross_entropy && a.target.empty() ? 1 : a.outputs;
   if (!a.edge_weight.empty() && !graph::takes_edge_weights(o.kind))
     fail(
         fmt::format("the edges have weights, which model.layer = \"{}\" cannot use; take another layer (mean, gcn, "
                     "sage-mean, gin), or data without weights",
-                    kind));
+                    name_of(graph::kLayers, o.kind)));
   return o;
 }
 
 template <class T>
 graph::GraphNetwork<T> GraphFamily<T>::model(std::size_t) const {
-  graph::NetworkOptions o = options(train_->arrays());
+  graph::NetworkOptions o = network_options(train_->arrays());
   for (const auto* part : {&train_, &validation_, &test_})
     if (*part) o.limits.include(**part);
   return Model(std::move(o));
@@ -217,12 +202,12 @@ graph::GraphNetwork<T> GraphFamily<T>::model(std::size_t) const {
 
 template <class T>
 std::string GraphFamily<T>::stage_note(std::size_t stage) const {
-  return stage_count(recipe_) > 1 ? fmt::format("stage {}", stage + 1) : "";
+  return stage_count(options_) > 1 ? fmt::format("stage {}", stage + 1) : "";
 }
 
 template <class T>
 TrainState<T> GraphFamily<T>::start(const Exec&, std::size_t restart) const {
-  return initial_state(model(0), restart_seed(recipe_, restart));
+  return initial_state(model(0), restart_seed(options_.train.seed, restart));
 }
 
 template <class T>
@@ -238,9 +223,7 @@ json GraphFamily<T>::judge_distances(const Exec& ex, const Model& model, const M
   if (!*distances_)
     distances_->emplace(
         ex, *set_, watched_,
-        GedSampleOptions{static_cast<std::size_t>(recipe_.integer("train.ged_sample")),
-                         static_cast<std::uint32_t>(recipe_.integer("train.ged_nodes")),
-                         static_cast<std::uint64_t>(recipe_.integer("train.ged_expansions")), data_seed(recipe_)});
+        GedSampleOptions{options_.ged.sample, options_.ged.nodes, options_.ged.expansions, data_seed(options_)});
   const Data& part = validation_ ? *validation_ : test_ ? *test_ : *train_;
   Predictor<Model, Data> predictor(ex, model, part);
   const Predictions<T>& y = predictor.run(arrays);
@@ -251,13 +234,11 @@ template <class T>
 json GraphFamily<T>::epoch_metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
                                    std::uint64_t epoch) const {
   json found = json::object();
-  if (recipe_.boolean("data.curve")) {
+  if (options_.data.curve) {
     if (validation_) found["validation_accuracy"] = accuracy(ex, model, arrays, *validation_);
     if (test_) found["test_accuracy"] = accuracy(ex, model, arrays, *test_);
   }
-  if (recipe_.integer("train.ged_sample") > 0 &&
-      epoch % static_cast<std::uint64_t>(recipe_.integer("train.ged_every")) == 0)
-    found["ged"] = judge_distances(ex, model, arrays);
+  if (options_.ged.sample > 0 && epoch % options_.ged.every == 0) found["ged"] = judge_distances(ex, model, arrays);
   return found;
 }
 
@@ -270,8 +251,8 @@ std::map<std::string, double> GraphFamily<T>::metrics(const Exec&, const Model&,
 template <class T>
 Result<void> GraphFamily<T>::finish(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
                                     const RunFolder& folder, json& summary) const {
-  if (recipe_.integer("train.ged_sample") > 0) summary["ged"] = judge_distances(ex, model, arrays);
-  if (!recipe_.boolean("data.curve")) return {};
+  if (options_.ged.sample > 0) summary["ged"] = judge_distances(ex, model, arrays);
+  if (!options_.data.curve) return {};
   auto log = read_run_log(folder.log());
   if (!log) return log.error();
   // Of the epochs that the log still has.
@@ -294,7 +275,7 @@ Result<void> GraphFamily<T>::finish(const Exec& ex, const Model& model, const Mo
 
 template <class T>
 CheckSubject<graph::GraphNetwork<T>> GraphFamily<T>::check_subject(const Exec&, std::size_t samples) const {
-  const GraphTask task = task_of(recipe_);
+  const GraphTask task = options_.model.task;
   GraphSet part;
   std::vector<std::uint32_t> which{0};
   if (task == GraphTask::node) {
@@ -303,14 +284,13 @@ CheckSubject<graph::GraphNetwork<T>> GraphFamily<T>::check_subject(const Exec&, 
     which.resize(std::min(samples, set_->size()));
     std::iota(which.begin(), which.end(), 0u);
   }
-  auto data =
-      std::make_shared<Data>(std::make_shared<GraphArrays<T>>(make_graph_arrays<T>(
-                                 task == GraphTask::node ? part : *set_, which, task, all_feature_options(recipe_))),
-                             std::vector<T>());
-  graph::NetworkOptions o = options(data->arrays());
+  auto data = std::make_shared<Data>(std::make_shared<GraphArrays<T>>(make_graph_arrays<T>(
+                                         task == GraphTask::node ? part : *set_, which, task, options_.data.features)),
+                                     std::vector<T>());
+  graph::NetworkOptions o = network_options(data->arrays());
   o.limits.include(*data);
   Model network(std::move(o));
-  TrainState<T> state = initial_state(network, restart_seed(recipe_, 0));
+  TrainState<T> state = initial_state(network, restart_seed(options_.train.seed, 0));
   const GraphBatch<T> batch = data->all();
   return {.model = std::move(network),
           .state = std::move(state),
@@ -321,7 +301,7 @@ CheckSubject<graph::GraphNetwork<T>> GraphFamily<T>::check_subject(const Exec&, 
 
 template <class T>
 std::string GraphFamily<T>::learned_from() const {
-  if (task_of(recipe_) != GraphTask::node) return fmt::format("{} training graphs", train_->size());
+  if (options_.model.task != GraphTask::node) return fmt::format("{} training graphs", train_->size());
   const auto batch = train_->all();
   const auto told = std::count_if(batch.weight.begin(), batch.weight.end(), [](T w) { return w != T(0); });
   return fmt::format("trained on {} labelled nodes of {}", told, batch.weight.size());
@@ -332,7 +312,7 @@ std::optional<GraphPicture> GraphFamily<T>::picture(const Exec& ex, const Model&
                                                     const ModelArrays<T>& arrays) const {
   constexpr std::size_t kMostDrawn = 200;
   const Graph& g = set_->graphs.front();
-  if (task_of(recipe_) != GraphTask::node || g.nodes() > kMostDrawn || train_->arrays().label.empty() ||
+  if (options_.model.task != GraphTask::node || g.nodes() > kMostDrawn || train_->arrays().label.empty() ||
       train_->arrays().class_names.size() > kMostDrawnClasses)
     return {};
   GraphPicture drawn{"The graph", "Nodes in the colour of the class that was predicted.", {}, {}, {}};

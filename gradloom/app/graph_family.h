@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "gradloom/app/families/graph/options.h"
 #include "gradloom/app/family.h"
 #include "gradloom/app/graph_ged.h"
 #include "gradloom/app/report.h"
@@ -21,9 +22,12 @@ class GraphFamily {
   using Scalar = T;
   using Model = graph::GraphNetwork<T>;
   using Data = GraphDataset<T>;
+  using Options = GraphOptions;
 
-  // Loads and splits the data of a recipe.
-  static Result<GraphFamily> load(const Config& recipe, const std::filesystem::path& data_root);
+  // Loads and splits the data.
+  static Result<GraphFamily> load(const Options& options, const std::filesystem::path& data_root);
+
+  const Options& options() const { return options_; }
 
   const Data& train() const { return *train_; }
   const Data* validation() const { return validation_ ? &*validation_ : nullptr; }
@@ -58,16 +62,17 @@ class GraphFamily {
   std::vector<std::string> warnings(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const;
 
  private:
-  GraphFamily(Config recipe, std::shared_ptr<const GraphSet> set) : recipe_(std::move(recipe)), set_(std::move(set)) {}
+  GraphFamily(Options options, std::shared_ptr<const GraphSet> set)
+      : options_(std::move(options)), set_(std::move(set)) {}
   void split_nodes();
   void split_graphs();
-  graph::NetworkOptions options(const GraphArrays<T>& arrays) const;
+  graph::NetworkOptions network_options(const GraphArrays<T>& arrays) const;
   nlohmann::json judge_distances(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const;
   // The graph of a node task with classes, when it is small enough to be looked at.
   std::optional<GraphPicture> picture(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const;
   double accuracy(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, const Data& data) const;
 
-  Config recipe_;
+  Options options_;
   std::shared_ptr<const GraphSet> set_;
   std::optional<Data> train_, validation_, test_;
   std::vector<std::uint32_t> watched_;  // graphs of the part that distances are measured on

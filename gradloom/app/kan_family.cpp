@@ -8,6 +8,7 @@
 #include "gradloom/app/kan_picture.h"
 #include "gradloom/app/restart_seed.h"
 #include "gradloom/base/rounding.h"
+#include "gradloom/models/kan/grid.h"
 
 namespace gradloom::app {
 
@@ -15,14 +16,13 @@ namespace {
 
 // Sets (mean, std) so that (x - mean) / std maps [low, high] to the grid, or to mean 0 and deviation 1.
 template <class T>
-void normalise_inputs(const Config& recipe, const kan::Network<T>& network, const RowDataset<T>& rows,
+void normalise_inputs(const KanModelOptions& o, const kan::Network<T>& network, const RowDataset<T>& rows,
                       std::span<T> buffers) {
-  const std::string& how = recipe.string("model.normalise");
-  if (how == "none") return;
+  if (o.normalise == InputScale::none) return;
   T* mean = buffers.data() + network.buffers()[network.affine().input_mean].offset;
   T* std = buffers.data() + network.buffers()[network.affine().input_std].offset;
   const RowBatch<T> all = rows.all();
-  if (how == "standard") {
+  if (o.normalise == InputScale::standard) {
     const ColumnStatistics statistics = column_statistics<T>(all.x);
     for (std::size_t i = 0; i < rows.features(); ++i) {
       mean[i] = static_cast<T>(statistics.mean[i]);
@@ -30,16 +30,15 @@ void normalise_inputs(const Config& recipe, const kan::Network<T>& network, cons
     }
     return;
   }
-  const double lo = recipe.number("model.lo"), hi = recipe.number("model.hi");
   for (std::size_t i = 0; i < rows.features(); ++i) {
     double low = all.x(0, i), high = low;
     for (std::size_t s = 1; s < all.size; ++s) {
       low = std::min(low, static_cast<double>(all.x(s, i)));
       high = std::max(high, static_cast<double>(all.x(s, i)));
     }
-    const double scale = high > low ? (high - low) / (hi - lo) : 1.0;
+    const double scale = high > low ? (high - low) / (o.hi - o.lo) : 1.0;
     std[i] = static_cast<T>(scale);
-    mean[i] = static_cast<T>(high > low ? low - lo * scale : low);
+    mean[i] = static_cast<T>(high > low ? low - o.lo * scale : low);
   }
 }
 
@@ -52,17 +51,17 @@ void scale_outputs(const kan::Network<T>& network, const RowDataset<T>& rows, st
   }
 }
 
-std::size_t output_width(const Config& recipe, std::size_t outputs) {
+std::size_t output_width(const KanOptions& o, std::size_t outputs) {
   // One logit is enough for two classes under binary cross-entropy.
-  return recipe.string("loss.kind") == "binary-cross-entropy" && recipe.string("task") == "classification" ? 1
-                                                                                                           : outputs;
+  return o.train.loss_kind == LossKind::binary_cross_entropy && o.task == Task::classification ? 1 : outputs;
 }
 
 template <class T>
-void refit_state(const Exec& ex, const Config& recipe, const kan::Network<T>& network, const RowDataset<T>& rows,
+void refit_state(const Exec& ex, const KanModelOptions& o, const kan::Network<T>& network, const RowDataset<T>& rows,
                  TrainState<T>& state) {
   auto refitted =
-      kan::refit<T>(ex, network, state.parameters.span(), state.buffers.span(), rows.all().x, refit_options(recipe));
+      kan::refit<T>(ex, network, state.parameters.span(), state.buffers.span(), rows.all().x,
+                    {.uniform_share = o.refit_uniform, .margin = o.refit_margin, .first_layer = o.refit_inputs});
   state.parameters = std::move(refitted.parameters);
   state.buffers = std::move(refitted.buffers);
 }
@@ -70,8 +69,8 @@ void refit_state(const Exec& ex, const Config& recipe, const kan::Network<T>& ne
 }  // namespace
 
 template <class T>
-KanFamily<T>::KanFamily(Config recipe, std::filesystem::path data_root, RowSplits splits)
-    : recipe_(std::move(recipe)),
+KanFamily<T>::KanFamily(Options options, std::filesystem::path data_root, RowSplits splits)
+    : options_(std::move(options)),
       data_root_(std::move(data_root)),
       like_{splits.train.subset(std::vector{0u}), std::move(splits.code), {}} {
   train_ = convert<T>(splits.train);
@@ -80,33 +79,34 @@ KanFamily<T>::KanFamily(Config recipe, std::filesystem::path data_root, RowSplit
 }
 
 template <class T>
-Result<KanFamily<T>> KanFamily<T>::load(const Config& recipe, const std::filesystem::path& data_root) {
-  auto splits = load_splits(recipe, data_root);
+Result<KanFamily<T>> KanFamily<T>::load(const Options& options, const std::filesystem::path& data_root) {
+  auto splits = load_splits(options, data_root);
   if (!splits) return splits.error();
-  if (recipe.string("loss.kind") == "binary-cross-entropy" && splits->train.is_classification() &&
+  if (options.train.loss_kind == LossKind::binary_cross_entropy && splits->train.is_classification() &&
       splits->train.outputs() != 2)
     return Error{ErrorCode::invalid_input,
                  fmt::format("binary cross-entropy needs two classes, the data has {}; use loss.kind = "
                              "\"cross-entropy\"",
                              splits->train.outputs())};
-  return KanFamily(recipe, data_root, std::move(*splits));
+  return KanFamily(options, data_root, std::move(*splits));
 }
 
 template <class T>
 Result<FurtherRows<T>> KanFamily<T>::read_further(const std::filesystem::path& file) const {
-  auto further = load_further_rows(recipe_, data_root_, like_, file);
+  auto further = load_further_rows(options_, data_root_, like_, file);
   if (!further) return further.error();
   return FurtherRows<T>{convert<T>(further->rows), further->has_targets, std::move(further->numbers)};
 }
 
 template <class T>
 kan::Network<T> KanFamily<T>::model(std::size_t stage) const {
-  return Model(network_options(recipe_, stage, train_->features(), output_width(recipe_, train_->outputs())));
+  return Model(
+      network_options(stage_of(options_, stage), train_->features(), output_width(options_, train_->outputs())));
 }
 
 template <class T>
 std::string KanFamily<T>::stage_note(std::size_t stage) const {
-  return fmt::format("grid {}", stage_grid(recipe_, stage));
+  return fmt::format("grid {}", stage_of(options_, stage).model.grid);
 }
 
 template <class T>
@@ -115,9 +115,9 @@ TrainState<T> KanFamily<T>::start(const Exec& ex, std::size_t restart) const {
   TrainState<T> state;
   state.parameters = Buffer<T>(network.parameters().flat_size());
   state.buffers = Buffer<T>(network.buffers().flat_size());
-  network.initialise(restart_seed(recipe_, restart), state.parameters.span(), state.buffers.span());
-  normalise_inputs(recipe_, network, *train_, state.buffers.span());
-  if (recipe_.boolean("model.scale_targets") && !train_->is_classification())
+  network.initialise(restart_seed(options_.train.seed, restart), state.parameters.span(), state.buffers.span());
+  normalise_inputs(options_.model, network, *train_, state.buffers.span());
+  if (options_.model.scale_targets && !train_->is_classification())
     scale_outputs(network, *train_, state.buffers.span());
   network.derive(state.buffers.span()).or_throw();
   before_epoch(ex, 0, 0, state);
@@ -132,7 +132,7 @@ CheckSubject<kan::Network<T>> KanFamily<T>::check_subject(const Exec& ex, std::s
 template <class T>
 void KanFamily<T>::enter_stage(const Exec& ex, std::size_t stage, TrainState<T>& state) const {
   const Model before = model(stage - 1);
-  const unsigned grid = stage_grid(recipe_, stage);
+  const unsigned grid = stage_of(options_, stage).model.grid;
   if (grid != before.options().grid) {
     auto refined = kan::refine<T>(before, state.parameters.span(), state.buffers.span(), grid);
     state.parameters = std::move(refined.parameters);
@@ -143,9 +143,9 @@ void KanFamily<T>::enter_stage(const Exec& ex, std::size_t stage, TrainState<T>&
 
 template <class T>
 bool KanFamily<T>::before_epoch(const Exec& ex, std::size_t stage, std::uint64_t epoch, TrainState<T>& state) const {
-  const auto& epochs = refit_epochs(recipe_, stage);
-  if (std::find(epochs.begin(), epochs.end(), static_cast<std::int64_t>(epoch)) == epochs.end()) return false;
-  refit_state(ex, recipe_, model(stage), *train_, state);
+  const KanModelOptions& o = stage_of(options_, stage).model;
+  if (std::find(o.refit.begin(), o.refit.end(), epoch) == o.refit.end()) return false;
+  refit_state(ex, o, model(stage), *train_, state);
   return true;
 }
 
@@ -162,11 +162,11 @@ std::vector<std::string> KanFamily<T>::warnings(const Exec& ex, const Model& net
         static_cast<double>(tape.outside(l)) / static_cast<double>(train_->size() * network.shape(l).in);
     if (share <= 0.01) continue;
     const std::string cure =
-        l == 0 && !recipe_.boolean("model.refit_inputs")
+        l == 0 && !options_.model.refit_inputs
             ? "model.normalise = \"range\" would bring the data into the grids, model.refit with model.refit_inputs = "
               "true the grids to the data"
             : fmt::format("{} in model.refit would move the grids to the data",
-                          recipe_.integers("model.refit").empty() ? "an epoch" : "a later epoch");
+                          options_.model.refit.empty() ? "an epoch" : "a later epoch");
     found.push_back(
         fmt::format("{:.1f} % of the inputs of layer {} lie outside its grid, where functions go on as "
                     "model.outside says; {}",

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "gradloom/app/families/kan/options.h"
 #include "gradloom/app/family.h"
 #include "gradloom/app/report.h"
 #include "gradloom/app/settings.h"
@@ -22,9 +23,12 @@ class KanFamily {
   using Scalar = T;
   using Model = kan::Network<T>;
   using Data = RowDataset<T>;
+  using Options = KanOptions;
 
-  // Loads the data of a recipe.
-  static Result<KanFamily> load(const Config& recipe, const std::filesystem::path& data_root);
+  // Loads the data that the options name.
+  static Result<KanFamily> load(const Options& options, const std::filesystem::path& data_root);
+
+  const Options& options() const { return options_; }
 
   const Data& train() const { return *train_; }
   const Data* validation() const { return validation_ ? &*validation_ : nullptr; }
@@ -37,7 +41,7 @@ class KanFamily {
   TrainState<T> start(const Exec& ex, std::size_t restart) const;
   // Maps the state at the end of the stage before to the beginning of `stage`; nothing for stage 0 but a refit.
   void enter_stage(const Exec& ex, std::size_t stage, TrainState<T>& state) const;
-  // Refits grids where the recipe asks for it before this epoch of a stage; true when parameters and buffers changed.
+  // Refits grids where the options ask for it before this epoch of a stage; true when parameters and buffers changed.
   bool before_epoch(const Exec& ex, std::size_t stage, std::uint64_t epoch, TrainState<T>& state) const;
   // Whether training may end here; asked after each epoch of a stage.
   bool goal_reached(const Exec&, const Model&, const ModelArrays<T>&, std::uint64_t) const { return false; }
@@ -67,9 +71,9 @@ class KanFamily {
   std::vector<std::string> warnings(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const;
 
  private:
-  KanFamily(Config recipe, std::filesystem::path data_root, RowSplits splits);
+  KanFamily(Options options, std::filesystem::path data_root, RowSplits splits);
 
-  Config recipe_;
+  Options options_;
   std::filesystem::path data_root_;
   LoadedRows like_;  // a training row as it was read: the names of features and classes, and the code
   std::optional<Data> train_, validation_, test_;

@@ -18,27 +18,22 @@ namespace {
 
 [[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
 
-GraphFeatureOptions features_alone(const Config& r) {
-  GraphFeatureOptions o = feature_options(r);
-  o.answers = false;
-  return o;
-}
-
 }  // namespace
 
 template <class T>
-Result<PairFamily<T>> PairFamily<T>::load(const Config& recipe, const std::filesystem::path& data_root) try {
-  if (auto norm = check_norm(recipe); !norm) return norm.error();
-  const std::string& loss = recipe.string("loss.kind");
-  if (loss == "cross-entropy" || loss == "binary-cross-entropy")
-    return Error{ErrorCode::invalid_input,
-                 fmt::format("loss.kind = \"{}\" is for classes; similarities take mse, mae or huber", loss)};
-  auto set = load_graphs(recipe, data_root);
+Result<PairFamily<T>> PairFamily<T>::load(const Options& options, const std::filesystem::path& data_root) try {
+  if (auto norm = check_norm(options.model.encoder, options.train); !norm) return norm.error();
+  const LossKind loss = train_options(options).loss.kind;
+  if (loss == LossKind::cross_entropy || loss == LossKind::binary_cross_entropy)
+    return Error{
+        ErrorCode::invalid_input,
+        fmt::format("loss.kind = \"{}\" is for classes; similarities take mse, mae or huber", name_of(kLosses, loss))};
+  auto set = load_graphs(options.data, data_root);
   if (!set) return set.error();
-  auto distances = load_distances(data_path(recipe, "data.distances", data_root));
+  auto distances = load_distances(data_path(options.data.root, options.data.distances, data_root));
   if (!distances) return distances.error();
   if (auto same = check_same_graphs(*distances, *set); !same) return same.error();
-  PairFamily family(recipe, std::make_shared<const GraphSet>(std::move(*set)),
+  PairFamily family(options, std::make_shared<const GraphSet>(std::move(*set)),
                     std::make_shared<const DistanceTable>(std::move(*distances)));
   family.split();
   return family;
@@ -63,16 +58,15 @@ PairDataset<T> PairFamily<T>::part(std::span<const std::uint32_t> queries,
       for (std::size_t b = a + 1; b < queries.size(); ++b) add(a, b);
   }
   return Data(
-      std::make_shared<GraphArrays<T>>(make_graph_arrays<T>(*set_, which, GraphTask::graph, features_alone(recipe_))),
+      std::make_shared<GraphArrays<T>>(make_graph_arrays<T>(*set_, which, GraphTask::graph, options_.data.features)),
       std::move(pairs));
 }
 
 template <class T>
 void PairFamily<T>::split() {
-  const double validation = recipe_.number("data.validation"), test = recipe_.number("data.test");
-  const auto seed =
-      static_cast<std::uint64_t>(recipe_.has("data.seed") ? recipe_.integer("data.seed") : recipe_.integer("seed"));
-  const Split s = make_split(set_->size(), SplitFractions{1.0 - validation - test, validation, test}, seed);
+  const double validation = options_.data.validation, test = options_.data.test;
+  const Split s =
+      make_split(set_->size(), SplitFractions{1.0 - validation - test, validation, test}, data_seed(options_));
   if (s.train.size() < 2)
     fail(fmt::format("{} graphs leave {} to train on after the split; a pair needs two", set_->size(), s.train.size()));
   train_.emplace(part(s.train, {}));
@@ -82,31 +76,15 @@ void PairFamily<T>::split() {
 }
 
 template <class T>
-graph::PairOptions PairFamily<T>::options(const GraphArrays<T>& a) const {
-  const Config& r = recipe_;
-  graph::PairOptions p;
-  graph::NetworkOptions& o = p.encoder;
-  o.task = GraphTask::graph;
-  o.kind = layer_kind(r.string("model.layer"));
-  const std::string &norm = r.string("model.norm"), &jump = r.string("model.jumping"),
-                    &readout = r.string("model.readout");
-  o.norm = norm == "layer" ? graph::Norm::layer : norm == "batch" ? graph::Norm::batch : graph::Norm::none;
-  o.jumping = jump == "concat" ? graph::Jumping::concat : jump == "max" ? graph::Jumping::max : graph::Jumping::none;
-  o.readout = readout == "mean" ? graph::Readout::mean : readout == "max" ? graph::Readout::max : graph::Readout::sum;
-  o.activation = r.string("model.activation") == "silu" ? graph::Activation::silu : graph::Activation::relu;
-  o.inputs = a.features, o.edge_features = a.edge_features;
-  o.outputs = static_cast<std::size_t>(r.integer("model.code"));
-  for (const std::int64_t w : r.integers("model.hidden")) o.hidden.push_back(static_cast<std::size_t>(w));
-  o.heads = static_cast<std::size_t>(r.integer("model.heads"));
-  o.dropout = r.number("model.dropout");
-  o.residual = r.boolean("model.residual");
-  p.hidden = static_cast<std::size_t>(r.integer("model.head"));
+graph::PairOptions PairFamily<T>::network_options(const GraphArrays<T>& a) const {
+  graph::PairOptions p = options_.model;
+  p.encoder.inputs = a.features, p.encoder.edge_features = a.edge_features;
   return p;
 }
 
 template <class T>
 graph::PairNetwork<T> PairFamily<T>::model(std::size_t) const {
-  graph::PairOptions o = options(train_->graphs().arrays());
+  graph::PairOptions o = network_options(train_->graphs().arrays());
   for (const auto* part : {&train_, &validation_, &test_, &unseen_})
     if (*part) o.encoder.limits.include((*part)->graphs());
   return Model(std::move(o));
@@ -114,12 +92,12 @@ graph::PairNetwork<T> PairFamily<T>::model(std::size_t) const {
 
 template <class T>
 std::string PairFamily<T>::stage_note(std::size_t stage) const {
-  return stage_count(recipe_) > 1 ? fmt::format("stage {}", stage + 1) : "";
+  return stage_count(options_) > 1 ? fmt::format("stage {}", stage + 1) : "";
 }
 
 template <class T>
 TrainState<T> PairFamily<T>::start(const Exec&, std::size_t restart) const {
-  return initial_state(model(0), restart_seed(recipe_, restart));
+  return initial_state(model(0), restart_seed(options_.train.seed, restart));
 }
 
 template <class T>
@@ -192,10 +170,10 @@ CheckSubject<graph::PairNetwork<T>> PairFamily<T>::check_subject(const Exec&, st
   std::vector<std::uint32_t> which(count);
   std::iota(which.begin(), which.end(), 0u);
   auto data = std::make_shared<Data>(part(which, {}));
-  graph::PairOptions o = options(data->graphs().arrays());
+  graph::PairOptions o = network_options(data->graphs().arrays());
   o.encoder.limits.include(data->graphs());
   Model network(std::move(o));
-  TrainState<T> state = initial_state(network, restart_seed(recipe_, 0));
+  TrainState<T> state = initial_state(network, restart_seed(options_.train.seed, 0));
   const PairBatch<T> batch = data->all();
   // Sums of products of large numbers: a noise of 1 would make every similarity exactly 0.
   return {

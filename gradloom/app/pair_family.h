@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "gradloom/app/families/pairs/options.h"
 #include "gradloom/app/family.h"
 #include "gradloom/app/report.h"
 #include "gradloom/app/settings.h"
@@ -24,8 +25,11 @@ class PairFamily {
   using Scalar = T;
   using Model = graph::PairNetwork<T>;
   using Data = PairDataset<T>;
+  using Options = PairOptions;
 
-  static Result<PairFamily> load(const Config& recipe, const std::filesystem::path& data_root);
+  static Result<PairFamily> load(const Options& options, const std::filesystem::path& data_root);
+
+  const Options& options() const { return options_; }
 
   const Data& train() const { return *train_; }
   const Data* validation() const { return validation_ ? &*validation_ : nullptr; }
@@ -54,15 +58,15 @@ class PairFamily {
   std::vector<std::string> warnings(const Exec&, const Model&, const ModelArrays<T>&) const { return {}; }
 
  private:
-  PairFamily(Config recipe, std::shared_ptr<const GraphSet> set, std::shared_ptr<const DistanceTable> distances)
-      : recipe_(std::move(recipe)), set_(std::move(set)), distances_(std::move(distances)) {}
+  PairFamily(Options options, std::shared_ptr<const GraphSet> set, std::shared_ptr<const DistanceTable> distances)
+      : options_(std::move(options)), set_(std::move(set)), distances_(std::move(distances)) {}
   void split();
   // Pairs of `queries` (graphs of the set) with `others`; empty: all pairs of two queries.
   Data part(std::span<const std::uint32_t> queries, std::span<const std::uint32_t> others) const;
-  graph::PairOptions options(const GraphArrays<T>& arrays) const;
+  graph::PairOptions network_options(const GraphArrays<T>& arrays) const;
   nlohmann::json unseen(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const;
 
-  Config recipe_;
+  Options options_;
   std::shared_ptr<const GraphSet> set_;
   std::shared_ptr<const DistanceTable> distances_;
   std::optional<Data> train_, validation_, test_, unseen_;

@@ -29,31 +29,24 @@ Result<Config> parse_named(const std::string& name, std::string_view toml_text, 
   return parse_recipe(toml_text, source, all);
 }
 
-// A key of the recipe, and that of a stage which goes before it. A grid goes on into the next stages.
-struct StagedKey {
-  std::string_view key, of_stage;
-  bool goes_on = false;
-};
-constexpr StagedKey kStagedKeys[] = {{"epochs", "epochs"},         {"optimizer.lr", "lr"},   {"train.freeze", "freeze"},
-                                     {"model.grid", "grid", true}, {"model.refit", "refit"}, {"model.steps", "steps"},
-                                     {"model.fire", "fire"}};
-
 // Nobody sets a key in order that nothing happens: refuses an override of a key that no stage takes up.
-std::optional<Error> idle_override(const Config& recipe, std::span<const std::string> overrides) {
+std::optional<Error> idle_override(const Config& recipe, std::span<const StageKey> keys,
+                                   std::span<const std::string> overrides) {
   const std::vector<Config>& stages = recipe.tables("stage");
   for (const std::string& assignment : overrides)
-    for (const StagedKey& staged : kStagedKeys) {
+    for (const StageKey& staged : keys) {
       if (override_key(assignment) != staged.key || stages.empty()) continue;
-      const auto sets = [&](const Config& stage) { return stage.has(staged.of_stage); };
-      if (staged.goes_on ? !sets(stages.front()) : !std::all_of(stages.begin(), stages.end(), sets)) continue;
-      const std::string first = fmt::format("stage.0.{}", staged.of_stage);
+      const auto sets = [&](const Config& stage) { return stage.has(staged.name); };
+      if (staged.lasting == Lasting::rest ? !sets(stages.front()) : !std::all_of(stages.begin(), stages.end(), sets))
+        continue;
+      const std::string first = fmt::format("stage.0.{}", staged.name);
       return Error{ErrorCode::invalid_input,
                    fmt::format("override '{}': has no effect, because the stages of the recipe set {} themselves; set "
                                "{}, or take the stages away with 'stage=[]'",
-                               assignment, staged.of_stage,
+                               assignment, staged.name,
                                stages.size() == 1 ? first
                                                   : fmt::format("{} to stage.{}.{} one by one", first,
-                                                                stages.size() - 1, staged.of_stage))};
+                                                                stages.size() - 1, staged.name))};
     }
   return std::nullopt;
 }
@@ -65,9 +58,10 @@ Result<Config> parse_recipe(std::string_view toml_text, std::string_view source,
   const auto families = recipe_families();
   const std::string family = peek_string(toml_text, overrides, "family", families.front());
   const bool known = std::find(families.begin(), families.end(), family) != families.end();
-  auto recipe = parse_config(recipe_schema(known ? family : families.front()), toml_text, source, overrides);
+  const AnyOptionSchema& options = recipe_options(known ? family : families.front());
+  auto recipe = parse_config(options.schema(), toml_text, source, overrides);
   if (!recipe) return recipe;
-  if (auto idle = idle_override(*recipe, overrides)) return *idle;
+  if (auto idle = idle_override(*recipe, options.stage_keys(), overrides)) return *idle;
   return recipe;
 }
 

@@ -8,6 +8,7 @@
 
 #include "gradloom/base/result.h"
 #include "gradloom/io/config.h"
+#include "gradloom/io/option_schema.h"
 
 namespace gradloom::app {
 
@@ -25,7 +26,9 @@ std::span<const ShippedRecipe> shipped_recipes();
 // The values of the key `family`; the first is that of a recipe without the key.
 std::vector<std::string> recipe_families();
 
-// Every key that a recipe of a family may have, with type, default, range and meaning.
+// Every key that a recipe of a family may have, with type, default, range and meaning; and what stages may change.
+// Throws when there is no such family.
+const AnyOptionSchema& recipe_options(std::string_view family);
 const Schema& recipe_schema(std::string_view family);
 
 // A recipe's text with overrides "key=value" applied; `source` is its name in messages. Fails as parse_config does.

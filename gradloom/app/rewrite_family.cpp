@@ -16,17 +16,6 @@ namespace {
 constexpr std::size_t kJudged = 1000;           // expressions
 constexpr std::uint64_t kGedExpansions = 5000;  // for the distance of one wrong result
 
-RewriteLoss loss_of(const Config& r) {
-  RewriteLoss o;
-  o.soft_weight = r.number("loss.soft_weight");
-  o.temperature = r.number("loss.soft_temperature");
-  o.iterations = static_cast<unsigned>(r.integer("loss.soft_iterations"));
-  o.rounds = static_cast<unsigned>(r.integer("loss.soft_rounds"));
-  return o;
-}
-
-std::size_t count_of(const Config& r, const char* key) { return static_cast<std::size_t>(r.integer(key)); }
-
 std::vector<RewriteSample> first_passes(std::vector<Expression> expressions) {
   std::vector<RewriteSample> samples;
   for (Expression& e : expressions) samples.push_back(make_sample(std::move(e)));
@@ -36,15 +25,13 @@ std::vector<RewriteSample> first_passes(std::vector<Expression> expressions) {
 }  // namespace
 
 template <class T>
-Result<RewriteFamily<T>> RewriteFamily<T>::load(const Config& recipe, const std::filesystem::path&) try {
-  if (recipe.string("loss.kind") != "cross-entropy")
+Result<RewriteFamily<T>> RewriteFamily<T>::load(const Options& options, const std::filesystem::path&) try {
+  if (options.train.loss_kind != LossKind::cross_entropy)
     return Error{ErrorCode::invalid_input,
                  fmt::format("loss.kind = \"{}\"; edits are classes and take cross-entropy (and loss.soft_weight)",
-                             recipe.string("loss.kind"))};
-  graph::TreeOptions o;
-  o.width = count_of(recipe, "model.width"), o.layers = count_of(recipe, "model.layers");
-  validate(o);  // before the data, which takes a while
-  RewriteFamily family(recipe);
+                             loss_name(options))};
+  validate(options.model);  // before the data, which takes a while
+  RewriteFamily family(options);
   family.make_data();
   return family;
 } catch (const Exception& e) {
@@ -53,27 +40,22 @@ Result<RewriteFamily<T>> RewriteFamily<T>::load(const Config& recipe, const std:
 
 template <class T>
 void RewriteFamily<T>::make_data() {
-  const Config& r = recipe_;
-  ExpressionSetOptions o;
-  o.seed = static_cast<std::uint64_t>(r.has("data.seed") ? r.integer("data.seed") : r.integer("seed"));
-  o.train = count_of(r, "data.samples"), o.validation = count_of(r, "data.validation_samples");
-  o.test = count_of(r, "data.test_samples"), o.large = count_of(r, "data.large_samples");
-  o.least_nodes = count_of(r, "data.least_nodes"), o.most_nodes = count_of(r, "data.most_nodes");
-  o.large_least = count_of(r, "data.large_least"), o.large_most = count_of(r, "data.large_most");
+  ExpressionSetOptions o = options_.data.expressions;
+  o.seed = data_seed(options_);
   ExpressionSets sets = draw_expressions(o);
   std::vector<Expression> held_out = sets.test;
   held_out.insert(held_out.end(), sets.validation.begin(), sets.validation.end());
   held_out.insert(held_out.end(), sets.large.begin(), sets.large.end());
   std::vector<RewriteSample> samples = pass_samples(sets.train, held_out), kept;
   const Exec ex({.threads = 1});
-  const auto proofs = graph::prove_passes(ex, samples, static_cast<std::uint64_t>(r.integer("data.expansions")));
+  const auto proofs = graph::prove_passes(ex, samples, options_.data.expansions);
   for (std::size_t s = 0; s < samples.size(); ++s) {
     exact_ += proofs[s] == graph::PathProof::exact;
     beaten_ += proofs[s] == graph::PathProof::beaten;
     open_ += proofs[s] == graph::PathProof::open;
     if (proofs[s] == graph::PathProof::exact) kept.push_back(std::move(samples[s]));
   }
-  const RewriteLoss loss = loss_of(r);
+  const RewriteLoss& loss = options_.soft;
   train_.emplace(std::move(kept), loss);
   if (!sets.validation.empty()) validation_.emplace(first_passes(std::move(sets.validation)), loss);
   if (!sets.test.empty()) test_.emplace(first_passes(std::move(sets.test)), loss);
@@ -82,8 +64,7 @@ void RewriteFamily<T>::make_data() {
 
 template <class T>
 graph::TreeNetwork<T> RewriteFamily<T>::model(std::size_t) const {
-  graph::TreeOptions o;
-  o.width = count_of(recipe_, "model.width"), o.layers = count_of(recipe_, "model.layers");
+  graph::TreeOptions o = options_.model;
   o.most_nodes = train_->most_nodes();
   for (const auto* part : {&validation_, &test_})
     if (*part) o.most_nodes = std::max(o.most_nodes, (*part)->most_nodes());
@@ -92,19 +73,19 @@ graph::TreeNetwork<T> RewriteFamily<T>::model(std::size_t) const {
 
 template <class T>
 std::string RewriteFamily<T>::stage_note(std::size_t stage) const {
-  return stage_count(recipe_) > 1 ? fmt::format("stage {}", stage + 1) : "";
+  return stage_count(options_) > 1 ? fmt::format("stage {}", stage + 1) : "";
 }
 
 template <class T>
 TrainState<T> RewriteFamily<T>::start(const Exec&, std::size_t restart) const {
-  return initial_state(model(0), restart_seed(recipe_, restart));
+  return initial_state(model(0), restart_seed(options_.train.seed, restart));
 }
 
 template <class T>
 std::map<std::string, double> RewriteFamily<T>::final_metrics(const Exec& ex, const Model& model,
                                                               const ModelArrays<T>& arrays,
                                                               std::span<const Expression> expressions) const {
-  const auto runs = graph::rewrite<T>(ex, model, arrays, expressions, {.passes = count_of(recipe_, "model.passes")});
+  const auto runs = graph::rewrite<T>(ex, model, arrays, expressions, {.passes = options_.model.passes});
   const graph::ExpressionCosts costs(ged::uniform_costs());
   std::vector<ged::Distance> distance(runs.size());
   std::vector<std::uint8_t> plain(runs.size());
@@ -175,11 +156,11 @@ CheckSubject<graph::TreeNetwork<T>> RewriteFamily<T>::check_subject(const Exec&,
   for (const RewriteSample& sample : train_->samples())
     if (some.size() < samples && sample.source.size() <= kMostNodes) some.push_back(sample);
   if (some.empty()) some.push_back(train_->samples().front());
-  auto data = std::make_shared<Data>(std::move(some), loss_of(recipe_));
+  auto data = std::make_shared<Data>(std::move(some), options_.soft);
   graph::TreeOptions o = model(0).options();
   o.most_nodes = data->most_nodes();
   Model network(o);
-  TrainState<T> state = initial_state(network, restart_seed(recipe_, 0));
+  TrainState<T> state = initial_state(network, restart_seed(options_.train.seed, 0));
   const TreeBatch<T> batch = data->all();
   return {std::move(network), std::move(state), batch, std::move(data)};
 }
@@ -203,7 +184,7 @@ void RewriteFamily<T>::describe(const Exec& ex, const Model& network, const Mode
   std::vector<Expression> some;
   for (std::size_t k = 0; k < std::min<std::size_t>(8, shown.size()); ++k) some.push_back(shown.samples()[k].source);
   Table examples{"Some expressions", "", {"expression", "as rewritten", "normal form"}, {}, std::nullopt};
-  const auto runs = graph::rewrite<T>(ex, network, arrays, some, {.passes = count_of(recipe_, "model.passes")});
+  const auto runs = graph::rewrite<T>(ex, network, arrays, some, {.passes = options_.model.passes});
   for (std::size_t k = 0; k < some.size(); ++k)
     examples.rows.push_back({to_text(some[k]), to_text(runs[k].result), to_text(normal_form(some[k]))});
   report.sections.push_back(std::move(examples));

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "gradloom/app/families/rewrite/options.h"
 #include "gradloom/app/family.h"
 #include "gradloom/app/report.h"
 #include "gradloom/app/settings.h"
@@ -40,8 +41,11 @@ class RewriteFamily {
   using Scalar = T;
   using Model = graph::TreeNetwork<T>;
   using Data = TreeDataset<T>;
+  using Options = RewriteOptions;
 
-  static Result<RewriteFamily> load(const Config& recipe, const std::filesystem::path& data_root);
+  static Result<RewriteFamily> load(const Options& options, const std::filesystem::path& data_root);
+
+  const Options& options() const { return options_; }
 
   const Data& train() const { return *train_; }
   const Data* validation() const { return validation_ ? &*validation_ : nullptr; }
@@ -71,13 +75,13 @@ class RewriteFamily {
   std::vector<std::string> warnings(const Exec&, const Model&, const ModelArrays<T>&) const { return {}; }
 
  private:
-  explicit RewriteFamily(Config recipe) : recipe_(std::move(recipe)) {}
+  explicit RewriteFamily(Options options) : options_(std::move(options)) {}
   void make_data();
   std::map<std::string, double> final_metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
                                               std::span<const Expression> expressions) const;
   nlohmann::json large_metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const;
 
-  Config recipe_;
+  Options options_;
   std::optional<Data> train_, validation_, test_;
   std::vector<Expression> large_;
   std::size_t exact_ = 0, beaten_ = 0, open_ = 0;  // paths of training samples

@@ -12,16 +12,17 @@ template <class Use>
 auto with_experiment(const Config& recipe, const RunOptions& options, Use&& use)
     -> decltype(use(std::declval<Experiment<KanFamily<double>>&>())) {
   using Answer = decltype(use(std::declval<Experiment<KanFamily<double>>&>()));
-  const auto run_with = [&]<class F>(std::type_identity<F>) -> Answer {
-    auto family = F::load(recipe, options.data_root);
+  const auto run_with = [&]<class F>(std::type_identity<F>, const auto& of_family) -> Answer {
+    auto family = F::load(of_family, options.data_root);
     if (!family) return with_places(family.error(), recipe, options.data_root);
     Experiment<F> experiment(recipe, std::move(*family), options);
     return use(experiment);
   };
   try {
-    return with_family(recipe, [&]<class Tag>(Tag) {
-      return recipe.string("precision") == "float64" ? run_with(std::type_identity<typename Tag::template In<double>>())
-                                                     : run_with(std::type_identity<typename Tag::template In<float>>());
+    return with_family(recipe, [&]<class Tag>(Tag, const auto& of_family) {
+      return of_family.precision == Precision::float64
+                 ? run_with(std::type_identity<typename Tag::template In<double>>(), of_family)
+                 : run_with(std::type_identity<typename Tag::template In<float>>(), of_family);
     });
   } catch (const Exception& e) {
     return e.error();

@@ -89,11 +89,12 @@ Figure time_figure(double seconds) {
   return {"time", fmt::format("{:.{}f}", seconds, seconds < 99.95 ? 1 : 0), "s"};
 }
 
-Report run_report(const Config& recipe, const json& summary, const RunFolder& folder, const std::string& learned_from) {
+Report run_report(const FamilyOptions& options, std::string settings, const json& summary, const RunFolder& folder,
+                  const std::string& learned_from) {
   Report r;
-  r.title = run_title(recipe.has("name") ? recipe.string("name") : "", folder.path());
+  r.title = run_title(options.name.value_or(""), folder.path());
   r.subtitle = fmt::format("{}, {} parameters, {}, seed {}", learned_from, summary["parameters"].get<std::size_t>(),
-                           recipe.string("precision"), recipe.integer("seed"));
+                           name_of(kPrecisions, options.precision), options.train.seed);
   add_figures(summary, r);
   r.sections.push_back(loss_chart(folder));
   r.sections.push_back(metrics_table(summary));
@@ -107,7 +108,7 @@ Report run_report(const Config& recipe, const json& summary, const RunFolder& fo
       stages.rows.push_back({s["note"].get<std::string>(), loss_of(s["train"]), loss_of(s["test"])});
     r.sections.push_back(std::move(stages));
   }
-  r.settings = recipe.to_toml();
+  r.settings = std::move(settings);
   return r;
 }
 

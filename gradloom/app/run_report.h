@@ -5,15 +5,16 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "gradloom/app/options/family.h"
 #include "gradloom/app/report.h"
-#include "gradloom/io/config.h"
 #include "gradloom/io/run_folder.h"
 
 namespace gradloom::app {
 
-// `summary` as in RunOutcome; the curves come from the folder's log. `learned_from` says how much was trained on.
-Report run_report(const Config& recipe, const nlohmann::json& summary, const RunFolder& folder,
-                  const std::string& learned_from);
+// `settings` is the recipe as text, `summary` as in RunOutcome; the curves come from the folder's log. `learned_from`
+// says how much was trained on.
+Report run_report(const FamilyOptions& options, std::string settings, const nlohmann::json& summary,
+                  const RunFolder& folder, const std::string& learned_from);
 
 // What the report of a run is titled: the recipe's name, which may be empty, and the folder's, unless that begins with
 // it, as those do that we name ourselves.

@@ -6,6 +6,8 @@
 
 #include <fstream>
 
+#include "gradloom/app/families/kan/options.h"
+#include "gradloom/app/families/schemas.h"
 #include "gradloom/app/recipe.h"
 #include "tests/support/scratch.h"
 
@@ -29,9 +31,10 @@ TEST(DataPaths, AreTheKeysThatTheSchemaMarks) {
   EXPECT_THAT(paths("family = 'graph-rewrite'", {}), IsEmpty());
 }
 
-TEST(DataPaths, AKeyThatTheSchemaDoesNotMarkIsNoPath) {
-  const Config recipe = app::parse_recipe("family = 'kan'", "test", {}).or_throw();
-  EXPECT_THROW(app::data_path(recipe, "data.separator", "root"), Exception);
+TEST(DataPaths, ATextThatDoesNotNameAFileIsNoPath) {
+  using Path = std::filesystem::path;
+  static_assert(std::is_invocable_v<decltype(app::data_path), std::string, FileName, Path>);
+  static_assert(!std::is_invocable_v<decltype(app::data_path), std::string, std::string, Path>);
 }
 
 TEST(ParseRecipe, RefusesAnOverrideThatEveryStageOverrules) {
@@ -57,7 +60,8 @@ TEST(LoadSplits, ReadsTheTestFileByTheWordsAndMeansOfTheTrainingFile) {
   const std::vector<std::string> keys = {"data.root=" + scratch.path().string(), "data.path=train.csv",
                                          "data.test_path=test.csv", "data.categories=ordinal", "data.missing=mean"};
   const Config recipe = app::parse_recipe("family = 'kan'", "test", keys).or_throw();
-  EXPECT_THAT(app::load_splits(recipe, "").or_throw().test->parts().x, ElementsAre(2, 3, 2, 7));
+  const app::KanOptions options = app::option_schema<app::KanOptions>().read(recipe);
+  EXPECT_THAT(app::load_splits(options, "").or_throw().test->parts().x, ElementsAre(2, 3, 2, 7));
 }
 
 }  // namespace

@@ -1,0 +1,91 @@
+// The keys of recipes of logic automata.
+#include "gradloom/app/families/automaton/options.h"
+#include "gradloom/app/families/schemas.h"
+#include "gradloom/app/options/bind.h"
+
+namespace gradloom::app {
+namespace {
+
+void bind_grid_data(const OptionPart<AutomatonDataOptions>& data) {
+  using D = AutomatonDataOptions;
+  const auto task = data.part("", &D::task);
+  data.key("root", &D::root,
+           "Folder that data.image is looked up in; empty: the current folder, then $GRADLOOM_DATA.");
+  task.choice("task", &GridTask::kind, kGridTasks, "What the cells learn: one step of a rule, or a pattern to reach.");
+  task.key("height", &GridTask::height, "Rows of the grid; a picture brings its own.").at_least(1).at_most(1 << 16);
+  task.key("width", &GridTask::width, "Columns of the grid; a picture brings its own.").at_least(1).at_most(1 << 16);
+  task.key("square", &GridTask::square, "Checkerboard: cells along the side of a square.")
+      .at_least(1)
+      .at_most(1 << 16);
+  data.key("image", &D::image, "Picture: the name of a shipped one (lizard, letter), or a PNG file.");
+  task.choice("start", &GridTask::start, kGridStarts,
+              "State before the first step: random bits, one cell of ones in the centre, zeros.");
+  task.key("damage", &GridTask::damage,
+           "Share of the training samples in which a block of cells is dead and does not count.")
+      .at_least(0)
+      .at_most(1);
+  data.key("samples", &D::samples, "Samples drawn anew for each epoch.").at_least(1);
+  data.key("test_samples", &D::test_samples,
+           "Samples for the final test, never trained on when starts are random.")
+      .at_least(1);
+  data.key("test_steps", &D::test_steps,
+           "Steps of the hard circuit before it is judged; 0: as many as model.steps.")
+      .at_least(0)
+      .at_most(100000);
+}
+
+void bind_automaton_model(const OptionPart<logic::AutomatonOptions>& model) {
+  using M = logic::AutomatonOptions;
+  model.key("channels", &M::channels, "Bits of a cell.").at_least(1).at_most(1024);
+  model.key("kernels", &M::kernels, "Perception kernels; each runs on every channel.").at_least(1).at_most(1024);
+  model.key("perception", &M::perception, "Gates of the perception layers; the first reads the 3 x 3 patch.")
+      .count(1)
+      .at_least(1);
+  model.key("update", &M::update, "Gates of the update layers; the last is the new state.").count(1).at_least(1);
+  model.choice("wires", &M::wires, logic::kWires, "How the gates of a layer choose their two inputs.");
+  model.choice("boundary", &M::boundary, circuit::kBoundaries, "What lies beyond the edge of the grid.");
+  model.key("steps", &M::steps, "Steps before the state is compared with the target.").at_least(1).at_most(100000);
+  model.key("gate_noise", &M::gate_noise,
+            "Gumbel noise on the logits in training: makes gates choose clearly; 0: none.")
+      .at_least(0);
+  model.key("noise_ramp", &M::noise_ramp, "Epochs over which model.gate_noise grows from nothing.")
+      .at_least(0)
+      .at_most(1 << 24);
+  model.key("fire", &M::fire_probability, "Probability that a cell is updated in a step; below 1: asynchronous.")
+      .above(0)
+      .at_most(1);
+}
+
+void bind_goal(const OptionPart<AutomatonGoalOptions>& goal) {
+  using G = AutomatonGoalOptions;
+  goal.key("goal_every", &G::every,
+           "Epochs between two looks at the hard circuit; training ends when it does all that is asked; 0: never.")
+      .at_least(0);
+  goal.key("start_over", &G::start_over,
+           "Epochs after which the first stage begins again with other wires, if the goal is not reached; 0: never.")
+      .at_least(0);
+  goal.key("search", &G::search,
+           "Circuits near the hard one that each look tries in search of one that does all that is asked; 0: none.")
+      .at_least(0)
+      .at_most(100000000);
+}
+
+void bind_automaton(const OptionPart<AutomatonOptions>& o) {
+  bind_head(o.as<FamilyOptions>(), "Epochs of each stage; every epoch draws data.samples new samples.");
+  bind_grid_data(o.part("data", &AutomatonOptions::data));
+  bind_automaton_model(o.part("model", &AutomatonOptions::model));
+  bind_training(o.part("", &AutomatonOptions::train));
+  bind_goal(o.part("train", &AutomatonOptions::goal));
+  o.stage("steps", "model.steps", "Steps in this stage; unset: model.steps.");
+  o.stage("fire", "model.fire", "Probability that a cell is updated in this stage; unset: model.fire.");
+}
+
+}  // namespace
+
+template <>
+const OptionSchema<AutomatonOptions>& option_schema() {
+  static const OptionSchema<AutomatonOptions> schema(bind_automaton);
+  return schema;
+}
+
+}  // namespace gradloom::app

@@ -1,0 +1,60 @@
+// The keys of recipes of spline networks.
+#include "gradloom/app/families/kan/options.h"
+#include "gradloom/app/families/schemas.h"
+#include "gradloom/app/options/bind.h"
+
+namespace gradloom::app {
+namespace {
+
+void bind_kan_model(const OptionPart<KanModelOptions>& model) {
+  using M = KanModelOptions;
+  model.key("hidden", &M::hidden, "Widths of the hidden layers; inputs and outputs follow from the data.").at_least(1);
+  model.key("grid", &M::grid, "Grid intervals of every spline, until a stage refines them.").at_least(1).at_most(1024);
+  model.key("degree", &M::degree, "Degree of the splines.").at_least(1).at_most(7);
+  model.key("base", &M::base, "Add u * silu(x) to every spline.");
+  model.key("bias", &M::bias, "Add a bias to every node.");
+  model.choice("outside", &M::outside, kernels::spline::kOutOfGrid, "What a spline does outside its grid.");
+  model.choice("knots", &M::knots, kernels::spline::kKnots, "Even knots, or knots of each input's own.");
+  model.key("lo", &M::lo, "Lower end of the grids before they are refitted.");
+  model.key("hi", &M::hi, "Upper end of the grids before they are refitted.");
+  model.key("spline_noise", &M::spline_noise, "Deviation of the initial spline coefficients, over sqrt(inputs).")
+      .at_least(0);
+  model.key("base_scale", &M::base_scale, "Deviation of the initial base weights, over sqrt(inputs).").at_least(0);
+  model.choice("normalise", &M::normalise, kInputScales,
+               "How inputs are scaled: not, to mean 0 and deviation 1, or to the grid's range.");
+  model.key("scale_targets", &M::scale_targets,
+            "Regression: let the network predict in units of the targets' deviation.");
+  model
+      .key("refit", &M::refit,
+           "Epochs of a stage before which its grids are refitted to the data; the number of epochs itself: after the "
+           "last.")
+      .at_least(0);
+  model.key("refit_inputs", &M::refit_inputs, "Refit the first layer's grids too, not only those of hidden layers.");
+  model.key("refit_margin", &M::refit_margin,
+            "How far refitted grids reach beyond the data, as a fraction of its range.")
+      .at_least(0)
+      .at_most(1);
+  model.key("refit_uniform", &M::refit_uniform, "Free knots: 0 puts them at quantiles, 1 evenly.")
+      .at_least(0)
+      .at_most(1);
+}
+
+void bind_kan(const OptionPart<KanOptions>& o) {
+  bind_head(o.as<FamilyOptions>(), "Passes over the data in each stage (L-BFGS: steps).");
+  o.choice("task", &KanOptions::task, kTasks, "What is learned.");
+  bind_row_data(o.part("data", &KanOptions::data));
+  bind_kan_model(o.part("model", &KanOptions::model));
+  bind_training(o.part("", &KanOptions::train));
+  o.stage("grid", "model.grid", "Grid intervals from here on; the function is kept.", Lasting::rest);
+  o.stage("refit", "model.refit", "Epochs before which grids are refitted in this stage; unset: model.refit.");
+}
+
+}  // namespace
+
+template <>
+const OptionSchema<KanOptions>& option_schema() {
+  static const OptionSchema<KanOptions> schema(bind_kan);
+  return schema;
+}
+
+}  // namespace gradloom::app

@@ -1,0 +1,18 @@
+// The keys that recipes of several families share.
+#pragma once
+
+#include <string>
+
+#include "gradloom/app/options/rows.h"
+#include "gradloom/io/option_schema.h"
+
+namespace gradloom::app {
+
+// Keys that stand first in every recipe.
+void bind_head(const OptionPart<FamilyOptions>& o, std::string epochs_doc);
+// data.* of families that learn from rows.
+void bind_row_data(const OptionPart<RowDataOptions>& data);
+// loss.*, optimizer.*, schedule.*, train.*; and the keys of a stage that every family has.
+void bind_training(const OptionPart<TrainingOptions>& train);
+
+}  // namespace gradloom::app
