@@ -11,6 +11,7 @@
 #include "gradloom/app/families/kan/options.h"
 #include "gradloom/app/families/schemas.h"
 #include "gradloom/app/recipe.h"
+#include "gradloom/base/random.h"
 #include "gradloom/base/rounding.h"
 #include "gradloom/io/safetensors.h"
 #include "gradloom/train/checkpoint.h"
@@ -121,7 +122,7 @@ int measure(const Model<T>& model) {
   batch.size = kSamples;
   batch.x = {x.data(), {kSamples, in}};
   auto tape = model.network.make_tape(ex, {.batch = kSamples, .backward = false});
-  const std::size_t stride = padded(out);
+  const std::size_t stride = gradloom::padded(out);
   gradloom::Buffer<T> together(kSamples * stride);
   model.network.forward(ex, {}, model.arrays(), batch, tape, {together.data(), {kSamples, out}, {stride, 1}});
   bool same = true;

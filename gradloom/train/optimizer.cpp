@@ -36,6 +36,8 @@ kernels::optimizer::Rule optimizer_rule(const OptimizerOptions& o) {
     case OptimizerKind::adam:
     case OptimizerKind::adamw:
       return Rule::adam;
+    case OptimizerKind::lion:
+      return Rule::lion;
     case OptimizerKind::lbfgs:
       break;
   }
@@ -49,7 +51,8 @@ kernels::optimizer::Step<T> optimizer_step(const OptimizerOptions& o, std::uint6
   s.epsilon = o.epsilon;
   s.gradient_scale = gradient_scale;
   if (o.clip_value > 0) s.gradient_limit = o.clip_value;
-  (o.kind == OptimizerKind::adamw ? s.decoupled_decay : s.l2) = o.weight_decay;
+  const bool decoupled = o.kind == OptimizerKind::adamw || o.kind == OptimizerKind::lion;
+  (decoupled ? s.decoupled_decay : s.l2) = o.weight_decay;
   return kernels::optimizer::make_step<T>(optimizer_rule(o), s, step + 1);
 }
 

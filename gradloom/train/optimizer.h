@@ -1,4 +1,4 @@
-// Optimizers that look at one element at a time (SGD, Adam, AdamW), on ranges of flat arrays.
+// Optimizers that look at one element at a time (SGD, Adam, AdamW, Lion), on ranges of flat arrays.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,12 @@
 
 namespace gradloom {
 
-enum class OptimizerKind { sgd, adam, adamw, lbfgs };
+enum class OptimizerKind { sgd, adam, adamw, lion, lbfgs };
 inline constexpr Choice<OptimizerKind> kOptimizers[] = {
     {OptimizerKind::sgd, "sgd", "stochastic gradient descent, with momentum if wanted"},
     {OptimizerKind::adam, "adam", "Adam"},
     {OptimizerKind::adamw, "adamw", "Adam with decoupled weight decay"},
+    {OptimizerKind::lion, "lion", "steps of equal size in the direction of a mean gradient's sign"},
     {OptimizerKind::lbfgs, "lbfgs", "L-BFGS over all samples at once"},
 };
 
@@ -26,8 +27,8 @@ struct OptimizerOptions {
   double lr = 1e-2;
   double momentum = 0.0;                              // sgd
   bool nesterov = false;                              // sgd
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // adam, adamw
-  double weight_decay = 0.0;                          // added to the gradient (sgd, adam) or decoupled (adamw)
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // adam, adamw; betas also lion
+  double weight_decay = 0.0;                          // added to the gradient (sgd, adam) or decoupled (adamw, lion)
   double clip_value = 0.0;                            // clip every element of the gradient to +- this; 0: off
   double clip_norm = 0.0;                             // scale the gradient down to this Euclidean norm; 0: off
   // lbfgs: one step is at most this many iterations and evaluations

@@ -83,6 +83,21 @@ TEST(OptimizerFormula, AdamFollowsThePaper) {
   }
 }
 
+TEST(OptimizerFormula, LionFollowsThePaper) {
+  double w = 0.5, m = 0;
+  std::vector<double> W{0.5}, M{0};
+  for (int t = 1; t <= 20; ++t) {
+    const double g = std::sin(t) * 2, ahead = 0.9 * m + 0.1 * g;
+    w -= 0.01 * ((ahead > 0 ? 1 : -1) + 0.02 * w);
+    m = 0.99 * m + 0.01 * g;
+    const std::vector<double> G{g};
+    const StepOptions o{.learning_rate = 0.01, .beta1 = 0.9, .beta2 = 0.99, .decoupled_decay = 0.02};
+    update<double>(Variant::fast, Rule::lion, make_step<double>(Rule::lion, o, t), W, G, M, {});
+    EXPECT_NEAR(W[0], w, 1e-14);
+    EXPECT_NEAR(M[0], m, 1e-14);
+  }
+}
+
 TEST(OptimizerFormula, SgdClipsDecaysAndLooksAhead) {
   std::vector<double> w{1}, g{10}, v{0.5};
   const StepOptions o{.learning_rate = 0.1, .momentum = 0.9, .l2 = 0.1, .gradient_scale = 0.5, .gradient_limit = 2};

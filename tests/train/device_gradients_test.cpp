@@ -58,7 +58,7 @@ TEST_F(OptimizeOnHost, WholeGradientsGiveTheBitsOfTheCpu) {
   const Exec ex({.threads = 1});
   for (const std::size_t accumulate : {1, 2})
     for (const double clip_norm : {0.0, 0.05})
-      for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::adamw}) {
+      for (const OptimizerKind kind : test::element_optimizers()) {
         SCOPED_TRACE(testing::Message() << accumulate << " batches, clip " << clip_norm << ", optimizer "
                                         << static_cast<int>(kind));
         TrainOptions o = compressed(kind);

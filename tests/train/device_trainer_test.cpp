@@ -59,7 +59,7 @@ void expect_same_training(vulkan::Device& device, const Network<float>& network,
 TEST_F(TrainOnDevice, HasTheBitsOfTheCpuWithEveryOptimizer) {
   const auto network = small_network<float>();
   const auto data = smooth_rows<float>(70);  // the last batch is shorter
-  for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::adamw}) {
+  for (const OptimizerKind kind : test::element_optimizers()) {
     TrainOptions o = options(kind);
     o.optimizer.weight_decay = 0.02;
     o.optimizer.clip_value = 0.05;
@@ -368,7 +368,7 @@ TEST_F(TrainOnDevice, EveryBarrierOfAStepIsMissed) {
 TEST_F(TrainOnDevice, WeightDecayIsForThoseItNames) {
   const auto network = small_network<float>();
   const auto data = smooth_rows<float>(70);
-  for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::adamw}) {
+  for (const OptimizerKind kind : test::element_optimizers()) {
     TrainOptions o = options(kind);
     o.optimizer.weight_decay = 0.1;
     o.decay = {"layer0.weight", "layer1.*"};

@@ -15,6 +15,14 @@
 
 namespace gradloom::test {
 
+// Every kind but L-BFGS.
+inline std::vector<OptimizerKind> element_optimizers() {
+  std::vector<OptimizerKind> kinds;
+  for (const auto& choice : kOptimizers)
+    if (choice.value != OptimizerKind::lbfgs) kinds.push_back(choice.value);
+  return kinds;
+}
+
 // What a LinearModel was asked to do, in order.
 struct LinearLog {
   std::vector<std::vector<double>> batches;  // the first feature of every sample, of each forward pass

@@ -53,7 +53,7 @@ TrainState<typename M::Scalar> trained(const Exec& ex, const M& model, TrainOpti
 template <class T>
 void expect_fused_equals_unfused() {
   const Exec ex({.threads = 2});
-  for (OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::adamw})
+  for (OptimizerKind kind : test::element_optimizers())
     for (double clip : {0.0, 1e-3}) {
       TrainOptions o;
       o.epochs = 4;

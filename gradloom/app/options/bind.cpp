@@ -23,10 +23,12 @@ void bind_optimizer(const OptionPart<TrainingOptions>& train) {
   o.key("lr", &O::lr, "Learning rate (L-BFGS: first trial step).").above(0);
   o.key("momentum", &O::momentum, "SGD: momentum.").at_least(0).below(1);
   o.key("nesterov", &O::nesterov, "SGD: Nesterov's momentum.");
-  o.key("beta1", &O::beta1, "Adam: decay of the mean.").at_least(0).below(1);
-  o.key("beta2", &O::beta2, "Adam: decay of the mean square.").at_least(0).below(1);
+  o.key("beta1", &O::beta1, "Adam, Lion: decay of the mean.").at_least(0).below(1);
+  o.key("beta2", &O::beta2, "Adam: decay of the mean square; Lion: of the mean that is kept (0.99 is usual).")
+      .at_least(0)
+      .below(1);
   o.key("epsilon", &O::epsilon, "Adam: added to the denominator.").above(0);
-  o.key("weight_decay", &O::weight_decay, "Pull towards zero; decoupled for adamw.").at_least(0);
+  o.key("weight_decay", &O::weight_decay, "Pull towards zero; decoupled for adamw and lion.").at_least(0);
   train.key("optimizer.decay", &TrainOptions::decay,
             "Parameters that weight decay is for, by name or prefix*; none named: all.");
   o.key("clip_value", &O::clip_value, "Clip every gradient element to +- this; 0: off.").at_least(0);

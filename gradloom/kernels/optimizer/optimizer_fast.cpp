@@ -33,6 +33,10 @@ struct Lanes {
   friend HWY_INLINE Lanes operator*(Lanes a, Lanes b) { return Lanes(hn::Mul(a.v, b.v)); }
   friend HWY_INLINE Lanes operator/(Lanes a, Lanes b) { return Lanes(hn::Div(a.v, b.v)); }
   friend HWY_INLINE Lanes sqrt(Lanes a) { return Lanes(hn::Sqrt(a.v)); }
+  friend HWY_INLINE Lanes sign(Lanes a) {
+    const Lanes zero(T(0)), negative(hn::IfThenElseZero(hn::Lt(a.v, zero.v), Lanes(T(-1)).v));
+    return Lanes(hn::IfThenElse(hn::Gt(a.v, zero.v), Lanes(T(1)).v, negative.v));
+  }
 };
 
 struct One {

@@ -17,6 +17,10 @@ T prepare_gradient(const Step<T>& c, T g, T w) {
 
 namespace rules {
 using std::sqrt;
+template <class T>
+T sign(T a) {
+  return a > T(0) ? T(1) : a < T(0) ? T(-1) : T(0);
+}
 #define GRADLOOM_RULE_BODY(name) \
   template <class T>             \
   void name(const Step<T>& c, T g, T& w, [[maybe_unused]] T& m, [[maybe_unused]] T& v)

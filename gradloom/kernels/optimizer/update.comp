@@ -27,6 +27,12 @@ layout(std430, binding = 6) readonly buffer Norm {
 
 #include "gradloom/kernels/shader/step.glsl"
 
+// GLSL's own says nothing of NaN and -0.
+#define sign rule_sign
+real4 rule_sign(real4 a) {
+  return mix(mix(real4(0), real4(-1), lessThan(a, real4(0))), real4(1), greaterThan(a, real4(0)));
+}
+
 // The functions of the rules, of c, g, w, m and v. Every operation that an output comes from is precise.
 #define GRADLOOM_RULE_BODY(name) \
   void name##_rule(StepScalars c, real4 g, inout precise real4 w, inout precise real4 m, inout precise real4 v)
