@@ -12,6 +12,7 @@
 #include "cli/text.h"
 #include "gradloom/app/bench.h"
 #include "gradloom/app/circuit_jobs.h"
+#include "gradloom/app/options/family.h"
 
 namespace gradloom::cli {
 namespace {
@@ -79,7 +80,8 @@ int bench_kan(const Output& out, BenchFlags flags) {
     throw Exception(ErrorCode::invalid_input, "--widths needs at least two widths, such as 21,64,24");
   if (o.threads == 0) o.threads = std::max(1u, std::thread::hardware_concurrency());
   o.base = flags.base == "on";
-  o.double_precision = flags.precision == "float64";
+  o.double_precision =
+      value_of<app::Precision>(app::kPrecisions, flags.precision, "--precision").or_throw() == app::Precision::float64;
   o.allocated_bytes = allocated_bytes;
   o.device = open_device(out, flags.device);
   const nlohmann::json result = app::bench_kan(o).or_throw();
@@ -165,7 +167,7 @@ void add_bench_command(CLI::App& program, Choice& choice) {
       ->check(CLI::IsMember({"on", "off"}).description(""));
   command->add_option("--precision", flags->precision, "Type of all numbers")
       ->type_name("TYPE")
-      ->check(CLI::IsMember({"float32", "float64"}).description(""));
+      ->check(name_in(app::kPrecisions));
   command->add_option("--seconds", o.seconds, "Time for each figure, about")
       ->type_name("S")
       ->check(number_between(0.001, 3600.0));

@@ -12,6 +12,7 @@
 #include "cli/phases.h"
 #include "cli/text.h"
 #include "gradloom/app/bench.h"
+#include "gradloom/models/graph/network.h"
 
 namespace gradloom::cli {
 namespace {
@@ -78,12 +79,10 @@ void add_bench_graph_command(CLI::App& bench, Choice& choice) {
   number("--features", o->features, "Features of nodes and width of layers", 4096);
   number("--depth", o->depth, "Layers", 64);
   number("--graphs", o->graphs, "Graphs of a batch", 1u << 20);
-  command->add_option("--layers", o->layers, "Kind of the layers")
-      ->type_name("KIND")
-      ->check(CLI::IsMember({"mean", "gcn", "sage-mean", "sage-max", "gin", "gat"}).description(""));
+  command->add_option("--layers", o->layers, "Kind of the layers")->type_name("KIND")->check(name_in(graph::kLayers));
   command->add_option("--kind", o->kind, "Kind of the graphs")
       ->type_name("uniform|powerlaw|star")
-      ->check(CLI::IsMember({"uniform", "powerlaw", "star"}).description(""));
+      ->check(name_in(app::kRandomGraphs));
   add_threads_option(*command, o->threads);
   command->add_option("--seconds", o->seconds, "Time for each figure, about")
       ->type_name("S")

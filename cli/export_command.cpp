@@ -40,21 +40,14 @@ std::string proof_text(const nlohmann::json& r) {
 
 int export_circuit(const Output& out, ExportFlags flags) {
   app::ExportCircuitOptions& o = flags.options;
-  static const std::map<std::string, app::ExportFormat> kFormats = {{"c", app::ExportFormat::c},
-                                                                    {"verilog", app::ExportFormat::verilog},
-                                                                    {"json", app::ExportFormat::circuit_json},
-                                                                    {"dot", app::ExportFormat::dot},
-                                                                    {"svg", app::ExportFormat::svg}};
   o.circuit = flags.circuit;
   o.out = flags.out;
   refuse_overwriting(flags.out, {flags.circuit});
   refuse_overwriting_run(flags.out, flags.circuit);
-  o.format = kFormats.at(flags.format);
-  o.minimiser = flags.minimise == "off"     ? app::Minimiser::off
-                : flags.minimise == "yosys" ? app::Minimiser::yosys
-                                            : app::Minimiser::own;
+  o.format = value_of<app::ExportFormat>(app::kExportFormats, flags.format, "--format").or_throw();
+  o.minimiser = value_of<app::Minimiser>(app::kMinimisers, flags.minimise, "--minimise").or_throw();
   const auto result = app::export_circuit(o);
-  if (!result && result.error().code == ErrorCode::not_found && flags.minimise == "yosys")
+  if (!result && result.error().code == ErrorCode::not_found && o.minimiser == app::Minimiser::yosys)
     throw Failure(result.error(), "--minimise own needs no other program");
   if (!result && result.error().code == ErrorCode::unsupported)
     throw Failure(result.error(), "--format dot is a drawing that can be verified");
@@ -95,13 +88,13 @@ void add_export_command(CLI::App& program, Choice& choice) {
   command->add_option("--format", flags->format, "c, verilog, json, dot or svg")
       ->type_name("FORMAT")
       ->required()
-      ->check(CLI::IsMember({"c", "verilog", "json", "dot", "svg"}).description(""));
+      ->check(name_in(app::kExportFormats));
   command->add_option("--out", flags->out, "Write to this file instead of standard output")
       ->type_name("FILE")
       ->check(names_a_file);
   command->add_option("--minimise", flags->minimise, "own, yosys (if installed), or off")
       ->type_name("HOW")
-      ->check(CLI::IsMember({"own", "yosys", "off"}).description(""));
+      ->check(name_in(app::kMinimisers));
   command->add_option("--observe", o.observed, "Drop what these channels never depend on")
       ->type_name("C,...")
       ->delimiter(',')

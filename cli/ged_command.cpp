@@ -76,7 +76,7 @@ int run_pair(const Output& out, const GedFlags& flags) {
   o.second = flags.graphs[1];
   o.files = flags.common.files();
   o.costs = flags.common.chosen_costs();
-  o.ged.solver = flags.solver == "dfs" ? ged::Solver::depth_first : ged::Solver::best_first;
+  o.ged.solver = value_of<ged::Solver>(ged::kSolvers, flags.solver, "--solver").or_throw();
   o.ged.limits = flags.common.limits();
   o.threads = flags.common.threads;
   const nlohmann::json r = app::ged_pair(o).or_throw();
@@ -215,7 +215,7 @@ void add_ged_command(CLI::App& program, Choice& choice) {
   add_common_options(*command, flags->common);
   command->add_option("--solver", flags->solver, "dfs, or best-first: a second opinion for small graphs")
       ->type_name("HOW")
-      ->check(CLI::IsMember({"dfs", "best-first"}).description(""));
+      ->check(name_in(ged::kSolvers));
   add_quiet_option(*command, choice.flags);
   add_output_options(*command, choice.flags);
   command->footer(

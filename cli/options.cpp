@@ -11,6 +11,14 @@
 #include "gradloom/io/run_folder.h"
 
 namespace gradloom::cli {
+namespace {
+
+constexpr gradloom::Choice<Variant> kVariants[] = {
+    {Variant::fast, "fast", "SIMD"},
+    {Variant::reference, "reference", "scalar, slow, the same bits"},
+};
+
+}  // namespace
 
 void add_output_options(CLI::App& command, OutputFlags& flags) {
   command.add_flag("--json", flags.json, "Print one JSON object on standard output");
@@ -52,7 +60,7 @@ void add_exec_options(CLI::App& command, ExecFlags& flags) {
   add_threads_option(command, flags.threads);
   command.add_option("--exec", flags.exec, "fast, or reference: scalar, slow, the same bits")
       ->type_name("HOW")
-      ->check(CLI::IsMember({"fast", "reference"}).description(""));
+      ->check(name_in(kVariants));
   command.add_option("--device", flags.device, "cpu, gpu, auto, or a device by name or number (spline networks)")
       ->type_name("NAME");
 }
@@ -127,7 +135,7 @@ app::RunOptions run_options(const Output& out, const ExecFlags& flags) {
   options.device = open_device(out, flags.device);
   options.wish = flags.device == "auto" ? app::DeviceWish::preferred : app::DeviceWish::required;
   options.exec.threads = flags.threads;
-  options.exec.variant = flags.exec == "reference" ? Variant::reference : Variant::fast;
+  options.exec.variant = value_of<Variant>(kVariants, flags.exec, "--exec").or_throw();
   options.data_root = default_data_root();
   return options;
 }

@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "gradloom/app/recipe.h"
 #include "gradloom/app/run.h"
+#include "gradloom/base/choice.h"
 #include "gradloom/io/config.h"
 
 namespace gradloom::cli {
@@ -28,6 +29,14 @@ CLI::Validator whole_number(std::uint64_t low, std::uint64_t high);
 
 // The same for other numbers; no NaN.
 CLI::Validator number_between(double low, double high);
+
+// The names of a table and nothing else.
+template <class Table>
+CLI::Validator name_in(const Table& table) {
+  std::vector<std::string> names;
+  for (const auto& choice : table) names.emplace_back(choice.name);
+  return CLI::IsMember(names).description("");
+}
 
 void add_threads_option(CLI::App& command, unsigned& threads);
 void add_exec_options(CLI::App& command, ExecFlags& flags);  // --threads, --exec, --device

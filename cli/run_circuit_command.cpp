@@ -25,8 +25,8 @@ int run_circuit(const Output& out, RunCircuitFlags flags) {
   refuse_overwriting(flags.out, {flags.circuit, flags.pattern});
   refuse_overwriting_run(flags.out, flags.circuit);
   if (!flags.boundary.empty())
-    o.boundary = flags.boundary == "zero" ? circuit::Boundary::zero : circuit::Boundary::periodic;
-  o.minimiser = flags.minimise == "off" ? app::Minimiser::off : app::Minimiser::own;
+    o.boundary = value_of<circuit::Boundary>(circuit::kBoundaries, flags.boundary, "--boundary").or_throw();
+  o.minimiser = value_of<app::Minimiser>(app::kMinimisers, flags.minimise, "--minimise").or_throw();
   const auto result = app::run_circuit(o);
   if (!result && result.error().code == ErrorCode::unsupported)
     throw Failure(result.error(), "`gradloom export --observe 0` drops channels that channel 0 does not need");
@@ -87,7 +87,7 @@ void add_run_circuit_command(CLI::App& program, Choice& choice) {
   command->add_option("--out", flags->out, "Write the last state")->type_name("F.rle")->check(names_a_file);
   command->add_option("--boundary", flags->boundary, "periodic or zero; default: the circuit's own")
       ->type_name("EDGE")
-      ->check(CLI::IsMember({"periodic", "zero"}).description(""));
+      ->check(name_in(circuit::kBoundaries));
   command->add_option("--fire", o.fire, "Cells update with this probability in each step")
       ->type_name("P")
       ->check(number_between(0.0, 1.0));
@@ -96,7 +96,7 @@ void add_run_circuit_command(CLI::App& program, Choice& choice) {
       ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()));
   command->add_option("--minimise", flags->minimise, "own, or off: run the circuit as it is")
       ->type_name("HOW")
-      ->check(CLI::IsMember({"own", "off"}).description(""));
+      ->check(name_in(without(app::kMinimisers, app::Minimiser::yosys)));
   add_threads_option(*command, o.threads);
   add_quiet_option(*command, choice.flags);
   add_output_options(*command, choice.flags);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "gradloom/base/result.h"
+#include "gradloom/base/choice.h"
 #include "gradloom/exec/vulkan/device.h"
 
 namespace gradloom::app {
@@ -53,14 +53,21 @@ struct BenchLogicOptions {
 // parallel_tasks. Fails with numeric when the result differs from the scalar reference in any bit.
 Result<nlohmann::json> bench_logic(const BenchLogicOptions& options);
 
+enum class RandomGraph { uniform, powerlaw, star };
+inline constexpr Choice<RandomGraph> kRandomGraphs[] = {
+    {RandomGraph::uniform, "uniform", "all nodes alike"},
+    {RandomGraph::powerlaw, "powerlaw", "a few nodes have most neighbours"},
+    {RandomGraph::star, "star", "one node has all neighbours"},
+};
+
 struct BenchGraphOptions {
   std::size_t nodes = 10000;     // of each graph
   double degree = 8;             // neighbours of a node, on average
   std::size_t features = 64;     // and width of all layers
   std::size_t depth = 2;         // layers
   std::size_t graphs = 1;        // 1: classes of nodes; more: classes of graphs, in one batch
-  std::string layers = "gcn";    // mean, gcn, sage-mean, sage-max, gin, gat
-  std::string kind = "uniform";  // uniform, powerlaw, star
+  std::string layers = "gcn";    // of graph::kLayers
+  std::string kind = "uniform";  // of kRandomGraphs
   unsigned threads = 1;
   bool profile = false;
   double seconds = 0.5;  // spent on each figure, about

@@ -53,7 +53,7 @@ std::vector<std::uint32_t> sorted_by(const std::vector<Arc>& arcs, const std::ve
   return result;
 }
 
-void append_graph(const BenchGraphOptions& o, std::size_t number, std::vector<Arc>& arcs) {
+void append_graph(const BenchGraphOptions& o, RandomGraph kind, std::size_t number, std::vector<Arc>& arcs) {
   const auto n = static_cast<std::uint32_t>(o.nodes), first = static_cast<std::uint32_t>(number * o.nodes);
   const RandomStream random(1, RandomUse::data, 0, static_cast<std::uint32_t>(number));
   const auto tie = [&](std::uint32_t a, std::uint32_t b) {
@@ -61,7 +61,7 @@ void append_graph(const BenchGraphOptions& o, std::size_t number, std::vector<Ar
     arcs.push_back({first + a, first + b});
     arcs.push_back({first + b, first + a});
   };
-  if (o.kind == "star") {
+  if (kind == RandomGraph::star) {
     for (std::uint32_t v = 1; v < n; ++v) tie(0, v);
     return;
   }
@@ -70,7 +70,7 @@ void append_graph(const BenchGraphOptions& o, std::size_t number, std::vector<Ar
     const auto at = static_cast<std::uint32_t>(2 * e);
     std::uint32_t a = random.below(at, n);
     // The cube of a uniform number: a few nodes have most neighbours.
-    if (o.kind == "powerlaw") {
+    if (kind == RandomGraph::powerlaw) {
       const double u = random.uniform(at);
       a = std::min(n - 1, static_cast<std::uint32_t>(u * u * u * n));
     }
@@ -85,7 +85,8 @@ Arrays random_arrays(const BenchGraphOptions& o) {
   if (a.nodes > 0x7fffffffu) throw Exception(ErrorCode::invalid_input, "more nodes than an index holds");
   a.features = o.features, a.stride = padded(o.features), a.outputs = 8;
   std::vector<Arc> arcs;
-  for (std::size_t g = 0; g < o.graphs; ++g) append_graph(o, g, arcs);
+  const RandomGraph kind = value_of<RandomGraph>(kRandomGraphs, o.kind, "kind of random graphs").or_throw();
+  for (std::size_t g = 0; g < o.graphs; ++g) append_graph(o, kind, g, arcs);
   std::vector<std::uint32_t> order(arcs.size());
   std::iota(order.begin(), order.end(), 0u);
   const auto from = [](const Arc& x) { return x.from; };

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "gradloom/base/result.h"
+#include "gradloom/base/choice.h"
 #include "gradloom/circuit/json.h"
 
 namespace gradloom::app {
@@ -17,7 +17,12 @@ namespace gradloom::app {
 // without a circuit it says which family the run is of and what can be done with it.
 Result<circuit::AnyCircuit> load_circuit_of(const std::filesystem::path& file_or_folder);
 
-enum class Minimiser { off, own, yosys };
+enum class Minimiser { own, yosys, off };
+inline constexpr Choice<Minimiser> kMinimisers[] = {
+    {Minimiser::own, "own", "that of this program"},
+    {Minimiser::yosys, "yosys", "yosys and abc, if installed"},
+    {Minimiser::off, "off", "none"},
+};
 
 struct RunCircuitOptions {
   std::filesystem::path circuit;      // as load_circuit_of() takes it
@@ -44,6 +49,13 @@ struct RanCircuit {
 Result<RanCircuit> run_circuit(const RunCircuitOptions& options);
 
 enum class ExportFormat { c, verilog, circuit_json, dot, svg };
+inline constexpr Choice<ExportFormat> kExportFormats[] = {
+    {ExportFormat::c, "c", "C"},
+    {ExportFormat::verilog, "verilog", "Verilog"},
+    {ExportFormat::circuit_json, "json", "circuit.json"},
+    {ExportFormat::dot, "dot", "Graphviz"},
+    {ExportFormat::svg, "svg", "a drawing"},
+};
 
 struct ExportCircuitOptions {
   std::filesystem::path circuit;  // as load_circuit_of() takes it

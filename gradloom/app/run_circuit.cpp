@@ -118,7 +118,7 @@ Result<RanCircuit> run_circuit(const RunCircuitOptions& o) try {
   r["width"] = start.grid.width();
   r["height"] = start.grid.height();
   r["channels"] = rule.channels;
-  r["boundary"] = rule.boundary == circuit::Boundary::zero ? "zero" : "periodic";
+  r["boundary"] = name_of(circuit::kBoundaries, rule.boundary);
   r["steps"] = o.steps;
   r["gates"] = given;
   r["gates_run"] = rule.circuit.gates.size();

@@ -45,11 +45,13 @@ std::size_t feature_width(NodeFeatures kind, const GraphSet& set, std::span<cons
     }
     case NodeFeatures::constant:
       return 1;
-    default:
-      if (!first.sparse_features().empty()) return first.sparse_features().columns;
-      if (first.node_feature_width() == 0) fail("the nodes have no features");
-      return first.node_feature_width();
+    case NodeFeatures::automatic:
+    case NodeFeatures::given:
+      break;
   }
+  if (!first.sparse_features().empty()) return first.sparse_features().columns;
+  if (first.node_feature_width() == 0) fail("the nodes have no features");
+  return first.node_feature_width();
 }
 
 // One row of dense features.
@@ -65,7 +67,8 @@ void write_row(NodeFeatures kind, const Graph& g, std::uint32_t v, std::size_t w
       return set_one(v);
     case NodeFeatures::constant:
       return set_one(0);
-    default:
+    case NodeFeatures::automatic:
+    case NodeFeatures::given:
       break;
   }
   if (const SparseRows& s = g.sparse_features(); !s.empty())

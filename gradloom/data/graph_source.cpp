@@ -60,9 +60,15 @@ GraphSet parse_text(GraphFormat format, std::string text, const GraphSource& sou
       return parse_graph_json(text, source).or_throw();
     case GraphFormat::edge_list:
       return parse_edge_list(std::move(text), source).or_throw();
-    default:
-      return source.path.extension() == ".cxl" ? read_cxl(text, source) : parse_gxl(text, source).or_throw();
+    case GraphFormat::gxl:
+      break;
+    case GraphFormat::automatic:
+    case GraphFormat::tu:
+    case GraphFormat::planetoid:
+      throw Exception(ErrorCode::invalid_input, fmt::format("{}: the format '{}' is not that of one text",
+                                                            source.path.string(), name_of(kGraphFormats, format)));
   }
+  return source.path.extension() == ".cxl" ? read_cxl(text, source) : parse_gxl(text, source).or_throw();
 }
 
 }  // namespace

@@ -73,9 +73,11 @@ Result<LoadedRows> load_coded_rows(const RowSource& source, const RowCode* known
       }
       case RowFormat::npz:
         return load_npz(source, known);
-      default:
-        return rows_from_table(read_table(source).or_throw(), source, known);
+      case RowFormat::automatic:
+      case RowFormat::csv:
+        break;
     }
+    return rows_from_table(read_table(source).or_throw(), source, known);
   } catch (const Exception& e) {
     return e.error();
   } catch (const std::bad_alloc&) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "gradloom/base/choice.h"
 #include "gradloom/data/graph.h"
 #include "gradloom/exec/exec.h"
 #include "gradloom/ged/costs.h"
@@ -19,6 +20,10 @@ namespace gradloom::ged {
 enum class Solver {
   depth_first,  // branch and bound with assignment bounds; in parallel over subtrees
   best_first,   // A* with label bounds: a second opinion where one graph has at most 64 nodes; one thread
+};
+inline constexpr Choice<Solver> kSolvers[] = {
+    {Solver::depth_first, "dfs", "branch and bound"},
+    {Solver::best_first, "best-first", "A*: a second opinion for small graphs"},
 };
 
 // Which optimal mapping is returned; `any` saves the searches for the smallest.

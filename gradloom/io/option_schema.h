@@ -90,7 +90,8 @@ class OptionPart {
 
   // The same struct as one of its bases.
   template <class Q>
-  requires std::is_base_of_v<Q, P> OptionPart<Q> as() const {
+  requires std::is_base_of_v<Q, P> OptionPart<Q> as()
+  const {
     return {*schema_, prefix_, [place = place_](void* options) -> Q* { return place(options); }, defaults_};
   }
 
@@ -104,8 +105,7 @@ class OptionPart {
 
   // One value of a table.
   template <class E, class B>
-  SchemaKey& choice(std::string_view name, E B::*field, std::type_identity_t<Choices<E>> table,
-                    std::string doc) const {
+  SchemaKey& choice(std::string_view name, E B::*field, std::type_identity_t<Choices<E>> table, std::string doc) const {
     const std::vector<Choice<E>> known(table.begin(), table.end());
     return bind(
                name, field, ValueType::string, std::move(doc),
@@ -118,8 +118,8 @@ class OptionPart {
 
   // The same, or "auto", which leaves the field without a value.
   template <class E, class B>
-  SchemaKey& choice_or_auto(std::string_view name, std::optional<E> B::*field,
-                            std::type_identity_t<Choices<E>> table, std::string doc) const {
+  SchemaKey& choice_or_auto(std::string_view name, std::optional<E> B::*field, std::type_identity_t<Choices<E>> table,
+                            std::string doc) const {
     std::vector<std::string> allowed = names(table);
     allowed.insert(allowed.begin(), "auto");
     return bind(
@@ -180,7 +180,8 @@ class OptionSchema final : public AnyOptionSchema {
   // `bind_fields` binds every field but `stages`.
   explicit OptionSchema(void (*bind_fields)(const OptionPart<O>&)) {
     O defaults;
-    bind_fields(OptionPart<O>(*this, "", [](void* options) { return static_cast<O*>(options); }, &defaults));
+    bind_fields(OptionPart<O>(
+        *this, "", [](void* options) { return static_cast<O*>(options); }, &defaults));
     add_stages();
   }
 

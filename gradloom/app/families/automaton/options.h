@@ -12,12 +12,12 @@
 namespace gradloom::app {
 
 struct AutomatonDataOptions {
-  std::string root;                // folder of the image; empty: the current one, then that of the data
-  GridTask task;                   // its channels are those of the model, its image that of `image`
-  FileName image{"lizard"};        // a shipped picture, or a PNG file
-  std::size_t samples = 2;         // drawn anew for each epoch
+  std::string root;          // folder of the image; empty: the current one, then that of the data
+  GridTask task;             // its channels are those of the model, its image that of `image`
+  FileName image{"lizard"};  // a shipped picture, or a PNG file
+  std::size_t samples = 2;   // drawn anew for each epoch
   std::size_t test_samples = 8;
-  std::size_t test_steps = 0;      // of the hard circuit before it is judged; 0: as many as the model has
+  std::size_t test_steps = 0;  // of the hard circuit before it is judged; 0: as many as the model has
 };
 
 // What ends training before its epochs are over, and what is done to get there.
@@ -33,7 +33,8 @@ struct AutomatonOptions : FamilyOptions {
     train.epochs = 500;
     train.loss_kind = LossKind::mse;
     train.loss.reduction = Reduction::sum;
-    train.optimizer = {.kind = OptimizerKind::adamw, .lr = 0.05, .beta2 = 0.99, .weight_decay = 1e-2, .clip_value = 100};
+    train.optimizer = {
+        .kind = OptimizerKind::adamw, .lr = 0.05, .beta2 = 0.99, .weight_decay = 1e-2, .clip_value = 100};
     train.batch = 0;
     model.channels = 8;
     model.perception = {8, 4, 2};

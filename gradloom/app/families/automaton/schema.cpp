@@ -9,14 +9,11 @@ namespace {
 void bind_grid_data(const OptionPart<AutomatonDataOptions>& data) {
   using D = AutomatonDataOptions;
   const auto task = data.part("", &D::task);
-  data.key("root", &D::root,
-           "Folder that data.image is looked up in; empty: the current folder, then $GRADLOOM_DATA.");
+  data.key("root", &D::root, "Folder that data.image is looked up in; empty: the current folder, then $GRADLOOM_DATA.");
   task.choice("task", &GridTask::kind, kGridTasks, "What the cells learn: one step of a rule, or a pattern to reach.");
   task.key("height", &GridTask::height, "Rows of the grid; a picture brings its own.").at_least(1).at_most(1 << 16);
   task.key("width", &GridTask::width, "Columns of the grid; a picture brings its own.").at_least(1).at_most(1 << 16);
-  task.key("square", &GridTask::square, "Checkerboard: cells along the side of a square.")
-      .at_least(1)
-      .at_most(1 << 16);
+  task.key("square", &GridTask::square, "Checkerboard: cells along the side of a square.").at_least(1).at_most(1 << 16);
   data.key("image", &D::image, "Picture: the name of a shipped one (lizard, letter), or a PNG file.");
   task.choice("start", &GridTask::start, kGridStarts,
               "State before the first step: random bits, one cell of ones in the centre, zeros.");
@@ -25,11 +22,9 @@ void bind_grid_data(const OptionPart<AutomatonDataOptions>& data) {
       .at_least(0)
       .at_most(1);
   data.key("samples", &D::samples, "Samples drawn anew for each epoch.").at_least(1);
-  data.key("test_samples", &D::test_samples,
-           "Samples for the final test, never trained on when starts are random.")
+  data.key("test_samples", &D::test_samples, "Samples for the final test, never trained on when starts are random.")
       .at_least(1);
-  data.key("test_steps", &D::test_steps,
-           "Steps of the hard circuit before it is judged; 0: as many as model.steps.")
+  data.key("test_steps", &D::test_steps, "Steps of the hard circuit before it is judged; 0: as many as model.steps.")
       .at_least(0)
       .at_most(100000);
 }
@@ -45,8 +40,8 @@ void bind_automaton_model(const OptionPart<logic::AutomatonOptions>& model) {
   model.choice("wires", &M::wires, logic::kWires, "How the gates of a layer choose their two inputs.");
   model.choice("boundary", &M::boundary, circuit::kBoundaries, "What lies beyond the edge of the grid.");
   model.key("steps", &M::steps, "Steps before the state is compared with the target.").at_least(1).at_most(100000);
-  model.key("gate_noise", &M::gate_noise,
-            "Gumbel noise on the logits in training: makes gates choose clearly; 0: none.")
+  model
+      .key("gate_noise", &M::gate_noise, "Gumbel noise on the logits in training: makes gates choose clearly; 0: none.")
       .at_least(0);
   model.key("noise_ramp", &M::noise_ramp, "Epochs over which model.gate_noise grows from nothing.")
       .at_least(0)

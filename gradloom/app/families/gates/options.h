@@ -20,7 +20,8 @@ struct GatesOptions : RowFamilyOptions {
     family = "gates";
     task = Task::classification;
     train.epochs = 200;
-    train.optimizer = {.kind = OptimizerKind::adamw, .lr = 0.05, .beta2 = 0.99, .weight_decay = 1e-2, .clip_value = 100};
+    train.optimizer = {
+        .kind = OptimizerKind::adamw, .lr = 0.05, .beta2 = 0.99, .weight_decay = 1e-2, .clip_value = 100};
   }
 
   std::size_t thresholds = 4;  // bits of a numeric column with more than two values: one for each quantile

@@ -15,15 +15,17 @@ void bind_gates(const OptionPart<GatesOptions>& o) {
       .at_least(1)
       .at_most(255);
   const auto model = o.part("model", &GatesOptions::model);
-  model.key("gates", &GatesModelOptions::gates,
-            "Gates of each layer; the last is divided among the classes, rounded up to a multiple.")
+  model
+      .key("gates", &GatesModelOptions::gates,
+           "Gates of each layer; the last is divided among the classes, rounded up to a multiple.")
       .count(1)
       .at_least(1);
   model.choice_or_auto(
       "wires", &GatesModelOptions::wires, logic::kWires,
       "How the gates of a layer choose their two inputs; auto: unique where the widths allow it, else random.");
-  model.key("temperature", &GatesModelOptions::temperature,
-            "The count of a class's gates is divided by this before the softmax.")
+  model
+      .key("temperature", &GatesModelOptions::temperature,
+           "The count of a class's gates is divided by this before the softmax.")
       .above(0);
   bind_training(o.part("", &GatesOptions::train));
 }

@@ -9,8 +9,7 @@ namespace {
 void bind_graph_data(const OptionPart<GraphDataOptions>& data) {
   using D = GraphDataOptions;
   const auto features = data.part("", &D::features);
-  data.key("root", &D::root,
-           "Folder that data.path is looked up in; empty: the current folder, then $GRADLOOM_DATA.");
+  data.key("root", &D::root, "Folder that data.path is looked up in; empty: the current folder, then $GRADLOOM_DATA.");
   data.key("path", &D::path, "File or folder with graphs; docs/graphs.md shows the formats. Unset: data.graph.");
   data.choice("graph", &D::graph, kShippedGraphs, "A graph that ships with the program.");
   data.choice("format", &D::format, kGraphFormats, "Format of data.path.");
@@ -41,9 +40,7 @@ void bind_graph_model(const OptionPart<graph::NetworkOptions>& model) {
   model.choice("norm", &M::norm, graph::kNorms, "Normalisation in every hidden layer.");
   model.choice("jumping", &M::jumping, graph::kJumpings, "Which layers the last one sees.");
   model.choice("readout", &M::readout, graph::kReadouts, "Graphs: how nodes become one row.");
-  model.key("dropout", &M::dropout, "Share of the inputs of each layer that training leaves out.")
-      .at_least(0)
-      .below(1);
+  model.key("dropout", &M::dropout, "Share of the inputs of each layer that training leaves out.").at_least(0).below(1);
   model.key("head_dropout", &M::head_dropout, "The same before the last product, where there is one.")
       .at_least(0)
       .below(1);
@@ -71,8 +68,9 @@ void bind_graph(const OptionPart<GraphOptions>& o) {
   bind_graph_model(o.part("model", &GraphOptions::model));
   const auto train = o.part("", &GraphOptions::train);
   bind_training(train);
-  train.key("train.parallel_examples", &TrainOptions::parallel_examples,
-            "Graphs that are computed at once; larger batches are cut, with the same bits; 0: whole batches.")
+  train
+      .key("train.parallel_examples", &TrainOptions::parallel_examples,
+           "Graphs that are computed at once; larger batches are cut, with the same bits; 0: whole batches.")
       .at_least(0);
   bind_distances(o.part("train", &GraphOptions::ged));
 }

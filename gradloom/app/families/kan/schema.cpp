@@ -30,8 +30,9 @@ void bind_kan_model(const OptionPart<KanModelOptions>& model) {
            "last.")
       .at_least(0);
   model.key("refit_inputs", &M::refit_inputs, "Refit the first layer's grids too, not only those of hidden layers.");
-  model.key("refit_margin", &M::refit_margin,
-            "How far refitted grids reach beyond the data, as a fraction of its range.")
+  model
+      .key("refit_margin", &M::refit_margin,
+           "How far refitted grids reach beyond the data, as a fraction of its range.")
       .at_least(0)
       .at_most(1);
   model.key("refit_uniform", &M::refit_uniform, "Free knots: 0 puts them at quantiles, 1 evenly.")

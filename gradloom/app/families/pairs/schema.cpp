@@ -8,8 +8,7 @@ namespace {
 
 void bind_pair_data(const OptionPart<PairDataOptions>& data) {
   using D = PairDataOptions;
-  data.key("root", &D::root,
-           "Folder of data.path and data.distances; empty: the current folder, then $GRADLOOM_DATA.");
+  data.key("root", &D::root, "Folder of data.path and data.distances; empty: the current folder, then $GRADLOOM_DATA.");
   data.key("path", &D::path, "File with graphs; docs/graphs.md shows the formats.").required();
   data.key("distances", &D::distances, "Their exact distances, as `gradloom ged FILE --all-pairs --out F` writes.")
       .required();
