@@ -261,11 +261,10 @@ class DeviceTrainer final : public EpochLoop {
   }
 
   void fill_head(std::byte* head, const RowBatch<T>& batch, const Piece& piece, LossEntry& entry) const {
-    const OptimizerOptions& o = options().optimizer;
     entry.normaliser = kernels::loss::fill_head(head, piece.loss, wanted_of(batch), model_.output_width(),
                                                 pending_.size() * kernels::loss::device_groups(largest_piece()));
-    kernels::optimizer::fill_head(head, optimizer_step<T>(o, position().optimizer_age, piece.learning_rate),
-                                  static_cast<T>(o.clip_norm));
+    kernels::optimizer::fill_head(
+        head, optimizer_step<T>(options().optimizer, position().optimizer_age, piece.learning_rate));
   }
 
   void wait_all() {

@@ -50,6 +50,7 @@ kernels::optimizer::Step<T> optimizer_step(const OptimizerOptions& o, std::uint6
   kernels::optimizer::StepOptions s{.learning_rate = lr, .momentum = o.momentum, .beta1 = o.beta1, .beta2 = o.beta2};
   s.epsilon = o.epsilon;
   s.gradient_scale = gradient_scale;
+  s.clip_norm = o.clip_norm;
   if (o.clip_value > 0) s.gradient_limit = o.clip_value;
   const bool decoupled = o.kind == OptimizerKind::adamw || o.kind == OptimizerKind::lion;
   (decoupled ? s.decoupled_decay : s.l2) = o.weight_decay;

@@ -16,21 +16,9 @@ struct Push {
 }  // namespace
 
 template <class T>
-void fill_head(std::byte* head, const Step<T>& step, T clip_norm) {
-  const auto set = [&](StepScalar which, T value) { set_step_scalar(head, which, value); };
-  set(StepScalar::gradient_scale, step.gradient_scale);
-  set(StepScalar::gradient_limit, step.gradient_limit);
-  set(StepScalar::l2, step.l2);
-  set(StepScalar::rate, step.rate);
-  set(StepScalar::momentum, step.momentum);
-  set(StepScalar::beta1, step.beta1);
-  set(StepScalar::one_minus_beta1, step.one_minus_beta1);
-  set(StepScalar::beta2, step.beta2);
-  set(StepScalar::one_minus_beta2, step.one_minus_beta2);
-  set(StepScalar::epsilon, step.epsilon);
-  set(StepScalar::keep, step.keep);
-  set(StepScalar::root_correction, step.root_correction);
-  set(StepScalar::clip_norm, clip_norm);
+void fill_head(std::byte* head, const Step<T>& step) {
+#define GRADLOOM_STEP_SCALAR(number, name) set_step_scalar(head, StepScalar::name, step.name);
+#include "gradloom/kernels/shader/step_scalars.inc"
 }
 
 template <class T>

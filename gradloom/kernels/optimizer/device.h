@@ -21,9 +21,9 @@ struct DevicePass {
   std::size_t decay_begin = 0, decay_end = 0;  // elements that the step's weight decay is for; empty: none
 };
 
-// Fills what updates read in the head of a batch. `clip_norm` is for passes that are clipped.
+// Fills what updates read in the head of a batch.
 template <class T>
-void fill_head(std::byte* head, const Step<T>& step, T clip_norm);
+void fill_head(std::byte* head, const Step<T>& step);
 
 // Records one dispatch; no barrier.
 template <class T>

@@ -19,6 +19,7 @@ Step<T> make_step(Rule rule, const StepOptions& o, unsigned long t) {
   step.beta2 = static_cast<T>(o.beta2), step.one_minus_beta2 = static_cast<T>(1 - o.beta2);
   step.epsilon = static_cast<T>(o.epsilon);
   step.keep = static_cast<T>(1 - o.learning_rate * o.decoupled_decay);
+  step.clip_norm = static_cast<T>(o.clip_norm);
   if (rule == Rule::adam) {
     step.rate = static_cast<T>(o.learning_rate / (1 - std::pow(o.beta1, static_cast<double>(t))));
     step.root_correction = static_cast<T>(1 / std::sqrt(1 - std::pow(o.beta2, static_cast<double>(t))));

@@ -1,8 +1,8 @@
 // One step of an optimizer on a flat range of parameters. Element by element, so any split into ranges gives the same
 // bits.
 //
-// Every update first prepares the gradient: g = gradient_scale * g; then g = -gradient_limit below -gradient_limit,
-// gradient_limit above it; then g = g + l2 * w, unless l2 is 0. What follows depends on the rule: rules.inc. `gradient`
+// Every update begins with g = gradient_scale * g; then g = -gradient_limit below -gradient_limit, gradient_limit above
+// it; then g = g + l2 * w, unless l2 is 0; then w = keep * w. What follows depends on the rule: rules.inc. `gradient`
 // is read only. Ranges have equal sizes, may be empty and need no alignment; they do not overlap. sqrt and / are the
 // correctly rounded ones; nothing is contracted. Elements that are zero with a zero gradient and state (padding) stay
 // zero.
@@ -28,12 +28,13 @@ struct Step {
   T beta2 = 0, one_minus_beta2 = 1;
   T epsilon = 0;
   T root_correction = 1;  // 1 / sqrt(1 - beta2^t)
-  T keep = 1;             // 1 - learning rate * decoupled decay
+  T keep = 1;             // 1 - learning rate * decoupled decay (AdamW)
+  T clip_norm = 0;        // on a device: the norm that gradients are clipped to, in passes that ask for it
 };
 
 struct StepOptions {
   double learning_rate = 0, momentum = 0, beta1 = 0, beta2 = 0, epsilon = 0;
-  double l2 = 0, decoupled_decay = 0;
+  double l2 = 0, decoupled_decay = 0, clip_norm = 0;
   double gradient_scale = 1, gradient_limit = std::numeric_limits<double>::infinity();
 };
 

@@ -8,11 +8,12 @@
 namespace gradloom::kernels::optimizer::reference {
 
 template <class T>
-T prepare_gradient(const Step<T>& c, T g, T w) {
+void prepare(const Step<T>& c, T& g, T& w) {
   g = c.gradient_scale * g;
   g = g < -c.gradient_limit ? -c.gradient_limit : g;
   g = g > c.gradient_limit ? c.gradient_limit : g;
-  return c.l2 == T(0) ? g : g + c.l2 * w;
+  if (c.l2 != T(0)) g = g + c.l2 * w;
+  w = c.keep * w;
 }
 
 namespace rules {
@@ -33,8 +34,8 @@ template <class T>
 void update(Rule rule, const Step<T>& step, T* parameters, const T* gradient, T* first, T* second, std::size_t size) {
   T none = 0;
   for (std::size_t n = 0; n < size; ++n) {
-    T &w = parameters[n], &m = first ? first[n] : none, &v = second ? second[n] : none;
-    const T g = prepare_gradient(step, gradient[n], w);
+    T g = gradient[n], &w = parameters[n], &m = first ? first[n] : none, &v = second ? second[n] : none;
+    prepare(step, g, w);
     switch (rule) {
 #define GRADLOOM_RULE(number, name, ...) \
   case Rule::name:                       \

@@ -46,17 +46,17 @@ real clip_scale(real limit) {
 }
 
 void update(uint n, StepScalars c) {
+  const bool decays = n >= what.decay_from && n < what.decay_to;
   precise real4 w = parameters[n];
   precise real4 scaled = c.gradient_scale * gradient[n];
   scaled = mix(scaled, real4(-c.gradient_limit), lessThan(scaled, real4(-c.gradient_limit)));
   scaled = mix(scaled, real4(c.gradient_limit), greaterThan(scaled, real4(c.gradient_limit)));
-  const bool decays = n >= what.decay_from && n < what.decay_to;
-  if (!decays) c.keep = real(1);
   precise real4 g = scaled;
   if (decays && c.l2 != real(0)) {
     precise real4 decay = c.l2 * w;
     g = scaled + decay;
   }
+  if (decays) w = c.keep * w;
   precise real4 m = real4(0), v = real4(0);
 #define GRADLOOM_RULE(number, name, states, first, second) \
   if (kRule == number) {                                   \

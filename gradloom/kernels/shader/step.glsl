@@ -4,9 +4,9 @@
 #define GRADLOOM_STEP_GLSL
 
 struct StepScalars {
-#define GRADLOOM_STEP_SCALAR(number, name) real name;
+#define GRADLOOM_LOSS_SCALAR(number, name) real name;
+#define GRADLOOM_STEP_SCALAR GRADLOOM_LOSS_SCALAR
 #include "gradloom/kernels/shader/step_scalars.inc"
-#undef GRADLOOM_STEP_SCALAR
 };
 
 StepScalars load_step() {
@@ -16,9 +16,9 @@ StepScalars load_step() {
   const uint scalars = 64;
 #endif
   StepScalars c;
-#define GRADLOOM_STEP_SCALAR(number, name) c.name = batch[scalars + number];
+#define GRADLOOM_LOSS_SCALAR(number, name) c.name = batch[scalars + number];
+#define GRADLOOM_STEP_SCALAR GRADLOOM_LOSS_SCALAR
 #include "gradloom/kernels/shader/step_scalars.inc"
-#undef GRADLOOM_STEP_SCALAR
   return c;
 }
 

@@ -11,9 +11,9 @@ namespace gradloom::kernels {
 inline constexpr std::size_t kStepScalarsAt = 256, kStepHeadBytes = 512;
 
 enum class StepScalar : std::size_t {
-#define GRADLOOM_STEP_SCALAR(number, name) name = number,
+#define GRADLOOM_LOSS_SCALAR(number, name) name = number,
+#define GRADLOOM_STEP_SCALAR GRADLOOM_LOSS_SCALAR
 #include "gradloom/kernels/shader/step_scalars.inc"
-#undef GRADLOOM_STEP_SCALAR
 };
 
 template <class T>
