@@ -10,9 +10,9 @@
 #include "cli/options.h"
 #include "cli/phases.h"
 #include "cli/text.h"
-#include "gradloom/app/bench.h"
-#include "gradloom/app/circuit_jobs.h"
-#include "gradloom/app/options/family.h"
+#include "gradloom/app/bench/bench.h"
+#include "gradloom/app/circuit/jobs.h"
+#include "gradloom/session/options/family.h"
 
 namespace gradloom::cli {
 namespace {
@@ -81,7 +81,7 @@ int bench_kan(const Output& out, BenchFlags flags) {
   if (o.threads == 0) o.threads = std::max(1u, std::thread::hardware_concurrency());
   o.base = flags.base == "on";
   o.double_precision =
-      value_of<app::Precision>(app::kPrecisions, flags.precision, "--precision").or_throw() == app::Precision::float64;
+      value_of<Precision>(kPrecisions, flags.precision, "--precision").or_throw() == Precision::float64;
   o.allocated_bytes = allocated_bytes;
   o.device = open_device(out, flags.device);
   const nlohmann::json result = app::bench_kan(o).or_throw();
@@ -167,7 +167,7 @@ void add_bench_command(CLI::App& program, Choice& choice) {
       ->check(CLI::IsMember({"on", "off"}).description(""));
   command->add_option("--precision", flags->precision, "Type of all numbers")
       ->type_name("TYPE")
-      ->check(name_in(app::kPrecisions));
+      ->check(name_in(kPrecisions));
   command->add_option("--seconds", o.seconds, "Time for each figure, about")
       ->type_name("S")
       ->check(number_between(0.001, 3600.0));

@@ -11,7 +11,7 @@
 #include "cli/options.h"
 #include "cli/phases.h"
 #include "cli/text.h"
-#include "gradloom/app/bench.h"
+#include "gradloom/app/bench/bench.h"
 #include "gradloom/models/graph/network.h"
 
 namespace gradloom::cli {

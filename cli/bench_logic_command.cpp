@@ -8,7 +8,7 @@
 #include "cli/options.h"
 #include "cli/phases.h"
 #include "cli/text.h"
-#include "gradloom/app/bench.h"
+#include "gradloom/app/bench/bench.h"
 
 namespace gradloom::cli {
 namespace {

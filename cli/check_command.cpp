@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -16,71 +17,57 @@ struct CheckFlags {
   app::CheckOptions what;
 };
 
-void print_mismatches(const Output& out, const nlohmann::json& mismatches) {
+void print_mismatches(const Output& out, const std::vector<GradientMismatch>& mismatches) {
   std::size_t width = 7;
-  for (const auto& m : mismatches) width = std::max(width, m.value("where", "").size());
+  for (const GradientMismatch& m : mismatches) width = std::max(width, m.where.size());
   out.print(fmt::format("\n  {}\n", out.paint(Paint::bold, "Worst elements")));
   out.print(fmt::format("  {:<{}}  {:>18}  {:>18}\n", "element", width, "backward", "numeric"));
-  for (const auto& m : mismatches)
-    out.print(fmt::format("  {:<{}}  {:>18.10g}  {:>18.10g}\n", m.value("where", "?"), width, m.value("analytic", 0.0),
-                          m.value("numeric", 0.0)));
+  for (const GradientMismatch& m : mismatches)
+    out.print(fmt::format("  {:<{}}  {:>18.10g}  {:>18.10g}\n", m.where, width, m.analytic, m.numeric));
 }
 
 // What was compared with the cpu, and how far apart they may be.
-std::string device_text(const Config& recipe, const nlohmann::json& r) {
+std::string device_text(const Config& recipe, const DeviceComparison& d) {
   const std::string after =
-      fmt::format("parameters after {} of {}", counted(r["device_steps"].get<std::uint64_t>(), "step"),
-                  recipe.string("optimizer.kind"));
-  if (r["device_equal"].get<bool>()) return "equal bits: " + after;
-  return fmt::format("{} differ by {} of the largest; {} is allowed", after, figure(r["device_difference"]),
-                     figure(r["device_allowed"]));
+      fmt::format("parameters after {} of {}", counted(d.steps, "step"), recipe.string("optimizer.kind"));
+  if (d.equal) return "equal bits: " + after;
+  return fmt::format("{} differ by {} of the largest; {} is allowed", after, figure(d.difference), figure(d.allowed));
 }
 
-void print_check(const Output& out, const std::string& title, const Config& recipe, const nlohmann::json& r) {
-  const bool passed = r.value("passed", false);
+void print_check(const Output& out, const std::string& title, const Config& recipe, const CheckReport& r) {
   out.print(
-      fmt::format("{}: {}\n", title, passed ? out.paint(Paint::green, "passed") : out.paint(Paint::red, "FAILED")));
+      fmt::format("{}: {}\n", title, r.passed ? out.paint(Paint::green, "passed") : out.paint(Paint::red, "FAILED")));
   std::vector<std::pair<std::string, std::string>> rows;
-  const auto count = [&](const char* key) { return r.value(key, std::uint64_t{0}); };
   rows.emplace_back("gradients", fmt::format("{} checked, largest relative error {}; {} zero, {} redrawn",
-                                             counted(count("checked"), "element"),
-                                             figure(r.value("max_relative_error", nlohmann::json())), count("zero"),
-                                             counted(count("redrawn"), "stencil")));
-  if (r.contains("dual_error"))
-    rows.emplace_back("dual numbers", fmt::format("largest relative error {}", figure(r["dual_error"])));
-  const auto verdict = [&](const char* label, const char* equal, const char* of) {
-    if (!r.contains(equal) || !r[equal].is_boolean()) return;
-    std::string names;
-    for (const auto& name : r.value(of, nlohmann::json::array()))
-      names +=
-          fmt::format("{}{}", names.empty() ? " on " : ", ", name.is_string() ? name.get<std::string>() : name.dump());
-    rows.emplace_back(label,
-                      r[equal].get<bool>() ? "equal bits" + names : out.paint(Paint::red, "bits DIFFER") + names);
+                                             counted(r.checked, "element"), figure(r.max_relative_error), r.zero,
+                                             counted(r.redrawn, "stencil")));
+  rows.emplace_back("dual numbers", fmt::format("largest relative error {}", figure(r.dual_error)));
+  const auto verdict = [&](const char* label, bool equal, const std::string& names) {
+    const std::string on = names.empty() ? "" : " on " + names;
+    rows.emplace_back(label, equal ? "equal bits" + on : out.paint(Paint::red, "bits DIFFER") + on);
   };
-  verdict("threads", "threads_equal", "threads");
-  verdict("simd targets", "targets_equal", "targets");
-  verdict("reference", "reference_equal", "");
-  if (r.contains("device_equal")) rows.emplace_back(r.value("device", "device"), device_text(recipe, r));
-  if (r.contains("reason") && r["reason"].is_string() && !r["reason"].get<std::string>().empty())
-    rows.emplace_back("reason", r["reason"].get<std::string>());
+  verdict("threads", r.threads_equal, fmt::format("{}", fmt::join(r.threads, ", ")));
+  verdict("simd targets", r.targets_equal, fmt::format("{}", fmt::join(r.targets, ", ")));
+  verdict("reference", r.reference_equal, "");
+  if (r.device) rows.emplace_back(r.device->device, device_text(recipe, *r.device));
+  if (!r.reason.empty()) rows.emplace_back("reason", r.reason);
   out.print_rows(rows);
-  if (!passed && r.contains("mismatches") && r["mismatches"].is_array() && !r["mismatches"].empty())
-    print_mismatches(out, r["mismatches"]);
+  if (!r.passed && !r.mismatches.empty()) print_mismatches(out, r.mismatches);
 }
 
 int check(const Output& out, const CheckFlags& flags) {
   const app::RunOptions options = run_options(out, flags.exec);
   const Config recipe = load_recipe(flags.recipe);
-  const nlohmann::json result = app::check(recipe, options, flags.what).or_throw();
-  print_check(out, flags.recipe.recipe, recipe, result);
-  out.result(result);
-  return result.value("passed", false) ? kDone : kFailed;
+  const CheckReport report = app::check(recipe, options, flags.what).or_throw();
+  print_check(out, flags.recipe.recipe, recipe, report);
+  out.result(to_json(report));
+  return report.passed ? kDone : kFailed;
 }
 
 }  // namespace
 
 void add_check_command(CLI::App& program, Choice& choice) {
-  CLI::App* command = program.add_subcommand("check", "Prove a model's gradients, and that its bits are the same");
+  CLI::App* command = program.add_subcommand("check", "Check a model's gradients, and that its bits are the same");
   auto flags = std::make_shared<CheckFlags>();
   add_recipe_options(*command, flags->recipe);
   command->add_option("--samples", flags->what.samples, "Samples to check on")

@@ -9,7 +9,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/text.h"
-#include "gradloom/app/ged_run.h"
+#include "gradloom/app/ged/run.h"
 
 namespace gradloom::cli {
 namespace {

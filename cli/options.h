@@ -9,7 +9,7 @@
 
 #include "cli/output.h"
 #include "gradloom/app/recipe.h"
-#include "gradloom/app/run.h"
+#include "gradloom/app/run/run.h"
 #include "gradloom/base/choice.h"
 #include "gradloom/io/config.h"
 

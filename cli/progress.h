@@ -8,7 +8,7 @@
 #include <string>
 
 #include "cli/terminal.h"
-#include "gradloom/app/run.h"
+#include "gradloom/app/run/run.h"
 #include "gradloom/base/log.h"
 
 namespace gradloom::cli {

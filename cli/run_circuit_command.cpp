@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/text.h"
-#include "gradloom/app/circuit_jobs.h"
+#include "gradloom/app/circuit/jobs.h"
 
 namespace gradloom::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cli/output.h"
-#include "gradloom/app/run.h"
+#include "gradloom/app/run/run.h"
 
 namespace gradloom::cli {
 

@@ -5,7 +5,7 @@ foreach(path IN LISTS CIRCUITS)
   file(READ ${path} text)
   string(APPEND entries "    {\"${name}\", R\"circuit(${text})circuit\"},\n")
 endforeach()
-file(WRITE ${OUTPUT} "#include \"gradloom/app/shipped_circuits.h\"
+file(WRITE ${OUTPUT} "#include \"gradloom/app/circuit/shipped.h\"
 
 #include <vector>
 

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <new>
 
-#include "gradloom/app/families/kan/options.h"
-#include "gradloom/app/families/schemas.h"
+#include "gradloom/session/families/kan/options.h"
+#include "gradloom/app/families/families.h"
 #include "gradloom/app/recipe.h"
 #include "gradloom/base/random.h"
 #include "gradloom/base/rounding.h"

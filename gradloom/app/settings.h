@@ -3,28 +3,16 @@
 
 #include <filesystem>
 
-#include "gradloom/app/options/rows.h"
 #include "gradloom/base/result.h"
 #include "gradloom/data/further_rows.h"
 #include "gradloom/data/rows.h"
 #include "gradloom/data/source.h"
 #include "gradloom/data/split.h"
 #include "gradloom/io/config.h"
+#include "gradloom/session/options/rows.h"
+#include "gradloom/session/rows.h"
 
 namespace gradloom::app {
-
-// The data of a run in its three parts; validation and test may be empty.
-struct RowSplits {
-  RowDataset<double> train;
-  std::optional<RowDataset<double>> validation, test;
-  RowCode code;  // of the training file
-};
-
-// The seed of a family's data, or else that of its training.
-template <class O>
-std::uint64_t data_seed(const O& options) {
-  return options.data.seed.value_or(options.train.seed);
-}
 
 // A file or folder that options name: in `root` where that is set, otherwise from the current folder, otherwise from
 // `data_root`.

@@ -9,21 +9,35 @@
 
 namespace gradloom {
 
-// Row-major (N, Out) with rows padded to 16.
+// Row-major (N, Out) with padded rows.
 template <class T>
 struct Predictions {
+  Predictions(std::size_t n, std::size_t out)
+      : values(n * padded(out)), rows(n), width(out), stride(padded(out)) {}
+
   Buffer<T> values;
   std::size_t rows = 0, width = 0, stride = 0;
   View<T, 2> view() { return {values.data(), {rows, width}, {stride, 1}}; }
   View<const T, 2> view() const { return {values.data(), {rows, width}, {stride, 1}}; }
+  View<T, 2> rows_from(std::size_t first, std::size_t count) {
+    return {values.data() + first * stride, {count, width}, {stride, 1}};
+  }
 };
 
-// Keeps tape and output for repeated use (validation after each epoch).
+inline constexpr std::size_t kPredictedAtOnce = 1024;  // rows
+
+// Keeps tape and output for repeated use (validation after each epoch), wherever it runs.
+template <class T>
+class AnyPredictor {
+ public:
+  virtual ~AnyPredictor() = default;
+  virtual const Predictions<T>& run(const ModelArrays<T>& arrays) = 0;
+};
+
 template <class M, class D>
-class Predictor {
+class Predictor final : public AnyPredictor<typename M::Scalar> {
  public:
   using T = typename M::Scalar;
-  static constexpr std::size_t kBatch = 1024;
   // Rows can be cut anywhere; batches of another kind (graphs) are predicted as a whole.
   static constexpr bool kRows = std::is_same_v<typename M::Batch, RowBatch<T>>;
 
@@ -31,16 +45,12 @@ class Predictor {
       : ex_(ex),
         model_(model),
         data_(data),
-        tape_(
-            model.make_tape(ex, {.batch = std::max<std::size_t>(1, kRows ? std::min(kBatch, data.size()) : data.size()),
-                                 .backward = false})) {
-    result_.rows = data.size();
-    result_.width = model.output_width();
-    result_.stride = padded(result_.width);
-    result_.values = Buffer<T>(result_.rows * result_.stride);
-  }
+        tape_(model.make_tape(ex, {.batch = std::max<std::size_t>(
+                                       1, kRows ? std::min(kPredictedAtOnce, data.size()) : data.size()),
+                                   .backward = false})),
+        result_(data.size(), model.output_width()) {}
 
-  const Predictions<T>& run(const ModelArrays<T>& arrays) {
+  const Predictions<T>& run(const ModelArrays<T>& arrays) override {
     const typename M::Batch all = data_.all();
     Step step;
     step.mode = Mode::evaluate;
@@ -48,13 +58,11 @@ class Predictor {
       model_.forward(ex_, step, arrays, all, tape_, result_.view());
       return result_;
     }
-    for (std::size_t first = 0; first < all.size; first += kBatch) {
-      const std::size_t count = std::min(kBatch, all.size - first);
+    for (std::size_t first = 0; first < all.size; first += kPredictedAtOnce) {
       typename M::Batch part;
-      part.size = count;
-      part.x = View<const T, 2>(all.x.row(first), {count, all.x.extent(1)});
-      model_.forward(ex_, step, arrays, part, tape_,
-                     {result_.values.data() + first * result_.stride, {count, result_.width}, {result_.stride, 1}});
+      part.size = std::min(kPredictedAtOnce, all.size - first);
+      part.x = View<const T, 2>(all.x.row(first), {part.size, all.x.extent(1)});
+      model_.forward(ex_, step, arrays, part, tape_, result_.rows_from(first, part.size));
     }
     return result_;
   }

@@ -3,10 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "gradloom/app/automaton_study.h"
-#include "gradloom/app/automaton_trials.h"
-#include "gradloom/app/pictures.h"
-#include "gradloom/app/shipped_circuits.h"
+#include "gradloom/session/families/automaton/study.h"
+#include "gradloom/session/families/automaton/trials.h"
+#include "gradloom/app/families/automaton/pictures.h"
+#include "gradloom/app/circuit/shipped.h"
 #include "gradloom/base/error.h"
 #include "gradloom/circuit/json.h"
 #include "gradloom/data/image.h"

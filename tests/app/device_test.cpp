@@ -2,7 +2,7 @@
 #include "tests/support/device.h"
 
 #include "gradloom/app/recipe.h"
-#include "gradloom/app/run.h"
+#include "gradloom/app/run/run.h"
 #include "gradloom/io/file.h"
 #include "tests/support/scratch.h"
 
@@ -28,7 +28,8 @@ TEST_F(RunOnDevice, LostDeviceLeavesACheckpointFromWhichTheCpuGoesOn) {
   const test::Scratch scratch;
   const Config recipe = small_recipe();
   const auto whole = train(recipe, scratch / "whole", {.exec = {.threads = 1}}).or_throw();
-  RunOptions options{.exec = {.threads = 1}};
+  RunOptions options;
+  options.exec.threads = 1;
   options.device = own_device({.lose_at_submit = 90});
   const auto lost = train(recipe, scratch / "run", options);
   ASSERT_FALSE(lost.ok()) << "the device was not lost; the run was too short";
@@ -41,7 +42,8 @@ TEST_F(RunOnDevice, CompressedGradientsGoOnAfterALostDevice) {
   const test::Scratch scratch;
   const Config recipe = small_recipe({"optimizer.device=host", "optimizer.compress=top-k", "train.accumulate=2"});
   const auto on = [&](const vulkan::Faults& faults) {
-    RunOptions options{.exec = {.threads = 1}};
+    RunOptions options;
+    options.exec.threads = 1;
     options.device = own_device(faults);
     return options;
   };
@@ -56,7 +58,8 @@ TEST_F(RunOnDevice, CompressedGradientsGoOnAfterALostDevice) {
 TEST_F(RunOnDevice, WhereTheOptimizerRunsIsChecked) {
   const test::Scratch scratch;
   const auto error_of = [&](const std::vector<std::string>& more) {
-    RunOptions options{.exec = {.threads = 1}};
+    RunOptions options;
+    options.exec.threads = 1;
     options.device = own_device({});
     const auto result = train(small_recipe(more), scratch / "run", options);
     return result.ok() ? Error{ErrorCode::busy, "none"} : result.error();
@@ -70,7 +73,8 @@ TEST_F(RunOnDevice, WhereTheOptimizerRunsIsChecked) {
 
 TEST_F(RunOnDevice, FullDeviceIsRefusedBeforeAnythingIsWritten) {
   const test::Scratch scratch;
-  RunOptions options{.exec = {.threads = 1}};
+  RunOptions options;
+  options.exec.threads = 1;
   options.device = own_device({.memory_bytes = 2000});
   const auto result = train(small_recipe(), scratch / "run", options);
   ASSERT_FALSE(result.ok());
@@ -87,7 +91,8 @@ TEST_F(RunOnDevice, FullDeviceIsRefusedBeforeAnythingIsWritten) {
 TEST_F(RunOnDevice, OtherFamiliesAreRefusedOrRunOnTheCpu) {
   const test::Scratch scratch;
   const Config recipe = load_recipe("checkerboard-small", std::vector<std::string>{"epochs=1"}).or_throw();
-  RunOptions options{.exec = {.threads = 1}};
+  RunOptions options;
+  options.exec.threads = 1;
   options.device = own_device({});
   EXPECT_EQ(train(recipe, scratch / "refused", options).error().code, ErrorCode::unsupported);
   options.wish = DeviceWish::preferred;

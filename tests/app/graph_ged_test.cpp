@@ -1,5 +1,5 @@
 // Edit distances as a measure of a graph network in training.
-#include "gradloom/app/graph_ged.h"
+#include "gradloom/session/families/graph/ged_sample.h"
 
 #include <gtest/gtest.h>
 

@@ -1,18 +1,19 @@
 // The options of every family: bound to keys, every one of them, once.
+#include "gradloom/session/families/automaton/options.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstddef>
 
-#include "gradloom/app/families/automaton/options.h"
-#include "gradloom/app/families/gates/options.h"
-#include "gradloom/app/families/graph/options.h"
-#include "gradloom/app/families/kan/options.h"
-#include "gradloom/app/families/pairs/options.h"
-#include "gradloom/app/families/rewrite/options.h"
-#include "gradloom/app/families/schemas.h"
+#include "gradloom/app/families/families.h"
 #include "gradloom/app/recipe.h"
+#include "gradloom/session/families/gates/options.h"
+#include "gradloom/session/families/graph/options.h"
+#include "gradloom/session/families/kan/options.h"
+#include "gradloom/session/families/pairs/options.h"
+#include "gradloom/session/families/rewrite/options.h"
 
 namespace gradloom::test {
 namespace {
@@ -64,12 +65,11 @@ std::vector<Field> of_rows() {
   const auto source = +[](O& o) -> RowSource& { return o.data.source; };
   const auto csv = +[](O& o) -> CsvOptions& { return o.data.source.csv; };
   const auto formula = +[](O& o) -> FormulaOptions& { return o.data.source.formula; };
-  for (const Field& field :
-       {unbound(source, &RowSource::task), unbound(source, &RowSource::path), unbound(source, &RowSource::format),
-        unbound(source, &RowSource::targets), unbound(source, &RowSource::missing_words),
-        unbound(source, &RowSource::max_bytes), unbound(csv, &CsvOptions::header_names),
-        unbound(formula, &FormulaOptions::formulas), unbound(formula, &FormulaOptions::variables),
-        unbound(formula, &FormulaOptions::seed)})
+  for (const Field& field : {unbound(source, &RowSource::task), unbound(source, &RowSource::path),
+                             unbound(source, &RowSource::format), unbound(source, &RowSource::targets),
+                             unbound(source, &RowSource::missing_words), unbound(source, &RowSource::max_bytes),
+                             unbound(csv, &CsvOptions::header_names), unbound(formula, &FormulaOptions::formulas),
+                             unbound(formula, &FormulaOptions::variables), unbound(formula, &FormulaOptions::seed)})
     fields.push_back(field);
   return fields;
 }
@@ -123,10 +123,10 @@ TEST(FamilyOptions, EveryFieldOfAPairNetworkHasAKey) {
   const auto features = +[](O& o) -> GraphFeatureOptions& { return o.data.features; };
   const auto encoder = +[](O& o) -> N& { return o.model.encoder; };
   add(known, of_network<O>(encoder));
-  add(known, {unbound(encoder, &N::task), unbound(encoder, &N::head_dropout),
-              unbound(features, &GraphFeatureOptions::normalise_rows),
-              unbound(features, &GraphFeatureOptions::edge_labels), unbound(features, &GraphFeatureOptions::answers),
-              unbound(features, &GraphFeatureOptions::max_degree)});
+  add(known,
+      {unbound(encoder, &N::task), unbound(encoder, &N::head_dropout),
+       unbound(features, &GraphFeatureOptions::normalise_rows), unbound(features, &GraphFeatureOptions::edge_labels),
+       unbound(features, &GraphFeatureOptions::answers), unbound(features, &GraphFeatureOptions::max_degree)});
   EXPECT_THAT(gaps<O>(known), testing::IsEmpty());
 }
 

@@ -1,4 +1,4 @@
-#include "gradloom/app/report.h"
+#include "gradloom/app/report/report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

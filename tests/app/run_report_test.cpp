@@ -1,5 +1,5 @@
 // Titles, figures and limits of the report of a run.
-#include "gradloom/app/run_report.h"
+#include "gradloom/app/run/report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Runs of every family from recipe to folder, inside this process: sanitizers see what users run.
-#include "gradloom/app/run.h"
+#include "gradloom/app/run/run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

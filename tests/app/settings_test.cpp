@@ -6,8 +6,8 @@
 
 #include <fstream>
 
-#include "gradloom/app/families/kan/options.h"
-#include "gradloom/app/families/schemas.h"
+#include "gradloom/session/families/kan/options.h"
+#include "gradloom/app/families/families.h"
 #include "gradloom/app/recipe.h"
 #include "tests/support/scratch.h"
 

@@ -1,5 +1,5 @@
 // Logic automata and gate classifiers from the command line.
-#include "gradloom/app/report.h"
+#include "gradloom/app/report/report.h"
 #include "gradloom/data/image.h"
 #include "gradloom/io/file.h"
 #include "gradloom/io/run_log.h"

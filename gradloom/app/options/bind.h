@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "gradloom/app/options/rows.h"
 #include "gradloom/io/option_schema.h"
+#include "gradloom/session/options/rows.h"
 
 namespace gradloom::app {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "gradloom/app/report.h"
+#include "gradloom/app/report/report.h"
 
 namespace gradloom::app {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "gradloom/app/report.h"
+#include "gradloom/app/report/report.h"
 
 namespace gradloom::app {
 

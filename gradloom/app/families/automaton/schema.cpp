@@ -1,7 +1,7 @@
 // The keys of recipes of logic automata.
-#include "gradloom/app/families/automaton/options.h"
-#include "gradloom/app/families/schemas.h"
+#include "gradloom/app/families/families.h"
 #include "gradloom/app/options/bind.h"
+#include "gradloom/session/families/automaton/options.h"
 
 namespace gradloom::app {
 namespace {

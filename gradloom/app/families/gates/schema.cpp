@@ -1,7 +1,7 @@
 // The keys of recipes of classifiers made of gates.
-#include "gradloom/app/families/gates/options.h"
-#include "gradloom/app/families/schemas.h"
+#include "gradloom/app/families/families.h"
 #include "gradloom/app/options/bind.h"
+#include "gradloom/session/families/gates/options.h"
 
 namespace gradloom::app {
 namespace {

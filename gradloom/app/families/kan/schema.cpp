@@ -1,7 +1,7 @@
 // The keys of recipes of spline networks.
-#include "gradloom/app/families/kan/options.h"
-#include "gradloom/app/families/schemas.h"
+#include "gradloom/app/families/families.h"
 #include "gradloom/app/options/bind.h"
+#include "gradloom/session/families/kan/options.h"
 
 namespace gradloom::app {
 namespace {

@@ -1,7 +1,7 @@
 // The keys of recipes that learn how similar two graphs are.
-#include "gradloom/app/families/pairs/options.h"
-#include "gradloom/app/families/schemas.h"
+#include "gradloom/app/families/families.h"
 #include "gradloom/app/options/bind.h"
+#include "gradloom/session/families/pairs/options.h"
 
 namespace gradloom::app {
 namespace {

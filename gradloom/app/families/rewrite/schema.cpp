@@ -1,7 +1,7 @@
 // The keys of recipes that learn to rewrite expressions.
-#include "gradloom/app/families/rewrite/options.h"
-#include "gradloom/app/families/schemas.h"
+#include "gradloom/app/families/families.h"
 #include "gradloom/app/options/bind.h"
+#include "gradloom/session/families/rewrite/options.h"
 
 namespace gradloom::app {
 namespace {

@@ -1,0 +1,155 @@
+#include "gradloom/circuit/export.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gradloom/app/circuit/jobs.h"
+#include "gradloom/circuit/json.h"
+#include "gradloom/circuit/minimise.h"
+#include "gradloom/circuit/prove.h"
+#include "gradloom/circuit/simplify.h"
+#include "gradloom/io/file.h"
+
+namespace gradloom::app {
+namespace {
+
+using circuit::AnyCircuit;
+using circuit::Circuit;
+using nlohmann::json;
+
+const char* format_name(ExportFormat format) {
+  constexpr const char* kNames[] = {"c", "verilog", "json", "dot", "svg"};
+  return kNames[static_cast<int>(format)];
+}
+
+std::string written(const AnyCircuit& any, const ExportCircuitOptions& o) {
+  switch (o.format) {
+    case ExportFormat::c:
+      return circuit::to_c(circuit::circuit_of(any), o.name);
+    case ExportFormat::verilog:
+      return circuit::to_verilog(circuit::circuit_of(any), o.name);
+    case ExportFormat::dot:
+      return circuit::to_dot(any, o.name);
+    case ExportFormat::svg:
+      return circuit::to_svg(any, o.name);
+    case ExportFormat::circuit_json:
+      break;
+  }
+  return circuit::to_json(any);
+}
+
+Result<Circuit> read_back(std::string_view text, ExportFormat format) {
+  switch (format) {
+    case ExportFormat::c:
+      return circuit::parse_c(text);
+    case ExportFormat::verilog:
+      return circuit::parse_verilog(text);
+    case ExportFormat::dot:
+      return circuit::parse_dot(text);
+    case ExportFormat::svg:
+      return Error{ErrorCode::unsupported,
+                   "an SVG drawing cannot be read back, so it cannot be verified; every other format can"};
+    case ExportFormat::circuit_json:
+      break;
+  }
+  auto any = circuit::parse_circuit_json(text);
+  if (!any) return any.error();
+  return circuit::circuit_of(*any);
+}
+
+void set_circuit(AnyCircuit& any, Circuit c) {
+  if (auto* rule = std::get_if<circuit::CellRule>(&any))
+    rule->circuit = std::move(c);
+  else
+    any = std::move(c);
+}
+
+json step_of(std::string_view name, const circuit::CircuitSize& size) {
+  return {{"name", name}, {"gates", size.gates}, {"active", size.active}, {"depth", size.depth}};
+}
+
+void shrink(AnyCircuit& any, const ExportCircuitOptions& o, json& steps) {
+  if (o.minimiser == Minimiser::off) return;
+  if (o.minimiser == Minimiser::yosys) {
+    const Circuit simple = circuit::simplify(circuit::circuit_of(any));
+    steps.push_back(step_of("simplified", circuit::size_of(simple)));
+    Circuit found = circuit::simplify(circuit::minimise_with_yosys(simple).or_throw());
+    steps.push_back(step_of("yosys and abc", circuit::size_of(found)));
+    set_circuit(any, std::move(found));
+    return;
+  }
+  circuit::Minimised m = circuit::minimise(circuit::circuit_of(any));
+  for (std::size_t s = 1; s < m.steps.size(); ++s) steps.push_back(step_of(m.steps[s].name, m.steps[s].size));
+  set_circuit(any, std::move(m.circuit));
+}
+
+void report_proof(const circuit::Proof& proof, json& r) {
+  r["proved"] = proof.proved();
+  r["equal"] = proof.equal();
+  r["outputs"] = json::array();
+  for (const circuit::OutputProof& o : proof.outputs)
+    r["outputs"].push_back({{"method", circuit::method_name(o.method)},
+                            {"inputs", o.inputs},
+                            {"assignments", o.assignments},
+                            {"proved", o.proved()}});
+  if (!proof.note.empty()) r["note"] = proof.note;
+}
+
+}  // namespace
+
+Result<ExportedCircuit> export_circuit(const ExportCircuitOptions& o) try {
+  if (o.verify && o.format == ExportFormat::svg) return read_back("", o.format).error();
+  AnyCircuit any = load_circuit_of(o.circuit).or_throw();
+  ExportedCircuit result;
+  json& r = result.report;
+  r["circuit"] = o.circuit.string();
+  r["format"] = format_name(o.format);
+  r["steps"] = json::array({step_of("given", circuit::size_of(circuit::circuit_of(any)))});
+  if (!o.observed.empty()) {
+    const auto* rule = std::get_if<circuit::CellRule>(&any);
+    if (!rule) return Error{ErrorCode::invalid_input, "a plain circuit has no channels to observe"};
+    circuit::SlicedRule sliced = circuit::slice(*rule, o.observed);
+    r["channels"] = sliced.channel_of;
+    any = std::move(sliced.rule);
+    r["steps"].push_back(step_of("sliced", circuit::size_of(circuit::circuit_of(any))));
+  }
+  // What the export must equal: the circuit that was read, at most without channels that nobody observes.
+  const Circuit reference = circuit::circuit_of(any);
+  shrink(any, o, r["steps"]);
+  const circuit::CircuitSize size = circuit::size_of(circuit::circuit_of(any));
+  r["gates"] = size.gates;
+  r["active"] = size.active;
+  r["depth"] = size.depth;
+  result.text = written(any, o);
+
+  if (!o.out.empty()) {
+    const std::filesystem::path bench =
+        o.out.parent_path() / (o.out.stem().string() + "_test" + o.out.extension().string());
+    if (o.format == ExportFormat::verilog) refuse_overwriting(bench, std::span(&o.circuit, 1)).or_throw();
+    write_file_atomic(o.out, result.text).or_throw();
+    r["out"] = o.out.string();
+    if (o.format == ExportFormat::verilog) {
+      write_file_atomic(bench, circuit::to_verilog_test(reference, o.name)).or_throw();
+      r["test_bench"] = bench.string();
+    }
+  }
+  if (!o.verify) return result;
+  // From the disk where there is a file: what counts is what others will read.
+  const std::string text = o.out.empty() ? result.text : read_file(o.out, result.text.size() + 1).or_throw();
+  const Circuit back = read_back(text, o.format).or_throw();
+  const Exec exec({o.threads, Variant::fast});
+  const circuit::Proof proof = circuit::prove_equal(exec, reference, back);
+  if (!proof.equal()) {
+    const auto bad = std::find_if(proof.outputs.begin(), proof.outputs.end(),
+                                  [](const circuit::OutputProof& p) { return !p.equal; });
+    return Error{ErrorCode::numeric,
+                 fmt::format("the export differs from the circuit in output {}", bad - proof.outputs.begin())};
+  }
+  report_proof(proof, r);
+  return result;
+} catch (const Exception& e) {
+  return e.error();
+}
+
+}  // namespace gradloom::app

@@ -1,0 +1,52 @@
+// Makes the entry of a family from its functions and an overload of describe(). Only the files of families include it.
+#pragma once
+
+#include "gradloom/app/families/families.h"
+#include "gradloom/session/typed_session.h"
+
+namespace gradloom::app {
+
+// For family F with options O = F::Options:
+//   load    Result<typename F<float>::Source>(const O&, const std::filesystem::path& data_root)
+//   make    its make_..._session
+//   check   its check_...
+// and, found by overloading,
+//   template <class T> void describe(const TypedSession<F<T>>&, const nlohmann::json& summary, Report&);
+template <template <class> class F, auto load, auto make, auto check>
+AppFamily make_entry(std::string_view name) {
+  using O = typename F<float>::Options;
+  AppFamily entry;
+  entry.name = name;
+  entry.schema = []() -> const AnyOptionSchema& { return option_schema<O>(); };
+  entry.open = [](const Config& recipe, const std::filesystem::path& data_root,
+                  const SessionOptions& settings) -> Result<std::unique_ptr<Session>> {
+    const O options = option_schema<O>().read(recipe);
+    auto source = load(options, data_root);
+    if (!source) return source.error();
+    return make(options, std::move(*source), settings);
+  };
+  entry.check = [](const Config& recipe, const std::filesystem::path& data_root, const SessionOptions& settings,
+                   const CheckOptions& what) -> Result<CheckReport> {
+    const O options = option_schema<O>().read(recipe);
+    auto source = load(options, data_root);
+    if (!source) return source.error();
+    return check(options, *source, settings, what);
+  };
+  entry.describe = [](Session& session, const nlohmann::json& summary, Report& report) {
+    if (const auto* single = dynamic_cast<const TypedSession<F<float>>*>(&session))
+      describe(*single, summary, report);
+    else
+      describe(dynamic_cast<const TypedSession<F<double>>&>(session), summary, report);
+  };
+  entry.read_rows = nullptr;
+  return entry;
+}
+
+// The slices of a model, for a report.
+inline Table parameter_table(const Slices& slices) {
+  Table table{"Parameters", "", {"slice", "values"}, {}, std::nullopt};
+  for (const Slice& slice : slices) table.rows.push_back({slice.name, slice.logical_size()});
+  return table;
+}
+
+}  // namespace gradloom::app

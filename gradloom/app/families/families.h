@@ -1,0 +1,55 @@
+// What the application knows of a family beyond its session: the keys of its recipes, the files its data come from,
+// what its report shows. A new family is a line in list.inc and a folder here and in gradloom/session/families.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string_view>
+
+#include "gradloom/app/report/report.h"
+#include "gradloom/data/further_rows.h"
+#include "gradloom/io/config.h"
+#include "gradloom/io/option_schema.h"
+#include "gradloom/session/check.h"
+
+namespace gradloom {
+#define GRADLOOM_FAMILY(name, Options) struct Options;
+#include "gradloom/app/families/list.inc"
+#undef GRADLOOM_FAMILY
+}  // namespace gradloom
+
+namespace gradloom::app {
+
+struct AppFamily {
+  std::string_view name;  // in recipes
+  const AnyOptionSchema& (*schema)();
+  // Loads the data that the recipe names. Fails or throws when it cannot be read or does not fit the options.
+  Result<std::unique_ptr<Session>> (*open)(const Config& recipe, const std::filesystem::path& data_root,
+                                           const SessionOptions& settings);
+  Result<CheckReport> (*check)(const Config& recipe, const std::filesystem::path& data_root,
+                               const SessionOptions& settings, const CheckOptions& what);
+  // Adds the sections that only this family has. The session is one that `open` made.
+  void (*describe)(Session& session, const nlohmann::json& summary, Report& report);
+  // Rows of a further file in the columns of the training data; targets may be missing. Null: the family takes none.
+  Result<FurtherRows<double>> (*read_rows)(Session& session, const std::filesystem::path& data_root,
+                                           const std::filesystem::path& file);
+};
+
+// In the order of list.inc.
+std::span<const AppFamily> families();
+// The family of this name. Throws invalid_input, naming those there are.
+const AppFamily& find_family(std::string_view name);
+
+// The schema of each family's options, and its entry.
+template <class O>
+const OptionSchema<O>& option_schema();
+#define GRADLOOM_FAMILY(name, Options)          \
+  template <>                                   \
+  const OptionSchema<Options>& option_schema(); \
+  AppFamily name##_family();
+#include "gradloom/app/families/list.inc"
+#undef GRADLOOM_FAMILY
+
+}  // namespace gradloom::app

@@ -1,0 +1,38 @@
+// Classifiers of logic gates in the application: tables in, the circuit and its inputs described.
+#include "gradloom/session/families/gates/family.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "gradloom/app/families/entry.h"
+#include "gradloom/app/settings.h"
+
+namespace gradloom::app {
+
+Result<RowSplits> load_gates(const GatesOptions& options, const std::filesystem::path& data_root) {
+  return load_splits(options, data_root);
+}
+
+template <class T>
+void describe(const TypedSession<GatesFamily<T>>& session, const nlohmann::json& summary, Report& report) {
+  const RowDataset<T>& train = session.family().train();
+  const nlohmann::json& c = summary["circuit"];
+  Table table{"The circuit",
+              "circuit.json holds it as it was learned; gradloom export minimises it and writes C, Verilog, a drawing.",
+              {"", "gates"},
+              {},
+              std::nullopt};
+  table.rows.push_back({"with weights", c["gates"].get<std::size_t>()});
+  table.rows.push_back({"that do more than pass one input on", c["active_gates"].get<std::size_t>()});
+  table.rows.push_back({"simplified", c["simplified_gates"].get<std::size_t>()});
+  table.rows.push_back({"on the longest way, simplified", c["depth"].get<std::size_t>()});
+  report.sections.push_back(std::move(table));
+  Table bits{"Inputs", "The bits that the gates read.", {"number", "bit"}, {}, std::nullopt};
+  for (std::size_t i = 0; i < train.features(); ++i) bits.rows.push_back({i, train.feature_names()[i]});
+  report.sections.push_back(std::move(bits));
+}
+
+AppFamily gates_family() { return make_entry<GatesFamily, load_gates, make_gates_session, check_gates>("gates"); }
+
+}  // namespace gradloom::app

@@ -1,0 +1,100 @@
+// Graph networks in the application: graphs from files, and the picture of a small one.
+#include "gradloom/session/families/graph/family.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "gradloom/app/families/entry.h"
+#include "gradloom/app/families/graph/karate.h"
+#include "gradloom/app/families/graph/load.h"
+#include "gradloom/train/predict.h"
+
+namespace gradloom::app {
+
+Result<GraphSet> load_graphs(const GraphFileOptions& data, const std::filesystem::path& data_root) {
+  return gradloom::load_graphs(
+      {.path = data_path(data.root, data.path.value_or(FileName()), data_root), .format = data.format});
+}
+
+Result<std::shared_ptr<const GraphSet>> load_graph(const GraphOptions& options,
+                                                   const std::filesystem::path& data_root) {
+  const auto shared = [](GraphSet set) { return std::make_shared<const GraphSet>(std::move(set)); };
+  if (options.data.path) {
+    auto set = load_graphs(options.data, data_root);
+    if (!set) return set.error();
+    return shared(std::move(*set));
+  }
+  switch (options.data.graph) {
+    case ShippedGraph::karate:
+      return shared(karate_club());
+    case ShippedGraph::none:
+      break;
+  }
+  return Error{ErrorCode::invalid_input,
+               "the recipe names no graphs: set data.path to a file or folder (--set data.path=FILE)"};
+}
+
+namespace {
+
+// The graph of a node task with classes, when it is small enough to be looked at.
+template <class T>
+std::optional<GraphPicture> picture(const TypedSession<GraphFamily<T>>& session) {
+  constexpr std::size_t kMostDrawn = 200;
+  const GraphDataset<T>& train = session.family().train();
+  const Graph& g = session.family().graphs().graphs.front();
+  if (session.family().options().model.task != GraphTask::node || g.nodes() > kMostDrawn ||
+      train.arrays().label.empty() || train.arrays().class_names.size() > kMostDrawnClasses)
+    return {};
+  GraphPicture drawn{"The graph", "Nodes in the colour of the class that was predicted.", {}, {}, {}};
+  drawn.classes = train.arrays().class_names;
+  const graph::GraphNetwork<T> model = session.model();
+  Predictor<graph::GraphNetwork<T>, GraphDataset<T>> predictor(session.exec(), model, train);
+  const View<const T, 2> y = predictor.run(session.result_arrays()).view();
+  for (std::uint32_t v = 0; v < g.nodes(); ++v) {
+    const T* row = y.row(v);
+    const auto best = y.extent(1) == 1 ? std::ptrdiff_t{row[0] > T(0)}
+                                       : std::max_element(row, row + y.extent(1)) - row;  // one output: a logit
+    const std::uint32_t truth = g.node_classes()[v];
+    drawn.nodes.push_back({fmt::format("node {}", v), static_cast<std::size_t>(best),
+                           truth != kUnlabelled && truth != static_cast<std::uint32_t>(best),
+                           train.all().weight[v] != T(0)});
+  }
+  for (std::uint32_t e = 0; e < g.edges(); ++e) drawn.edges.emplace_back(g.edge_from()[e], g.edge_to()[e]);
+  return drawn;
+}
+
+}  // namespace
+
+template <class T>
+void describe(const TypedSession<GraphFamily<T>>& session, const nlohmann::json& summary, Report& report) {
+  const GraphSet& set = session.family().graphs();
+  if (auto drawn = picture(session)) report.sections.push_back(std::move(*drawn));
+  const GraphArrays<T>& a = session.family().train().arrays();
+  Table table{"The graphs", "", {"", "number"}, {}, std::nullopt};
+  table.rows.push_back({"graphs", set.size()});
+  std::size_t nodes = 0, edges = 0;
+  for (const Graph& g : set.graphs) nodes += g.nodes(), edges += g.edges();
+  table.rows.push_back({"nodes", nodes});
+  table.rows.push_back({"edges", edges});
+  table.rows.push_back({"features of a node", a.features});
+  if (a.edge_features > 0) table.rows.push_back({"features of an edge", a.edge_features});
+  report.sections.push_back(std::move(table));
+  if (summary.contains("curve")) {
+    Chart chart{"Accuracy", "After each epoch, on data that is not trained on.", "epoch", "accuracy", Scale::linear, {},
+                {}};
+    for (const char* name : {"validation", "test"}) {
+      Series series{name, std::string_view(name) == "test" ? Role::test : Role::validation, {}};
+      const nlohmann::json &epochs = summary["curve"]["epoch"], &values = summary["curve"][name];
+      for (std::size_t e = 0; e < std::min(epochs.size(), values.size()); ++e)
+        series.points.push_back({epochs[e].get<double>(), values[e].get<double>()});
+      if (!series.points.empty()) chart.series.push_back(std::move(series));
+    }
+    report.sections.push_back(std::move(chart));
+  }
+  report.sections.push_back(parameter_table(session.model().parameters()));
+}
+
+AppFamily graph_family() { return make_entry<GraphFamily, load_graph, make_graph_session, check_graph>("graph"); }
+
+}  // namespace gradloom::app

@@ -1,0 +1,17 @@
+// Graphs from the files that options name.
+#pragma once
+
+#include <filesystem>
+
+#include "gradloom/app/settings.h"
+#include "gradloom/session/families/graph/options.h"
+
+namespace gradloom::app {
+
+// The graphs of `path`, in the form `format`.
+Result<GraphSet> load_graphs(const GraphFileOptions& data, const std::filesystem::path& data_root);
+
+// Those of a file, or of a graph that ships with the program.
+Result<std::shared_ptr<const GraphSet>> load_graph(const GraphOptions& options, const std::filesystem::path& data_root);
+
+}  // namespace gradloom::app

@@ -1,0 +1,51 @@
+// Spline networks in the application: tables and formulas in, functions drawn.
+#include "gradloom/session/families/kan/family.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "gradloom/app/families/entry.h"
+#include "gradloom/app/families/kan/picture.h"
+#include "gradloom/app/settings.h"
+
+namespace gradloom::app {
+
+Result<RowSplits> load_kan(const KanOptions& options, const std::filesystem::path& data_root) {
+  return load_splits(options, data_root);
+}
+
+template <class T>
+void describe(const TypedSession<KanFamily<T>>& session, const nlohmann::json& /*summary*/, Report& report) {
+  const kan::Network<T> network = session.model();
+  report.sections.push_back(spline_picture(session.exec(), network, session.result_arrays(), session.family().train()));
+
+  Table parameters{"Parameters", "", {"slice", "shape", "values"}, {}, std::nullopt};
+  for (const Slice& slice : network.parameters()) {
+    std::string shape;
+    for (std::size_t d : slice.shape) shape += (shape.empty() ? "" : " × ") + std::to_string(d);
+    parameters.rows.push_back({slice.name, shape, slice.logical_size()});
+  }
+  report.sections.push_back(std::move(parameters));
+}
+
+namespace {
+
+Result<FurtherRows<double>> read_kan_rows(Session& session, const std::filesystem::path& data_root,
+                                          const std::filesystem::path& file) {
+  const auto read = [&](const auto& typed) {
+    return load_further_rows(typed.family().options(), data_root, typed.family().training_schema(), file);
+  };
+  if (const auto* single = dynamic_cast<const TypedSession<KanFamily<float>>*>(&session)) return read(*single);
+  return read(dynamic_cast<const TypedSession<KanFamily<double>>&>(session));
+}
+
+}  // namespace
+
+AppFamily kan_family() {
+  AppFamily entry = make_entry<KanFamily, load_kan, make_kan_session, check_kan>("kan");
+  entry.read_rows = read_kan_rows;
+  return entry;
+}
+
+}  // namespace gradloom::app

@@ -1,0 +1,140 @@
+#include "gradloom/app/families/kan/picture.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "gradloom/base/rounding.h"
+#include "gradloom/kernels/spline/reference.h"
+
+namespace gradloom::app {
+namespace {
+
+namespace spline = kernels::spline;
+
+constexpr std::size_t kPoints = 65;                // of a curve
+constexpr std::size_t kSamples = 2000;             // at most
+constexpr std::size_t kEvaluations = 100'000'000;  // functions times samples of a layer, about
+constexpr std::size_t kAllDrawn = 4096;            // networks of more functions show a part of them
+constexpr std::size_t kMostDrawn = 64;             // then, of each layer
+static_assert(kMostDrawn >= kGalleryCurves);
+
+// The functions that leave input i of a layer, all at once.
+template <class T>
+class LayerFunctions {
+ public:
+  LayerFunctions(const kan::Network<T>& network, std::size_t l, const ModelArrays<T>& arrays)
+      : layer_(network.layer(l, arrays)) {}
+
+  const spline::Shape& shape() const { return layer_.shape; }
+  double low(std::size_t i) const { return static_cast<double>(layer_.grid.lo[i]); }
+  double high(std::size_t i) const { return static_cast<double>(layer_.grid.hi[i]); }
+
+  // out[j - from] = f_ij(x) for from <= j < until.
+  void at(std::size_t i, T x, std::size_t from, std::size_t until, double* out) const {
+    const spline::Shape& s = layer_.shape;
+    const auto b = spline::reference::basis_point<T, T>(s, layer_.grid, i, x);
+    const T base = s.base ? kernels::silu(x).value : T(0);
+    const T* w = layer_.weight + i * s.rows() * s.out_padded();
+    for (std::size_t j = from; j < until; ++j) {
+      T v = 0;
+      for (unsigned k = 0; k <= s.degree; ++k) v += b.value[k] * w[(b.span + k) * s.out_padded() + j];
+      if (s.base) v += base * w[(s.rows() - 1) * s.out_padded() + j];
+      out[j - from] = static_cast<double>(v);
+    }
+  }
+
+ private:
+  spline::Layer<T> layer_;
+};
+
+// (in, out): the share of a destination's deviation that comes over each edge.
+template <class T>
+std::vector<double> importance_of(const LayerFunctions<T>& f, const kan::Network<T>& network,
+                                  const typename kan::Network<T>::Tape& tape, std::size_t l, std::size_t samples) {
+  const std::size_t in = f.shape().in, out = f.shape().out;
+  samples = std::clamp<std::size_t>(kEvaluations / (in * out), std::min<std::size_t>(samples, 16), samples);
+  std::vector<double> deviation(in * out), value(out), sum(out), squares(out), total(out, 0.0);
+  for (std::size_t i = 0; i < in; ++i) {
+    std::fill(sum.begin(), sum.end(), 0.0);
+    std::fill(squares.begin(), squares.end(), 0.0);
+    for (std::size_t m = 0; m < samples; ++m) {
+      f.at(i, network.layer_input(tape, l, m, i), 0, out, value.data());
+      for (std::size_t j = 0; j < out; ++j) sum[j] += value[j], squares[j] += value[j] * value[j];
+    }
+    for (std::size_t j = 0; j < out; ++j) {
+      const double n = static_cast<double>(samples), mean = sum[j] / n;
+      const double variance = std::max(0.0, squares[j] / n - mean * mean);
+      deviation[i * out + j] = std::sqrt(variance);
+      total[j] += variance;
+    }
+  }
+  for (std::size_t e = 0; e < deviation.size(); ++e)
+    deviation[e] = total[e % out] > 0 ? deviation[e] / std::sqrt(total[e % out]) : 0.0;
+  return deviation;
+}
+
+template <class T>
+void draw(const LayerFunctions<T>& f, EdgeFunction& edge) {
+  for (std::size_t m = 0; m < kPoints; ++m) {
+    const double x =
+        edge.grid_lo + (edge.grid_hi - edge.grid_lo) * static_cast<double>(m) / static_cast<double>(kPoints - 1);
+    double y = 0.0;
+    f.at(edge.from, static_cast<T>(x), edge.to, edge.to + 1, &y);
+    edge.x.push_back(x);
+    edge.y.push_back(y);
+  }
+}
+
+}  // namespace
+
+template <class T>
+SplineNetwork spline_picture(const Exec& ex, const kan::Network<T>& network, const ModelArrays<T>& arrays,
+                             const RowDataset<T>& rows) {
+  SplineNetwork picture;
+  picture.title = "The network and what it learned";
+  picture.note =
+      "Each box is the function on one edge, spline and base branch together, over the values that arrive there. The "
+      "stronger the line, the more of the next node's variation comes over this edge.";
+  picture.widths = network.options().widths;
+  picture.input_names = rows.feature_names();
+  picture.output_names = rows.is_classification() ? rows.class_names() : rows.target_names();
+  const RowBatch<T> batch = first_rows(rows.all(), kSamples);
+  auto tape = network.make_tape(ex, {.batch = batch.size, .backward = false});
+  const std::size_t stride = padded(network.output_width());
+  Buffer<T> y(batch.size * stride);
+  network.forward(ex, {.mode = Mode::evaluate}, arrays, batch, tape,
+                  {y.data(), {batch.size, network.output_width()}, {stride, 1}});
+  for (std::size_t l = 0; l < network.layers(); ++l) picture.functions += network.shape(l).in * network.shape(l).out;
+  for (std::size_t l = 0; l < network.layers(); ++l) {
+    const LayerFunctions<T> f(network, l, arrays);
+    const std::size_t out = f.shape().out;
+    const std::vector<double> importance = importance_of(f, network, tape, l, batch.size);
+    // Those that matter most of this layer; of equal ones the first.
+    double drawn_from = 0.0;
+    if (picture.functions > kAllDrawn && importance.size() > kMostDrawn) {
+      std::vector<double> sorted = importance;
+      const auto at = sorted.begin() + kMostDrawn - 1;
+      std::nth_element(sorted.begin(), at, sorted.end(), std::greater<>());
+      drawn_from = *at;
+    }
+    std::size_t equal = 0;
+    for (std::size_t e = 0; e < importance.size(); ++e) {
+      picture.all_importance += importance[e];
+      const bool curve =
+          picture.functions <= kAllDrawn || importance[e] > drawn_from || (importance[e] == drawn_from && equal++ == 0);
+      if (!curve && importance.size() > kLargestMap) continue;
+      const std::size_t i = e / out;
+      EdgeFunction edge{l, i, e % out, {}, {}, importance[e], f.low(i), f.high(i)};
+      if (curve) draw(f, edge);
+      picture.edges.push_back(std::move(edge));
+    }
+  }
+  return picture;
+}
+
+template SplineNetwork spline_picture(const Exec&, const kan::Network<float>&, const ModelArrays<float>&,
+                                      const RowDataset<float>&);
+template SplineNetwork spline_picture(const Exec&, const kan::Network<double>&, const ModelArrays<double>&,
+                                      const RowDataset<double>&);
+
+}  // namespace gradloom::app

@@ -1,0 +1,190 @@
+#include "gradloom/app/ged/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "gradloom/io/file.h"
+
+namespace gradloom::app {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostCostBytes = 16 << 20;
+
+GraphSet load(const std::string& path, const GedFiles& files) {
+  GraphSource source;
+  source.path = path;
+  source.format = files.format;
+  source.direction = files.direction;
+  return load_graphs(source).or_throw();
+}
+
+struct Chosen {
+  GraphSet set;
+  std::size_t index = 0;
+};
+
+// What was meant as the file, where there is none.
+std::string without_position(const std::string& words) {
+  const std::size_t at = words.rfind('#');
+  const bool position = at != std::string::npos && at + 1 < words.size() &&
+                        words.find_first_not_of("0123456789", at + 1) == std::string::npos;
+  return position ? words.substr(0, at) : words;
+}
+
+// FILE, FILE:ID or FILE#POSITION; a file that really has such a name wins.
+Chosen choose(const std::string& words, const GedFiles& files) {
+  std::error_code ignored;
+  if (fs::exists(words, ignored)) {
+    Chosen chosen{load(words, files)};
+    if (chosen.set.size() != 1)
+      throw Exception(ErrorCode::invalid_input, fmt::format("{} holds {} graphs; name one: {}:{} or {}#0", words,
+                                                            chosen.set.size(), words, chosen.set.ids.front(), words));
+    return chosen;
+  }
+  if (const std::size_t at = words.rfind('#'); at != std::string::npos && fs::exists(words.substr(0, at), ignored)) {
+    Chosen chosen{load(words.substr(0, at), files)};
+    const char *begin = words.data() + at + 1, *end = words.data() + words.size();
+    const auto [stop, error] = std::from_chars(begin, end, chosen.index);
+    if (error != std::errc() || stop != end || chosen.index >= chosen.set.size())
+      throw Exception(ErrorCode::invalid_input,
+                      fmt::format("'{}' is not a position from #0 to #{}", words.substr(at), chosen.set.size() - 1));
+    return chosen;
+  }
+  // An id may hold colons, a path too: the first cut that leaves a file counts.
+  for (std::size_t at = words.find(':'); at != std::string::npos; at = words.find(':', at + 1))
+    if (fs::exists(words.substr(0, at), ignored)) {
+      Chosen chosen{load(words.substr(0, at), files)};
+      chosen.index = chosen.set.find(words.substr(at + 1)).or_throw();
+      return chosen;
+    }
+  throw Exception(ErrorCode::not_found, fmt::format("there is no file '{}'", without_position(words)));
+}
+
+json description(const GraphSet& set, std::size_t index) {
+  const Graph& g = set.graphs[index];
+  return {{"id", set.ids[index]}, {"nodes", g.nodes()}, {"edges", g.edges()}};
+}
+
+std::string cell(double lower, double upper) {
+  return lower == upper ? fmt::format("{}", upper) : fmt::format("{}..{}", lower, upper);
+}
+
+Result<void> write_matrix(const fs::path& path, const GraphSet& set, const ged::AllPairs& pairs) {
+  return write_file_atomic(path, [&](FileSink& sink) -> Result<void> {
+    std::string text = fmt::format("{}\n{}\n", set.size(), fmt::join(set.ids, " "));
+    for (std::size_t i = 1; i < set.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        const std::size_t at = ged::AllPairs::at(i, j);
+        if (j > 0) text += ' ';
+        text += cell(pairs.lower[at], pairs.upper[at]);
+      }
+      text += '\n';
+      if (text.size() < (1 << 16)) continue;
+      if (auto written = sink.write(text); !written) return written;
+      text.clear();
+    }
+    return sink.write(text);
+  });
+}
+
+// The pairs that took most expansions, the first ones on ties.
+json hardest(const GraphSet& set, const ged::AllPairs& pairs) {
+  std::vector<std::size_t> order(pairs.upper.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const std::size_t count = std::min<std::size_t>(order.size(), 5);
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    [&](std::size_t a, std::size_t b) {
+                      return pairs.expanded[a] != pairs.expanded[b] ? pairs.expanded[a] > pairs.expanded[b] : a < b;
+                    });
+  json list = json::array();
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::size_t at = order[k];
+    std::size_t i = 1;
+    while (ged::AllPairs::at(i + 1, 0) <= at) ++i;
+    list.push_back({{"first", set.ids[at - ged::AllPairs::at(i, 0)]},
+                    {"second", set.ids[i]},
+                    {"lower", pairs.lower[at]},
+                    {"upper", pairs.upper[at]},
+                    {"expanded", pairs.expanded[at]}});
+  }
+  return list;
+}
+
+}  // namespace
+
+Result<ged::Costs> ged_costs(const std::string& words) {
+  if (words == "uniform") return ged::uniform_costs();
+  if (words == "topology") return ged::topology_costs();
+  if (!words.ends_with(".json")) return ged::parse_costs(words);
+  auto text = read_file(words, kMostCostBytes);
+  if (!text) return text.error();
+  return ged::parse_costs_json(*text, words);
+}
+
+Result<json> ged_pair(const GedPairOptions& o) try {
+  Chosen first = choose(o.first, o.files), second = choose(o.second, o.files);
+  json r;
+  r["first"] = description(first.set, first.index);
+  r["second"] = description(second.set, second.index);
+  const std::size_t a = first.index, b = first.set.size() + second.index;
+  first.set.append(std::move(second.set));  // so that equal names are equal labels
+  const GraphSet& set = first.set;
+  const ged::CostTable costs(o.costs, set.node_labels, set.edge_labels);
+  const Exec ex({.threads = o.threads});
+  const ged::Distance d = ged::edit_distance(ex, set.graphs[a], set.graphs[b], costs, o.ged);
+  json mapping = json::array(), path = json::array();
+  for (std::uint32_t image : d.mapping) mapping.push_back(image == ged::kErased ? json(nullptr) : json(image));
+  for (const ged::EditOperation& e : ged::edit_path(set.graphs[a], set.graphs[b], costs, d.mapping))
+    path.push_back({{"edit", ged::edit_name(e.edit)}, {"from", e.from}, {"to", e.to}, {"cost", e.cost}});
+  r["lower"] = d.lower;
+  r["upper"] = d.upper;
+  r["exact"] = d.exact;
+  r["smallest"] = d.smallest;
+  r["mapping"] = mapping;
+  r["path"] = path;
+  r["bounds"] = {{"label", ged::label_bound(set.graphs[a], set.graphs[b], costs)},
+                 {"assignment", ged::assignment_bound(set.graphs[a], set.graphs[b], costs,
+                                                      std::max(0.0, o.ged.limits.seconds - d.seconds))}};
+  r["expanded"] = d.expanded;
+  r["seconds"] = d.seconds;
+  return r;
+} catch (const Exception& e) {
+  return e.error();
+}
+
+Result<json> ged_all_pairs(const GedAllPairsOptions& o) try {
+  const GraphSet set = load(o.file, o.files);
+  if (set.size() < 2)
+    return Error{ErrorCode::invalid_input, fmt::format("{} holds one graph; all pairs need at least two", o.file)};
+  const ged::CostTable costs(o.costs, set.node_labels, set.edge_labels);
+  const Exec ex({.threads = o.threads});
+  const auto start = std::chrono::steady_clock::now();
+  const ged::AllPairs pairs = ged::all_pairs(ex, set, costs, o.ged);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!o.out.empty()) write_matrix(o.out, set, pairs).or_throw();
+  const auto count = static_cast<double>(pairs.upper.size());
+  json r;
+  r["graphs"] = set.size();
+  r["pairs"] = pairs.upper.size();
+  r["exact_share"] = static_cast<double>(pairs.exact) / count;
+  r["inexact"] = pairs.upper.size() - pairs.exact;
+  r["mean"] = std::accumulate(pairs.upper.begin(), pairs.upper.end(), 0.0) / count;
+  r["expanded"] = std::accumulate(pairs.expanded.begin(), pairs.expanded.end(), std::uint64_t{0});
+  r["hardest"] = hardest(set, pairs);
+  r["out"] = o.out.empty() ? json(nullptr) : json(o.out.string());
+  r["seconds"] = seconds;
+  r["pairs_per_s"] = count / seconds;
+  return r;
+} catch (const Exception& e) {
+  return e.error();
+}
+
+}  // namespace gradloom::app

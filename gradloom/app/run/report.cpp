@@ -1,0 +1,125 @@
+#include "gradloom/app/run/report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace gradloom::app {
+namespace {
+
+using nlohmann::json;
+
+Value value_of(const json& v) { return v.is_number() ? Value(v.get<double>()) : Value("–"); }
+
+Value loss_of(const json& part) { return part.is_object() ? value_of(part["loss"]) : Value("–"); }
+
+void add_figures(const json& summary, Report& r) {
+  for (const char* part : {"test", "validation"}) {
+    if (!summary[part].is_object()) continue;
+    if (summary[part].contains("hard_accuracy"))
+      r.figures.push_back(
+          {fmt::format("{} accuracy, hard circuit", part), summary[part]["hard_accuracy"].get<double>() * 100, "%"});
+    else if (summary[part].contains("accuracy"))
+      r.figures.push_back({fmt::format("{} accuracy", part), summary[part]["accuracy"].get<double>() * 100, "%"});
+    if (summary[part].contains("exact_match"))
+      r.figures.push_back({fmt::format("{} exact match", part), summary[part]["exact_match"].get<double>() * 100, "%"});
+    if (summary[part].contains("rmse"))
+      r.figures.push_back({fmt::format("{} RMSE", part), value_of(summary[part]["rmse"]), ""});
+  }
+  r.figures.push_back({"training loss", value_of(summary["loss"]), ""});
+  // Nobody has written down how long a run took that was finished before.
+  if (!summary.contains("finished_before")) r.figures.push_back(time_figure(summary["seconds"].get<double>()));
+}
+
+Chart loss_chart(const std::vector<json>& log) {
+  Chart chart{"Loss", "Mean over each epoch; lower is better.", "epoch", "loss", Scale::logarithmic, {}, {}};
+  Series train{"training", Role::train, {}}, validation{"validation", Role::validation, {}};
+  double stage_end = 0.0;
+  for (const json& line : log) {
+    const std::string event = line.value("event", "");
+    if (event == "stage") {  // logged at its end; the mark stands at its beginning
+      if (stage_end > 0.0) chart.marks.push_back({stage_end, line["note"].get<std::string>()});
+      stage_end = line["run_epoch"].get<double>();
+    }
+    if (event == "start_over") chart.marks.push_back({line["run_epoch"].get<double>(), "new start"});
+    if (event != "epoch") continue;
+    const double x = line["run_epoch"].get<double>();
+    if (line["loss"].is_number()) train.points.push_back({x, line["loss"].get<double>()});
+    if (line["validation"].is_number()) validation.points.push_back({x, line["validation"].get<double>()});
+  }
+  chart.series.push_back(std::move(train));
+  if (!validation.points.empty()) chart.series.push_back(std::move(validation));
+  return chart;
+}
+
+Table metrics_table(const json& summary) {
+  Table table{"Metrics",
+              "Of the parameters that were kept. The curve has the mean over each epoch, while they changed.",
+              {"part"},
+              {},
+              std::nullopt};
+  for (const auto& [name, value] : summary["train"].items()) table.columns.push_back(name);
+  for (const char* part : {"train", "validation", "test"}) {
+    if (!summary[part].is_object()) continue;
+    std::vector<Value> row{part};
+    for (const auto& [name, value] : summary[part].items()) row.push_back(value_of(value));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string run_title(const std::string& name, const std::filesystem::path& folder) {
+  std::error_code unreadable;
+  std::filesystem::path whole = std::filesystem::weakly_canonical(folder, unreadable);
+  if (unreadable) whole = folder.lexically_normal();
+  const std::string run = (whole / "").parent_path().filename().string();
+  if (run.empty()) return name;
+  return name.empty() || run == name || run.starts_with(name + "-") ? run : fmt::format("{}: {}", name, run);
+}
+
+Figure time_figure(double seconds) {
+  // The bounds are those of the rounded number.
+  if (seconds < 0.9995) return {"time", fmt::format("{:.{}f}", 1000 * seconds, seconds < 0.00995 ? 1 : 0), "ms"};
+  return {"time", fmt::format("{:.{}f}", seconds, seconds < 99.95 ? 1 : 0), "s"};
+}
+
+Report run_report(const Session& session, std::string settings, const json& summary,
+                  const std::filesystem::path& folder, const std::vector<json>& log) {
+  const FamilyOptions& options = session.options();
+  Report r;
+  r.title = run_title(options.name.value_or(""), folder);
+  r.subtitle =
+      fmt::format("{}, {} parameters, {}, seed {}", session.learned_from(), summary["parameters"].get<std::size_t>(),
+                  name_of(kPrecisions, options.precision), options.train.seed);
+  r.warnings = summary["warnings"].get<std::vector<std::string>>();
+  add_figures(summary, r);
+  r.sections.push_back(loss_chart(log));
+  r.sections.push_back(metrics_table(summary));
+  if (summary["stages"].size() > 1) {
+    Table stages{"Stages",
+                 "The function is kept from one stage to the next.",
+                 {"stage", "training loss", "test loss"},
+                 {},
+                 std::nullopt};
+    for (const json& s : summary["stages"])
+      stages.rows.push_back({s["note"].get<std::string>(), loss_of(s["train"]), loss_of(s["test"])});
+    r.sections.push_back(std::move(stages));
+  }
+  r.settings = std::move(settings);
+  return r;
+}
+
+void add_phases(const json& summary, Report& r) {
+  if (!summary.contains("phases")) return;
+  Table phases{"Where the time went",
+               "Phases by the clock; parts of a phase are added up over threads.",
+               {"phase", "ms"},
+               {},
+               1};
+  for (const auto& [name, value] : summary["phases"].items()) phases.rows.push_back({name, value.get<double>()});
+  r.sections.push_back(std::move(phases));
+}
+
+}  // namespace gradloom::app

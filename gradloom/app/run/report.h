@@ -1,0 +1,28 @@
+// The parts of a run's report that every family has: figures, loss curves, metrics, stages, time.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "gradloom/app/report/report.h"
+#include "gradloom/session/session.h"
+
+namespace gradloom::app {
+
+// `settings` is the recipe as text, `summary` as in RunOutcome, `folder` that of the run, `log` the lines of its log.
+Report run_report(const Session& session, std::string settings, const nlohmann::json& summary,
+                  const std::filesystem::path& folder, const std::vector<nlohmann::json>& log);
+
+// What the report of a run is titled: the recipe's name, which may be empty, and the folder's, unless that begins with
+// it, as those do that we name ourselves.
+std::string run_title(const std::string& name, const std::filesystem::path& folder);
+
+// A time with no more digits than mean something.
+Figure time_figure(double seconds);
+
+// Where the time went, when the run was profiled.
+void add_phases(const nlohmann::json& summary, Report& report);
+
+}  // namespace gradloom::app

@@ -1,0 +1,282 @@
+#include "gradloom/app/run/run.h"
+
+#include <fmt/format.h>
+
+#include "gradloom/app/families/families.h"
+#include "gradloom/app/recipe.h"
+#include "gradloom/app/run/recorder.h"
+#include "gradloom/app/run/report.h"
+#include "gradloom/app/settings.h"
+#include "gradloom/data/csv.h"
+#include "gradloom/io/file.h"
+
+namespace gradloom::app {
+namespace {
+
+using nlohmann::json;
+
+// What to do when a run's data have changed since it was saved: going on would mix two runs; a look at it is harmless.
+enum class OtherData { refuse, tell };
+
+const AppFamily& family_of(const Config& recipe) { return find_family(recipe.string("family")); }
+
+Result<std::unique_ptr<Session>> open_session(const Config& recipe, const RunOptions& options) {
+  auto session = family_of(recipe).open(recipe, options.data_root, options);
+  if (!session) return with_places(session.error(), recipe, options.data_root);
+  return session;
+}
+
+// Runs `work`, which may throw, as a function that fails.
+template <class Work>
+auto guarded(Work&& work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const Exception& e) {
+    return e.error();
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::out_of_memory,
+                 "there is not enough memory for this model and batch; try a smaller train.batch"};
+  }
+}
+
+Result<Config> reopen_recipe(const RunFolder& folder) {
+  const std::vector<std::string> none;
+  auto text = read_file(folder.recipe(), kMaxRecipeBytes);
+  if (!text) return text.error();
+  return parse_recipe(*text, folder.recipe().string(), none);
+}
+
+// What can be wrong about the files of an evaluation, before any of them is read.
+Result<void> check_evaluation(const Config& recipe, const RunOptions& options, const EvaluateOptions& what) {
+  if (!what.data.empty()) {
+    if (!std::filesystem::exists(what.data))
+      return Error{ErrorCode::not_found, fmt::format("there is no file {}", what.data.string())};
+    if (auto r = refuse_overwriting(what.predictions, std::span(&what.data, 1)); !r) return r;
+  }
+  return refuse_overwriting(what.predictions, data_paths(recipe, options.data_root), InFolders::contents);
+}
+
+RunOutcome interrupted(const Session& session, const RunFolder* folder, double seconds) {
+  RunOutcome outcome;
+  outcome.interrupted = true;
+  outcome.summary = {{"epochs", session.position().run_epoch}, {"seconds", seconds}, {"interrupted", true}};
+  if (folder) outcome.summary["run"] = folder->path().string();
+  return outcome;
+}
+
+// The ends of all stages.
+json stages_of(const std::vector<json>& lines) {
+  json stages = json::array();
+  for (const json& line : lines)
+    if (line.value("event", "") == "stage") {
+      json stage = line.value("metrics", json::object());
+      stage["note"] = line.value("note", "");
+      stages.push_back(std::move(stage));
+    }
+  return stages;
+}
+
+// Accuracies after each epoch that the log has, and the epoch that did best on validation data.
+void add_curve(const std::vector<json>& lines, json& summary) {
+  std::vector<double> validation, test;
+  std::vector<std::uint64_t> epochs;
+  for (const json& line : lines) {
+    const json v = line.value("validation_accuracy", json()), t = line.value("test_accuracy", json());
+    if (!v.is_number() && !t.is_number()) continue;
+    epochs.push_back(line.value("run_epoch", std::uint64_t{0}));
+    if (v.is_number()) validation.push_back(v.get<double>());
+    if (t.is_number()) test.push_back(t.get<double>());
+  }
+  summary["curve"] = {{"epoch", epochs}, {"validation", validation}, {"test", test}};
+  if (validation.size() != epochs.size() || test.size() != epochs.size() || epochs.empty()) return;
+  const auto best = std::max_element(validation.begin(), validation.end());
+  const auto at = static_cast<std::size_t>(best - validation.begin());
+  summary["chosen"] = {{"epoch", epochs[at]}, {"validation", *best}, {"test", test[at]}};
+}
+
+json summarise(Session& session, const std::vector<json>& lines) {
+  const json figures = to_json(session.metrics());
+  json summary{
+      {"epochs", session.position().run_epoch},  {"loss", figures["train"]["loss"]}, {"train", figures["train"]},
+      {"validation", figures["validation"]},     {"test", figures["test"]},          {"stages", stages_of(lines)},
+      {"parameters", session.parameter_count()}, {"device", session.device()},       {"warnings", session.warnings()}};
+  session.conclude(summary);
+  if (session.logs_accuracy()) add_curve(lines, summary);
+  return summary;
+}
+
+// Trains to the end, or until a stop; then measures, and writes what a finished run leaves in its folder, if it has
+// one.
+Result<RunOutcome> run_session(const Config& recipe, Session& session, RunRecorder& recorder, const RunFolder* folder) {
+  if (auto r = recorder.open(); !r) return r.error();
+  const TrainPosition& at = session.position();
+  const bool was_finished =
+      at.stage + 1 == session.stages() && at.stage_closed && folder && std::filesystem::exists(folder->report());
+  // What follows training takes a while for some families; whoever resumes a stopped run gets it.
+  if (gradloom::train(session, recorder) == TrainEnd::stopped || session.stop_requested())
+    return interrupted(session, folder, recorder.seconds());
+  if (folder) folder->check_own().or_throw();
+  auto lines = recorder.lines();
+  if (!lines) return lines.error();
+  RunOutcome outcome;
+  outcome.summary = summarise(session, *lines);
+  json& summary = outcome.summary;
+  if (was_finished) summary["finished_before"] = true;
+  if (folder) {
+    summary["run"] = folder->path().string();
+    summary["report"] = folder->report().string();
+    if (const auto circuit = session.hard_circuit())
+      if (auto r = circuit::save_circuit(folder->path() / "circuit.json", *circuit); !r) return r.error();
+  }
+  summary["seconds"] = recorder.seconds();
+  if (const auto phases = session.phases(); !phases.empty()) summary["phases"] = phases;
+  // A report of the whole run is better than one of what is left of its log.
+  if (!folder || (was_finished && recorder.log_is_short() && std::filesystem::exists(folder->report()))) return outcome;
+  Report report = run_report(session, recipe.to_toml(), summary, folder->path(), *lines);
+  family_of(recipe).describe(session, summary, report);
+  add_phases(summary, report);
+  if (auto r = write_file_atomic(folder->report(), report_html(report)); !r) return r.error();
+  return outcome;
+}
+
+struct Restored {
+  std::uint64_t log_lines = 0;
+  bool short_log = false, data_changed = false;
+};
+
+// The state of the folder's checkpoint.
+Result<Restored> restore(Session& session, const RunFolder& folder, OtherData other, const LogCallback& log) {
+  auto file = read_safetensors(folder.last_checkpoint());
+  if (!file) return file.error();
+  auto found = session.restore(*file, folder.last_checkpoint());
+  if (!found) return found.error();
+  Restored restored{found->log_lines, false, found->data_changed};
+  if (other == OtherData::tell) return restored;
+  if (restored.data_changed)
+    return Error{
+        ErrorCode::invalid_input,
+        fmt::format("the training data are not those that {} was trained on: a file has changed, or another "
+                    "one of the same name was found from this folder; put the old data back, or start a new run",
+                    folder.path().string())};
+  auto lines = read_run_log(folder.log());
+  if (!lines && lines.error().code != ErrorCode::not_found) return lines.error();
+  const std::uint64_t present = lines ? lines->lines.size() : 0;
+  restored.short_log = present < restored.log_lines;
+  if (restored.short_log && log)
+    log(LogLevel::warning,
+        fmt::format("{} has lost lines; the curves of the report will be incomplete", folder.log().string()));
+  restored.log_lines = std::min(present, restored.log_lines);
+  return restored;
+}
+
+Result<void> write_predictions(const std::filesystem::path& path, const PredictedRows& y,
+                               std::span<const std::uint32_t> numbers) {
+  std::string text = numbers.empty() ? "" : "row,";
+  for (std::size_t j = 0; j < y.width; ++j)
+    text += (j ? "," : "") + (y.names.size() == y.width ? csv_field(y.names[j]) : fmt::format("y{}", j + 1));
+  text += '\n';
+  for (std::size_t i = 0; i < y.values.size(); ++i) {
+    if (i % y.width == 0 && !numbers.empty()) text += fmt::format("{},", numbers[i / y.width]);
+    text += y.precision == Precision::float32 ? fmt::format("{}", static_cast<float>(y.values[i]))
+                                              : fmt::format("{}", y.values[i]);
+    text += (i + 1) % y.width == 0 ? '\n' : ',';
+  }
+  return write_file_atomic(path, text);
+}
+
+}  // namespace
+
+Result<RunOutcome> train(const Config& recipe, const std::filesystem::path& path, const RunOptions& options) {
+  return guarded([&]() -> Result<RunOutcome> {
+    auto session = open_session(recipe, options);
+    if (!session) return session.error();
+    // The folder comes after everything that can be wrong: a mistake in the recipe must not leave an empty run behind.
+    (*session)->preflight();
+    std::optional<RunFolder> folder;
+    if (!path.empty()) {
+      auto made = RunFolder::create(path);
+      if (!made) return made.error();
+      folder.emplace(std::move(*made));
+      if (auto r = write_file_atomic(folder->recipe(), recipe.to_toml()); !r) return r.error();
+    }
+    const RunFolder* kept = folder ? &*folder : nullptr;
+    RunRecorder recorder(options, kept);
+    if ((*session)->start() == TrainEnd::stopped) return interrupted(**session, kept, recorder.seconds());
+    return run_session(recipe, **session, recorder, kept);
+  });
+}
+
+Result<RunOutcome> resume(const std::filesystem::path& path, const RunOptions& options) {
+  auto folder = RunFolder::open(path, FolderAccess::write);
+  if (!folder) return folder.error();
+  auto recipe = reopen_recipe(*folder);
+  if (!recipe) return recipe.error();
+  return guarded([&]() -> Result<RunOutcome> {
+    auto session = open_session(*recipe, options);
+    if (!session) return session.error();
+    RunRecorder recorder(options, &*folder);
+    if (std::filesystem::exists(folder->last_checkpoint())) {
+      auto restored = restore(**session, *folder, OtherData::refuse, options.log);
+      if (!restored) return restored.error();
+      recorder.resume_at(restored->log_lines, restored->short_log);
+    } else {  // stopped before its first checkpoint
+      if (auto log = read_run_log(folder->log()); log && !log->lines.empty() && options.log)
+        options.log(LogLevel::warning, fmt::format("{} has no checkpoint: the run begins again, and its log with it",
+                                                   folder->path().string()));
+      if (auto kept = keep_first_lines(folder->log(), 0); !kept) return kept.error();
+      if ((*session)->start() == TrainEnd::stopped) return interrupted(**session, &*folder, recorder.seconds());
+    }
+    return run_session(*recipe, **session, recorder, &*folder);
+  });
+}
+
+Result<nlohmann::json> evaluate(const std::filesystem::path& path, const RunOptions& options,
+                                const EvaluateOptions& what) {
+  auto folder = RunFolder::open(path, FolderAccess::read);
+  if (!folder) return folder.error();
+  if (!std::filesystem::exists(folder->last_checkpoint()))
+    return Error{ErrorCode::not_found, path.string() + " has no checkpoint yet; `gradloom resume` continues the run"};
+  auto recipe = reopen_recipe(*folder);
+  if (!recipe) return recipe.error();
+  if (auto r = check_evaluation(*recipe, options, what); !r) return r.error();
+  return guarded([&]() -> Result<json> {
+    auto opened = open_session(*recipe, options);
+    if (!opened) return opened.error();
+    Session& session = **opened;
+    std::optional<FurtherRows<double>> further;
+    if (!what.data.empty()) {
+      const AppFamily& family = family_of(*recipe);
+      if (!family.read_rows)
+        return Error{
+            ErrorCode::unsupported,
+            fmt::format("models of family \"{}\" take no further files; only spline networks do", family.name)};
+      auto read = family.read_rows(session, options.data_root, what.data);
+      if (!read) return read.error();
+      further = std::move(*read);
+    }
+    auto restored = restore(session, *folder, OtherData::tell, options.log);
+    if (!restored) return restored.error();
+    json result = to_json(session.metrics());
+    result["data_changed"] = restored->data_changed;
+    result["run"] = path.string();
+    result["epochs"] = session.position().run_epoch;
+    if (json study = session.study(); !study.is_null()) result["study"] = std::move(study);
+    if (further) result["data"] = further->has_targets ? to_json(session.measure(further->rows)) : json();
+    if (what.predictions.empty()) return result;
+    const PredictedRows y = further ? session.predict(further->rows) : session.predict();
+    result["rows"] = y.width == 0 ? 0 : y.values.size() / y.width;
+    if (auto r = write_predictions(what.predictions, y, further ? further->numbers : std::vector<std::uint32_t>()); !r)
+      return r.error();
+    return result;
+  });
+}
+
+Result<CheckReport> check(const Config& recipe, const RunOptions& options, const CheckOptions& what) {
+  return guarded([&]() -> Result<CheckReport> {
+    auto report = family_of(recipe).check(recipe, options.data_root, options, what);
+    if (!report) return with_places(report.error(), recipe, options.data_root);
+    return report;
+  });
+}
+
+}  // namespace gradloom::app

@@ -1,0 +1,77 @@
+// The family of logic automata: grids that are drawn anew for each epoch, hard circuits that are judged and repaired.
+#pragma once
+
+#include "gradloom/data/grids.h"
+#include "gradloom/models/logic/automaton.h"
+#include "gradloom/session/check.h"
+#include "gradloom/session/families/automaton/options.h"
+#include "gradloom/session/families/automaton/study.h"
+#include "gradloom/session/family.h"
+
+namespace gradloom {
+
+template <class T>
+class AutomatonFamily final : public Family<T, logic::Automaton<T>, GridDataset<T>, AutomatonOptions> {
+ public:
+  using Model = logic::Automaton<T>;
+  using Data = GridDataset<T>;
+  using Source = GridTask;  // with the size and the image of a picture
+
+  // Throws invalid_input when the grid or the circuit cannot be made.
+  AutomatonFamily(AutomatonOptions options, Source source);
+
+  const Data& train() const override { return train_; }
+  // None for validation: the hard circuit is judged on data of its own, see goal_reached().
+  const Data* test() const override { return &test_; }
+  void check_part(const Model& model, const Data& part) const override {
+    check_row_loss<T>(this->train_options(0).loss, part.all(), model.output_width());
+  }
+
+  Model model(std::size_t stage) const override;
+  TrainState<T> start(const Exec& ex, std::size_t restart) const override;
+  // Every goal.every epochs: a search for a circuit near the hard one that does all that is asked, on training
+  // draws (trials.h). The parameters change only when it is found and passes goal_reached().
+  void repair(const Exec& ex, const Model& model, std::uint64_t epoch, TrainState<T>& state) const override;
+  // Every goal.every epochs: does the hard circuit do all that is asked, on starts that are neither trained nor
+  // tested on?
+  bool goal_reached(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                    std::uint64_t epoch) const override;
+  // Every goal.start_over epochs of the first stage: other wires and parameters as at the start, as if the seed were
+  // another one.
+  std::size_t start_over(const Exec& ex, std::size_t stage, std::uint64_t epoch, TrainState<T>& state) const override;
+  Result<void> restore(const Model& model, TrainState<T>& state) const override {
+    return model.derive(state.buffers.span());
+  }
+
+  // accuracy (of the soft states, cut at 1/2), hard_loss (wrong target bits of all samples), hard_accuracy (mean over
+  // samples; of a checkerboard the better phase).
+  std::map<std::string, double> metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                                        const Data& data, View<const T, 2> y) const override;
+  nlohmann::json study(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const override;
+  // Adds circuit, study and success.
+  void conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                nlohmann::json& summary) const override;
+  std::optional<circuit::AnyCircuit> hard_circuit(const Model& model, const ModelArrays<T>& arrays) const override;
+  std::vector<std::string> warnings(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const override;
+  // The same circuit on a small grid with few steps.
+  CheckSubject<Model> check_subject(const Exec& ex, std::size_t samples) const override;
+  static double exact_derivative(const Model& model, const ModelArrays<T>& arrays, const RowBatch<T>& batch,
+                                 View<const T, 2> dl_dy, std::size_t i);
+
+  // The hard circuit, simplified, and what it was trained for.
+  AutomatonSubject subject(const Model& model, const ModelArrays<T>& arrays) const;
+
+ private:
+  using Family<T, Model, Data, AutomatonOptions>::options_;
+  bool looks_at(std::uint64_t epoch) const;
+
+  Data train_, validation_, test_;
+};
+
+std::unique_ptr<Session> make_automaton_session(const AutomatonOptions& options, const GridTask& source,
+                                                SessionOptions settings);
+
+CheckReport check_automaton(const AutomatonOptions& options, const GridTask& source, const SessionOptions& settings,
+                            const CheckOptions& what);
+
+}  // namespace gradloom

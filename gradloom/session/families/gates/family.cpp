@@ -1,0 +1,153 @@
+#include "gradloom/session/families/gates/family.h"
+
+#include <fmt/format.h>
+
+#include "gradloom/circuit/simplify.h"
+#include "gradloom/circuit/simulate.h"
+#include "gradloom/circuit/validate.h"
+#include "gradloom/data/binarise.h"
+#include "gradloom/models/logic/dual.h"
+#include "gradloom/models/logic/harden.h"
+#include "gradloom/session/check_family.h"
+#include "gradloom/session/family_session.h"
+#include "gradloom/session/restart_seed.h"
+#include "gradloom/train/metrics.h"
+
+namespace gradloom {
+
+using nlohmann::json;
+
+namespace {
+
+// Whether every layer has as many pairs of inputs as gates, and gates enough to read them all.
+bool can_be_unique(std::size_t inputs, const std::vector<std::size_t>& layers) {
+  for (const std::size_t gates : layers) {
+    if (2 * gates < inputs || gates > inputs * (inputs - 1) / 2) return false;
+    inputs = gates;
+  }
+  return true;
+}
+
+}  // namespace
+
+template <class T>
+GatesFamily<T>::GatesFamily(GatesOptions options, const Source& source)
+    : GatesFamily(options, source, choose_bits(source.train, options.thresholds)) {}
+
+template <class T>
+GatesFamily<T>::GatesFamily(GatesOptions options, const Source& source, const std::vector<BitColumn>& bits)
+    : Family<T, Model, Data, GatesOptions>(std::move(options)), train_(convert<T>(binarise(source.train, bits))) {
+  if (source.validation) validation_ = convert<T>(binarise(*source.validation, bits));
+  if (source.test) test_ = convert<T>(binarise(*source.test, bits));
+}
+
+template <class T>
+logic::GateClassifier<T> GatesFamily<T>::model(std::size_t) const {
+  logic::ClassifierOptions o;
+  o.inputs = train_.features();
+  o.layers = options_.model.gates;
+  o.classes = train_.outputs();
+  o.layers.back() = (o.layers.back() + o.classes - 1) / o.classes * o.classes;
+  o.tau = options_.model.temperature;
+  o.wires = options_.model.wires.value_or(can_be_unique(o.inputs, o.layers) ? logic::WireKind::unique
+                                                                            : logic::WireKind::random);
+  return Model(o);
+}
+
+template <class T>
+TrainState<T> GatesFamily<T>::start(const Exec&, std::size_t restart) const {
+  return initial_state(model(0), restart_seed(options_.train.seed, restart));
+}
+
+template <class T>
+std::map<std::string, double> GatesFamily<T>::metrics(const Exec&, const Model& model, const ModelArrays<T>& arrays,
+                                                      const Data& data, View<const T, 2> y) const {
+  std::map<std::string, double> result = row_metrics<T>(data.all(), y);
+  const circuit::Circuit hard = circuit::simplify(logic::harden(model, arrays));
+  const RowBatch<T> all = data.all();
+  const std::size_t group = hard.outputs.size() / model.output_width();
+  std::size_t right = 0;
+  for (std::size_t first = 0; first < all.size; first += 64) {
+    std::vector<std::uint64_t> inputs(hard.inputs, 0);
+    const std::size_t count = std::min<std::size_t>(64, all.size - first);
+    for (std::size_t k = 0; k < count; ++k)
+      for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i] |= std::uint64_t{all.x(first + k, i) != T(0)} << k;
+    const std::vector<std::uint64_t> outputs = circuit::outputs_for(hard, inputs);
+    for (std::size_t k = 0; k < count; ++k) {
+      std::size_t best = 0, best_votes = 0;
+      for (std::size_t c = 0; c < model.output_width(); ++c) {
+        std::size_t votes = 0;
+        for (std::size_t g = c * group; g < (c + 1) * group; ++g) votes += outputs[g] >> k & 1u;
+        if (c == 0 || votes > best_votes) {
+          best = c;
+          best_votes = votes;
+        }
+      }
+      right += best == all.label[first + k];
+    }
+  }
+  if (all.size > 0) result["hard_accuracy"] = static_cast<double>(right) / static_cast<double>(all.size);
+  return result;
+}
+
+template <class T>
+json GatesFamily<T>::study(const Exec&, const Model& model, const ModelArrays<T>& arrays) const {
+  const circuit::Circuit simple = circuit::simplify(logic::harden(model, arrays));
+  return json{{"circuit",
+               {{"gates", model.gates()},
+                {"active_gates", logic::active_gates<T>(model.parameters(), arrays.parameters)},
+                {"simplified_gates", simple.gates.size()},
+                {"depth", circuit::size_of(simple).depth}}}};
+}
+
+template <class T>
+CheckSubject<logic::GateClassifier<T>> GatesFamily<T>::check_subject(const Exec& ex, std::size_t samples) const {
+  return {model(0), start(ex, 0), first_rows(train_.all(), samples), nullptr};
+}
+
+template <class T>
+std::vector<std::string> GatesFamily<T>::warnings(const Exec&, const Model& model, const ModelArrays<T>& arrays) const {
+  std::vector<std::string> found;
+  for (std::size_t l = 0; l < model.options().layers.size(); ++l) {
+    const auto unread = logic::unread_inputs(model.wires(l, arrays.buffers), model.layer_inputs(l));
+    if (!unread.empty())
+      found.push_back(
+          fmt::format("{} of the {} inputs of layer.{} are read by no gate", unread.size(), model.layer_inputs(l), l));
+  }
+  return found;
+}
+
+template <class T>
+void GatesFamily<T>::conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, json& summary) const {
+  summary["circuit"] = study(ex, model, arrays)["circuit"];
+}
+
+template <class T>
+std::optional<circuit::AnyCircuit> GatesFamily<T>::hard_circuit(const Model& model,
+                                                                const ModelArrays<T>& arrays) const {
+  return logic::harden(model, arrays);
+}
+
+template <class T>
+double GatesFamily<T>::exact_derivative(const Model& m, const ModelArrays<T>& arrays, const RowBatch<T>& batch,
+                                        View<const T, 2> dl_dy, std::size_t i) {
+  if constexpr (std::is_same_v<T, double>)
+    return logic::dual_derivative(m, arrays, batch, dl_dy, i);
+  else
+    return std::numeric_limits<double>::quiet_NaN();
+}
+
+std::unique_ptr<Session> make_gates_session(const GatesOptions& options, const RowSplits& source,
+                                            SessionOptions settings) {
+  return make_session<GatesFamily>(options, source, std::move(settings));
+}
+
+CheckReport check_gates(const GatesOptions& options, const RowSplits& source, const SessionOptions& settings,
+                        const CheckOptions& what) {
+  return check_family<GatesFamily>(options, source, settings, what);
+}
+
+template class GatesFamily<float>;
+template class GatesFamily<double>;
+
+}  // namespace gradloom

@@ -1,0 +1,64 @@
+// The family of classifiers made of logic gates: rows become bits, with thresholds from the training part.
+#pragma once
+
+#include <optional>
+
+#include "gradloom/data/binarise.h"
+#include "gradloom/models/logic/classifier.h"
+#include "gradloom/session/check.h"
+#include "gradloom/session/families/gates/options.h"
+#include "gradloom/session/family.h"
+#include "gradloom/session/rows.h"
+
+namespace gradloom {
+
+template <class T>
+class GatesFamily final : public Family<T, logic::GateClassifier<T>, RowDataset<T>, GatesOptions> {
+ public:
+  using Model = logic::GateClassifier<T>;
+  using Data = RowDataset<T>;
+  using Source = RowSplits;
+
+  GatesFamily(GatesOptions options, const Source& source);
+
+  const Data& train() const override { return train_; }
+  const Data* validation() const override { return validation_ ? &*validation_ : nullptr; }
+  const Data* test() const override { return test_ ? &*test_ : nullptr; }
+  void check_part(const Model& model, const Data& part) const override {
+    check_row_loss<T>(this->train_options(0).loss, part.all(), model.output_width());
+  }
+
+  Model model(std::size_t stage) const override;
+  TrainState<T> start(const Exec& ex, std::size_t restart) const override;
+  Result<void> restore(const Model& model, TrainState<T>& state) const override {
+    return model.derive(state.buffers.span());
+  }
+
+  // accuracy (soft) and hard_accuracy (of the circuit; the lowest class on ties).
+  std::map<std::string, double> metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                                        const Data& data, View<const T, 2> y) const override;
+  nlohmann::json study(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const override;
+  // Adds circuit.
+  void conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                nlohmann::json& summary) const override;
+  std::optional<circuit::AnyCircuit> hard_circuit(const Model& model, const ModelArrays<T>& arrays) const override;
+  std::vector<std::string> warnings(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const override;
+  CheckSubject<Model> check_subject(const Exec& ex, std::size_t samples) const override;
+  static double exact_derivative(const Model& model, const ModelArrays<T>& arrays, const RowBatch<T>& batch,
+                                 View<const T, 2> dl_dy, std::size_t i);
+
+ private:
+  using Family<T, Model, Data, GatesOptions>::options_;
+  GatesFamily(GatesOptions options, const Source& source, const std::vector<BitColumn>& bits);
+
+  Data train_;
+  std::optional<Data> validation_, test_;
+};
+
+std::unique_ptr<Session> make_gates_session(const GatesOptions& options, const RowSplits& source,
+                                            SessionOptions settings);
+
+CheckReport check_gates(const GatesOptions& options, const RowSplits& source, const SessionOptions& settings,
+                        const CheckOptions& what);
+
+}  // namespace gradloom

@@ -1,0 +1,77 @@
+// The family of graph networks: nodes of one graph, or whole graphs in folds.
+#pragma once
+
+#include <optional>
+
+#include "gradloom/data/graph_dataset.h"
+#include "gradloom/models/graph/network.h"
+#include "gradloom/session/check.h"
+#include "gradloom/session/families/graph/ged_sample.h"
+#include "gradloom/session/families/graph/options.h"
+#include "gradloom/session/family.h"
+
+namespace gradloom {
+
+// Throws when a norm over batches and something else in the options exclude each other.
+void check_norm(const graph::NetworkOptions& model, const TrainingOptions& train);
+
+template <class T>
+class GraphFamily final : public Family<T, graph::GraphNetwork<T>, GraphDataset<T>, GraphOptions> {
+ public:
+  using Model = graph::GraphNetwork<T>;
+  using Data = GraphDataset<T>;
+  using Source = std::shared_ptr<const GraphSet>;
+
+  // Splits the graphs. Throws invalid_input when options and graphs do not fit each other.
+  GraphFamily(GraphOptions options, Source source);
+
+  const Data& train() const override { return *train_; }
+  const Data* validation() const override { return validation_ ? &*validation_ : nullptr; }
+  const Data* test() const override { return test_ ? &*test_ : nullptr; }
+  void check_part(const Model& model, const Data& part) const override {
+    check_row_loss<T>(this->train_options(0).loss, part.all(), model.output_width());
+  }
+
+  Model model(std::size_t stage) const override;
+  TrainState<T> start(const Exec& ex, std::size_t restart) const override;
+
+  // With data.curve: `validation_accuracy` and `test_accuracy`, where there are such data. With ged.sample, every
+  // ged.every epochs: `ged`, what GedSample::judge() says of the outputs for graphs that are not trained on.
+  nlohmann::json epoch_metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                               std::uint64_t epoch) const override;
+  bool logs_accuracy() const override { return options_.data.curve; }
+  std::map<std::string, double> metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                                        const Data& data, View<const T, 2> y) const override;
+  // Adds `ged`, with ged.sample.
+  void conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                nlohmann::json& summary) const override;
+  std::string learned_from() const override;  // "2 labelled nodes of 34", or how many graphs
+  std::vector<std::string> warnings(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const override;
+  CheckSubject<Model> check_subject(const Exec& ex, std::size_t samples) const override;
+  static double exact_derivative(const Model& model, const ModelArrays<T>& arrays, const GraphBatch<T>& batch,
+                                 View<const T, 2> dl_dy, std::size_t i);
+
+  const GraphSet& graphs() const { return *set_; }
+
+ private:
+  using Family<T, Model, Data, GraphOptions>::options_;
+  void split_nodes();
+  void split_graphs();
+  graph::NetworkOptions network_options(const GraphArrays<T>& arrays) const;
+  nlohmann::json judge_distances(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const;
+  double accuracy(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, const Data& data) const;
+
+  std::shared_ptr<const GraphSet> set_;
+  std::optional<Data> train_, validation_, test_;
+  std::vector<std::uint32_t> watched_;  // graphs of the part that distances are measured on
+  // Measured when they are first needed; copies of a family share them.
+  std::shared_ptr<std::optional<GedSample>> distances_ = std::make_shared<std::optional<GedSample>>();
+};
+
+std::unique_ptr<Session> make_graph_session(const GraphOptions& options, std::shared_ptr<const GraphSet> source,
+                                            SessionOptions settings);
+
+CheckReport check_graph(const GraphOptions& options, const std::shared_ptr<const GraphSet>& source,
+                        const SessionOptions& settings, const CheckOptions& what);
+
+}  // namespace gradloom

@@ -1,0 +1,191 @@
+#include "gradloom/session/families/kan/family.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "gradloom/base/rounding.h"
+#include "gradloom/models/kan/dual.h"
+#include "gradloom/models/kan/grid.h"
+#include "gradloom/session/check_family.h"
+#include "gradloom/session/family_session.h"
+#include "gradloom/session/restart_seed.h"
+#include "gradloom/train/metrics.h"
+
+namespace gradloom {
+
+namespace {
+
+// Sets (mean, std) so that (x - mean) / std maps [low, high] to the grid, or to mean 0 and deviation 1.
+template <class T>
+void normalise_inputs(const KanModelOptions& o, const kan::Network<T>& network, const RowDataset<T>& rows,
+                      std::span<T> buffers) {
+  if (o.normalise == InputScale::none) return;
+  T* mean = buffers.data() + network.buffers()[network.affine().input_mean].offset;
+  T* std = buffers.data() + network.buffers()[network.affine().input_std].offset;
+  const RowBatch<T> all = rows.all();
+  if (o.normalise == InputScale::standard) {
+    const ColumnStatistics statistics = column_statistics<T>(all.x);
+    for (std::size_t i = 0; i < rows.features(); ++i) {
+      mean[i] = static_cast<T>(statistics.mean[i]);
+      std[i] = static_cast<T>(statistics.std[i]);
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < rows.features(); ++i) {
+    double low = all.x(0, i), high = low;
+    for (std::size_t s = 1; s < all.size; ++s) {
+      low = std::min(low, static_cast<double>(all.x(s, i)));
+      high = std::max(high, static_cast<double>(all.x(s, i)));
+    }
+    const double scale = high > low ? (high - low) / (o.hi - o.lo) : 1.0;
+    std[i] = static_cast<T>(scale);
+    mean[i] = static_cast<T>(high > low ? low - o.lo * scale : low);
+  }
+}
+
+template <class T>
+void scale_outputs(const kan::Network<T>& network, const RowDataset<T>& rows, std::span<T> buffers) {
+  const ColumnStatistics statistics = column_statistics<T>(rows.all().target);
+  for (std::size_t j = 0; j < rows.outputs(); ++j) {
+    buffers[network.buffers()[network.affine().output_mean].offset + j] = static_cast<T>(statistics.mean[j]);
+    buffers[network.buffers()[network.affine().output_std].offset + j] = static_cast<T>(statistics.std[j]);
+  }
+}
+
+std::size_t output_width(const KanOptions& o, std::size_t outputs) {
+  // One logit is enough for two classes under binary cross-entropy.
+  return o.train.loss_kind == LossKind::binary_cross_entropy && o.task == Task::classification ? 1 : outputs;
+}
+
+template <class T>
+void refit_state(const Exec& ex, const KanModelOptions& o, const kan::Network<T>& network, const RowDataset<T>& rows,
+                 TrainState<T>& state) {
+  auto refitted =
+      kan::refit<T>(ex, network, state.parameters.span(), state.buffers.span(), rows.all().x,
+                    {.uniform_share = o.refit_uniform, .margin = o.refit_margin, .first_layer = o.refit_inputs});
+  state.parameters = std::move(refitted.parameters);
+  state.buffers = std::move(refitted.buffers);
+}
+
+}  // namespace
+
+template <class T>
+KanFamily<T>::KanFamily(KanOptions options, const Source& source)
+    : Family<T, Model, Data, KanOptions>(std::move(options)),
+      schema_{source.train.subset(std::vector{0u}), source.code, {}},
+      train_(convert<T>(source.train)) {
+  if (options_.train.loss_kind == LossKind::binary_cross_entropy && train_.is_classification() && train_.outputs() != 2)
+    throw Exception(ErrorCode::invalid_input,
+                    fmt::format("binary cross-entropy needs two classes, the data has {}; use loss.kind = "
+                                "\"cross-entropy\"",
+                                train_.outputs()));
+  if (source.validation) validation_ = convert<T>(*source.validation);
+  if (source.test) test_ = convert<T>(*source.test);
+}
+
+template <class T>
+kan::Network<T> KanFamily<T>::model(std::size_t stage) const {
+  return Model(network_options(stage_of(options_, stage), train_.features(), output_width(options_, train_.outputs())));
+}
+
+template <class T>
+std::string KanFamily<T>::stage_note(std::size_t stage) const {
+  return fmt::format("grid {}", stage_of(options_, stage).model.grid);
+}
+
+template <class T>
+TrainState<T> KanFamily<T>::start(const Exec& ex, std::size_t restart) const {
+  const Model network = model(0);
+  TrainState<T> state;
+  state.parameters = Buffer<T>(network.parameters().flat_size());
+  state.buffers = Buffer<T>(network.buffers().flat_size());
+  network.initialise(restart_seed(options_.train.seed, restart), state.parameters.span(), state.buffers.span());
+  normalise_inputs(options_.model, network, train_, state.buffers.span());
+  if (options_.model.scale_targets && !train_.is_classification()) scale_outputs(network, train_, state.buffers.span());
+  network.derive(state.buffers.span()).or_throw();
+  before_epoch(ex, 0, 0, state);
+  return state;
+}
+
+template <class T>
+CheckSubject<kan::Network<T>> KanFamily<T>::check_subject(const Exec& ex, std::size_t samples) const {
+  return {model(0), start(ex, 0), first_rows(train_.all(), samples), nullptr};
+}
+
+template <class T>
+void KanFamily<T>::enter_stage(const Exec& ex, std::size_t stage, TrainState<T>& state) const {
+  const Model before = model(stage - 1);
+  const unsigned grid = stage_of(options_, stage).model.grid;
+  if (grid != before.options().grid) {
+    auto refined = kan::refine<T>(before, state.parameters.span(), state.buffers.span(), grid);
+    state.parameters = std::move(refined.parameters);
+    state.buffers = std::move(refined.buffers);
+  }
+  before_epoch(ex, stage, 0, state);
+}
+
+template <class T>
+bool KanFamily<T>::before_epoch(const Exec& ex, std::size_t stage, std::uint64_t epoch, TrainState<T>& state) const {
+  const KanModelOptions& o = stage_of(options_, stage).model;
+  if (std::find(o.refit.begin(), o.refit.end(), epoch) == o.refit.end()) return false;
+  refit_state(ex, o, model(stage), train_, state);
+  return true;
+}
+
+template <class T>
+std::vector<std::string> KanFamily<T>::warnings(const Exec& ex, const Model& network,
+                                                const ModelArrays<T>& arrays) const {
+  std::vector<std::string> found;
+  auto tape = network.make_tape(ex, {.batch = train_.size(), .backward = false});
+  Buffer<T> y(train_.size() * padded(network.output_width()));
+  network.forward(ex, {.mode = Mode::evaluate}, arrays, train_.all(), tape,
+                  {y.data(), {train_.size(), network.output_width()}, {padded(network.output_width()), 1}});
+  for (std::size_t l = 0; l < network.layers(); ++l) {
+    const double share =
+        static_cast<double>(tape.outside(l)) / static_cast<double>(train_.size() * network.shape(l).in);
+    if (share <= 0.01) continue;
+    const std::string cure =
+        l == 0 && !options_.model.refit_inputs
+            ? "model.normalise = \"range\" would bring the data into the grids, model.refit with model.refit_inputs = "
+              "true the grids to the data"
+            : fmt::format("{} in model.refit would move the grids to the data",
+                          options_.model.refit.empty() ? "an epoch" : "a later epoch");
+    found.push_back(
+        fmt::format("{:.1f} % of the inputs of layer {} lie outside its grid, where functions go on as "
+                    "model.outside says; {}",
+                    100 * share, l, cure));
+  }
+  return found;
+}
+
+template <class T>
+std::map<std::string, double> KanFamily<T>::metrics(const Exec&, const Model&, const ModelArrays<T>&, const Data& data,
+                                                    View<const T, 2> y) const {
+  return row_metrics<T>(data.all(), y);
+}
+
+template <class T>
+double KanFamily<T>::exact_derivative(const Model& m, const ModelArrays<T>& arrays, const RowBatch<T>& batch,
+                                      View<const T, 2> dl_dy, std::size_t i) {
+  if constexpr (std::is_same_v<T, double>)
+    return kan::dual_derivative(m, arrays, batch, {dl_dy.data(), dl_dy.extent(0) * dl_dy.stride(0)}, dl_dy.stride(0),
+                                i);
+  else
+    return std::numeric_limits<double>::quiet_NaN();
+}
+
+std::unique_ptr<Session> make_kan_session(const KanOptions& options, const RowSplits& source, SessionOptions settings) {
+  return make_session<KanFamily>(options, source, std::move(settings));
+}
+
+CheckReport check_kan(const KanOptions& options, const RowSplits& source, const SessionOptions& settings,
+                      const CheckOptions& what) {
+  return check_family<KanFamily>(options, source, settings, what);
+}
+
+template class KanFamily<float>;
+template class KanFamily<double>;
+
+}  // namespace gradloom

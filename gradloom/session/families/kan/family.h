@@ -1,0 +1,68 @@
+// The family of spline networks: data, model of each stage, refits and refinement between them.
+#pragma once
+
+#include <optional>
+
+#include "gradloom/models/kan/device_network.h"
+#include "gradloom/session/check.h"
+#include "gradloom/session/families/kan/options.h"
+#include "gradloom/session/family.h"
+#include "gradloom/session/rows.h"
+
+namespace gradloom {
+
+template <class T>
+class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOptions> {
+ public:
+  using Model = kan::Network<T>;
+  using Data = RowDataset<T>;
+  using Source = RowSplits;
+  using DeviceModel = kan::DeviceNetwork<T>;
+
+  // Throws invalid_input when the loss does not fit the classes.
+  KanFamily(KanOptions options, const Source& source);
+
+  const Data& train() const override { return train_; }
+  const Data* validation() const override { return validation_ ? &*validation_ : nullptr; }
+  const Data* test() const override { return test_ ? &*test_ : nullptr; }
+  bool takes_rows() const override { return true; }
+  void check_part(const Model& model, const Data& part) const override {
+    check_row_loss<T>(this->train_options(0).loss, part.all(), model.output_width());
+  }
+
+  Model model(std::size_t stage) const override;
+  std::string stage_note(std::size_t stage) const override;  // "grid 10"
+  TrainState<T> start(const Exec& ex, std::size_t restart) const override;
+  // Refines the grid, where it changes.
+  void enter_stage(const Exec& ex, std::size_t stage, TrainState<T>& state) const override;
+  // Refits grids where the options ask for it.
+  bool before_epoch(const Exec& ex, std::size_t stage, std::uint64_t epoch, TrainState<T>& state) const override;
+  Result<void> restore(const Model& model, TrainState<T>& state) const override {
+    return model.derive(state.buffers.span());
+  }
+
+  std::map<std::string, double> metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                                        const Data& data, View<const T, 2> y) const override;
+  // Inputs outside of the grids.
+  std::vector<std::string> warnings(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const override;
+  CheckSubject<Model> check_subject(const Exec& ex, std::size_t samples) const override;
+  static double exact_derivative(const Model& model, const ModelArrays<T>& arrays, const RowBatch<T>& batch,
+                                 View<const T, 2> dl_dy, std::size_t i);
+
+  // A training row as it was read: the names of features and classes, and the code. Further rows are read like it.
+  const LoadedRows& training_schema() const { return schema_; }
+
+ private:
+  using Family<T, Model, Data, KanOptions>::options_;
+
+  LoadedRows schema_;
+  Data train_;
+  std::optional<Data> validation_, test_;
+};
+
+std::unique_ptr<Session> make_kan_session(const KanOptions& options, const RowSplits& source, SessionOptions settings);
+
+CheckReport check_kan(const KanOptions& options, const RowSplits& source, const SessionOptions& settings,
+                      const CheckOptions& what);
+
+}  // namespace gradloom

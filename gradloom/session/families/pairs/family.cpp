@@ -1,0 +1,194 @@
+#include "gradloom/session/families/pairs/family.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "gradloom/data/split.h"
+#include "gradloom/models/graph/dual.h"
+#include "gradloom/session/check_family.h"
+#include "gradloom/session/families/graph/family.h"
+#include "gradloom/session/family_session.h"
+#include "gradloom/session/restart_seed.h"
+#include "gradloom/train/predict.h"
+#include "gradloom/train/ranking.h"
+
+namespace gradloom {
+
+using nlohmann::json;
+
+namespace {
+
+[[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
+
+}  // namespace
+
+template <class T>
+PairFamily<T>::PairFamily(PairOptions options, Source source)
+    : Family<T, Model, Data, PairOptions>(std::move(options)),
+      set_(std::move(source.graphs)),
+      distances_(std::move(source.distances)) {
+  check_norm(options_.model.encoder, options_.train);
+  const LossKind loss = this->train_options(0).loss.kind;
+  if (loss == LossKind::cross_entropy || loss == LossKind::binary_cross_entropy)
+    fail(fmt::format("loss.kind = \"{}\" is for classes; similarities take mse, mae or huber", name_of(kLosses, loss)));
+  check_same_graphs(*distances_, *set_).or_throw();
+  split();
+}
+
+template <class T>
+PairDataset<T> PairFamily<T>::part(std::span<const std::uint32_t> queries,
+                                   std::span<const std::uint32_t> others) const {
+  std::vector<std::uint32_t> which(queries.begin(), queries.end());
+  which.insert(which.end(), others.begin(), others.end());
+  std::vector<GraphPair> pairs;
+  const auto add = [&](std::size_t a, std::size_t b) {
+    const double nodes = set_->graphs[which[a]].nodes() + set_->graphs[which[b]].nodes();
+    const double target = std::exp(-2.0 * distances_->at(which[a], which[b]) / nodes);
+    pairs.push_back({static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b), target});
+  };
+  for (std::size_t a = 0; a < queries.size(); ++a) {
+    for (std::size_t b = 0; b < others.size(); ++b) add(a, queries.size() + b);
+    if (others.empty())
+      for (std::size_t b = a + 1; b < queries.size(); ++b) add(a, b);
+  }
+  return Data(
+      std::make_shared<GraphArrays<T>>(make_graph_arrays<T>(*set_, which, GraphTask::graph, options_.data.features)),
+      std::move(pairs));
+}
+
+template <class T>
+void PairFamily<T>::split() {
+  const double validation = options_.data.validation, test = options_.data.test;
+  const Split s =
+      make_split(set_->size(), SplitFractions{1.0 - validation - test, validation, test}, data_seed(options_));
+  if (s.train.size() < 2)
+    fail(fmt::format("{} graphs leave {} to train on after the split; a pair needs two", set_->size(), s.train.size()));
+  train_.emplace(part(s.train, {}));
+  if (!s.validation.empty()) validation_.emplace(part(s.validation, s.train));
+  if (!s.test.empty()) test_.emplace(part(s.test, s.train));
+  if (s.test.size() > 1) unseen_.emplace(part(s.test, {}));
+}
+
+template <class T>
+graph::PairOptions PairFamily<T>::network_options(const GraphArrays<T>& a) const {
+  graph::PairOptions p = options_.model;
+  p.encoder.inputs = a.features, p.encoder.edge_features = a.edge_features;
+  return p;
+}
+
+template <class T>
+graph::PairNetwork<T> PairFamily<T>::model(std::size_t) const {
+  graph::PairOptions o = network_options(train_->graphs().arrays());
+  for (const auto* part : {&train_, &validation_, &test_, &unseen_})
+    if (*part) o.encoder.limits.include((*part)->graphs());
+  return Model(std::move(o));
+}
+
+template <class T>
+TrainState<T> PairFamily<T>::start(const Exec&, std::size_t restart) const {
+  return initial_state(model(0), restart_seed(options_.train.seed, restart));
+}
+
+template <class T>
+std::map<std::string, double> PairFamily<T>::metrics(const Exec& ex, const Model&, const ModelArrays<T>&,
+                                                     const Data& data, View<const T, 2> y) const {
+  const PairBatch<T> batch = data.all();
+  std::vector<double> predicted, truth;
+  double squares = 0.0, absolute = 0.0, distance = 0.0;
+  for (std::size_t p = 0; p < batch.size; ++p) {
+    predicted.push_back(static_cast<double>(y(p, 0)));
+    truth.push_back(static_cast<double>(batch.target(p, 0)));
+    const double e = predicted[p] - truth[p];
+    squares += e * e, absolute += std::abs(e);
+    // The least similarity that a float tells from 0 stands for all smaller ones.
+    const double size = static_cast<double>(batch.inverse_size[p]);
+    distance += std::abs(std::log(truth[p]) - std::log(std::max(predicted[p], 1e-30))) / size;
+  }
+  const auto n = static_cast<double>(batch.size);
+  std::map<std::string, double> m{{"mse", squares / n}, {"mae", absolute / n}, {"distance_mae", distance / n}};
+  if (const auto all = spearman(predicted, truth)) m["spearman"] = *all;
+  // One query each; summed in order.
+  std::vector<std::optional<double>> rank(batch.graphs);
+  std::vector<double> precision(batch.graphs, -1.0);
+  ex.parallel_for(batch.graphs, [&](std::size_t g, unsigned) {
+    std::vector<double> a, b;
+    bool query = false;
+    for (std::size_t e = batch.use_ptr[g]; e < batch.use_ptr[g + 1]; ++e) {
+      query = query || batch.use_side[e] == 0;
+      a.push_back(predicted[batch.use_pair[e]]), b.push_back(truth[batch.use_pair[e]]);
+    }
+    if (!query) return;
+    rank[g] = spearman(a, b);
+    precision[g] = precision_at(10, a, b);
+  });
+  double ranks = 0.0, ranked = 0.0, right = 0.0, queries = 0.0;
+  for (std::size_t g = 0; g < batch.graphs; ++g) {
+    if (rank[g]) ranks += *rank[g], ranked += 1;
+    if (precision[g] >= 0) right += precision[g], queries += 1;
+  }
+  if (ranked > 0) m["spearman_mean"] = ranks / ranked;
+  if (queries > 0) m["precision_at_10"] = right / queries;
+  return m;
+}
+
+template <class T>
+json PairFamily<T>::unseen_metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const {
+  if (!unseen_) return nullptr;
+  Predictor<Model, Data> predictor(ex, model, *unseen_);
+  return metrics(ex, model, arrays, *unseen_, predictor.run(arrays).view());
+}
+
+template <class T>
+json PairFamily<T>::study(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const {
+  if (!unseen_) return json();
+  return json{{"unseen", unseen_metrics(ex, model, arrays)}};
+}
+
+template <class T>
+CheckSubject<graph::PairNetwork<T>> PairFamily<T>::check_subject(const Exec&, std::size_t samples) const {
+  // As many graphs as make this many pairs.
+  std::size_t count = 2;
+  while (count * (count + 1) / 2 <= samples && count < set_->size()) ++count;
+  std::vector<std::uint32_t> which(count);
+  std::iota(which.begin(), which.end(), 0u);
+  auto data = std::make_shared<Data>(part(which, {}));
+  graph::PairOptions o = network_options(data->graphs().arrays());
+  o.encoder.limits.include(data->graphs());
+  Model network(std::move(o));
+  TrainState<T> state = initial_state(network, restart_seed(options_.train.seed, 0));
+  const PairBatch<T> batch = data->all();
+  // Sums of products of large numbers: a noise of 1 would make every similarity exactly 0.
+  return {
+      .model = std::move(network), .state = std::move(state), .batch = batch, .owner = std::move(data), .noise = 0.05};
+}
+
+template <class T>
+void PairFamily<T>::conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, json& summary) const {
+  summary["unseen"] = unseen_metrics(ex, model, arrays);
+}
+
+template <class T>
+double PairFamily<T>::exact_derivative(const Model& m, const ModelArrays<T>& arrays, const PairBatch<T>& batch,
+                                       View<const T, 2> dl_dy, std::size_t i) {
+  if constexpr (std::is_same_v<T, double>)
+    return graph::dual_derivative(m, {}, arrays, batch, dl_dy, i);
+  else
+    return std::numeric_limits<double>::quiet_NaN();
+}
+
+std::unique_ptr<Session> make_pair_session(const PairOptions& options, const PairSource& source,
+                                           SessionOptions settings) {
+  return make_session<PairFamily>(options, source, std::move(settings));
+}
+
+CheckReport check_pair(const PairOptions& options, const PairSource& source, const SessionOptions& settings,
+                       const CheckOptions& what) {
+  return check_family<PairFamily>(options, source, settings, what);
+}
+
+template class PairFamily<float>;
+template class PairFamily<double>;
+
+}  // namespace gradloom

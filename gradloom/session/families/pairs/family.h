@@ -1,0 +1,77 @@
+// The family of pairs of graphs: a network learns their similarity from exact edit distances.
+#pragma once
+
+#include <optional>
+
+#include "gradloom/data/distance_table.h"
+#include "gradloom/data/graph_pairs.h"
+#include "gradloom/models/graph/pair_network.h"
+#include "gradloom/session/check.h"
+#include "gradloom/session/families/pairs/options.h"
+#include "gradloom/session/family.h"
+
+namespace gradloom {
+
+struct PairSource {
+  std::shared_ptr<const GraphSet> graphs;
+  std::shared_ptr<const DistanceTable> distances;
+};
+
+// Graphs are split, not pairs: training pairs are of two training graphs; validation and test pairs of a held-out graph
+// (first) and a training graph; `unseen` pairs of two test graphs. The target of a pair is exp(-2 distance / (n1 +
+// n2)).
+template <class T>
+class PairFamily final : public Family<T, graph::PairNetwork<T>, PairDataset<T>, PairOptions> {
+ public:
+  using Model = graph::PairNetwork<T>;
+  using Data = PairDataset<T>;
+  using Source = PairSource;
+
+  // Throws invalid_input when options, graphs and distances do not fit each other.
+  PairFamily(PairOptions options, Source source);
+
+  const Data& train() const override { return *train_; }
+  const Data* validation() const override { return validation_ ? &*validation_ : nullptr; }
+  const Data* test() const override { return test_ ? &*test_ : nullptr; }
+  const Data* unseen() const { return unseen_ ? &*unseen_ : nullptr; }
+  void check_part(const Model& model, const Data& part) const override {
+    check_row_loss<T>(this->train_options(0).loss, part.all(), model.output_width());
+  }
+
+  Model model(std::size_t stage) const override;
+  TrainState<T> start(const Exec& ex, std::size_t restart) const override;
+
+  // mse, mae of the similarity; distance_mae; spearman over all pairs, spearman_mean and precision_at_10 over queries:
+  // a query is a graph that stands first in a pair, with all pairs that hold it.
+  std::map<std::string, double> metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                                        const Data& data, View<const T, 2> y) const override;
+  nlohmann::json study(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const override;
+  // Adds `unseen`, the metrics on pairs of two test graphs.
+  void conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                nlohmann::json& summary) const override;
+  CheckSubject<Model> check_subject(const Exec& ex, std::size_t samples) const override;
+  static double exact_derivative(const Model& model, const ModelArrays<T>& arrays, const PairBatch<T>& batch,
+                                 View<const T, 2> dl_dy, std::size_t i);
+
+  const GraphSet& graphs() const { return *set_; }
+
+ private:
+  using Family<T, Model, Data, PairOptions>::options_;
+  void split();
+  // Pairs of `queries` (graphs of the set) with `others`; empty: all pairs of two queries.
+  Data part(std::span<const std::uint32_t> queries, std::span<const std::uint32_t> others) const;
+  graph::PairOptions network_options(const GraphArrays<T>& arrays) const;
+  nlohmann::json unseen_metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const;
+
+  std::shared_ptr<const GraphSet> set_;
+  std::shared_ptr<const DistanceTable> distances_;
+  std::optional<Data> train_, validation_, test_, unseen_;
+};
+
+std::unique_ptr<Session> make_pair_session(const PairOptions& options, const PairSource& source,
+                                           SessionOptions settings);
+
+CheckReport check_pair(const PairOptions& options, const PairSource& source, const SessionOptions& settings,
+                       const CheckOptions& what);
+
+}  // namespace gradloom

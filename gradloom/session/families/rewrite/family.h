@@ -1,0 +1,84 @@
+// The family of networks that rewrite expressions: one pass of the rules is learned, and applied until nothing changes.
+#pragma once
+
+#include <optional>
+
+#include "gradloom/data/rewrite_dataset.h"
+#include "gradloom/models/graph/rewrite_loss.h"
+#include "gradloom/models/graph/tree_network.h"
+#include "gradloom/session/check.h"
+#include "gradloom/session/families/rewrite/options.h"
+#include "gradloom/session/family.h"
+
+namespace gradloom {
+
+// The loss of trees, for everything that asks for the loss of a batch. `options.kind` is cross_entropy; its reduction
+// is over trees. `partials` is not used.
+template <class T>
+double evaluate_loss(const Exec& ex, const LossOptions& options, const TreeBatch<T>& batch, View<const T, 2> y,
+                     View<T, 2> dl_dy, std::span<double>) {
+  const double trees = static_cast<double>(batch.size);
+  const double factor = options.scale / (options.reduction == Reduction::mean && batch.size > 0 ? trees : 1.0);
+  return graph::rewrite_loss<T>(ex, batch, y, dl_dy, factor);
+}
+
+// What a family is opened from that draws its data itself.
+struct NoSource {};
+
+// Training samples are all passes of the training expressions whose edits are proven to be exact edit paths, rule by
+// rule; validation and test samples are the first pass of expressions that are none of those.
+template <class T>
+class RewriteFamily final : public Family<T, graph::TreeNetwork<T>, TreeDataset<T>, RewriteOptions> {
+ public:
+  using Model = graph::TreeNetwork<T>;
+  using Data = TreeDataset<T>;
+  using Source = NoSource;
+
+  // Draws the expressions. Throws invalid_input when options do not fit each other.
+  RewriteFamily(RewriteOptions options, Source);
+
+  const Data& train() const override { return *train_; }
+  const Data* validation() const override { return validation_ ? &*validation_ : nullptr; }
+  const Data* test() const override { return test_ ? &*test_ : nullptr; }
+  void check_part(const Model&, const Data&) const override {}  // drawn for its loss
+
+  Model model(std::size_t stage) const override;
+  TrainState<T> start(const Exec& ex, std::size_t restart) const override;
+
+  // edit_accuracy (of nodes) and pass_match (of expressions) after one pass; exact_match, ged (mean distance to the
+  // normal form, unit costs; ged_exact is the share that was proven) and settled after rewriting to the end;
+  // keep_everything: the share that needs no rewriting. Of at most 1000 expressions.
+  std::map<std::string, double> metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                                        const Data& data, View<const T, 2> y) const override;
+  nlohmann::json study(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const override;
+  // Adds `large` (metrics on larger expressions) and `paths` (how many edits were proven).
+  void conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                nlohmann::json& summary) const override;
+  CheckSubject<Model> check_subject(const Exec& ex, std::size_t samples) const override;
+  static double exact_derivative(const Model& model, const ModelArrays<T>& arrays, const TreeBatch<T>& batch,
+                                 View<const T, 2> dl_dy, std::size_t i);
+
+  // Training samples whose edits are proven to be exact, those that a cheaper path beats, and those left open.
+  struct Proofs {
+    std::size_t exact = 0, beaten = 0, open = 0;
+  };
+  const Proofs& proofs() const { return proofs_; }
+
+ private:
+  using Family<T, Model, Data, RewriteOptions>::options_;
+  void make_data();
+  std::map<std::string, double> final_metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                                              std::span<const Expression> expressions) const;
+  nlohmann::json large_metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const;
+
+  std::optional<Data> train_, validation_, test_;
+  std::vector<Expression> large_;
+  Proofs proofs_;
+};
+
+std::unique_ptr<Session> make_rewrite_session(const RewriteOptions& options, NoSource source, SessionOptions settings);
+
+CheckReport check_rewrite(const RewriteOptions& options, NoSource source, const SessionOptions& settings,
+                          const CheckOptions& what);
+
+}  // namespace gradloom

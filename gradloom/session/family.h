@@ -1,0 +1,134 @@
+// Family: the contract between a kind of network and the session that trains it. A family holds its options and its
+// data; it makes the model of each stage, and hooks say what happens between epochs and stages.
+//
+//   template <class T>
+//   class RadialFamily final : public Family<T, RadialNetwork<T>, RowDataset<T>, RadialOptions> {
+//    public:
+//     RadialFamily(RadialOptions options, RowSplits source);
+//     const RowDataset<T>& train() const override { return train_; }
+//     ...
+//   };
+//
+// Hooks are virtual, and families say `override`: a hook with a wrong name or signature does not compile.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gradloom/base/result.h"
+#include "gradloom/circuit/json.h"
+#include "gradloom/session/options/family.h"
+#include "gradloom/train/state.h"
+
+namespace gradloom {
+
+// A model, its state and some data, small enough to be evaluated thousands of times. The batch belongs to the family or
+// to `owner`.
+template <class M>
+struct CheckSubject {
+  M model;
+  TrainState<typename M::Scalar> state;
+  typename M::Batch batch;
+  std::shared_ptr<const void> owner;
+  double noise = 1.0;        // standard deviation of what is added to the parameters, so that no gradient is zero by
+                             // chance
+  double input_noise = 0.0;  // the same for the inputs; nodes of a graph are often equal, and a maximum of equals has
+                             // no derivative
+};
+
+// Throws invalid_input when rows do not fit a loss over `outputs`: other targets, labels or weights than it needs.
+template <class T>
+void check_row_loss(const LossOptions& loss, const RowBatch<T>& rows, std::size_t outputs);
+
+// T is the scalar, M the model, D the data set, O the options (they derive from FamilyOptions and have `stages`). A
+// family also has a constructor from (O, Source), where Source is its data in memory, and
+//   static double exact_derivative(model, arrays, batch, dl_dy, i)   for double: by dual numbers, of parameter i.
+template <class T, class M, class D, class O>
+class Family {
+ public:
+  using Scalar = T;
+  using Model = M;
+  using Data = D;
+  using Options = O;
+  using DeviceModel = void;  // the model's version for devices; families that have one say so
+
+  virtual ~Family() = default;
+
+  const O& options() const { return options_; }
+  std::size_t stages() const { return stage_count(options_); }
+  TrainOptions train_options(std::size_t stage) const { return gradloom::train_options(stage_of(options_, stage)); }
+
+  virtual const D& train() const = 0;
+  virtual const D* validation() const { return nullptr; }
+  virtual const D* test() const { return nullptr; }
+  // Whether further rows, coded like the training data, can be predicted as they are.
+  virtual bool takes_rows() const { return false; }
+  // Throws invalid_input when a part of the data does not fit the loss (check_row_loss() for losses over rows).
+  virtual void check_part(const M& model, const D& part) const = 0;
+
+  virtual M model(std::size_t stage) const = 0;
+  // What the stage is about: "grid 10".
+  virtual std::string stage_note(std::size_t stage) const {
+    return stages() > 1 ? fmt::format("stage {}", stage + 1) : "";
+  }
+
+  // Fresh parameters and buffers; `restart` counts from 0.
+  virtual TrainState<T> start(const Exec& ex, std::size_t restart) const = 0;
+  // Maps the state at the end of the stage before to the beginning of `stage`.
+  virtual void enter_stage(const Exec&, std::size_t /*stage*/, TrainState<T>&) const {}
+  // What must happen before this epoch of a stage; true when parameters or buffers changed.
+  virtual bool before_epoch(const Exec&, std::size_t /*stage*/, std::uint64_t /*epoch*/, TrainState<T>&) const {
+    return false;
+  }
+  // After each epoch of a stage: may improve the parameters by other means than a gradient.
+  virtual void repair(const Exec&, const M&, std::uint64_t /*epoch*/, TrainState<T>&) const {}
+  // Whether training may end here; asked after each epoch of a stage.
+  virtual bool goal_reached(const Exec&, const M&, const ModelArrays<T>&, std::uint64_t /*epoch*/) const {
+    return false;
+  }
+  // Whether the stage begins again: changes parameters and buffers and returns the number of the start that begins (2,
+  // 3, ...), or 0.
+  virtual std::size_t start_over(const Exec&, std::size_t /*stage*/, std::uint64_t /*epoch*/, TrainState<T>&) const {
+    return 0;
+  }
+  // After loading a checkpoint: what a model derives from its buffers.
+  virtual Result<void> restore(const M&, TrainState<T>&) const { return {}; }
+
+  // For the log, after each epoch.
+  virtual nlohmann::json epoch_metrics(const Exec&, const M&, const ModelArrays<T>&, std::uint64_t /*epoch*/) const {
+    return nlohmann::json::object();
+  }
+  // Whether epoch_metrics() holds accuracies that a report draws as a curve.
+  virtual bool logs_accuracy() const { return false; }
+  // Figures of one part of the data, whose predictions are y.
+  virtual std::map<std::string, double> metrics(const Exec& ex, const M& model, const ModelArrays<T>& arrays,
+                                                const D& data, View<const T, 2> y) const = 0;
+  // What only this family can tell of its model (a hard circuit on larger grids, under damage); null when nothing.
+  virtual nlohmann::json study(const Exec&, const M&, const ModelArrays<T>&) const { return nullptr; }
+  // Adds its own keys to the summary of a finished run, which holds the metrics of all parts.
+  virtual void conclude(const Exec&, const M&, const ModelArrays<T>&, nlohmann::json& /*summary*/) const {}
+  // The circuit that the parameters stand for, as it was learned; none for networks that are no circuits.
+  virtual std::optional<circuit::AnyCircuit> hard_circuit(const M&, const ModelArrays<T>&) const {
+    return std::nullopt;
+  }
+  virtual std::vector<std::string> warnings(const Exec&, const M&, const ModelArrays<T>&) const { return {}; }
+  // "1000 training samples".
+  virtual std::string learned_from() const { return fmt::format("{} training samples", train().size()); }
+  // What a check of the gradients looks at.
+  virtual CheckSubject<M> check_subject(const Exec& ex, std::size_t samples) const = 0;
+
+ protected:
+  explicit Family(O options) : options_(std::move(options)) {}
+  Family(const Family&) = default;
+  Family(Family&&) = default;
+
+  O options_;
+};
+
+}  // namespace gradloom

@@ -1,0 +1,413 @@
+// FamilySession: the Session of one family in one precision. Only the files of families include it.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include "gradloom/data/fingerprint.h"
+#include "gradloom/exec/profile.h"
+#include "gradloom/session/checkpoint_position.h"
+#include "gradloom/session/typed_session.h"
+#include "gradloom/train/checkpoint.h"
+#include "gradloom/train/device_gradients.h"
+#include "gradloom/train/device_predict.h"
+#include "gradloom/train/device_trainer.h"
+#include "gradloom/train/predict.h"
+#include "gradloom/train/trainer.h"
+
+namespace gradloom {
+
+template <class F>
+inline constexpr bool kRunsOnDevices = !std::is_void_v<typename F::DeviceModel>;
+
+// The trainer of a stage, on the device unless that is null. Model, data and state outlive it.
+template <class F>
+std::shared_ptr<EpochLoop> make_trainer(const Exec& ex, vulkan::Device* device, const typename F::Model& model,
+                                        const typename F::Data& data, TrainOptions options,
+                                        TrainState<typename F::Scalar>& state,
+                                        vulkan::Timestamps timestamps = vulkan::Timestamps::off) {
+  using D = typename F::Data;
+  if constexpr (kRunsOnDevices<F>) {
+    using M = typename F::DeviceModel;
+    const auto on_device = [&]<class Loop>(std::type_identity<Loop>) -> std::shared_ptr<EpochLoop> {
+      struct Owner {
+        M model;
+        Loop loop;
+        Owner(const Exec& ex, vulkan::Device& on, const typename F::Model& of, const D& data, TrainOptions options,
+              TrainState<typename F::Scalar>& state, vulkan::Timestamps timestamps)
+            : model(on, of), loop(ex, model, data, std::move(options), state, timestamps) {}
+      };
+      const auto owner = std::make_shared<Owner>(ex, *device, model, data, std::move(options), state, timestamps);
+      return {owner, &owner->loop};
+    };
+    if (device && optimizes_on_host(options)) return on_device(std::type_identity<DeviceGradientTrainer<M, D>>());
+    if (device) return on_device(std::type_identity<DeviceTrainer<M, D>>());
+  }
+  return std::make_shared<Trainer<typename F::Model, D>>(ex, model, data, std::move(options), state);
+}
+
+template <class F>
+class FamilySession final : public TypedSession<F> {
+ public:
+  using T = typename F::Scalar;
+  using M = typename F::Model;
+  using D = typename F::Data;
+
+  FamilySession(F family, SessionOptions settings)
+      : TypedSession<F>(std::move(settings)),
+        family_(std::move(family)),
+        exec_(this->settings_.exec),
+        profile_(exec_.threads()) {
+    if (this->settings_.profile) exec_.set_profile(&profile_);
+    choose_device();
+  }
+
+  const F& family() const override { return family_; }
+  const Exec& exec() const override { return exec_; }
+  ModelArrays<T> result_arrays() const override { return {result_parameters(), state_.buffers}; }
+
+  const FamilyOptions& options() const override { return family_.options(); }
+  std::size_t stages() const override { return family_.stages(); }
+  std::uint64_t epochs(std::size_t stage) const override { return family_.train_options(stage).epochs; }
+  std::string stage_note(std::size_t stage) const override { return family_.stage_note(stage); }
+  std::size_t samples() const override { return family_.train().size(); }
+  std::string learned_from() const override { return family_.learned_from(); }
+  std::size_t parameter_count() const override { return this->model().parameters().logical_size(); }
+  std::string device() const override { return device_ ? device_->info().name : "cpu"; }
+  bool logs_accuracy() const override { return family_.logs_accuracy(); }
+  const TrainPosition& position() const override { return state_.position; }
+  std::uint64_t data_fingerprint() override {
+    if (!data_) data_ = fingerprint(family_.train());
+    return *data_;
+  }
+
+  void preflight() override;
+  TrainEnd start() override;
+  TrainEnd train_stage(SessionListener& listener) override;
+  void enter_stage() override {
+    const std::size_t stage = ++state_.position.stage;
+    family_.enter_stage(exec_, stage, state_);
+    begin_stage();
+  }
+
+  Result<void> save(const std::filesystem::path& checkpoint, std::uint64_t log_lines) override;
+  Result<Session::Restored> restore(const TensorFile& file, const std::filesystem::path& name) override;
+
+  Metrics metrics() override {
+    const M model = this->model();
+    Metrics m{measure_part(model, family_.train()), std::nullopt, std::nullopt};
+    if (family_.validation()) m.validation = measure_part(model, *family_.validation());
+    if (family_.test()) m.test = measure_part(model, *family_.test());
+    return m;
+  }
+  nlohmann::json study() override { return family_.study(exec_, this->model(), result_arrays()); }
+  void conclude(nlohmann::json& summary) override { family_.conclude(exec_, this->model(), result_arrays(), summary); }
+  std::optional<circuit::AnyCircuit> hard_circuit() override {
+    return family_.hard_circuit(this->model(), result_arrays());
+  }
+  std::vector<std::string> warnings() override { return family_.warnings(exec_, this->model(), result_arrays()); }
+
+  PredictedRows predict() override { return predict_part(family_.test() ? *family_.test() : family_.train()); }
+  PredictedRows predict(const RowDataset<double>& rows) override {
+    if constexpr (std::is_same_v<D, RowDataset<T>>)
+      if (family_.takes_rows()) return predict_part(convert<T>(rows));
+    refuse_rows();
+  }
+  PartMetrics measure(const RowDataset<double>& rows) override {
+    if constexpr (std::is_same_v<D, RowDataset<T>>)
+      if (family_.takes_rows()) return measure_part(this->model(), convert<T>(rows));
+    refuse_rows();
+  }
+
+  std::map<std::string, double> phases() const override {
+    std::map<std::string, double> all;
+    if (!this->settings_.profile) return all;
+    for (const Profile::Entry& entry : profile_.entries()) all[entry.name] = entry.milliseconds;
+    for (const auto& [kernel, milliseconds] : kernel_times_) all["gpu " + kernel] = milliseconds;
+    return all;
+  }
+
+ private:
+  void choose_device();
+  void check_part(const M& model, const D& part, const char* name) const;
+  void begin_stage();
+  void finish_stage();
+  void start_over(EpochLoop& trainer, SessionListener& listener, std::size_t stage, const TrainPosition& at);
+  bool keeps_best() const {
+    return state_.best && state_.best->parameters.size() == state_.parameters.size() && options().train.keep_best;
+  }
+  std::span<const T> result_parameters() const {
+    return keeps_best() ? state_.best->parameters.span() : state_.parameters.span();
+  }
+  std::unique_ptr<AnyPredictor<T>> make_predictor(const M& model, const D& data) const;
+  PartMetrics measure_part(const M& model, const D& data) const;
+  PredictedRows predict_part(const D& data) const;
+  [[noreturn]] void refuse_rows() const {
+    throw Exception(
+        ErrorCode::unsupported,
+        fmt::format("models of family \"{}\" take no further files; only spline networks do", options().family));
+  }
+
+  F family_;
+  Exec exec_;
+  Profile profile_;
+  vulkan::Device* device_ = nullptr;            // null: the CPU
+  EpochLoop* trainer_ = nullptr;                // while a stage is trained
+  std::map<std::string, double> kernel_times_;  // on a device, in milliseconds
+  TrainState<T> state_;
+  std::optional<std::uint64_t> data_;  // fingerprint of the training data, once it is needed
+};
+
+// The session of a family in the precision of its options.
+template <template <class> class F>
+std::unique_ptr<Session> make_session(const typename F<float>::Options& options,
+                                      const typename F<float>::Source& source, SessionOptions settings) {
+  if (options.precision == Precision::float64)
+    return std::make_unique<FamilySession<F<double>>>(F<double>(options, source), std::move(settings));
+  return std::make_unique<FamilySession<F<float>>>(F<float>(options, source), std::move(settings));
+}
+
+template <class F>
+void FamilySession<F>::choose_device() {
+  if (!this->settings_.device) return;
+  const vulkan::DeviceInfo& info = this->settings_.device->info();
+  std::string lacks;
+  ErrorCode code = ErrorCode::unsupported;
+  if (!kRunsOnDevices<F>) {
+    lacks = fmt::format("models of family \"{}\" run on the cpu only", options().family);
+  } else if (sizeof(T) == 8 && !info.float64) {
+    code = ErrorCode::unsuitable_device;
+    lacks = fmt::format("the device {} has no 64-bit floating-point numbers; use precision = \"float32\"", info.name);
+  }
+  if (lacks.empty()) {
+    device_ = this->settings_.device.get();
+    this->log(LogLevel::info, "running on " + info.name);
+    return;
+  }
+  if (this->settings_.wish == DeviceWish::required) throw Exception(code, lacks);
+  this->log(LogLevel::info, "running on the cpu: " + lacks);
+}
+
+template <class F>
+void FamilySession<F>::begin_stage() {
+  const std::uint64_t stage = state_.position.stage, run_epoch = state_.position.run_epoch;
+  state_.position = {};
+  state_.position.stage = stage;
+  state_.position.run_epoch = run_epoch;
+  state_.optimizer.clear();
+  state_.lbfgs = {};
+  state_.gradient = {};
+  state_.residual = {};
+  state_.best.reset();
+  if (options().train.keep_best && (family_.validation() || options().train.patience > 0)) state_.best.emplace();
+}
+
+template <class F>
+void FamilySession<F>::check_part(const M& model, const D& part, const char* name) const try {
+  family_.check_part(model, part);
+} catch (const Exception& e) {
+  throw Exception(e.code(),
+                  fmt::format("loss.kind = \"{}\" does not fit the {} data: {}", loss_name(options()), name, e.what()));
+}
+
+template <class F>
+void FamilySession<F>::preflight() try {
+  for (std::size_t stage = 0; stage < stages(); ++stage) {
+    const M model = family_.model(stage);
+    TrainState<T> blank;
+    blank.parameters = Buffer<T>(model.parameters().flat_size());
+    blank.buffers = Buffer<T>(model.buffers().flat_size());
+    make_trainer<F>(exec_, device_, model, family_.train(), family_.train_options(stage), blank);
+    check_part(model, family_.train(), "training");
+    if (family_.validation()) check_part(model, *family_.validation(), "validation");
+    if (family_.test()) check_part(model, *family_.test(), "test");
+  }
+  if (!device_ && options().train.compression.kind != kernels::compress::Compression::none)
+    this->log(LogLevel::info, "optimizer.compress changes nothing here: on the cpu no gradient travels");
+} catch (const Exception& e) {
+  const bool device_failed = e.code() == ErrorCode::unsuitable_device || e.code() == ErrorCode::device_memory ||
+                             e.code() == ErrorCode::device_lost;
+  if (!device_ || !device_failed || this->settings_.wish == DeviceWish::required) throw;
+  device_ = nullptr;
+  this->log(LogLevel::info, std::string("running on the cpu: ") + e.what());
+  preflight();
+}
+
+template <class F>
+TrainEnd FamilySession<F>::start() {
+  const std::size_t restarts = options().train.restarts;
+  state_ = family_.start(exec_, 0);
+  if (restarts > 1) {
+    const M model = family_.model(0);
+    TrainOptions options_of_start = family_.train_options(0);
+    options_of_start.epochs = options().train.restart_epochs;
+    const auto go_on = [&] { return this->stop_requested() ? Continue::stop : Continue::yes; };
+    double best = std::numeric_limits<double>::infinity();
+    TrainState<T> winner;
+    for (std::size_t r = 0; r < restarts && !this->stop_requested(); ++r) {
+      TrainState<T> state = family_.start(exec_, r);
+      double loss = std::numeric_limits<double>::infinity();
+      const auto trainer = make_trainer<F>(exec_, device_, model, family_.train(), options_of_start, state);
+      const auto after_epoch = [&](const EpochReport& e) {
+        loss = e.loss;
+        if (family_.before_epoch(exec_, 0, e.position.epoch, state)) trainer->reset_optimizer();
+        return go_on();
+      };
+      try {
+        trainer->run(
+            {.after_step = [&](const TrainPosition&) { return go_on(); }, .validate = {}, .after_epoch = after_epoch});
+      } catch (const Exception& e) {
+        if (e.code() != ErrorCode::numeric) throw;
+        continue;  // a start that diverged has lost
+      }
+      this->log(LogLevel::info, fmt::format("start {} of {}: training loss {:.4g}", r + 1, restarts, loss));
+      if (loss < best) {
+        best = loss;
+        winner = std::move(state);
+      }
+    }
+    // The best of some starts is not the best of all: a resumed run begins anew, to end with the same bits.
+    if (this->stop_requested()) return TrainEnd::stopped;
+    if (winner.parameters.size() > 0) state_ = std::move(winner);
+  }
+  state_.position = {};
+  begin_stage();
+  return TrainEnd::finished;
+}
+
+template <class F>
+void FamilySession<F>::start_over(EpochLoop& trainer, SessionListener& listener, std::size_t stage,
+                                  const TrainPosition& at) {
+  if (state_.position.stage_done) return;  // early stopping was first
+  const std::size_t number = family_.start_over(exec_, stage, at.epoch, state_);
+  if (number == 0) return;
+  trainer.reset_optimizer();
+  if (state_.best) state_.best.emplace();  // parameters for other wires
+  state_.position.epochs_without_progress = 0;
+  listener.started_over(*this, at);
+  this->log(LogLevel::info, fmt::format("start {}: the one before did not reach the goal", number));
+}
+
+template <class F>
+TrainEnd FamilySession<F>::train_stage(SessionListener& listener) {
+  const std::size_t stage = state_.position.stage;
+  const M model = family_.model(stage);
+  const TrainOptions train = family_.train_options(stage);
+  const auto timestamps = this->settings_.profile ? vulkan::Timestamps::on : vulkan::Timestamps::off;
+  const auto trainer = make_trainer<F>(exec_, device_, model, family_.train(), train, state_, timestamps);
+  trainer_ = trainer.get();
+  std::unique_ptr<AnyPredictor<T>> validator;
+  std::vector<double> partials;
+  if (family_.validation()) {
+    validator = make_predictor(model, *family_.validation());
+    partials.resize(loss_partials(family_.validation()->size()));
+  }
+  TrainHooks hooks;
+  hooks.after_step = [&](const TrainPosition&) {
+    if (this->stop_requested()) return Continue::stop;
+    listener.after_step(*this);
+    return Continue::yes;
+  };
+  if (validator)
+    hooks.validate = [&] {
+      const auto& y = validator->run({state_.parameters, state_.buffers});
+      return evaluate_loss<T>(exec_, train.loss, family_.validation()->all(), y.view(), {}, partials);
+    };
+  hooks.after_epoch = [&](const EpochReport& e) {
+    // Before anything is saved: a resumed run continues behind this point.
+    if (e.position.epoch < train.epochs && family_.before_epoch(exec_, stage, e.position.epoch, state_)) {
+      trainer->reset_optimizer();
+      if (state_.best) state_.best.emplace();  // parameters for the grids before
+    }
+    const ModelArrays<T> now{state_.parameters, state_.buffers};
+    listener.after_epoch(*this, e, family_.epoch_metrics(exec_, model, now, e.position.epoch));
+    family_.repair(exec_, model, e.position.epoch, state_);
+    // Told after the epoch is logged; a checkpoint from here on knows that the stage is done.
+    if (family_.goal_reached(exec_, model, {state_.parameters, state_.buffers}, e.position.epoch))
+      state_.position.stage_done = true;
+    else
+      start_over(*trainer, listener, stage, e.position);
+    return this->stop_requested() ? Continue::stop : Continue::yes;
+  };
+  const StageEnd end = trainer->run(hooks);
+  trainer->sync();
+  if (end == StageEnd::stopped) listener.stopped(*this);
+  trainer_ = nullptr;
+  for (const auto& [kernel, milliseconds] : trainer->kernel_times()) kernel_times_[kernel] += milliseconds;
+  if (end == StageEnd::stopped) return TrainEnd::stopped;
+  finish_stage();
+  return TrainEnd::finished;
+}
+
+// What the stage hands on: the best parameters, where they were kept.
+template <class F>
+void FamilySession<F>::finish_stage() {
+  if (keeps_best()) std::copy_n(state_.best->parameters.data(), state_.parameters.size(), state_.parameters.data());
+  // A change before the epoch after the last one ends the stage; kept best parameters would no longer fit the buffers.
+  const std::size_t stage = state_.position.stage;
+  if (family_.before_epoch(exec_, stage, epochs(stage), state_)) state_.best.reset();
+  state_.position.stage_closed = true;
+}
+
+template <class F>
+Result<void> FamilySession<F>::save(const std::filesystem::path& checkpoint, std::uint64_t log_lines) {
+  if (trainer_) trainer_->sync();
+  const M model = this->model();
+  const bool accumulating = is_accumulating(family_.train_options(state_.position.stage), samples(), state_.position);
+  return save_checkpoint<T>(checkpoint, model.parameters(), model.buffers(), state_,
+                            accumulating ? GradientIn::checkpoint : GradientIn::nowhere,
+                            {.log_lines = log_lines, .data = data_fingerprint()});
+}
+
+template <class F>
+Result<Session::Restored> FamilySession<F>::restore(const TensorFile& file, const std::filesystem::path& name) {
+  auto head = checkpoint_head(file, name);
+  if (!head) return head.error();
+  std::vector<std::uint64_t> epochs_by_stage;
+  for (std::size_t s = 0; s < stages(); ++s) epochs_by_stage.push_back(epochs(s));
+  if (auto r = check_position(epochs_by_stage, samples(), head->position, name.string()); !r) return r.error();
+  const M model = family_.model(head->position.stage);
+  auto state = load_checkpoint<T>(file, name, model.parameters(), model.buffers());
+  if (!state) return state.error();
+  state_ = std::move(*state);
+  if (!device_ && state_.residual.size() > 0)
+    this->log(LogLevel::warning, "on the cpu no gradient travels: what optimizer.compress has kept back is dropped");
+  if (auto r = family_.restore(model, state_); !r) return r.error();
+  return Session::Restored{head->notes.log_lines, head->notes.data && *head->notes.data != data_fingerprint()};
+}
+
+template <class F>
+std::unique_ptr<AnyPredictor<typename F::Scalar>> FamilySession<F>::make_predictor(const M& model,
+                                                                                   const D& data) const {
+  if constexpr (kRunsOnDevices<F>)
+    if (device_) return std::make_unique<DevicePredictor<typename F::DeviceModel, D>>(*device_, model, data);
+  return std::make_unique<Predictor<M, D>>(exec_, model, data);
+}
+
+template <class F>
+PartMetrics FamilySession<F>::measure_part(const M& model, const D& data) const {
+  const auto predictor = make_predictor(model, data);
+  const auto& y = predictor->run(result_arrays());
+  std::vector<double> partials(loss_partials(data.size()));
+  const LossOptions loss = family_.train_options(state_.position.stage).loss;
+  return {evaluate_loss<T>(exec_, loss, data.all(), y.view(), {}, partials),
+          family_.metrics(exec_, model, result_arrays(), data, y.view())};
+}
+
+template <class F>
+PredictedRows FamilySession<F>::predict_part(const D& data) const {
+  const M model = this->model();
+  const auto predictor = make_predictor(model, data);
+  const auto& y = predictor->run(result_arrays());
+  PredictedRows rows;
+  if constexpr (std::is_same_v<D, RowDataset<T>>)
+    rows.names = data.is_classification() ? family_.train().class_names() : family_.train().target_names();
+  rows.width = y.width;
+  rows.precision = sizeof(T) == 4 ? Precision::float32 : Precision::float64;
+  for (std::size_t s = 0; s < y.rows; ++s)
+    for (std::size_t j = 0; j < y.width; ++j) rows.values.push_back(static_cast<double>(y.view()(s, j)));
+  return rows;
+}
+
+}  // namespace gradloom

@@ -1,0 +1,22 @@
+// What the options of families that read graphs have in common.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "gradloom/base/file_name.h"
+#include "gradloom/data/graph_dataset.h"
+#include "gradloom/data/graph_source.h"
+
+namespace gradloom {
+
+struct GraphFileOptions {
+  std::string root;              // folder of the files; empty: the current one, then that of the data
+  std::optional<FileName> path;  // a file or folder
+  GraphFormat format = GraphFormat::automatic;
+  GraphFeatureOptions features;
+  double validation = 0.1, test = 0.2;  // fractions held out
+  std::optional<std::uint64_t> seed;    // of the split; unset: that of training
+};
+
+}  // namespace gradloom

@@ -1,0 +1,37 @@
+#include "gradloom/session/session.h"
+
+#include <cmath>
+
+namespace gradloom {
+namespace {
+
+nlohmann::json finite_or_null(double v) { return std::isfinite(v) ? nlohmann::json(v) : nlohmann::json(nullptr); }
+
+}  // namespace
+
+nlohmann::json to_json(const PartMetrics& metrics) {
+  nlohmann::json result{{"loss", finite_or_null(metrics.loss)}};
+  for (const auto& [name, value] : metrics.values) result[name] = finite_or_null(value);
+  return result;
+}
+
+nlohmann::json to_json(const Metrics& metrics) {
+  const auto part = [](const std::optional<PartMetrics>& p) { return p ? to_json(*p) : nlohmann::json(nullptr); };
+  return {{"train", to_json(metrics.train)}, {"validation", part(metrics.validation)}, {"test", part(metrics.test)}};
+}
+
+TrainEnd train(Session& session, SessionListener& listener) {
+  while (true) {
+    // A run that was resumed here must not end the stage twice.
+    if (!session.position().stage_closed) {
+      if (session.train_stage(listener) == TrainEnd::stopped) return TrainEnd::stopped;
+      listener.stage_finished(session);
+    }
+    if (session.position().stage + 1 == session.stages()) return TrainEnd::finished;
+    session.enter_stage();
+    listener.stage_entered(session);
+    if (session.stop_requested()) return TrainEnd::stopped;
+  }
+}
+
+}  // namespace gradloom

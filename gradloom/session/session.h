@@ -1,0 +1,150 @@
+// Session: a model, its data and its state, in memory, whatever the family and precision. It trains, measures, predicts
+// and saves itself; it knows no recipes, run folders or terminals. What happens is told to a SessionListener.
+//
+//   auto session = make_kan_session(options, source, {.exec = {.threads = 2}});
+//   session->preflight();
+//   if (train(*session, listener) == TrainEnd::finished) print(session->metrics());
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gradloom/base/log.h"
+#include "gradloom/base/result.h"
+#include "gradloom/circuit/json.h"
+#include "gradloom/data/rows.h"
+#include "gradloom/exec/exec.h"
+#include "gradloom/exec/vulkan/device.h"
+#include "gradloom/io/safetensors.h"
+#include "gradloom/session/options/family.h"
+#include "gradloom/train/epoch_loop.h"
+
+namespace gradloom {
+
+// What happens when the device cannot run the model.
+enum class DeviceWish { required, preferred };  // an error; the CPU instead, which the log tells
+
+struct SessionOptions {
+  ExecOptions exec;
+  std::shared_ptr<vulkan::Device> device;  // null: the CPU
+  DeviceWish wish = DeviceWish::required;
+  bool profile = false;
+  LogCallback log;                          // may be empty
+  const std::atomic<bool>* stop = nullptr;  // set it to finish the step and return
+};
+
+// The figures of one part of the data. NaN and infinity are possible.
+struct PartMetrics {
+  double loss = 0.0;
+  std::map<std::string, double> values;  // by name, as the family has them
+};
+nlohmann::json to_json(const PartMetrics& metrics);  // what is not finite becomes null
+
+struct Metrics {
+  PartMetrics train;
+  std::optional<PartMetrics> validation, test;
+};
+nlohmann::json to_json(const Metrics& metrics);
+
+// Outputs of the model, row by row.
+struct PredictedRows {
+  std::vector<std::string> names;  // of the columns; empty: they have none
+  std::size_t width = 0;
+  std::vector<double> values;                // (N, width)
+  Precision precision = Precision::float64;  // of the values
+};
+
+class Session;
+
+// Is told what happens while a session trains. Every call comes between steps, when the session may be saved.
+class SessionListener {
+ public:
+  virtual ~SessionListener() = default;
+  virtual void after_step(Session&) {}
+  // `metrics` is what the family adds to the log.
+  virtual void after_epoch(Session&, const EpochReport&, const nlohmann::json& /*metrics*/) {}
+  // A stage begins again from other parameters.
+  virtual void started_over(Session&, const TrainPosition&) {}
+  // The session was stopped in the middle of a stage.
+  virtual void stopped(Session&) {}
+  // The last epoch of a stage is done and what follows it; position().stage_closed is true.
+  virtual void stage_finished(Session&) {}
+  // The next stage is about to begin.
+  virtual void stage_entered(Session&) {}
+};
+
+enum class TrainEnd { finished, stopped };
+
+class Session {
+ public:
+  virtual ~Session() = default;
+
+  virtual const FamilyOptions& options() const = 0;
+  virtual std::size_t stages() const = 0;
+  virtual std::uint64_t epochs(std::size_t stage) const = 0;
+  virtual std::string stage_note(std::size_t stage) const = 0;
+  virtual std::size_t samples() const = 0;          // of the training data
+  virtual std::string learned_from() const = 0;     // "1000 training samples"
+  virtual std::size_t parameter_count() const = 0;  // of the model of this stage
+  virtual std::string device() const = 0;           // "cpu", or the name of a device
+  virtual bool logs_accuracy() const = 0;
+  virtual std::uint64_t data_fingerprint() = 0;  // of the training data
+  virtual const TrainPosition& position() const = 0;
+  bool stop_requested() const { return settings_.stop && settings_.stop->load(std::memory_order_relaxed); }
+
+  // Throws what would make any stage fail before its first step: options, shapes, names of frozen parameters, a loss
+  // that the data are not made for. A device that is preferred, not required, and cannot hold a stage gives way to the
+  // CPU.
+  virtual void preflight() = 0;
+  // A fresh state: the best of the options' restarts, by training loss. After a stop in between there is none.
+  virtual TrainEnd start() = 0;
+  // Trains this stage to its end or until a stop, and closes it.
+  virtual TrainEnd train_stage(SessionListener& listener) = 0;
+  // On to the next stage.
+  virtual void enter_stage() = 0;
+
+  // Written atomically. `log_lines` is kept in the file.
+  virtual Result<void> save(const std::filesystem::path& checkpoint, std::uint64_t log_lines) = 0;
+  struct Restored {
+    std::uint64_t log_lines = 0;
+    bool data_changed = false;  // the training data are not those of the checkpoint
+  };
+  // The state of a checkpoint, which is read already and called `name` in messages. Fails as load_checkpoint does, and
+  // when it stands where the options do not lead.
+  virtual Result<Restored> restore(const TensorFile& file, const std::filesystem::path& name) = 0;
+
+  // All of the following is of the parameters that the session hands out: the best ones where they are kept, else the
+  // last.
+  virtual Metrics metrics() = 0;
+  virtual nlohmann::json study() = 0;
+  virtual void conclude(nlohmann::json& summary) = 0;
+  virtual std::optional<circuit::AnyCircuit> hard_circuit() = 0;
+  virtual std::vector<std::string> warnings() = 0;
+  // Of the test data, or of the training data where there is none.
+  virtual PredictedRows predict() = 0;
+  // Of rows that are coded like the training data; families that learn from other things throw unsupported.
+  virtual PredictedRows predict(const RowDataset<double>& rows) = 0;
+  virtual PartMetrics measure(const RowDataset<double>& rows) = 0;
+
+  // Milliseconds by phase and, on a device, by kernel; empty unless profiled.
+  virtual std::map<std::string, double> phases() const = 0;
+
+ protected:
+  explicit Session(SessionOptions settings) : settings_(std::move(settings)) {}
+  void log(LogLevel level, const std::string& text) const {
+    if (settings_.log) settings_.log(level, text);
+  }
+
+  SessionOptions settings_;
+};
+
+// Trains all stages from where the session stands. Throws Exception, as EpochLoop::run does.
+TrainEnd train(Session& session, SessionListener& listener);
+
+}  // namespace gradloom

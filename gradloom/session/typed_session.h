@@ -1,0 +1,24 @@
+// TypedSession: a session whose family and precision are known, for those who look inside its model.
+#pragma once
+
+#include "gradloom/session/family.h"
+#include "gradloom/session/session.h"
+
+namespace gradloom {
+
+// F is a family such as KanFamily<float>.
+template <class F>
+class TypedSession : public Session {
+ public:
+  using T = typename F::Scalar;
+
+  virtual const F& family() const = 0;
+  virtual const Exec& exec() const = 0;
+  virtual ModelArrays<T> result_arrays() const = 0;  // those that the session hands out
+  typename F::Model model() const { return family().model(position().stage); }
+
+ protected:
+  using Session::Session;
+};
+
+}  // namespace gradloom
