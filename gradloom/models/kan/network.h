@@ -32,7 +32,7 @@ struct NetworkOptions {
 void validate(const NetworkOptions& options);
 
 // Memory of a forward and backward pass. Movable; made once for the largest batch. Each forward pass of a tape that is
-// there twice (pass.cpp) begins in the other copy.
+// there twice (forward.cpp) begins in the other copy.
 template <class T>
 class Tape {
  public:

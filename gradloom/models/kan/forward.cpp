@@ -1,5 +1,4 @@
-// The passes of a spline network. Each parallel loop cuts samples (forward, input gradients) or inputs (weight
-// gradients); a cut never changes bits, because every sum has one owner (kernels/spline/spline.h).
+// The tape and the forward pass of a spline network.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,22 +9,11 @@
 #include "gradloom/base/rounding.h"
 #include "gradloom/exec/profile.h"
 #include "gradloom/models/kan/network.h"
+#include "gradloom/models/kan/panels.h"
 
 namespace gradloom::kan {
 
-namespace spline = kernels::spline;
-using spline::kPanel;
-
 namespace {
-
-// Samples per task: enough to reuse weights in the cache, few enough to occupy the threads. On a large grid a row of
-// weights serves few samples, so it takes more of them.
-constexpr std::size_t kSmallTile = 32, kTile = 64, kLargeTile = 256;
-constexpr unsigned kLargeGrid = 16;
-std::size_t tile_size(const Exec& ex, unsigned grid, std::size_t batch) {
-  if (grid > kLargeGrid) return std::clamp(round_up(batch / ex.threads(), 8), kSmallTile, kLargeTile);
-  return ex.threads() > 1 && batch <= 256 ? kSmallTile : kTile;
-}
 
 // Writing is slow while another core holds the line in its cache. When several threads share a step, tapes up to
 // kSmallTape bytes are double-buffered: with every other step in the same copy, the lines have time to leave that
@@ -37,47 +25,6 @@ constexpr std::size_t kSmallTape = std::size_t{4} << 20, kApart = 64;
 std::size_t stride_apart(std::size_t batch) {
   const std::size_t stride = spline::best_stride(batch) + kApart;
   return stride % 64 == 0 ? stride + 4 : stride;
-}
-
-// Inputs per task of the weight gradient: multiply-adds for several microseconds, in steps of kInputs or one half of
-// it.
-constexpr std::size_t kTaskWork = 200'000;
-// Inputs that the kernel takes at once, so that a part of dl_dy in the cache serves all of them.
-constexpr std::size_t kInputs = 8;
-
-std::size_t inputs_per_task(const spline::Shape& s, std::size_t batch) {
-  const std::size_t work = std::max<std::size_t>(1, batch * (s.degree + 1) * s.out_padded());
-  return std::max<std::size_t>(1, kTaskWork / work / kInputs) * kInputs;
-}
-
-// About half as many.
-std::size_t half_of(std::size_t inputs) { return inputs == kInputs ? kInputs / 2 : inputs / kInputs / 2 * kInputs; }
-
-// panel(i, s) = f(row(s)[i], i) for i < n, zero in the padding. `panels` is a panel matrix.
-template <class T, class Row, class F>
-void to_panels(spline::Range samples, std::size_t n, std::size_t stride, T* panels, Row&& row, F&& f) {
-  for (std::size_t first = 0; first < n; first += kPanel, panels += stride * kPanel)
-    for (std::size_t s = samples.begin; s < samples.end; ++s) {
-      const T* from = row(s) + first;
-      T* to = panels + s * kPanel;
-      if (first + kPanel <= n) {
-        for (std::size_t c = 0; c < kPanel; ++c) to[c] = f(from[c], first + c);
-      } else {
-        for (std::size_t c = 0; c < kPanel; ++c) to[c] = first + c < n ? f(from[c], first + c) : T(0);
-      }
-    }
-}
-
-// row(s)[i] = f(panel(i, s), i) for i < n.
-template <class T, class Row, class F>
-void from_panels(spline::Range samples, std::size_t n, std::size_t stride, const T* panels, Row&& row, F&& f) {
-  for (std::size_t first = 0; first < n; first += kPanel, panels += stride * kPanel)
-    for (std::size_t s = samples.begin; s < samples.end; ++s) {
-      const T* from = panels + s * kPanel;
-      T* to = row(s) + first;
-      const std::size_t count = std::min(kPanel, n - first);
-      for (std::size_t c = 0; c < count; ++c) to[c] = f(from[c], first + c);
-    }
 }
 
 }  // namespace
@@ -188,89 +135,6 @@ void Network<T>::forward(const Exec& ex, const Step&, const ModelArrays<T>& arra
     from_panels(
         samples, output_width(), stride, tape.workspace_.template at<T>(tape.y_),
         [&](std::size_t s) { return y.row(s); }, [=](T v, std::size_t j) { return out_mean[j] + out_std[j] * v; });
-  });
-}
-
-template <class T>
-void Network<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const {
-  const Step& step = call.step;
-  const Batch& batch = call.batch;
-  Tape& tape = call.tape;
-  if (!tape.limits_.backward) throw Exception(ErrorCode::invalid_input, "the tape was made for forward passes only");
-  if (tape.batch_ != batch.size)
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("backward of {} samples after a forward pass of {}", batch.size, tape.batch_));
-  if (!call.dl_dx.empty() && !tape.limits_.input_gradient)
-    throw Exception(ErrorCode::invalid_input, "dl_dx was asked for, but the tape was made without input gradients");
-  const std::size_t size = batch.size, tile = tile_size(ex, options_.grid, size), stride = tape.stride_;
-  const T* scale = call.arrays.buffers.data() + buffers_[affine_.input_scale].offset;
-  const T* out_std = call.arrays.buffers.data() + buffers_[affine_.output_std].offset;
-  const auto gradient_of = [&](std::size_t l) { return tape.workspace_.template at<T>(tape.layers_[l].gradient); };
-  const auto trainable = [&](std::size_t l) {
-    return !step.is_frozen(slices_[l].weight) || (shapes_[l].bias && !step.is_frozen(slices_[l].bias));
-  };
-  // Nothing below the lowest trainable layer is computed, unless dl_dx is asked for.
-  std::size_t lowest = 0;
-  if (call.dl_dx.empty())
-    while (lowest < layers() && !trainable(lowest)) ++lowest;
-  if (lowest == layers()) return;
-
-  ex.parallel_for(divide_up(size, tile), [&](std::size_t index, unsigned worker) {
-    const spline::Range samples{index * tile, std::min(size, (index + 1) * tile)};
-    to_panels(
-        samples, output_width(), stride, gradient_of(layers() - 1), [&](std::size_t s) { return call.dl_dy.row(s); },
-        [=](T v, std::size_t j) { return v * out_std[j]; });
-    for (std::size_t l = layers(); l-- > lowest;) {
-      if (l == lowest && call.dl_dx.empty()) break;
-      const ProfileScope scope(ex, tape.phases_[l].input, worker);
-      T* below = l > 0 ? gradient_of(l - 1) : tape.workspace_.template at<T>(tape.dl_dx_);
-      spline::input_gradient(ex.variant(), layer(l, call.arrays), layer_tape(l, tape), gradient_of(l), samples, below);
-    }
-    if (call.dl_dx.empty()) return;
-    const T* panel = tape.workspace_.template at<T>(tape.dl_dx_);
-    for (std::size_t s = samples.begin; s < samples.end; ++s)
-      for (std::size_t i = 0; i < input_width(); ++i)
-        call.dl_dx(s, i) = panel[(i / kPanel * stride + s) * kPanel + i % kPanel] * scale[i];
-  });
-
-  // From here on nobody reads parameters. Tasks are some inputs of a layer or its bias, the top layer first; those of
-  // the lowest layer are small, so that the threads end at about the same time.
-  const auto group_of = [&](std::size_t l) {
-    const std::size_t inputs = inputs_per_task(shapes_[l], size);
-    return l == lowest && ex.threads() > 1 ? half_of(inputs) : inputs;
-  };
-  const auto tasks_of = [&](std::size_t l) { return divide_up(shapes_[l].in, group_of(l)) + 1; };
-  std::size_t tasks = 0;
-  for (std::size_t l = lowest; l < layers(); ++l) tasks += tasks_of(l);
-  ex.parallel_for(tasks, [&](std::size_t task, unsigned worker) {
-    std::size_t l = layers() - 1;
-    for (; task >= tasks_of(l); --l) task -= tasks_of(l);
-    const spline::Shape& s = shapes_[l];
-    const std::size_t group = group_of(l), row = s.rows() * s.out_padded();
-    if (task + 1 == tasks_of(l)) {
-      if (!s.bias || step.is_frozen(slices_[l].bias)) return;
-      const Slice& slice = parameters_[slices_[l].bias];
-      spline::bias_gradient(ex.variant(), s, {size, stride}, gradient_of(l), step.gradient,
-                            call.gradient.data() + slice.offset);
-      if (call.sink) call.sink->finished(slice.offset, slice.end(), worker);
-      return;
-    }
-    if (step.is_frozen(slices_[l].weight)) return;
-    const Slice& slice = parameters_[slices_[l].weight];
-    const spline::Range inputs{task * group, std::min(s.in, (task + 1) * group)};
-    for (std::size_t i = inputs.begin; i < inputs.end; i += kInputs) {
-      const std::size_t last = std::min(inputs.end, i + kInputs);
-      {
-        const ProfileScope scope(ex, tape.phases_[l].weights, worker);
-        const auto expect = [&](std::size_t input) {
-          if (call.sink) call.sink->expected(slice.offset + input * row, slice.offset + (input + 1) * row, worker);
-        };
-        spline::weight_gradient(ex.variant(), s, layer_tape(l, tape), gradient_of(l), {i, last}, step.gradient,
-                                call.gradient.data() + slice.offset, expect);
-      }
-      // While the gradient of these inputs is in the cache.
-      if (call.sink) call.sink->finished(slice.offset + i * row, slice.offset + last * row, worker);
-    }
   });
 }
 
