@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "gradloom/exec/profile.h"
-#include "gradloom/models/logic/automaton_pass.h"
+#include "gradloom/models/logic/automaton_shared.h"
 
 namespace gradloom::logic {
 

@@ -34,7 +34,8 @@ template <class T>
 struct TileMemory {
   TileMemory(const CellShape& shape, T* memory)
       : patch(memory),
-        out(patch + (shape.channels * gate::kPatch + 1) * kTile),  // here and below, one extra row absorbs the overrun
+        // Here and below, one extra row absorbs the overrun.
+        out(patch + (shape.channels * gate::kPatch + 1) * kTile),
         dl_dpatch(out + (shape.channels + 1) * kTile),
         scratch(dl_dpatch + shape.channels * gate::kPatch * kTile) {}
   static std::size_t size(const CellShape& shape) {

@@ -1,6 +1,4 @@
 // Forward of the automaton, step by step; docs/math/logic.md.
-#include "gradloom/models/logic/automaton_pass.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include "gradloom/exec/profile.h"
 #include "gradloom/kernels/elementary/arrays.h"
 #include "gradloom/kernels/random/random.h"
+#include "gradloom/models/logic/automaton_shared.h"
 
 namespace gradloom::logic {
 
