@@ -161,17 +161,19 @@ struct Work {
 Work work_of(const graph::GraphNetwork<float>& network, const Arrays& a) {
   Work w;
   const auto nodes = static_cast<double>(a.nodes), arcs = static_cast<double>(a.source.size());
-  for (const graph::Op& op : network.ops()) {
-    const auto& out = network.tensors()[op.out];
-    const double rows = out.graphs ? static_cast<double>(a.graphs) : nodes, width = static_cast<double>(out.width);
-    if (op.kind == graph::OpKind::dense) {
-      const double flops = 2 * rows * width * static_cast<double>(network.tensors()[op.in].width);
+  for (const auto& op : network.ops()) {
+    const graph::Tensor& out = op->out();
+    const double rows = out.rows == graph::RowsAre::graphs ? static_cast<double>(a.graphs) : nodes;
+    const double width = static_cast<double>(out.width);
+    const bool lowest = !op->inputs().empty() && op->inputs()[0].tensor.id == 0;
+    if (op->kind() == "dense") {
+      const double flops = 2 * rows * width * static_cast<double>(op->cost().row);
       w.forward_flops += flops;
-      w.step_flops += (op.in == 0 ? 2 : 3) * flops;
+      w.step_flops += (lowest ? 2 : 3) * flops;
     }
-    if (op.kind == graph::OpKind::gather) {
+    if (op->kind() == "gather") {
       const double flops = 2 * (arcs + nodes) * width, bytes = (arcs + 2 * nodes) * width * sizeof(float) + 4 * arcs;
-      const int passes = op.in == 0 ? 1 : 2;
+      const int passes = lowest ? 1 : 2;
       w.forward_flops += flops;
       w.step_flops += passes * flops;
       w.gathered_bytes += passes * bytes;

@@ -5,8 +5,17 @@
 #include <cmath>
 
 #include "gradloom/base/error.h"
+#include "gradloom/base/random.h"
 #include "gradloom/exec/profile.h"
-#include "gradloom/models/graph/pass.h"
+#include "gradloom/models/graph/ops/activate.h"
+#include "gradloom/models/graph/ops/attention.h"
+#include "gradloom/models/graph/ops/dense.h"
+#include "gradloom/models/graph/ops/dropout.h"
+#include "gradloom/models/graph/ops/gather.h"
+#include "gradloom/models/graph/ops/maximum.h"
+#include "gradloom/models/graph/ops/norm.h"
+#include "gradloom/models/graph/ops/readout.h"
+#include "gradloom/models/graph/ops/sparse.h"
 
 namespace gradloom::graph {
 
@@ -17,8 +26,6 @@ constexpr std::size_t kWidest = 1 << 20;
 [[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
 
 std::size_t clamped(const std::vector<std::size_t>& v, std::size_t i) { return v[std::min(i, v.size() - 1)]; }
-
-std::size_t most_blocks(std::size_t rows) { return std::min<std::size_t>(64, rows / dense::kBlock + 1); }
 
 }  // namespace
 
@@ -53,310 +60,238 @@ void validate(const NetworkOptions& o) {
 }
 
 template <class T>
-std::size_t GraphNetwork<T>::tensor(std::size_t width, bool graphs) {
-  tensors_.push_back({graphs, width, dense::padded(width)});
-  return tensors_.size() - 1;
+Tensor GraphNetwork<T>::add_tensor(std::size_t width, RowsAre rows) {
+  tensors_.push_back({tensors_.size(), rows, width, dense::padded(width)});
+  return tensors_.back();
+}
+
+namespace {
+
+SliceRef ref(const Slices& slices, std::size_t index) {
+  const Slice& s = slices[index];
+  return {index, s.offset, s.stored_size(), s.stored_last};
+}
+
+}  // namespace
+
+template <class T>
+SliceRef GraphNetwork<T>::add_parameter(const std::string& name, std::vector<std::size_t> shape, Initial initial) {
+  const std::size_t stored = initial.scalar ? 1 : dense::padded(shape.back());
+  if (initial.glorot) initial.limit = std::sqrt(6.0 / static_cast<double>(shape[0] + shape[1]));
+  initial_.push_back(initial);
+  return ref(parameters_, parameters_.add(prefix_ + name, std::move(shape), stored));
 }
 
 template <class T>
-std::size_t GraphNetwork<T>::parameter(std::string name, std::vector<std::size_t> shape) {
-  const std::size_t stored = dense::padded(shape.back());
-  return parameters_.add(std::move(name), std::move(shape), stored);
-}
-
-template <class T>
-Op& GraphNetwork<T>::add(Op op) {
-  ops_.push_back(std::move(op));
-  return ops_.back();
-}
-
-template <class T>
-std::size_t GraphNetwork<T>::add_dense(const std::string& name, std::size_t in, std::size_t width, std::size_t out) {
-  Op op;
-  op.kind = in == 0 && options_.sparse ? OpKind::sparse : OpKind::dense;
-  op.name = name;
-  op.weight = parameter(name, {tensors_[in].width, width});
-  op.in = in;
-  op.start = out == kNone ? dense::Start::zero : dense::Start::y;
-  op.out = out == kNone ? tensor(width, tensors_[in].graphs) : out;
-  if (op.kind == OpKind::sparse) op.probability = options_.dropout;
-  return add(std::move(op)).out;
-}
-
-template <class T>
-std::size_t GraphNetwork<T>::add_norm(const std::string& name, std::size_t in) {
-  Op op;
-  op.kind = OpKind::norm;
-  op.name = name;
-  op.norm = options_.norm;
-  op.in = in;
-  op.weight = parameter(name + ".gain", {tensors_[in].width});
-  op.bias = parameter(name + ".shift", {tensors_[in].width});
-  if (op.norm == Norm::batch) {
-    op.mean = buffers_.add(name + ".mean", {tensors_[in].width}, tensors_[in].stride);
-    op.variance = buffers_.add(name + ".variance", {tensors_[in].width}, tensors_[in].stride);
+Tensor GraphNetwork<T>::place(std::shared_ptr<Op<T>> op) {
+  op->place(ops_.size(), ops_.empty() ? nullptr : ops_.back().get());
+  op->list_sums(sums_);
+  const Tensor& out = op->out();
+  const OpCost cost = op->cost();
+  if (out.rows != RowsAre::pairs) {
+    node_work_ += (4 + (out.rows == RowsAre::nodes ? cost.row : 0)) * out.stride;
+    arc_work_ += cost.arc * out.stride;
   }
-  op.out = tensor(tensors_[in].width);
-  return add(std::move(op)).out;
+  ops_.push_back(std::move(op));
+  return last_ = out;
+}
+
+// Added onto another product, if there is one.
+template <class T>
+Tensor GraphNetwork<T>::add_dense(const std::string& name, const Tensor& in, std::size_t width, const Tensor& onto,
+                                  const std::string& bias) {
+  const SliceRef weight = add_parameter(name, {in.width, width}, {.glorot = true});
+  const SliceRef shift = bias.empty() ? SliceRef{} : add_parameter(bias, {width});
+  const Tensor out = onto ? onto : add_tensor(width, in.rows);
+  const dense::Start start = onto ? dense::Start::y : shift ? dense::Start::bias : dense::Start::zero;
+  if (in.id == 0 && options_.sparse)
+    return add<SparseOp>(name, {.out = out, .weight = weight, .start = start, .dropout = options_.dropout});
+  return add<DenseOp>(name, {.in = in, .out = out, .weight = weight, .bias = shift, .start = start});
 }
 
 template <class T>
-std::size_t GraphNetwork<T>::add_activation(const std::string& name, std::size_t in, bool bias, Activation act,
-                                            std::size_t residual) {
-  Op op;
-  op.kind = OpKind::activate;
-  op.name = name;
-  op.in = in;
-  op.other = residual;
-  op.activation = act;
-  if (bias) op.bias = parameter(name, {tensors_[in].width});
-  op.out = tensor(tensors_[in].width);
-  return add(std::move(op)).out;
+Tensor GraphNetwork<T>::add_norm(const std::string& name, const Tensor& in) {
+  const SliceRef gain = add_parameter(name + ".gain", {in.width}, {.constant = 1.0});
+  const SliceRef shift = add_parameter(name + ".shift", {in.width});
+  const Tensor out = add_tensor(in.width, in.rows);
+  if (options_.norm == Norm::layer) return add<LayerNormOp>(name, {.in = in, .out = out, .gain = gain, .shift = shift});
+  const SliceRef mean = ref(buffers_, buffers_.add(name + ".mean", {in.width}, in.stride));
+  const SliceRef variance = ref(buffers_, buffers_.add(name + ".variance", {in.width}, in.stride));
+  return add<BatchNormOp>(name,
+                          {.in = in, .out = out, .gain = gain, .shift = shift, .mean = mean, .variance = variance});
+}
+
+template <class T>
+Tensor GraphNetwork<T>::add_activation(const std::string& name, const Tensor& in, bool bias, Activation act,
+                                       const Tensor& residual) {
+  const SliceRef shift = bias ? add_parameter(name, {in.width}) : SliceRef{};
+  const Tensor out = add_tensor(in.width, in.rows);
+  return add<ActivateOp>(name, {.in = in, .residual = residual, .out = out, .bias = shift, .activation = act});
+}
+
+template <class T>
+Tensor GraphNetwork<T>::add_dropout(const std::string& name, const Tensor& in, double probability) {
+  return add<DropoutOp>(name, {.in = in, .out = add_tensor(in.width, in.rows), .probability = probability});
 }
 
 // The messages of one layer, before normalisation, bias and activation.
 template <class T>
-std::size_t GraphNetwork<T>::add_messages(std::size_t l, std::size_t in, std::size_t width) {
+Tensor GraphNetwork<T>::add_messages(std::size_t l, const Tensor& in, std::size_t width) {
   const NetworkOptions& o = options_;
   const std::string name = fmt::format("layer.{}", l);
   const bool gin = o.kind == LayerKind::gin;
   if (o.kind == LayerKind::gat) {
-    Op op;
-    op.kind = OpKind::attention;
-    op.name = name + ".attention";
-    op.heads = width % o.heads == 0 ? o.heads : 1;
-    op.in = add_dense(name + ".left", in, width);
-    op.other = add_dense(name + ".right", in, width);
-    op.weight = parameter(name + ".attention", {width});
-    if (o.edge_features > 0) op.edge_weight = parameter(name + ".edge_weight", {o.edge_features, width});
-    op.out = tensor(width);
-    return add(std::move(op)).out;
+    typename AttentionOp<T>::Fields f{.heads = width % o.heads == 0 ? o.heads : 1, .edge_features = o.edge_features};
+    f.left = add_dense(name + ".left", in, width);
+    f.right = add_dense(name + ".right", in, width);
+    f.weight = add_parameter(name + ".attention", {width},
+                             {.limit = std::sqrt(6.0 / static_cast<double>(width / f.heads + 1))});
+    if (o.edge_features > 0)
+      f.edge_weight = add_parameter(name + ".edge_weight", {o.edge_features, width}, {.glorot = true});
+    f.out = add_tensor(width, RowsAre::nodes);
+    return add<AttentionOp>(name + ".attention", f);
   }
-  Op gather;
-  gather.kind = o.kind == LayerKind::sage_max ? OpKind::maximum : OpKind::gather;
-  gather.name = name + ".messages";
+  typename GatherOp<T>::Fields gather;
   if (o.kind == LayerKind::mean) gather.self = 1.0, gather.row = NodeScale::with_self;
   if (o.kind == LayerKind::gcn) gather.self = 1.0, gather.row = gather.source = NodeScale::root;
   if (o.kind == LayerKind::sage_mean) gather.row = NodeScale::without;
-  if (gin) {
-    gather.self = 1.0;
-    gather.epsilon = parameters_.add(name + ".epsilon", {1});
-  }
+  if (gin) gather.self = 1.0, gather.epsilon = add_parameter(name + ".epsilon", {1}, {.scalar = true});
   const std::string weight = name + (gin ? ".weight_1" : ".weight");
-  const auto gathered = [&](std::size_t from) {
-    gather.in = from;
-    gather.out = tensor(tensors_[from].width);
-    return add(gather).out;
+  const auto gathered = [&](const Tensor& from) {
+    gather.in = from, gather.out = add_tensor(from.width, from.rows);
+    if (o.kind == LayerKind::sage_max) return add<MaximumOp>(name + ".messages", {.in = from, .out = gather.out});
+    return add<GatherOp>(name + ".messages", gather);
   };
   // Sums and products commute; the narrower side is gathered.
-  const bool product_first = o.kind != LayerKind::sage_max && ((in == 0 && o.sparse) || tensors_[in].width > width);
-  std::size_t z = product_first ? gathered(add_dense(weight, in, width)) : add_dense(weight, gathered(in), width);
+  const bool product_first = o.kind != LayerKind::sage_max && ((in.id == 0 && o.sparse) || in.width > width);
+  Tensor z = product_first ? gathered(add_dense(weight, in, width)) : add_dense(weight, gathered(in), width);
   if (o.kind == LayerKind::sage_mean || o.kind == LayerKind::sage_max) add_dense(name + ".self_weight", in, width, z);
   if (o.edge_features > 0) {
-    Op edges;
-    edges.kind = OpKind::edge_gather;
-    edges.name = name + ".edges";
-    edges.row = gather.row;
-    edges.out = tensor(o.edge_features);
-    add_dense(name + ".edge_weight", add(edges).out, width, z);
+    const Tensor edges =
+        add<EdgeGatherOp>(name + ".edges", {.out = add_tensor(o.edge_features, RowsAre::nodes), .row = gather.row});
+    add_dense(name + ".edge_weight", edges, width, z);
   }
   if (!gin) return z;
   if (o.norm != Norm::none) z = add_norm(name + ".inner_norm", z);
-  z = add_activation(name + ".bias_1", z, o.norm == Norm::none, o.activation, kNone);
+  z = add_activation(name + ".bias_1", z, o.norm == Norm::none, o.activation, {});
   return add_dense(name + ".weight_2", z, width);
 }
 
 template <class T>
-void GraphNetwork<T>::add_head(const std::vector<std::size_t>& layers) {
+void GraphNetwork<T>::add_head(const std::vector<Tensor>& layers) {
   const NetworkOptions& o = options_;
-  std::vector<std::size_t> seen = layers;
+  std::vector<Tensor> seen = layers;
   if (o.jumping == Jumping::none) seen = {layers.back()};
-  if (o.jumping == Jumping::max && layers.size() > 1) {
-    Op op;
-    op.kind = OpKind::jump_max;
-    op.name = "jump";
-    op.ins = layers;
-    op.out = tensor(tensors_[layers.front()].width);
-    seen = {add(std::move(op)).out};
-  }
-  std::size_t y = kNone;
+  if (o.jumping == Jumping::max && layers.size() > 1)
+    seen = {add<JumpOp>("jump", {.ins = layers, .out = add_tensor(layers.front().width, RowsAre::nodes)})};
+  Tensor y;
   for (std::size_t k = 0; k < seen.size(); ++k) {
-    std::size_t h = seen[k];
-    if (o.task == GraphTask::graph) {
-      Op op;
-      op.kind = OpKind::readout;
-      op.name = "readout";
-      op.readout = o.readout;
-      op.in = h;
-      op.out = tensor(tensors_[h].width, true);
-      h = add(std::move(op)).out;
-    }
-    if (o.head_dropout > 0) {
-      Op op;
-      op.kind = OpKind::dropout;
-      op.name = "head.dropout";
-      op.probability = o.head_dropout;
-      op.in = h;
-      op.out = tensor(tensors_[h].width, tensors_[h].graphs);
-      h = add(std::move(op)).out;
-    }
-    y = add_dense(seen.size() == 1 ? "head.weight" : fmt::format("head.weight_{}", k), h, o.outputs, y);
-    if (k > 0) continue;
-    Op& first = ops_.back();
-    first.start = dense::Start::bias;
-    first.bias = parameter("head.bias", {o.outputs});
+    Tensor h = seen[k];
+    if (o.task == GraphTask::graph)
+      h = add<ReadoutOp>("readout", {.in = h, .out = add_tensor(h.width, RowsAre::graphs), .readout = o.readout});
+    if (o.head_dropout > 0) h = add_dropout("head.dropout", h, o.head_dropout);
+    y = add_dense(seen.size() == 1 ? "head.weight" : fmt::format("head.weight_{}", k), h, o.outputs, y,
+                  k == 0 ? "head.bias" : "");
   }
-  last_ = y;
 }
 
 template <class T>
-GraphNetwork<T>::GraphNetwork(NetworkOptions options) : options_(std::move(options)) {
+GraphNetwork<T>::GraphNetwork(NetworkOptions options, const std::string& prefix)
+    : options_(std::move(options)), prefix_(prefix) {
   const NetworkOptions& o = options_;
   validate(o);
-  std::size_t h = tensor(o.inputs);
+  Tensor h = add_tensor(o.inputs, RowsAre::nodes);
   const bool headless = o.task == GraphTask::node && o.jumping == Jumping::none;
-  std::vector<std::size_t> widths = o.hidden, layers;
+  std::vector<std::size_t> widths = o.hidden;
+  std::vector<Tensor> layers;
   if (headless) widths.push_back(o.outputs);
   for (std::size_t l = 0; l < widths.size(); ++l) {
     const std::string name = fmt::format("layer.{}", l);
-    std::size_t in = h;
-    if (o.dropout > 0 && !(l == 0 && o.sparse)) {
-      Op op;
-      op.kind = OpKind::dropout;
-      op.name = name + ".dropout";
-      op.probability = o.dropout;
-      op.in = in;
-      op.out = tensor(tensors_[in].width);
-      in = add(std::move(op)).out;
-    }
-    std::size_t z = add_messages(l, in, widths[l]);
-    const bool output = headless && l + 1 == widths.size();
+    const bool sparse = l == 0 && o.sparse, output = headless && l + 1 == widths.size();
+    const Tensor in = o.dropout > 0 && !sparse ? add_dropout(name + ".dropout", h, o.dropout) : h;
+    Tensor z = add_messages(l, in, widths[l]);
     const bool normed = o.norm != Norm::none && !output;
     if (normed) z = add_norm(name + ".norm", z);
-    const bool around = o.residual && !output && tensors_[h].width == widths[l] && !(l == 0 && o.sparse);
-    h = add_activation(name + ".bias", z, !normed, output ? Activation::none : o.activation, around ? h : kNone);
+    const bool around = o.residual && !output && h.width == widths[l] && !sparse;
+    h = add_activation(name + ".bias", z, !normed, output ? Activation::none : o.activation, around ? h : Tensor{});
     layers.push_back(h);
   }
-  last_ = h;
   if (!headless) add_head(layers);
-  list_sums();
+  prefix_.clear();
 }
 
 template <class T>
 void GraphNetwork<T>::initialise(std::uint64_t seed, std::span<T> parameters, std::span<T> buffers) const {
   std::fill(parameters.begin(), parameters.end(), T(0));
   std::fill(buffers.begin(), buffers.end(), T(0));
-  const auto draw = [&](std::size_t s, double limit) {
+  for (std::size_t s = 0; s < initial_.size(); ++s) {
     const RandomStream random(seed, RandomUse::initialise, 0, static_cast<std::uint32_t>(s));
     std::uint32_t at = 0;
-    for_each_logical(parameters_[s],
-                     [&](std::size_t i) { parameters[i] = static_cast<T>(limit * (2 * random.uniform(at++) - 1)); });
-  };
-  const auto ones = [](const Slice& slice, std::span<T> flat) {
-    for_each_logical(slice, [&](std::size_t i) { flat[i] = T(1); });
-  };
-  const auto glorot = [&](std::size_t s) {
-    const auto& shape = parameters_[s].shape;
-    draw(s, std::sqrt(6.0 / static_cast<double>(shape[0] + shape[1])));
-  };
-  for (const Op& op : ops_) {
-    if (op.kind == OpKind::dense || op.kind == OpKind::sparse) glorot(op.weight);
-    if (op.edge_weight != kNone) glorot(op.edge_weight);
-    if (op.kind == OpKind::attention)
-      draw(op.weight, std::sqrt(6.0 / static_cast<double>(parameters_[op.weight].shape[0] / op.heads + 1)));
-    if (op.kind == OpKind::norm) ones(parameters_[op.weight], parameters);
-    if (op.variance != kNone) ones(buffers_[op.variance], buffers);
+    for_each_logical(parameters_[s], [&](std::size_t i) {
+      const double limit = initial_[s].limit;
+      parameters[i] = static_cast<T>(limit > 0 ? limit * (2 * random.uniform(at++) - 1) : initial_[s].constant);
+    });
   }
-}
-
-// What each operation keeps: dropout a = keep; sparse a = keep, b = values; maximum, readout and jump a = winner;
-// norm a = mean, b = inverse; attention a = alpha, b = alpha of the node itself, c, d = their gradients.
-template <class T>
-void GraphNetwork<T>::reserve_op(Tape& tape, std::size_t n) const {
-  const Op& op = ops_[n];
-  auto& m = tape.op_[n];
-  Workspace& w = tape.workspace_;
-  const Tensor& out = tensors_[op.out];
-  const std::size_t rows = out.graphs ? tape.graphs_ : tape.nodes_;
-  if (op.kind == OpKind::dropout) m.a = w.reserve<std::uint8_t>(rows * out.stride);
-  if (op.kind == OpKind::sparse && op.probability > 0)
-    m.a = w.reserve<std::uint8_t>(tape.entries_), m.b = w.reserve<T>(tape.entries_);
-  if (op.kind == OpKind::maximum || op.kind == OpKind::readout || op.kind == OpKind::jump_max)
-    m.a = w.reserve<std::uint32_t>(rows * out.stride);
-  if (op.kind == OpKind::norm) {
-    const std::size_t count = op.norm == Norm::layer ? rows : out.stride;
-    m.a = w.reserve<T>(count), m.b = w.reserve<T>(count);
-  }
-  if (op.kind == OpKind::attention) {
-    m.a = w.reserve<T>(tape.arcs_ * op.heads), m.b = w.reserve<T>(rows * op.heads);
-    if (tape.limits_.backward) m.c = w.reserve<T>(tape.arcs_ * op.heads), m.d = w.reserve<T>(rows * op.heads);
-  }
-  if (!tape.limits_.backward) return;
-  if (op.kind == OpKind::dense) m.transposed = w.reserve<T>(out.width * dense::padded(tensors_[op.in].width));
-  std::size_t summed = op.kind == OpKind::norm && op.norm == Norm::layer ? 2 * out.stride
-                       : op.kind == OpKind::attention                    ? out.stride * (1 + options_.edge_features)
-                       : op.epsilon != kNone                             ? 1
-                       : op.bias != kNone                                ? out.stride
-                                                                         : 0;
-  if (out.graphs || is_barrier(n)) summed = 0;
-  m.sums = w.reserve<T>(summed * (options_.task == GraphTask::node ? most_blocks(tape.nodes_)
-                                                                   : tape.graphs_ + tape.nodes_ / kGraphBlock));
+  for (const auto& op : ops_) op->initialise_buffers(buffers);
 }
 
 template <class T>
 GraphTape<T> GraphNetwork<T>::make_tape(const Exec& ex, const TapeLimits& limits) const {
   if (limits.batch == 0) fail("a tape for batches of 0 rows was asked for");
+  return make_tape_for(ex, limits, options_.task == GraphTask::node ? options_.limits.nodes.size() : limits.batch, 0);
+}
+
+template <class T>
+GraphTape<T> GraphNetwork<T>::make_tape_for(const Exec& ex, const TapeLimits& limits, std::size_t graphs,
+                                            std::size_t pairs) const {
   Tape t;
   t.limits_ = limits;
   const GraphLimits& l = options_.limits;
   const bool node = options_.task == GraphTask::node;
-  const std::size_t graphs = node ? l.nodes.size() : limits.batch;
   t.nodes_ = clamped(l.nodes, graphs), t.arcs_ = clamped(l.arcs, graphs), t.entries_ = l.entries;
-  t.graphs_ = graphs;
+  t.graphs_ = graphs, t.pairs_ = pairs;
   Workspace& w = t.workspace_;
-  std::size_t widest = 0, largest = 0;
+  Reservation<T> r{.limits = limits,
+                   .node_task = node,
+                   .nodes = t.nodes_,
+                   .graphs = graphs,
+                   .pairs = pairs,
+                   .arcs = t.arcs_,
+                   .entries = t.entries_,
+                   .workspace = w};
   for (const Tensor& tensor : tensors_) {
-    const std::size_t rows = tensor.graphs ? t.graphs_ : t.nodes_;
-    const bool input = t.value_.empty();
+    const std::size_t size = r.rows(tensor) * tensor.stride;
+    const bool input = tensor.id == 0;
     // Dense inputs may come with other strides; sparse ones have no rows at all.
-    t.value_.push_back(w.reserve<T>(input && options_.sparse ? 0 : rows * tensor.stride));
-    t.gradient_.push_back(limits.backward && (!input || limits.input_gradient) ? w.reserve<T>(rows * tensor.stride)
-                                                                               : 0);
-    widest = std::max(widest, tensor.stride);
+    t.value_.push_back(w.reserve<T>(input && options_.sparse ? 0 : size));
+    t.gradient_.push_back(limits.backward && (!input || limits.input_gradient) ? w.reserve<T>(size) : 0);
+    t.widest_ = std::max(t.widest_, tensor.stride);
   }
   t.op_.resize(ops_.size());
-  for (std::size_t n = 0; n < ops_.size(); ++n) {
-    reserve_op(t, n);
-    const Op& op = ops_[n];
-    if (op.weight != kNone) largest = std::max(largest, parameters_[op.weight].stored_size());
-    if (Profile* profile = ex.profile()) {
-      t.op_[n].forward_phase = profile->phase("forward " + op.name);
-      t.op_[n].backward_phase = profile->phase("backward " + op.name);
-    }
+  for (const auto& op : ops_) {
+    r.memory = &t.op_[op->index()];
+    op->reserve(r);
+    Profile* profile = ex.profile();
+    t.forward_phase_.push_back(profile ? profile->phase("forward " + op->name()) : 0);
+    t.backward_phase_.push_back(profile ? profile->phase("backward " + op->name()) : 0);
   }
-  if (limits.backward || options_.norm == Norm::batch) {
-    t.blocks_ = w.reserve<T>(most_blocks(t.nodes_) * std::max(largest, 2 * widest));
-    const std::size_t large = node || clamped(l.nodes, 1) <= kGraphBlock ? 0 : t.nodes_ / kGraphBlock;
-    t.large_ = w.reserve<T>(limits.backward ? large * largest : 0);
-  }
+  t.blocks_ = w.reserve<T>(r.blocks);
+  const std::size_t large = node || clamped(l.nodes, 1) <= kGraphBlock ? 0 : t.nodes_ / kGraphBlock;
+  t.large_ = w.reserve<T>(large * r.largest);
   if (limits.backward || options_.sparse)
-    t.scratch_ = w.reserve<T>(std::max({std::size_t{2}, t.nodes_, t.graphs_}) * widest);
-  if (limits.backward) {
-    if (limits.input_gradient) {
-      t.edge_weight_ = w.reserve<T>(t.arcs_);
-      t.edge_x_ = w.reserve<T>(options_.edge_features > 0 ? t.arcs_ * dense::padded(options_.edge_features) : 0);
-    }
+    t.scratch_ = w.reserve<T>(std::max({std::size_t{2}, t.nodes_, graphs, pairs}) * t.widest_);
+  if (limits.backward && limits.input_gradient) {
+    t.edge_weight_ = w.reserve<T>(t.arcs_);
+    t.edge_x_ = w.reserve<T>(options_.edge_features > 0 ? t.arcs_ * dense::padded(options_.edge_features) : 0);
   }
   const std::size_t most = std::max(t.arcs_, t.entries_);
-  t.segments_ = w.reserve<T>(2 * (most / message::kSegment + 1) * widest);
-  for (auto* list : {&t.in_, &t.out_, &t.feature_in_, &t.feature_out_}) {
-    list->rows = w.reserve<std::uint32_t>(most / message::kSegment + 1);
-    list->starts = w.reserve<std::uint32_t>(most / message::kSegment + 2);
+  t.segments_ = w.reserve<T>(2 * (most / message::kSegment + 1) * t.widest_);
+  for (auto& list : t.hubs_) {
+    list.rows = w.reserve<std::uint32_t>(most / message::kSegment + 1);
+    list.starts = w.reserve<std::uint32_t>(most / message::kSegment + 2);
   }
-  t.widest_ = widest;
   t.needed_.resize(tensors_.size());
   t.graded_.resize((ops_.size() + 1) * tensors_.size());
-  t.attention_.resize(ops_.size());
   t.wide_ = w.reserve<std::uint32_t>(2 * graphs + 2), t.packs_ = w.reserve<std::uint32_t>(2 * graphs + 2);
   t.first_block_ = w.reserve<std::uint32_t>(graphs + 1);
   w.allocate();
@@ -364,24 +299,21 @@ GraphTape<T> GraphNetwork<T>::make_tape(const Exec& ex, const TapeLimits& limits
 }
 
 template <class T>
+Seen<T> GraphNetwork<T>::seen_by(const Tape& tape, const Op<T>& op) const {
+  return {tape.seen_, &tape.seen_, tape.arrays_, tape, op.index()};
+}
+
+template <class T>
 void GraphNetwork<T>::update_buffers(const Tape& tape, std::span<T> buffers) const {
   if (!tape.trained_) return;
-  const double n = static_cast<double>(tape.batch_nodes_);
-  for (std::size_t k = 0; k < ops_.size(); ++k) {
-    const Op& op = ops_[k];
-    if (op.mean == kNone) continue;
-    const T* mean = tape.workspace_.template at<T>(tape.op_[k].a);
-    const T* inverse = tape.workspace_.template at<T>(tape.op_[k].b);
-    for (std::size_t c = 0; c < tensors_[op.in].width; ++c) {
-      const double deviation = 1.0 / static_cast<double>(inverse[c]);
-      const double variance =
-          std::max(0.0, deviation * deviation - kernels::rowwise::kNormEpsilon) * (n > 1 ? n / (n - 1) : 1.0);
-      T& m = buffers[buffers_[op.mean].offset + c];
-      T& v = buffers[buffers_[op.variance].offset + c];
-      m = static_cast<T>(0.9 * static_cast<double>(m) + 0.1 * static_cast<double>(mean[c]));
-      v = static_cast<T>(0.9 * static_cast<double>(v) + 0.1 * variance);
-    }
-  }
+  for (const auto& op : ops_) op->update_buffers(seen_by(tape, *op), buffers);
+}
+
+template <class T>
+std::uint64_t GraphNetwork<T>::branches(const Tape& tape) const {
+  Hash hash;
+  for (const auto& op : ops_) op->branches(seen_by(tape, *op), hash);
+  return hash.value();
 }
 
 template void GraphLimits::include<float>(const GraphDataset<float>&);

@@ -1,5 +1,5 @@
-// Who computes what: graphs dealt to workers, and the list of sums over graphs.
-#include "gradloom/models/graph/pass.h"
+// Who computes what: graphs dealt to workers.
+#include "gradloom/models/graph/network.h"
 
 namespace gradloom::graph {
 
@@ -9,27 +9,6 @@ namespace {
 constexpr std::size_t kPackWork = std::size_t{1} << 16, kWideWork = std::size_t{1} << 21;
 constexpr std::size_t kMostPacks = 256, kWideShare = 16;
 }  // namespace
-
-// In graph tasks the gradients of parameters are summed when those of all rows are there: by rows of a weight, and all
-// small parameters of an operation together.
-template <class T>
-void GraphNetwork<T>::list_sums() {
-  constexpr std::size_t kRows = 12;
-  for (std::size_t n = 0; n < ops_.size(); ++n) {
-    const Op& op = ops_[n];
-    const std::size_t width = tensors_[op.out].stride;
-    if (op.kind == OpKind::dense) {
-      const std::size_t rows = tensors_[op.in].width;
-      for (std::size_t k = 0; k < rows; k += kRows) sums_.push_back({n, k, std::min(rows, k + kRows)});
-      if (!tensors_[op.out].graphs) node_work_ += rows * width;
-    }
-    if ((op.bias != kNone || op.epsilon != kNone || op.kind == OpKind::attention) && !is_barrier(n))
-      sums_.push_back({n, 0, 0});
-    if (op.kind == OpKind::gather || op.kind == OpKind::maximum) arc_work_ += width;
-    if (op.kind == OpKind::attention) arc_work_ += 8 * width;
-    node_work_ += 4 * width;
-  }
-}
 
 template <class T>
 void GraphNetwork<T>::plan(const Batch& batch, Tape& tape) const {
@@ -75,14 +54,34 @@ void GraphNetwork<T>::plan(const Batch& batch, Tape& tape) const {
 template <class T>
 Part GraphNetwork<T>::part_of(const Batch& batch, const Tape& tape, std::size_t list, std::size_t k) const {
   const std::uint32_t* pair = tape.workspace_.template at<std::uint32_t>(list) + 2 * k;
-  if (options_.task == GraphTask::node) return {0, batch.nodes, 0, batch.graphs};
+  if (options_.task == GraphTask::node) return whole_part(batch);
   return {batch.graph_ptr[pair[0]], batch.graph_ptr[pair[1]], pair[0], pair[1]};
 }
 
+template <class T>
+void GraphNetwork<T>::run_ops(const Exec& ex, const Batch& batch, const Tape& tape, Order order, RunOp run) const {
+  const Exec alone({.threads = 1, .variant = ex.variant()});
+  const std::size_t count = ops_.size();
+  const auto op = [&](std::size_t k) -> const Op<T>& { return *ops_[order == Order::forwards ? k : count - 1 - k]; };
+  for (std::size_t at = 0; at < count;) {
+    if (op(at).is_barrier()) {
+      run(ex, whole_part(batch), op(at++), 0u);
+      continue;
+    }
+    std::size_t end = at;
+    while (end < count && !op(end).is_barrier()) ++end;
+    for (std::size_t p = 0; p < tape.wide_count_; ++p)
+      for (std::size_t k = at; k < end; ++k) run(ex, part_of(batch, tape, tape.wide_, p), op(k), 0u);
+    ex.parallel_for(tape.pack_count_, [&](std::size_t p, unsigned worker) {
+      for (std::size_t k = at; k < end; ++k) run(alone, part_of(batch, tape, tape.packs_, p), op(k), worker);
+    });
+    at = end;
+  }
+}
+
 #define GRADLOOM_INSTANTIATE(T)                                           \
-  template void GraphNetwork<T>::list_sums();                             \
   template void GraphNetwork<T>::plan(const GraphBatch<T>&, Tape&) const; \
-  template Part GraphNetwork<T>::part_of(const GraphBatch<T>&, const Tape&, std::size_t, std::size_t) const;
+  template void GraphNetwork<T>::run_ops(const Exec&, const GraphBatch<T>&, const Tape&, Order, RunOp) const;
 GRADLOOM_INSTANTIATE(float)
 GRADLOOM_INSTANTIATE(double)
 #undef GRADLOOM_INSTANTIATE

@@ -5,14 +5,11 @@
 #include <cmath>
 
 #include "gradloom/base/error.h"
-#include "gradloom/kernels/dense/dense.h"
 #include "gradloom/kernels/dual.h"
 #include "gradloom/kernels/elementary/elementary.h"
-#include "gradloom/models/graph/pass.h"
+#include "gradloom/models/graph/ops/dense_rows.h"
 
 namespace gradloom::graph {
-
-using dense::Start;
 
 namespace {
 
@@ -147,11 +144,21 @@ void TreeNetwork<T>::collect(const Batch& batch, const Part& part, const T* h, T
 }
 
 template <class T>
+DenseRows<T> TreeNetwork<T>::dense_rows(const Exec& ex, std::size_t layer) const {
+  const std::size_t w = options_.width;
+  if (layer == options_.layers) return {ex.variant(), w, w, options_.outputs, out_stride_};
+  return {ex.variant(), 4 * w, 4 * w, w, w};
+}
+
+template <class T>
 void TreeNetwork<T>::forward_part(const Exec& ex, const ModelArrays<T>& arrays, const Batch& batch, const Part& part,
                                   View<T, 2> y) const {
   const std::size_t w = options_.width, n = part.nodes();
   T* rows = part.scratch();
   const T* symbols = weights(arrays, 0);
+  const auto weights_of = [&](std::size_t layer) -> typename DenseRows<T>::Weights {
+    return {weights(arrays, weight_slice(layer)), weights(arrays, weight_slice(layer) + 1), dense::Start::bias};
+  };
   for (std::size_t v = part.first; v < part.last; ++v) {
     const T *symbol = symbols + batch.symbol[v] * w, *side = symbols + (options_.symbols + side_of(batch, v)) * w;
     T* to = part.h(0) + (v - part.base) * w;
@@ -161,18 +168,12 @@ void TreeNetwork<T>::forward_part(const Exec& ex, const ModelArrays<T>& arrays, 
     collect(batch, part, part.h(l), rows);
     T *z = part.rows(part.z(l), w), *to = part.rows(part.h(l + 1), w);
     const T* h = part.rows(part.h(l), w);
-    dense::Product<T> p{.rows = n, .inner = 4 * w, .width = w, .x = rows, .x_row = 4 * w};
-    p.w = weights(arrays, weight_slice(l)), p.w_stride = w, p.bias = weights(arrays, weight_slice(l) + 1);
-    p.y = z, p.y_stride = w, p.start = Start::bias;
-    dense::multiply<T>(ex.variant(), p);
-    rowwise::activate<T>({0, n, w, w}, Activation::silu, z, nullptr, h, to);
+    dense_rows(ex, l).forward(n, rows, weights_of(l), z);
+    rowwise::activate<T>({0, n, w, w}, rowwise::Activation::silu, z, nullptr, h, to);
   }
   T* answers = rows + n * 4 * w;
-  dense::Product<T> p{.rows = n, .inner = w, .width = out_stride_, .x = part.rows(part.h(options_.layers), w)};
-  p.x_row = w, p.w = weights(arrays, weight_slice(options_.layers)), p.w_stride = out_stride_;
-  p.bias = weights(arrays, weight_slice(options_.layers) + 1);
-  p.y = answers, p.y_stride = out_stride_, p.start = Start::bias;
-  dense::multiply<T>(ex.variant(), p);
+  dense_rows(ex, options_.layers)
+      .forward(n, part.rows(part.h(options_.layers), w), weights_of(options_.layers), answers);
   for (std::size_t tree = part.first_tree; tree < part.last_tree; ++tree) {
     const std::size_t first = batch.tree_ptr[tree], count = batch.tree_ptr[tree + 1] - first;
     T* row = y.row(tree);
@@ -206,17 +207,13 @@ void TreeNetwork<T>::backward_part(const Exec& ex, const Batch& batch, const Par
   T *rows = part.scratch(), *drows = rows + n * 4 * w, *dy = drows + n * 4 * w, *dh = dy + n * out_stride_,
     *dz = dh + n * w;
   const auto slice = [&](std::size_t s) { return gradient + parameters_[s].offset; };
-  const auto weight_gradient = [&](std::size_t s, const T* x, std::size_t in, const T* d, std::size_t stride) {
-    dense::Product<T> p{.rows = in, .inner = n, .width = stride, .x = x, .x_row = 1, .x_inner = in};
-    p.w = d, p.w_stride = stride, p.y = slice(s), p.y_stride = stride;
-    dense::multiply<T>(ex.variant(), p);
-    dense::column_sums<T>(d, n, stride, stride, slice(s + 1));
+  const auto weight_gradient = [&](std::size_t layer, const T* x, const T* d) {
+    const DenseRows<T> of = dense_rows(ex, layer);
+    of.weight_gradient(n, x, d, slice(weight_slice(layer)));
+    dense::column_sums<T>(d, n, of.out_stride, of.out_stride, slice(weight_slice(layer) + 1));
   };
-  const auto back = [&](const T* d, std::size_t stride, std::size_t inner, std::size_t layer, T* to,
-                        std::size_t width) {
-    dense::Product<T> p{.rows = n, .inner = inner, .width = width, .x = d, .x_row = stride};
-    p.w = part.at(part.tape.transposed_[layer]), p.w_stride = width, p.y = to, p.y_stride = width;
-    dense::multiply<T>(ex.variant(), p);
+  const auto back = [&](std::size_t layer, const T* d, T* to) {
+    dense_rows(ex, layer).input_gradient(n, d, part.at(part.tape.transposed_[layer]), to);
   };
   for (std::size_t tree = part.first_tree; tree < part.last_tree; ++tree) {
     const std::size_t first = batch.tree_ptr[tree], count = batch.tree_ptr[tree + 1] - first;
@@ -226,13 +223,13 @@ void TreeNetwork<T>::backward_part(const Exec& ex, const Batch& batch, const Par
       std::fill(to + options_.outputs, to + out_stride_, T(0));
     }
   }
-  weight_gradient(weight_slice(layers), part.rows(part.h(layers), w), w, dy, out_stride_);
-  back(dy, out_stride_, options_.outputs, layers, dh, w);
+  weight_gradient(layers, part.rows(part.h(layers), w), dy);
+  back(layers, dy, dh);
   for (std::size_t l = layers; l-- > 0;) {
-    rowwise::activate_gradient<T>({0, n, w, w}, Activation::silu, part.rows(part.z(l), w), nullptr, dh, dz);
+    rowwise::activate_gradient<T>({0, n, w, w}, rowwise::Activation::silu, part.rows(part.z(l), w), nullptr, dh, dz);
     collect(batch, part, part.h(l), rows);
-    weight_gradient(weight_slice(l), rows, 4 * w, dz, w);
-    back(dz, w, w, l, drows, 4 * w);
+    weight_gradient(l, rows, dz);
+    back(l, dz, drows);
     // A node is read by itself, by its children as their parent, and by its parent as a child of one side.
     for (std::size_t v = part.first; v < part.last; ++v) {
       T* to = dh + (v - part.first) * w;
@@ -263,14 +260,11 @@ void TreeNetwork<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape>
   if (!call.dl_dx.empty()) fail("symbols are no numbers; a tree network has no dl_dx");
   if (tape.seen_trees_ != batch.size || tape.seen_nodes_ != batch.nodes())
     fail("backward needs the tape of the forward pass of the same batch");
-  const std::size_t w = options_.width, layers = options_.layers, size = parameters_.flat_size();
-  ex.parallel_for(layers + 1, [&](std::size_t l, unsigned) {
-    T* to = tape.workspace_.template at<T>(tape.transposed_[l]);
-    const T* from = weights(call.arrays, weight_slice(l));
-    if (l < layers)
-      dense::transpose<T>(from, 4 * w, w, w, to);
-    else
-      dense::transpose<T>(from, w, options_.outputs, out_stride_, to);
+  const std::size_t size = parameters_.flat_size();
+  ex.parallel_for(options_.layers + 1, [&](std::size_t l, unsigned) {
+    const DenseRows<T> of = dense_rows(ex, l);
+    dense::transpose<T>(weights(call.arrays, weight_slice(l)), of.in, of.out, of.out_stride,
+                        tape.workspace_.template at<T>(tape.transposed_[l]));
   });
   const std::size_t trees = part_trees(batch.size), parts = (batch.size + trees - 1) / trees;
   T* partials = tape.workspace_.template at<T>(tape.partials_);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gradloom/data/rewrite_dataset.h"
+#include "gradloom/models/graph/ops/dense_rows.h"
 #include "gradloom/models/model.h"
 
 namespace gradloom::graph {
@@ -79,6 +80,7 @@ class TreeNetwork {
   const T* weights(const ModelArrays<T>& arrays, std::size_t slice) const {
     return arrays.parameters.data() + parameters_[slice].offset;
   }
+  DenseRows<T> dense_rows(const Exec& ex, std::size_t layer) const;  // the last is the head
   void collect(const Batch& batch, const Part& part, const T* h, T* to) const;
   void forward_part(const Exec& ex, const ModelArrays<T>& arrays, const Batch& batch, const Part& part,
                     View<T, 2> y) const;

@@ -1,0 +1,67 @@
+// GraphTape: the memory of the passes of a graph network.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "gradloom/data/graph_pairs.h"
+#include "gradloom/models/model.h"
+
+namespace gradloom::graph {
+
+inline constexpr std::size_t kNone = ~std::size_t{0};
+
+template <class T>
+class GraphNetwork;
+template <class T>
+struct Seen;
+template <class T>
+struct Pass;
+
+// Regions of a tape that one operation reserved, by the numbers that it gave them.
+using OpMemory = std::array<std::size_t, 5>;
+
+// Memory of a forward and backward pass, linear in nodes times widths and in arcs times heads.
+template <class T>
+class GraphTape {
+ public:
+  std::size_t bytes() const { return workspace_.bytes(); }
+  // dl/d(edge weight) (E) and dl/d(edge feature) (E, Fe, rows of `stride`) of the last backward pass that was asked for
+  // dl_dx with a tape made for that; empty when the batch has none.
+  std::span<const T> edge_weight_gradient() const { return edge_weight_gradient_; }
+  View<const T, 2> edge_feature_gradient() const { return edge_feature_gradient_; }
+
+ private:
+  friend class GraphNetwork<T>;
+  friend struct Seen<T>;
+  friend struct Pass<T>;
+  // Rows with so many entries that several workers share one.
+  struct HubList {
+    std::size_t rows = 0, starts = 0;  // in the workspace: hubs, and the first segment of each
+    std::size_t count = 0, segments = 0;
+  };
+  TapeLimits limits_;
+  std::size_t nodes_ = 0, graphs_ = 0, pairs_ = 0, arcs_ = 0, entries_ = 0;  // of the largest batch
+  Workspace workspace_;
+  std::vector<std::size_t> value_, gradient_;  // of each tensor
+  std::vector<OpMemory> op_;
+  std::vector<std::size_t> forward_phase_, backward_phase_;  // of each operation, for profiles
+  std::vector<std::uint8_t> needed_;                         // of each tensor: its gradient is needed
+  std::vector<std::uint8_t> graded_;  // (operations, tensors): has a gradient when the operation's turn comes
+  // Pairs of first and last graph: parts that all workers compute together, then parts for one worker each. And the
+  // number of the first block of rows of each graph.
+  std::size_t wide_ = 0, packs_ = 0, first_block_ = 0;
+  std::size_t wide_count_ = 0, pack_count_ = 0, large_count_ = 0;
+  std::size_t widest_ = 0;  // the largest stride: rows of shared memory are so far apart, whatever they hold
+  std::size_t blocks_ = 0, large_ = 0, segments_ = 0, scratch_ = 0, edge_weight_ = 0, edge_x_ = 0;
+  std::array<HubList, 4> hubs_;
+  // Of the last forward pass.
+  const T* x_ = nullptr;
+  PairBatch<T> seen_;  // of a graph network: only what a GraphBatch has
+  ModelArrays<T> arrays_;
+  bool ran_ = false, trained_ = false;  // trained_: it was in training mode
+  std::span<const T> edge_weight_gradient_;
+  View<const T, 2> edge_feature_gradient_;
+};
+
+}  // namespace gradloom::graph
