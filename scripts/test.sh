@@ -1,16 +1,27 @@
 #!/usr/bin/env bash
 # Builds everything and runs the tests, those of the GPU on Mesa's software device, which is installed with the other
 # packages; says at the end how many passed, and which were skipped and why.
-# Usage: scripts/test.sh [--preset release|debug|asan-ubsan|tsan] [arguments for ctest, such as -R Spline]
+# Usage: scripts/test.sh [--quick] [--preset release|debug|asan-ubsan|tsan] [arguments for ctest, such as -R Spline]
+#   --quick   only the tests labelled quick: about half a minute on two cores, once everything is built
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
 
 preset=release
-if [ "${1:-}" = --preset ]; then
-  preset=${2:?--preset needs a name}
-  shift 2
-fi
+chosen=()
+while true; do
+  case "${1:-}" in
+    --quick)
+      chosen=(-L quick)
+      shift
+      ;;
+    --preset)
+      preset=${2:?--preset needs a name}
+      shift 2
+      ;;
+    *) break ;;
+  esac
+done
 
 scripts/install_deps.sh
 
@@ -26,6 +37,6 @@ cmake --build --preset "$preset" -j"$(nproc)"
 results="$root/build/$preset/test-results.xml"
 rm -f "$results"
 status=0
-ctest --preset "$preset" --no-tests=error --output-junit "$results" -j"$(nproc)" "$@" || status=$?
+ctest --preset "$preset" --no-tests=error --output-junit "$results" -j"$(nproc)" "${chosen[@]}" "$@" || status=$?
 [ ! -f "$results" ] || scripts/summarise_tests "$results"
 exit "$status"
