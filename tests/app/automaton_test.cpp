@@ -3,14 +3,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "gradloom/session/families/automaton/study.h"
-#include "gradloom/session/families/automaton/trials.h"
-#include "gradloom/app/families/automaton/pictures.h"
 #include "gradloom/app/circuit/shipped.h"
+#include "gradloom/app/families/automaton/pictures.h"
 #include "gradloom/base/error.h"
 #include "gradloom/circuit/json.h"
 #include "gradloom/data/image.h"
 #include "gradloom/io/file.h"
+#include "gradloom/session/families/automaton/study.h"
+#include "gradloom/session/families/automaton/trials.h"
 #include "tests/support/scratch.h"
 
 namespace gradloom::app {

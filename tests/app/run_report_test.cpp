@@ -1,11 +1,10 @@
 // Titles, figures and limits of the report of a run.
-#include "gradloom/app/run/report.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
+#include "gradloom/app/run/report.h"
 #include "gradloom/base/error.h"
 #include "tests/support/scratch.h"
 

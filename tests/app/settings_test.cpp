@@ -6,9 +6,9 @@
 
 #include <fstream>
 
-#include "gradloom/session/families/kan/options.h"
 #include "gradloom/app/families/families.h"
 #include "gradloom/app/recipe.h"
+#include "gradloom/session/families/kan/options.h"
 #include "tests/support/scratch.h"
 
 namespace gradloom::test {

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
-#include <sys/resource.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -15,18 +14,6 @@
 namespace {
 
 std::atomic<int> threads_started = 0;
-
-// Of this process and the programs that it ran: other load on the machine counts for little.
-double cpu_seconds() {
-  double sum = 0;
-  for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
-    rusage usage{};
-    getrusage(who, &usage);
-    for (const timeval& t : {usage.ru_utime, usage.ru_stime})
-      sum += static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-  }
-  return sum;
-}
 
 bool mentions(const testing::TestResult& result, const std::string& word) {
   for (int i = 0; i < result.total_part_count(); ++i)
@@ -41,10 +28,7 @@ class LabelCheck : public testing::EmptyTestEventListener {
     for (std::string label; in >> label;) labels_.insert(label);
   }
 
-  void OnTestStart(const testing::TestInfo&) override {
-    threads_started = 0;
-    start_ = cpu_seconds();
-  }
+  void OnTestStart(const testing::TestInfo&) override { threads_started = 0; }
 
   void OnTestEnd(const testing::TestInfo& test) override {
     // A driver has threads of its own, so a device test need not have both labels.
@@ -52,10 +36,6 @@ class LabelCheck : public testing::EmptyTestEventListener {
       ADD_FAILURE() << "started " << threads_started << " threads and lacks the label `threads`" << kRemedy;
     if (!has("data") && test.result()->Skipped() && mentions(*test.result(), "GRADLOOM_DATA"))
       ADD_FAILURE() << "looks for GRADLOOM_DATA and lacks the label `data`" << kRemedy;
-    const double seconds = cpu_seconds() - start_;
-    if (GRADLOOM_QUICK_SECONDS > 0 && has("quick") && seconds > GRADLOOM_QUICK_SECONDS)
-      ADD_FAILURE() << "took " << seconds << " s of processor time, more than " << GRADLOOM_QUICK_SECONDS
-                    << ", and lacks the label `slow`" << kRemedy;
   }
 
   bool has(const std::string& label) const { return labels_.contains(label); }
@@ -63,7 +43,6 @@ class LabelCheck : public testing::EmptyTestEventListener {
  private:
   static constexpr const char* kRemedy = "; see tests/labels.txt";
   std::set<std::string> labels_;
-  double start_ = 0;
 };
 
 }  // namespace

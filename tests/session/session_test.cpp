@@ -1,0 +1,152 @@
+// Sessions in memory: no files, no recipes, no folders.
+#include "gradloom/session/session.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "gradloom/session/families/kan/family.h"
+#include "tests/support/scratch.h"
+
+namespace gradloom {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// y = x1 * x2 on a lattice.
+RowSplits products(std::size_t rows = 120) {
+  RowParts<double> parts;
+  parts.size = rows, parts.features = 2, parts.targets = 1;
+  for (std::size_t s = 0; s < rows; ++s) {
+    const double a = std::sin(static_cast<double>(s)), b = std::cos(1.7 * static_cast<double>(s));
+    parts.x.insert(parts.x.end(), {a, b});
+    parts.target.push_back(a * b);
+  }
+  RowSplits source{RowDataset<double>(parts), std::nullopt, std::nullopt, {}};
+  source.test = source.train.subset(std::vector<std::uint32_t>{1, 5, 7});
+  return source;
+}
+
+KanOptions small_options() {
+  KanOptions o;
+  o.train.epochs = 6;
+  o.train.batch = 32;
+  o.model.hidden = {3};
+  o.model.grid = 4;
+  return o;
+}
+
+struct Events : SessionListener {
+  std::vector<std::uint64_t> epochs;
+  std::vector<double> losses;
+  std::size_t steps = 0, stages = 0;
+  void after_step(Session&) override { ++steps; }
+  void after_epoch(Session&, const EpochReport& e, const nlohmann::json&) override {
+    epochs.push_back(e.position.epoch);
+    losses.push_back(e.loss);
+  }
+  void stage_finished(Session& session) override {
+    ++stages;
+    EXPECT_TRUE(session.position().stage_closed);
+  }
+};
+
+TEST(Session, TrainsAndMeasuresInMemory) {
+  const auto session = make_kan_session(small_options(), products(), {.exec = {.threads = 1}});
+  session->preflight();
+  ASSERT_EQ(session->start(), TrainEnd::finished);
+  const double before = session->metrics().train.loss;
+  Events events;
+  ASSERT_EQ(train(*session, events), TrainEnd::finished);
+  EXPECT_THAT(events.epochs, ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_EQ(events.steps, 6u * 4u);
+  EXPECT_EQ(events.stages, 1u);
+  const Metrics after = session->metrics();
+  EXPECT_LT(after.train.loss, 0.5 * before);
+  EXPECT_TRUE(after.test && after.test->values.contains("rmse"));
+  EXPECT_FALSE(after.validation);
+}
+
+TEST(Session, PrecisionsShareOneInterface) {
+  KanOptions o = small_options();
+  for (const Precision precision : {Precision::float32, Precision::float64}) {
+    o.precision = precision;
+    const auto session = make_kan_session(o, products(), {.exec = {.threads = 1}});
+    session->start();
+    const PredictedRows y = session->predict();
+    EXPECT_EQ(y.precision, precision);
+    EXPECT_EQ(y.values.size(), 3u);
+    EXPECT_EQ(session->options().precision, precision);
+  }
+}
+
+TEST(Session, ContinuesFromItsCheckpointWithTheSameBits) {
+  const test::Scratch scratch;
+  const auto path = scratch.path() / "c.safetensors";
+  const RowSplits source = products();
+  const KanOptions o = small_options();
+  Events whole;
+  const auto all = make_kan_session(o, source, {.exec = {.threads = 1}});
+  all->start();
+  train(*all, whole);
+
+  std::atomic<bool> stop = false;
+  struct Stopping : SessionListener {
+    std::atomic<bool>& stop;
+    std::filesystem::path path;
+    std::size_t steps = 0;
+    Stopping(std::atomic<bool>& s, std::filesystem::path p) : stop(s), path(std::move(p)) {}
+    void after_step(Session&) override { stop = ++steps == 9; }  // in the middle of the third epoch
+    void stopped(Session& session) override { session.save(path, 0).or_throw(); }
+  };
+  const auto first = make_kan_session(o, source, {.exec = {.threads = 1}, .stop = &stop});
+  first->start();
+  Stopping stopping(stop, path);
+  ASSERT_EQ(train(*first, stopping), TrainEnd::stopped);
+
+  const auto second = make_kan_session(o, source, {.exec = {.threads = 1}});
+  const auto restored = second->restore(read_safetensors(path).or_throw(), path).or_throw();
+  EXPECT_FALSE(restored.data_changed);
+  Events rest;
+  ASSERT_EQ(train(*second, rest), TrainEnd::finished);
+  EXPECT_EQ(rest.losses.back(), whole.losses.back());
+  EXPECT_EQ(second->predict().values, all->predict().values);
+}
+
+TEST(Session, NoticesOtherTrainingData) {
+  const test::Scratch scratch;
+  const auto path = scratch.path() / "c.safetensors";
+  const auto session = make_kan_session(small_options(), products(), {.exec = {.threads = 1}});
+  session->start();
+  session->save(path, 0).or_throw();
+  const auto other = make_kan_session(small_options(), products(121), {.exec = {.threads = 1}});
+  EXPECT_TRUE(other->restore(read_safetensors(path).or_throw(), path).or_throw().data_changed);
+}
+
+TEST(Session, PreflightNamesWhatDoesNotFit) {
+  KanOptions o = small_options();
+  o.train.loss_kind = LossKind::binary_cross_entropy;  // targets beyond 0 and 1
+  const auto session = make_kan_session(o, products(), {.exec = {.threads = 1}});
+  std::string message;
+  try {
+    session->preflight();
+  } catch (const Exception& e) {
+    message = e.what();
+  }
+  EXPECT_THAT(message, HasSubstr("between 0 and 1"));
+  EXPECT_THAT(message, HasSubstr("training data"));
+}
+
+TEST(Session, MeasuresAndPredictsFurtherRows) {
+  const RowSplits source = products();
+  const auto session = make_kan_session(small_options(), source, {.exec = {.threads = 1}});
+  session->start();
+  Events events;
+  train(*session, events);
+  EXPECT_EQ(session->predict(*source.test).values, session->predict().values);
+  EXPECT_EQ(session->measure(*source.test).loss, session->metrics().test->loss);
+}
+
+}  // namespace
+}  // namespace gradloom
