@@ -45,4 +45,8 @@ class Exception : public std::runtime_error {
   ErrorCode code_;
 };
 
+[[noreturn]] inline void throw_invalid(std::string message) {
+  throw Exception(ErrorCode::invalid_input, std::move(message));
+}
+
 }  // namespace gradloom

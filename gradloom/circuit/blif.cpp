@@ -42,7 +42,7 @@ std::vector<Words> lines_of(std::string_view text) {
 }
 
 // A table of at most two inputs: rows such as "1- 1", all with the same output.
-struct Table {
+struct BlifTable {
   Words operands;
   std::vector<std::pair<std::string, char>> rows;
 
@@ -64,9 +64,9 @@ struct Table {
   }
 };
 
-class Reader {
+class BlifReader {
  public:
-  Reader(std::uint32_t inputs, std::uint32_t outputs) : outputs_(outputs) { circuit_.inputs = inputs; }
+  BlifReader(std::uint32_t inputs, std::uint32_t outputs) : outputs_(outputs) { circuit_.inputs = inputs; }
 
   Result<Circuit> read(std::string_view text) {
     const std::vector<Words> lines = lines_of(text);
@@ -77,7 +77,7 @@ class Reader {
         continue;
       if (words[0] != ".names" || words.size() < 2 || words.size() > 4)
         return wrong(fmt::format("'{}' is not a table of at most two inputs", words[0]));
-      Table table{{words.begin() + 1, words.end() - 1}, {}};
+      BlifTable table{{words.begin() + 1, words.end() - 1}, {}};
       for (; i + 1 < lines.size() && !lines[i + 1].empty() && lines[i + 1][0][0] != '.'; ++i) {
         const Words& row = lines[i + 1];
         const std::string pattern = table.operands.empty() ? "" : row[0], value = row.back();
@@ -152,7 +152,7 @@ class Reader {
 
   Circuit circuit_;
   std::uint32_t outputs_;
-  std::map<std::string, Table> tables_;
+  std::map<std::string, BlifTable> tables_;
   std::map<std::string, std::uint32_t> signals_;
   std::string problem_;
 };
@@ -160,7 +160,7 @@ class Reader {
 }  // namespace
 
 Result<Circuit> parse_blif(std::string_view text, std::uint32_t inputs, std::uint32_t outputs) {
-  return Reader(inputs, outputs).read(text);
+  return BlifReader(inputs, outputs).read(text);
 }
 
 }  // namespace gradloom::circuit

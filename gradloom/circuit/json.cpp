@@ -18,7 +18,7 @@ using nlohmann::json;
 constexpr const char* kFormat = "gradloom-circuit";
 constexpr std::size_t kMaxFileBytes = std::size_t{1} << 29;
 
-Error wrong(std::string message) { return {ErrorCode::invalid_input, "circuit: " + std::move(message)}; }
+Error json_error(std::string message) { return {ErrorCode::invalid_input, "circuit: " + std::move(message)}; }
 
 std::string head(std::string_view kind) {
   return fmt::format("{{\n  \"format\": \"{}\",\n  \"version\": 1,\n  \"kind\": \"{}\",\n", kFormat, kind);
@@ -35,19 +35,19 @@ std::string body(const Circuit& c) {
 }
 
 // Collects the first thing that is wrong, so that reading needs no chain of results.
-class Reader {
+class JsonReader {
  public:
-  explicit Reader(const json& object) : object_(object) {}
+  explicit JsonReader(const json& object) : object_(object) {}
 
   const json* find(const char* key, json::value_t type, const char* type_name) {
     if (error) return nullptr;
     const auto at = object_.find(key);
     if (at == object_.end()) {
-      error = wrong(fmt::format("the key \"{}\" is missing", key));
+      error = json_error(fmt::format("the key \"{}\" is missing", key));
       return nullptr;
     }
     if (at->type() == type) return &*at;
-    error = wrong(fmt::format("\"{}\" must be {}, not {}", key, type_name, at->type_name()));
+    error = json_error(fmt::format("\"{}\" must be {}, not {}", key, type_name, at->type_name()));
     return nullptr;
   }
 
@@ -65,9 +65,9 @@ class Reader {
   std::uint32_t number(const json& value, Where&& where) {
     if (error) return 0;
     if (!value.is_number_unsigned()) {
-      error = wrong(fmt::format("{} must be a whole number from 0, not {}", where(), shown(value)));
+      error = json_error(fmt::format("{} must be a whole number from 0, not {}", where(), shown(value)));
     } else if (value.get<std::uint64_t>() > UINT32_MAX) {
-      error = wrong(fmt::format("{} is {}; numbers are below 2^32", where(), value.get<std::uint64_t>()));
+      error = json_error(fmt::format("{} is {}; numbers are below 2^32", where(), value.get<std::uint64_t>()));
     } else {
       return static_cast<std::uint32_t>(value.get<std::uint64_t>());
     }
@@ -85,11 +85,11 @@ class Reader {
       const json& gate = (*gates)[g];
       const auto where = [&] { return fmt::format("gate {}", g); };
       if (!gate.is_array() || gate.size() != 3) {
-        error = wrong(fmt::format("gate {} must be an array [op, a, b], not {}", g, shown(gate)));
+        error = json_error(fmt::format("gate {} must be an array [op, a, b], not {}", g, shown(gate)));
         break;
       }
       const std::uint32_t op = number(gate[0], where);
-      if (!error && op > 15) error = wrong(fmt::format("gate {} has op {}; ops are 0 to 15", g, op));
+      if (!error && op > 15) error = json_error(fmt::format("gate {} has op {}; ops are 0 to 15", g, op));
       c.gates.push_back({static_cast<Op>(op & 15), number(gate[1], where), number(gate[2], where)});
     }
     for (std::size_t o = 0; o < outputs->size() && !error; ++o)
@@ -110,13 +110,13 @@ class Reader {
 };
 
 Result<AnyCircuit> read(const json& object) {
-  Reader reader(object);
+  JsonReader reader(object);
   static const std::set<std::string> kKeys = {"format", "version", "kind",    "channels", "boundary",
                                               "inputs", "gates",   "outputs", "about"};
   for (const auto& [key, value] : object.items())
-    if (!kKeys.contains(key)) return wrong(fmt::format("there is no key \"{}\"", key));
+    if (!kKeys.contains(key)) return json_error(fmt::format("there is no key \"{}\"", key));
   if (const std::string format = reader.text("format"); !reader.error && format != kFormat)
-    return wrong(fmt::format("\"format\" is \"{}\", not \"{}\"", format, kFormat));
+    return json_error(fmt::format("\"format\" is \"{}\", not \"{}\"", format, kFormat));
   if (const std::uint32_t version = reader.number("version"); !reader.error && version != 1)
     return Error{ErrorCode::invalid_input,
                  fmt::format("circuit: version {} is not known; this program reads version 1", version)};
@@ -129,12 +129,13 @@ Result<AnyCircuit> read(const json& object) {
     if (auto r = validate(c); !r) return r.error();
     return AnyCircuit(std::move(c));
   }
-  if (kind != "cell_rule") return wrong(fmt::format("\"kind\" is \"{}\"; it is \"circuit\" or \"cell_rule\"", kind));
+  if (kind != "cell_rule")
+    return json_error(fmt::format("\"kind\" is \"{}\"; it is \"circuit\" or \"cell_rule\"", kind));
   CellRule rule;
   rule.channels = reader.number("channels");
   const std::string boundary = reader.text("boundary");
   if (!reader.error && boundary != "periodic" && boundary != "zero")
-    return wrong(fmt::format("\"boundary\" is \"{}\"; it is \"periodic\" or \"zero\"", boundary));
+    return json_error(fmt::format("\"boundary\" is \"{}\"; it is \"periodic\" or \"zero\"", boundary));
   rule.boundary = boundary == "zero" ? Boundary::zero : Boundary::periodic;
   rule.circuit = reader.circuit();
   if (reader.error) return *reader.error;
@@ -160,7 +161,7 @@ std::string to_json(const AnyCircuit& any) {
 Result<AnyCircuit> parse_circuit_json(std::string_view text) {
   auto object = parse_json(text, "circuit");
   if (!object) return object.error();
-  if (!object->is_object()) return wrong("the file must hold one JSON object");
+  if (!object->is_object()) return json_error("the file must hold one JSON object");
   return read(*object);
 }
 

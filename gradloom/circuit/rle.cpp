@@ -16,9 +16,9 @@ constexpr std::size_t kLineLength = 70;
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-class Reader {
+class RleReader {
  public:
-  Reader(std::string_view text, std::uint64_t max_cells) : text_(text), max_cells_(max_cells) {}
+  RleReader(std::string_view text, std::uint64_t max_cells) : text_(text), max_cells_(max_cells) {}
 
   Result<Pattern> read() {
     if (auto error = header()) return *error;
@@ -92,7 +92,7 @@ class Reader {
   // `:T80,60`, `:P40` (a square); other shapes and shifted ones are not understood and left out.
   std::optional<Error> bounds(std::string_view text) {
     if (text.size() < 3 || (text[1] != 'T' && text[1] != 'P')) return std::nullopt;
-    Reader sides(text.substr(2), max_cells_);
+    RleReader sides(text.substr(2), max_cells_);
     const auto width = sides.number();
     std::optional<std::uint64_t> height = width;
     if (!sides.ended() && sides.take() == ',') height = sides.number();
@@ -218,7 +218,7 @@ class Writer {
 
 }  // namespace
 
-Result<Pattern> parse_rle(std::string_view text, std::uint64_t max_cells) { return Reader(text, max_cells).read(); }
+Result<Pattern> parse_rle(std::string_view text, std::uint64_t max_cells) { return RleReader(text, max_cells).read(); }
 
 std::string to_rle(const Grid& grid, std::string_view rule) {
   if (grid.channels() > 8)

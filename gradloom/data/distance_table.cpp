@@ -8,7 +8,7 @@
 namespace gradloom {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+constexpr std::size_t kMostTableBytes = std::size_t{1} << 30;
 constexpr std::uint32_t kMostGraphs = 1u << 15;  // what the bytes can hold, roughly
 constexpr double kLargestDistance = 1e15;        // sums of many stay exact enough
 
@@ -44,7 +44,7 @@ Result<DistanceTable> parse_distances(std::string_view text, std::string_view so
 }
 
 Result<DistanceTable> load_distances(const std::filesystem::path& path) {
-  auto text = read_file(path, kMostBytes);
+  auto text = read_file(path, kMostTableBytes);
   if (!text) return text.error();
   return parse_distances(*text, path.string());
 }

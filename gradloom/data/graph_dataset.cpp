@@ -12,14 +12,13 @@
 namespace gradloom {
 namespace {
 
-[[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
-
 // A number of the file in the precision of the run.
 template <class T>
 T narrow(double v) {
   if (std::abs(v) > static_cast<double>(std::numeric_limits<T>::max()))
-    fail(fmt::format("the graphs have the value {}, which is too large{}", v,
-                     sizeof(T) == 4 ? " for float32; set precision = \"float64\", or scale it" : "; scale it"));
+    throw_invalid(
+        fmt::format("the graphs have the value {}, which is too large{}", v,
+                    sizeof(T) == 4 ? " for float32; set precision = \"float64\", or scale it" : "; scale it"));
   return static_cast<T>(v);
 }
 
@@ -34,7 +33,7 @@ std::size_t feature_width(NodeFeatures kind, const GraphSet& set, std::span<cons
   const Graph& first = set.graphs[which.front()];
   switch (kind) {
     case NodeFeatures::labels:
-      if (first.node_labels().empty()) fail("the nodes have no labels to make features of");
+      if (first.node_labels().empty()) throw_invalid("the nodes have no labels to make features of");
       return set.node_labels.size();
     case NodeFeatures::degrees:
       return o.max_degree + 1;
@@ -50,7 +49,7 @@ std::size_t feature_width(NodeFeatures kind, const GraphSet& set, std::span<cons
       break;
   }
   if (!first.sparse_features().empty()) return first.sparse_features().columns;
-  if (first.node_feature_width() == 0) fail("the nodes have no features");
+  if (first.node_feature_width() == 0) throw_invalid("the nodes have no features");
   return first.node_feature_width();
 }
 
@@ -132,7 +131,7 @@ template <class T>
 void append_answers(GraphArrays<T>& a, const GraphSet& set, std::uint32_t which) {
   const Graph& g = set.graphs[which];
   if (a.task == GraphTask::node) {
-    if (g.node_classes().empty()) fail("the nodes have no classes to learn");
+    if (g.node_classes().empty()) throw_invalid("the nodes have no classes to learn");
     // Nodes without a known class never count; any class will do for them.
     for (const std::uint32_t c : g.node_classes()) a.label.push_back(c == kUnlabelled ? 0 : c);
   } else if (g.graph_class()) {
@@ -140,7 +139,7 @@ void append_answers(GraphArrays<T>& a, const GraphSet& set, std::uint32_t which)
   } else if (g.graph_target()) {
     a.target.push_back(narrow<T>(*g.graph_target()));
   } else {
-    fail(fmt::format("graph {} has neither a class nor a target", which));
+    throw_invalid(fmt::format("graph {} has neither a class nor a target", which));
   }
 }
 
@@ -149,7 +148,7 @@ void append_answers(GraphArrays<T>& a, const GraphSet& set, std::uint32_t which)
 template <class T>
 GraphArrays<T> make_graph_arrays(const GraphSet& set, std::span<const std::uint32_t> which, GraphTask task,
                                  const GraphFeatureOptions& o) {
-  if (which.empty()) fail("there are no graphs");
+  if (which.empty()) throw_invalid("there are no graphs");
   const Graph& first = set.graphs[which.front()];
   const NodeFeatures kind = resolve(o.nodes, first);
   GraphArrays<T> a;
@@ -165,7 +164,7 @@ GraphArrays<T> make_graph_arrays(const GraphSet& set, std::span<const std::uint3
   for (const std::uint32_t w : which) {
     const Graph& g = set.graphs[w];
     if (a.nodes + g.nodes() > 0xfffffff0u || a.source.size() + g.arcs() > 0xfffffff0u)
-      fail("more than 2^32 nodes or arcs in one data set");
+      throw_invalid("more than 2^32 nodes or arcs in one data set");
     const auto node = static_cast<std::uint32_t>(a.nodes), arc = static_cast<std::uint32_t>(a.source.size());
     for (std::uint32_t v = 0; v < g.nodes(); ++v) {
       a.ptr.push_back(arc + g.in_ptr()[v + 1]);
@@ -182,7 +181,7 @@ GraphArrays<T> make_graph_arrays(const GraphSet& set, std::span<const std::uint3
     }
     if (sparse) {
       if (g.sparse_features().empty() || g.sparse_features().columns != a.features)
-        fail("some graphs have other features than others");
+        throw_invalid("some graphs have other features than others");
       append_sparse(a, g.sparse_features(), o);
     } else {
       a.x.resize((a.nodes + g.nodes()) * a.stride);
@@ -199,8 +198,9 @@ GraphArrays<T> make_graph_arrays(const GraphSet& set, std::span<const std::uint3
     ++a.graphs;
   }
   if (sparse) transpose_features(a);
-  if (!a.label.empty() && !a.target.empty()) fail("some graphs have classes and others have targets");
-  if (!a.edge_weight.empty() && a.edge_weight.size() != a.source.size()) fail("only some graphs have edge weights");
+  if (!a.label.empty() && !a.target.empty()) throw_invalid("some graphs have classes and others have targets");
+  if (!a.edge_weight.empty() && a.edge_weight.size() != a.source.size())
+    throw_invalid("only some graphs have edge weights");
   a.class_names = task == GraphTask::node ? set.node_classes.names() : set.graph_classes.names();
   a.outputs = a.target.empty() ? a.class_names.size() : 1;
   return a;
@@ -210,7 +210,7 @@ template <class T>
 GraphDataset<T>::GraphDataset(std::shared_ptr<const GraphArrays<T>> arrays, std::vector<T> weight)
     : arrays_(std::move(arrays)), weight_(std::move(weight)) {
   if (!weight_.empty() && weight_.size() != arrays_->rows())
-    fail(fmt::format("{} weights were given for {} rows", weight_.size(), arrays_->rows()));
+    throw_invalid(fmt::format("{} weights were given for {} rows", weight_.size(), arrays_->rows()));
   const GraphArrays<T>& a = *arrays_;
   std::vector<std::size_t> nodes, arcs;
   for (std::size_t g = 0; g < a.graphs; ++g) {
@@ -285,14 +285,14 @@ GraphBatchStorage<T>::GraphBatchStorage(const GraphDataset<T>& dataset, std::siz
 template <class T>
 GraphBatch<T> GraphDataset<T>::gather(std::span<const std::uint32_t> graphs, GraphBatchStorage<T>& storage) const {
   const GraphArrays<T>& from = *arrays_;
-  if (from.task == GraphTask::node) fail("a node task has one batch, the whole graph; set train.batch = 0");
+  if (from.task == GraphTask::node) throw_invalid("a node task has one batch, the whole graph; set train.batch = 0");
   if (graphs.size() > storage.max_size_)
-    fail(fmt::format("{} graphs do not fit into storage for {}", graphs.size(), storage.max_size_));
+    throw_invalid(fmt::format("{} graphs do not fit into storage for {}", graphs.size(), storage.max_size_));
   GraphArrays<T>& to = storage.arrays_;
   std::uint32_t node = 0, arc = 0;
   for (std::size_t k = 0; k < graphs.size(); ++k) {
     const std::uint32_t g = graphs[k];
-    if (g >= from.graphs) fail(fmt::format("graph {} of {} does not exist", g, from.graphs));
+    if (g >= from.graphs) throw_invalid(fmt::format("graph {} of {} does not exist", g, from.graphs));
     const std::uint32_t first = from.graph_ptr[g], last = from.graph_ptr[g + 1], count = last - first;
     const std::uint32_t first_arc = from.ptr[first], arcs = from.ptr[last] - first_arc;
     // Differences wrap around where the graph moves to the front; the sums are right.

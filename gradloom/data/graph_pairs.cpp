@@ -7,8 +7,6 @@
 namespace gradloom {
 namespace {
 
-[[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
-
 // Everything that follows from first and second; a counting sort keeps pairs ascending.
 template <class T>
 void index_uses(PairArrays<T>& a, std::size_t pairs, std::size_t graphs) {
@@ -25,7 +23,7 @@ void index_uses(PairArrays<T>& a, std::size_t pairs, std::size_t graphs) {
 }
 
 template <class T>
-PairBatch<T> batch_of(const GraphBatch<T>& graphs, const PairArrays<T>& a, std::size_t pairs) {
+PairBatch<T> batch_of_pairs(const GraphBatch<T>& graphs, const PairArrays<T>& a, std::size_t pairs) {
   PairBatch<T> b;
   static_cast<GraphBatch<T>&>(b) = graphs;
   b.size = pairs;
@@ -57,15 +55,15 @@ template <class T>
 PairDataset<T>::PairDataset(std::shared_ptr<const GraphArrays<T>> arrays, std::vector<GraphPair> pairs)
     : graphs_(std::move(arrays), {}), pairs_(std::move(pairs)) {
   const GraphArrays<T>& a = graphs_.arrays();
-  if (a.task != GraphTask::graph) fail("pairs are made of the graphs of a graph task");
-  if (pairs_.empty()) fail("there are no pairs of graphs");
-  if (pairs_.size() > 0x7fffffffu) fail("more than 2^31 pairs in one data set");
+  if (a.task != GraphTask::graph) throw_invalid("pairs are made of the graphs of a graph task");
+  if (pairs_.empty()) throw_invalid("there are no pairs of graphs");
+  if (pairs_.size() > 0x7fffffffu) throw_invalid("more than 2^31 pairs in one data set");
   all_.resize(pairs_.size(), a.graphs);
   for (std::size_t p = 0; p < pairs_.size(); ++p) {
     const GraphPair& pair = pairs_[p];
     for (const std::uint32_t g : {pair.first, pair.second})
       if (g >= a.graphs || a.graph_ptr[g] == a.graph_ptr[g + 1])
-        fail(fmt::format("pair {} names graph {}, which does not exist or has no nodes", p, g));
+        throw_invalid(fmt::format("pair {} names graph {}, which does not exist or has no nodes", p, g));
     all_.first[p] = pair.first, all_.second[p] = pair.second;
     all_.target[p] = static_cast<T>(pair.target), all_.inverse_size[p] = inverse_size(a, pair);
   }
@@ -74,7 +72,7 @@ PairDataset<T>::PairDataset(std::shared_ptr<const GraphArrays<T>> arrays, std::v
 
 template <class T>
 PairBatch<T> PairDataset<T>::all() const {
-  return batch_of(graphs_.all(), all_, pairs_.size());
+  return batch_of_pairs(graphs_.all(), all_, pairs_.size());
 }
 
 template <class T>
@@ -89,14 +87,14 @@ PairBatchStorage<T>::PairBatchStorage(const PairDataset<T>& data, std::size_t ma
 template <class T>
 PairBatch<T> PairDataset<T>::gather(std::span<const std::uint32_t> pairs, PairBatchStorage<T>& s) const {
   if (pairs.size() > s.max_size_)
-    fail(fmt::format("{} pairs do not fit into storage for {}", pairs.size(), s.max_size_));
+    throw_invalid(fmt::format("{} pairs do not fit into storage for {}", pairs.size(), s.max_size_));
   std::uint32_t graphs = 0;
   const auto number = [&](std::uint32_t g) {
     if (s.number_[g] == kUnlabelled) s.which_[graphs] = g, s.number_[g] = graphs++;
     return s.number_[g];
   };
   for (std::size_t k = 0; k < pairs.size(); ++k) {
-    if (pairs[k] >= pairs_.size()) fail(fmt::format("pair {} of {} does not exist", pairs[k], pairs_.size()));
+    if (pairs[k] >= pairs_.size()) throw_invalid(fmt::format("pair {} of {} does not exist", pairs[k], pairs_.size()));
     const GraphPair& p = pairs_[pairs[k]];
     s.pairs_.first[k] = number(p.first), s.pairs_.second[k] = number(p.second);
     s.pairs_.target[k] = static_cast<T>(p.target), s.pairs_.inverse_size[k] = inverse_size(graphs_.arrays(), p);
@@ -104,7 +102,7 @@ PairBatch<T> PairDataset<T>::gather(std::span<const std::uint32_t> pairs, PairBa
   const std::span<const std::uint32_t> which(s.which_.data(), graphs);
   for (const std::uint32_t g : which) s.number_[g] = kUnlabelled;
   index_uses(s.pairs_, pairs.size(), graphs);
-  return batch_of(graphs_.gather(which, s.graphs_), s.pairs_, pairs.size());
+  return batch_of_pairs(graphs_.gather(which, s.graphs_), s.pairs_, pairs.size());
 }
 
 #define GRADLOOM_INSTANTIATE(T)       \

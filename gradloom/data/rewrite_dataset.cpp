@@ -10,8 +10,6 @@
 namespace gradloom {
 namespace {
 
-[[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
-
 constexpr std::uint32_t kAttempts = 4096;  // for one expression
 constexpr std::size_t kPlainEvery = 20;    // expressions of which one may have nothing to rewrite
 
@@ -20,13 +18,14 @@ using Seen = std::unordered_set<std::string>;
 std::vector<Expression> draw_part(const ExpressionSetOptions& o, std::uint32_t part, std::size_t count,
                                   std::size_t least, std::size_t most, Seen& seen) {
   if (least == 0 || least > most || most > 1000)
-    fail(fmt::format("expressions of {} to {} nodes; 1 <= least <= most <= 1000 is needed", least, most));
+    throw_invalid(fmt::format("expressions of {} to {} nodes; 1 <= least <= most <= 1000 is needed", least, most));
   std::vector<Expression> result;
   for (std::size_t i = 0; i < count; ++i) {
     for (std::uint32_t attempt = 0;; ++attempt) {
       if (attempt == kAttempts)
-        fail(fmt::format("no {} different expressions of {} to {} nodes were found; ask for fewer or larger ones",
-                         count, least, most));
+        throw_invalid(
+            fmt::format("no {} different expressions of {} to {} nodes were found; ask for fewer or larger ones", count,
+                        least, most));
       const RandomStream random(o.seed, RandomUse::data, part * kAttempts + attempt, static_cast<std::uint32_t>(i));
       const std::size_t nodes = least + random.below(0xffffffffu, static_cast<std::uint32_t>(most - least + 1));
       Expression e = random_expression(random, nodes);
@@ -50,7 +49,7 @@ void append_tree(const Expression& e, std::uint32_t first, TreeArrays& to) {
 }
 
 template <class T>
-TreeBatch<T> batch_of(const TreeArrays& a, std::size_t trees) {
+TreeBatch<T> batch_of_trees(const TreeArrays& a, std::size_t trees) {
   TreeBatch<T> b;
   const std::size_t nodes = a.tree_ptr[trees];
   const auto first = [](const auto& v, std::size_t n) { return std::span(v.data(), n); };
@@ -111,14 +110,15 @@ NodeEdit edit_of(std::size_t edit, std::size_t insert) {
 template <class T>
 TreeDataset<T>::TreeDataset(std::vector<RewriteSample> samples, const RewriteLoss& loss)
     : data_(std::make_shared<Content>()) {
-  if (samples.empty()) fail("there are no expressions");
+  if (samples.empty()) throw_invalid("there are no expressions");
   Content& c = *data_;
   c.samples = std::move(samples), c.loss = loss;
   for (std::size_t s = 0; s < c.samples.size(); ++s) {
     const RewriteSample& sample = c.samples[s];
     if (sample.source.size() == 0 || sample.edits.size() != sample.source.size())
-      fail(fmt::format("sample {} has {} nodes and {} edits", s, sample.source.size(), sample.edits.size()));
-    if (c.arrays.symbol.size() + sample.source.size() > 0xfffffff0u) fail("more than 2^32 nodes in one data set");
+      throw_invalid(fmt::format("sample {} has {} nodes and {} edits", s, sample.source.size(), sample.edits.size()));
+    if (c.arrays.symbol.size() + sample.source.size() > 0xfffffff0u)
+      throw_invalid("more than 2^32 nodes in one data set");
     c.arrays.sample.push_back(static_cast<std::uint32_t>(s));
     append_tree(sample.source, static_cast<std::uint32_t>(c.arrays.symbol.size()), c.arrays);
     for (const NodeEdit& d : sample.edits)
@@ -129,7 +129,7 @@ TreeDataset<T>::TreeDataset(std::vector<RewriteSample> samples, const RewriteLos
 
 template <class T>
 TreeBatch<T> TreeDataset<T>::all() const {
-  TreeBatch<T> b = batch_of<T>(data_->arrays, size());
+  TreeBatch<T> b = batch_of_trees<T>(data_->arrays, size());
   b.samples = data_->samples, b.loss = data_->loss, b.memory = &data_->memory;
   return b;
 }
@@ -146,12 +146,12 @@ TreeBatchStorage<T>::TreeBatchStorage(const TreeDataset<T>& data, std::size_t ma
 template <class T>
 TreeBatch<T> TreeDataset<T>::gather(std::span<const std::uint32_t> which, TreeBatchStorage<T>& storage) const {
   if (which.size() > storage.max_size_)
-    fail(fmt::format("{} trees do not fit into storage for {}", which.size(), storage.max_size_));
+    throw_invalid(fmt::format("{} trees do not fit into storage for {}", which.size(), storage.max_size_));
   const TreeArrays& from = data_->arrays;
   TreeArrays& to = storage.arrays_;
   std::uint32_t node = 0;
   for (std::size_t k = 0; k < which.size(); ++k) {
-    if (which[k] >= size()) fail(fmt::format("tree {} of {} does not exist", which[k], size()));
+    if (which[k] >= size()) throw_invalid(fmt::format("tree {} of {} does not exist", which[k], size()));
     const std::uint32_t first = from.tree_ptr[which[k]], count = from.tree_ptr[which[k] + 1] - first;
     // The difference wraps around where the tree moves to the front; the sums are right.
     const std::uint32_t move = node - first;
@@ -167,7 +167,7 @@ TreeBatch<T> TreeDataset<T>::gather(std::span<const std::uint32_t> which, TreeBa
     node += count;
     to.tree_ptr[k + 1] = node;
   }
-  TreeBatch<T> b = batch_of<T>(to, which.size());
+  TreeBatch<T> b = batch_of_trees<T>(to, which.size());
   b.samples = data_->samples, b.loss = data_->loss, b.memory = &storage.memory_;
   return b;
 }

@@ -10,7 +10,7 @@
 namespace gradloom {
 namespace {
 
-constexpr std::array<std::string_view, kRules> kNames = {
+constexpr std::array<std::string_view, kRules> kRuleNames = {
     "u+0",    "u-0", "0-u", "u*0", "u*1", "u/1", "u^0", "u^1", "1^u", "c+c", "-(-u)", "-0",  "u+(-v)",
     "u-(-v)", "x-x", "x+x", "x*x", "u&T", "u&F", "u|F", "u|T", "!T",  "!!u", "x&x",   "x|x", "u>v"};
 
@@ -248,14 +248,16 @@ class Builder {
   std::vector<std::uint32_t> image_;
 };
 
-void check_size(const Expression& e, std::span<const NodeEdit> edits) {
+void check_edits(const Expression& e, std::span<const NodeEdit> edits) {
   if (edits.size() != e.size())
     throw Exception(ErrorCode::invalid_input, fmt::format("{} edits for {} nodes", edits.size(), e.size()));
 }
 
 }  // namespace
 
-std::string_view rule_name(Rule rule) { return rule == Rule::none ? "none" : kNames[static_cast<std::size_t>(rule)]; }
+std::string_view rule_name(Rule rule) {
+  return rule == Rule::none ? "none" : kRuleNames[static_cast<std::size_t>(rule)];
+}
 
 Rule match(const Expression& e, std::uint32_t node) {
   const Sight n(e, node);
@@ -296,12 +298,12 @@ bool keeps_everything(std::span<const NodeEdit> edits) {
 }
 
 Expression apply_edits(const Expression& e, std::span<const NodeEdit> edits) {
-  check_size(e, edits);
+  check_edits(e, edits);
   return std::move(Builder(e, edits).result);
 }
 
 std::vector<std::uint32_t> trace_edits(const Expression& e, std::span<const NodeEdit> edits) {
-  check_size(e, edits);
+  check_edits(e, edits);
   return Builder(e, edits).image();
 }
 

@@ -71,7 +71,7 @@ class Scale {
   std::int64_t divisor_ = 1;
 };
 
-std::uint32_t label_of(const LabelTable& table, const std::string& name, const char* what) {
+std::uint32_t cost_label(const LabelTable& table, const std::string& name, const char* what) {
   if (const auto found = table.find(name)) return *found;
   const std::string nearest = nearest_name(name, table.names());
   refuse("the costs name the {} label '{}', which no graph has{}", what, name,
@@ -81,7 +81,7 @@ std::uint32_t label_of(const LabelTable& table, const std::string& name, const c
 void fill_pairs(std::unordered_map<std::uint64_t, Cost>& to, const std::vector<PairCost>& pairs,
                 const LabelTable& table, const char* what, const Scale& scale) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> ends;
-  for (const PairCost& p : pairs) ends.emplace_back(label_of(table, p.a, what), label_of(table, p.b, what));
+  for (const PairCost& p : pairs) ends.emplace_back(cost_label(table, p.a, what), cost_label(table, p.b, what));
   for (std::size_t i = 0; i < pairs.size(); ++i)
     to.try_emplace(std::uint64_t{ends[i].first} << 32 | ends[i].second, scale.steps(pairs[i].cost));
   for (std::size_t i = 0; i < pairs.size(); ++i)
@@ -90,7 +90,7 @@ void fill_pairs(std::unordered_map<std::uint64_t, Cost>& to, const std::vector<P
 
 void fill_single(std::unordered_map<std::uint32_t, Cost>& to, const std::vector<LabelCost>& list,
                  const LabelTable& table, const char* what, const Scale& scale) {
-  for (const LabelCost& l : list) to[label_of(table, l.label, what)] = scale.steps(l.cost);
+  for (const LabelCost& l : list) to[cost_label(table, l.label, what)] = scale.steps(l.cost);
 }
 
 // `where` is the file and the key.

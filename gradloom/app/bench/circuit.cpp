@@ -51,7 +51,7 @@ std::vector<Measured> measured(const BenchCircuitOptions& o) {
   return result;
 }
 
-json measure(const Exec& exec, const BenchCircuitOptions& o, const Measured& what) {
+json measure_run(const Exec& exec, const BenchCircuitOptions& o, const Measured& what) {
   if (!std::holds_alternative<circuit::CellRule>(what.circuit))
     throw Exception(ErrorCode::invalid_input,
                     fmt::format("{} is a plain circuit; only a cell rule runs on a grid", what.file));
@@ -101,7 +101,7 @@ Result<json> bench_circuit(const BenchCircuitOptions& o) try {
   r["threads"] = exec.threads();
   r["circuits"] = json::array();
   for (const Measured& what : measured(o)) {
-    const json one = measure(exec, o, what);
+    const json one = measure_run(exec, o, what);
     r["gcells_per_s"][one["name"].get<std::string>()] = one["gcells_per_s"];
     r["circuits"].push_back(one);
   }

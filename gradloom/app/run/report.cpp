@@ -11,7 +11,7 @@ using nlohmann::json;
 
 Value value_of(const json& v) { return v.is_number() ? Value(v.get<double>()) : Value("–"); }
 
-Value loss_of(const json& part) { return part.is_object() ? value_of(part["loss"]) : Value("–"); }
+Value stage_loss(const json& part) { return part.is_object() ? value_of(part["loss"]) : Value("–"); }
 
 void add_figures(const json& summary, Report& r) {
   for (const char* part : {"test", "validation"}) {
@@ -104,7 +104,7 @@ Report run_report(const Session& session, std::string settings, const json& summ
                  {},
                  std::nullopt};
     for (const json& s : summary["stages"])
-      stages.rows.push_back({s["note"].get<std::string>(), loss_of(s["train"]), loss_of(s["test"])});
+      stages.rows.push_back({s["note"].get<std::string>(), stage_loss(s["train"]), stage_loss(s["test"])});
     r.sections.push_back(std::move(stages));
   }
   r.settings = std::move(settings);

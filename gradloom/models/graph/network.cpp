@@ -23,8 +23,6 @@ namespace {
 
 constexpr std::size_t kWidest = 1 << 20;
 
-[[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
-
 std::size_t clamped(const std::vector<std::size_t>& v, std::size_t i) { return v[std::min(i, v.size() - 1)]; }
 
 }  // namespace
@@ -43,20 +41,23 @@ void GraphLimits::include(const GraphDataset<T>& data) {
 
 void validate(const NetworkOptions& o) {
   if (o.inputs == 0 || o.outputs == 0)
-    fail(fmt::format("a network from {} features to {} outputs", o.inputs, o.outputs));
+    throw_invalid(fmt::format("a network from {} features to {} outputs", o.inputs, o.outputs));
   const bool headless = o.task == GraphTask::node && o.jumping == Jumping::none;
-  if (o.hidden.empty() && !headless) fail("hidden is empty; this network needs at least one layer of messages");
+  if (o.hidden.empty() && !headless)
+    throw_invalid("hidden is empty; this network needs at least one layer of messages");
   for (const std::size_t w : o.hidden) {
-    if (w == 0 || w > kWidest) fail(fmt::format("a hidden layer has width {}; it must be 1 to {}", w, kWidest));
+    if (w == 0 || w > kWidest)
+      throw_invalid(fmt::format("a hidden layer has width {}; it must be 1 to {}", w, kWidest));
     if (o.kind == LayerKind::gat && (o.heads == 0 || w % o.heads != 0))
-      fail(fmt::format("a hidden layer of width {} cannot be dealt evenly to {} heads", w, o.heads));
-    if (o.jumping == Jumping::max && w != o.hidden.front()) fail("jumping by maximum needs hidden layers of one width");
+      throw_invalid(fmt::format("a hidden layer of width {} cannot be dealt evenly to {} heads", w, o.heads));
+    if (o.jumping == Jumping::max && w != o.hidden.front())
+      throw_invalid("jumping by maximum needs hidden layers of one width");
   }
   for (const double p : {o.dropout, o.head_dropout})
-    if (!(p >= 0 && p < 1)) fail(fmt::format("dropout is {}; it must be at least 0 and below 1", p));
-  if (o.kind == LayerKind::sage_max && o.edge_features > 0) fail("a layer of maxima takes no edge features");
-  if (o.kind == LayerKind::sage_max && o.sparse) fail("a layer of maxima takes no sparse features");
-  if (o.sparse && o.task == GraphTask::graph) fail("graph tasks take dense features");
+    if (!(p >= 0 && p < 1)) throw_invalid(fmt::format("dropout is {}; it must be at least 0 and below 1", p));
+  if (o.kind == LayerKind::sage_max && o.edge_features > 0) throw_invalid("a layer of maxima takes no edge features");
+  if (o.kind == LayerKind::sage_max && o.sparse) throw_invalid("a layer of maxima takes no sparse features");
+  if (o.sparse && o.task == GraphTask::graph) throw_invalid("graph tasks take dense features");
 }
 
 template <class T>
@@ -237,7 +238,7 @@ void GraphNetwork<T>::initialise(std::uint64_t seed, std::span<T> parameters, st
 
 template <class T>
 GraphTape<T> GraphNetwork<T>::make_tape(const Exec& ex, const TapeLimits& limits) const {
-  if (limits.batch == 0) fail("a tape for batches of 0 rows was asked for");
+  if (limits.batch == 0) throw_invalid("a tape for batches of 0 rows was asked for");
   return make_tape_for(ex, limits, options_.task == GraphTask::node ? options_.limits.nodes.size() : limits.batch, 0);
 }
 

@@ -7,15 +7,9 @@
 
 namespace gradloom::graph {
 
-namespace {
-
-[[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
-
-}  // namespace
-
 void validate(const PairOptions& o) {
-  if (o.encoder.task != GraphTask::graph) fail("the encoder of a pair network must be for whole graphs");
-  if (o.hidden == 0) fail("the head of a pair network has width 0");
+  if (o.encoder.task != GraphTask::graph) throw_invalid("the encoder of a pair network must be for whole graphs");
+  if (o.hidden == 0) throw_invalid("the head of a pair network has width 0");
   validate(o.encoder);
 }
 
@@ -40,7 +34,7 @@ PairNetwork<T>::PairNetwork(PairOptions options)
 
 template <class T>
 GraphTape<T> PairNetwork<T>::make_tape(const Exec& ex, const TapeLimits& limits) const {
-  if (limits.batch == 0) fail("a tape for batches of 0 pairs was asked for");
+  if (limits.batch == 0) throw_invalid("a tape for batches of 0 pairs was asked for");
   const std::size_t known = std::max<std::size_t>(1, options_.encoder.limits.nodes.size() - 1);
   return this->make_tape_for(ex, limits, std::min(2 * limits.batch, known), limits.batch);
 }

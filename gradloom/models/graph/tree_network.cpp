@@ -13,8 +13,6 @@ namespace gradloom::graph {
 
 namespace {
 
-[[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
-
 constexpr std::size_t kSides = 3;
 
 // 0: the root, 1: a left child, 2: a right one.
@@ -28,11 +26,11 @@ std::size_t side_of(const TreeBatch<T>& batch, std::size_t v) {
 
 void validate(const TreeOptions& o) {
   if (o.width == 0 || o.width % dense::kPad != 0)
-    fail(fmt::format("the width of a tree network is {}; it must be a multiple of {}", o.width, dense::kPad));
-  if (o.layers == 0) fail("a tree network has no layers");
+    throw_invalid(fmt::format("the width of a tree network is {}; it must be a multiple of {}", o.width, dense::kPad));
+  if (o.layers == 0) throw_invalid("a tree network has no layers");
   if (o.symbols == 0 || o.outputs == 0 || o.most_nodes == 0)
-    fail(fmt::format("a tree network with {} symbols, {} outputs, trees of {} nodes", o.symbols, o.outputs,
-                     o.most_nodes));
+    throw_invalid(fmt::format("a tree network with {} symbols, {} outputs, trees of {} nodes", o.symbols, o.outputs,
+                              o.most_nodes));
 }
 
 // Consecutive trees that one worker computes. Rows of h and z are those of the batch, or of the part (`base` is then
@@ -89,8 +87,8 @@ std::size_t TreeNetwork<T>::part_trees(std::size_t trees) {
 
 template <class T>
 TreeTape<T> TreeNetwork<T>::make_tape(const Exec& ex, const TapeLimits& limits) const {
-  if (limits.batch == 0) fail("a tape for batches of 0 trees was asked for");
-  if (limits.input_gradient) fail("symbols are no numbers; a tree network has no dl_dx");
+  if (limits.batch == 0) throw_invalid("a tape for batches of 0 trees was asked for");
+  if (limits.input_gradient) throw_invalid("symbols are no numbers; a tree network has no dl_dx");
   Tape t;
   t.limits_ = limits, t.workers_ = ex.threads();
   const std::size_t w = options_.width, trees = limits.backward ? part_trees(limits.batch) : 8;
@@ -187,12 +185,12 @@ template <class T>
 void TreeNetwork<T>::forward(const Exec& ex, const Step&, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
                              View<T, 2> y) const {
   if (batch.size > tape.limits_.batch)
-    fail(fmt::format("the batch has {} trees; the tape was made for {}", batch.size, tape.limits_.batch));
-  if (ex.threads() > tape.workers_) fail("the tape was made for fewer threads");
+    throw_invalid(fmt::format("the batch has {} trees; the tape was made for {}", batch.size, tape.limits_.batch));
+  if (ex.threads() > tape.workers_) throw_invalid("the tape was made for fewer threads");
   for (std::size_t t = 0; t < batch.size; ++t)
     if (batch.tree_ptr[t + 1] - batch.tree_ptr[t] > options_.most_nodes)
-      fail(fmt::format("tree {} has {} nodes; the network was made for {}", t,
-                       batch.tree_ptr[t + 1] - batch.tree_ptr[t], options_.most_nodes));
+      throw_invalid(fmt::format("tree {} has {} nodes; the network was made for {}", t,
+                                batch.tree_ptr[t + 1] - batch.tree_ptr[t], options_.most_nodes));
   tape.seen_trees_ = batch.size, tape.seen_nodes_ = batch.nodes();
   const std::size_t trees = tape.limits_.backward ? part_trees(batch.size) : 8;
   ex.parallel_for((batch.size + trees - 1) / trees, [&](std::size_t part, unsigned worker) {
@@ -256,10 +254,10 @@ template <class T>
 void TreeNetwork<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const {
   const Batch& batch = call.batch;
   Tape& tape = call.tape;
-  if (!tape.limits_.backward) fail("the tape was made for forward passes only");
-  if (!call.dl_dx.empty()) fail("symbols are no numbers; a tree network has no dl_dx");
+  if (!tape.limits_.backward) throw_invalid("the tape was made for forward passes only");
+  if (!call.dl_dx.empty()) throw_invalid("symbols are no numbers; a tree network has no dl_dx");
   if (tape.seen_trees_ != batch.size || tape.seen_nodes_ != batch.nodes())
-    fail("backward needs the tape of the forward pass of the same batch");
+    throw_invalid("backward needs the tape of the forward pass of the same batch");
   const std::size_t size = parameters_.flat_size();
   ex.parallel_for(options_.layers + 1, [&](std::size_t l, unsigned) {
     const DenseRows<T> of = dense_rows(ex, l);

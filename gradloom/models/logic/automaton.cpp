@@ -15,32 +15,33 @@ namespace {
 
 constexpr std::size_t kLargest = std::size_t{1} << 24;  // so that wires are exact as floats
 
-[[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
-
 }  // namespace
 
 void validate(const AutomatonOptions& o) {
-  if (o.channels == 0 || o.channels > 4096) fail(fmt::format("channels is {}; it must be 1 to 4096", o.channels));
-  if (o.kernels == 0 || o.kernels > 4096) fail(fmt::format("kernels is {}; it must be 1 to 4096", o.kernels));
+  if (o.channels == 0 || o.channels > 4096)
+    throw_invalid(fmt::format("channels is {}; it must be 1 to 4096", o.channels));
+  if (o.kernels == 0 || o.kernels > 4096) throw_invalid(fmt::format("kernels is {}; it must be 1 to 4096", o.kernels));
   if (o.height == 0 || o.width == 0 || o.height > kLargest || o.width > kLargest)
-    fail(fmt::format("the grid has {} rows and {} columns; both must be 1 to {}", o.height, o.width, kLargest));
-  if (o.steps == 0) fail("steps is 0; an automaton takes at least one step");
+    throw_invalid(
+        fmt::format("the grid has {} rows and {} columns; both must be 1 to {}", o.height, o.width, kLargest));
+  if (o.steps == 0) throw_invalid("steps is 0; an automaton takes at least one step");
   if (o.target_channels == 0 || o.target_channels > o.channels)
-    fail(fmt::format("target_channels is {}; it must be 1 to channels, {}", o.target_channels, o.channels));
+    throw_invalid(fmt::format("target_channels is {}; it must be 1 to channels, {}", o.target_channels, o.channels));
   if (!(o.fire_probability > 0.0 && o.fire_probability <= 1.0))
-    fail(fmt::format("fire_probability is {}; it must be above 0 and at most 1", o.fire_probability));
+    throw_invalid(fmt::format("fire_probability is {}; it must be above 0 and at most 1", o.fire_probability));
   if (o.fire_probability < 1.0 && o.height * o.width > (std::size_t{1} << 32) / o.steps)
-    fail(fmt::format("{} steps on {} x {} cells are more than 2^32 random numbers", o.steps, o.height, o.width));
+    throw_invalid(
+        fmt::format("{} steps on {} x {} cells are more than 2^32 random numbers", o.steps, o.height, o.width));
   if (o.perception.empty() || o.perception.front() != 8)
-    fail(fmt::format("the first layer of perception has {} gates; it must have 8, one for each neighbour",
-                     o.perception.empty() ? 0 : o.perception.front()));
+    throw_invalid(fmt::format("the first layer of perception has {} gates; it must have 8, one for each neighbour",
+                              o.perception.empty() ? 0 : o.perception.front()));
   if (o.update.empty() || o.update.back() != o.channels)
-    fail(fmt::format("the last layer of update has {} gates; it must have one for each of the {} channels",
-                     o.update.empty() ? 0 : o.update.back(), o.channels));
+    throw_invalid(fmt::format("the last layer of update has {} gates; it must have one for each of the {} channels",
+                              o.update.empty() ? 0 : o.update.back(), o.channels));
   const auto check = [&](const char* name, std::size_t layer, std::size_t in, std::size_t out) {
     const std::string where = fmt::format("{}.{}", name, layer);
     if (out == 0 || out > kLargest || in >= kLargest)
-      fail(fmt::format("{} has {} gates on {} inputs; both must be 1 to {}", where, out, in, kLargest - 1));
+      throw_invalid(fmt::format("{} has {} gates on {} inputs; both must be 1 to {}", where, out, in, kLargest - 1));
     if (o.wires == WireKind::unique) check_unique(in, out, where);
   };
   for (std::size_t l = 1; l < o.perception.size(); ++l) check("perception", l, o.perception[l - 1], o.perception[l]);

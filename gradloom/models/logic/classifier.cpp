@@ -18,23 +18,21 @@ constexpr std::size_t kShards = 32;
 constexpr std::size_t kGates = 256;                     // of one task that works on gates
 constexpr std::size_t kLargest = std::size_t{1} << 24;  // so that wires are exact as floats
 
-[[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
-
 }  // namespace
 
 void validate(const ClassifierOptions& o) {
   if (o.inputs == 0 || o.inputs >= kLargest)
-    fail(fmt::format("inputs is {}; it must be 1 to {}", o.inputs, kLargest - 1));
-  if (o.layers.empty()) fail("a classifier of gates needs at least one layer");
+    throw_invalid(fmt::format("inputs is {}; it must be 1 to {}", o.inputs, kLargest - 1));
+  if (o.layers.empty()) throw_invalid("a classifier of gates needs at least one layer");
   if (o.classes == 0 || o.layers.back() % o.classes != 0)
-    fail(fmt::format("the last layer has {} gates; they cannot be dealt evenly to {} classes", o.layers.back(),
-                     o.classes));
-  if (!(o.tau > 0)) fail(fmt::format("tau is {}; it must be positive", o.tau));
+    throw_invalid(fmt::format("the last layer has {} gates; they cannot be dealt evenly to {} classes", o.layers.back(),
+                              o.classes));
+  if (!(o.tau > 0)) throw_invalid(fmt::format("tau is {}; it must be positive", o.tau));
   std::size_t in = o.inputs;
   for (std::size_t l = 0; l < o.layers.size(); in = o.layers[l++]) {
     const std::string where = fmt::format("layer.{}", l);
     if (o.layers[l] == 0 || o.layers[l] >= kLargest)
-      fail(fmt::format("{} has {} gates; it must have 1 to {}", where, o.layers[l], kLargest - 1));
+      throw_invalid(fmt::format("{} has {} gates; it must have 1 to {}", where, o.layers[l], kLargest - 1));
     if (o.wires == WireKind::unique) check_unique(in, o.layers[l], where);
   }
 }
@@ -88,7 +86,7 @@ std::vector<Wire> GateClassifier<T>::wires(std::size_t l, std::span<const T> buf
 
 template <class T>
 ClassifierTape<T> GateClassifier<T>::make_tape(const Exec& ex, const TapeLimits& limits) const {
-  if (limits.batch == 0) fail("a tape for batches of 0 samples was asked for");
+  if (limits.batch == 0) throw_invalid("a tape for batches of 0 samples was asked for");
   Tape tape;
   tape.limits_ = limits;
   tape.workers_ = ex.threads();
@@ -106,11 +104,11 @@ ClassifierTape<T> GateClassifier<T>::make_tape(const Exec& ex, const TapeLimits&
 template <class T>
 void GateClassifier<T>::check(const Exec& ex, const Batch& batch, const Tape& tape) const {
   if (ex.threads() > tape.workers_)
-    fail(fmt::format("{} threads with a tape that was made for {}", ex.threads(), tape.workers_));
+    throw_invalid(fmt::format("{} threads with a tape that was made for {}", ex.threads(), tape.workers_));
   if (batch.size > tape.limits_.batch)
-    fail(fmt::format("the batch has {} samples, the tape was made for {}", batch.size, tape.limits_.batch));
+    throw_invalid(fmt::format("the batch has {} samples, the tape was made for {}", batch.size, tape.limits_.batch));
   if (batch.size > 0 && batch.x.extent(1) != input_width())
-    fail(fmt::format("the batch has {} features, the classifier {} inputs", batch.x.extent(1), input_width()));
+    throw_invalid(fmt::format("the batch has {} features, the classifier {} inputs", batch.x.extent(1), input_width()));
 }
 
 template <class T>
@@ -201,10 +199,10 @@ void GateClassifier<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Ta
   const Batch& batch = call.batch;
   Tape& tape = call.tape;
   check(ex, batch, tape);
-  if (!tape.limits_.backward) fail("the tape was made for forward passes only");
-  if (tape.batch_ == kNoPass) fail("backward came before forward, or after one that failed");
+  if (!tape.limits_.backward) throw_invalid("the tape was made for forward passes only");
+  if (tape.batch_ == kNoPass) throw_invalid("backward came before forward, or after one that failed");
   if (tape.batch_ != batch.size)
-    fail(fmt::format("backward of {} samples after a forward pass of {}", batch.size, tape.batch_));
+    throw_invalid(fmt::format("backward of {} samples after a forward pass of {}", batch.size, tape.batch_));
   const std::size_t layers = options_.layers.size(), votes = options_.layers.back() / options_.classes;
   const std::size_t numbers = gates_ * gate::kPartial, count = divide_up(batch.size, kTile);
   // Nothing below the lowest trainable layer is computed, unless dl_dx is asked for.

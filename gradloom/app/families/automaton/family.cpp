@@ -31,7 +31,7 @@ Colour cell_colour(const GridTask& task, const Grid& grid, std::size_t y, std::s
   return colour;
 }
 
-void draw(Image& image, const GridTask& task, const Grid& grid, std::size_t left, std::size_t scale) {
+void draw_board(Image& image, const GridTask& task, const Grid& grid, std::size_t left, std::size_t scale) {
   for (std::size_t y = 0; y < grid.height() * scale; ++y)
     for (std::size_t x = 0; x < grid.width() * scale; ++x)
       image.set(left + x, y, cell_colour(task, grid, y / scale, x / scale));
@@ -56,7 +56,7 @@ CellPicture strip(const Exec& ex, const AutomatonSubject& subject, std::size_t s
   std::string names;
   for (std::size_t i = 0; i < at.size(); ++i) {
     runner.step(at[i] - runner.steps());
-    draw(image, subject.task, runner.grid(), i * (w * scale + gap), scale);
+    draw_board(image, subject.task, runner.grid(), i * (w * scale + gap), scale);
     names += fmt::format("{}{}", i == 0 ? "" : ", ", at[i]);
   }
   CellPicture picture;
@@ -82,7 +82,7 @@ CellPicture animation(const Exec& ex, const AutomatonSubject& subject) {
   std::vector<Image> frames;
   const auto take = [&](const Grid& grid) {
     Image frame(grid.width() * scale, grid.height() * scale, kPaper);
-    draw(frame, large.task, grid, 0, scale);
+    draw_board(frame, large.task, grid, 0, scale);
     frames.push_back(std::move(frame));
   };
   circuit::Runner runner(ex, large.rule, first_state(large), {.fire = subject.fire, .seed = subject.seed});

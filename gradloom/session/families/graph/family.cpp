@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "gradloom/base/error.h"
 #include "gradloom/data/split.h"
 #include "gradloom/models/graph/dual.h"
 #include "gradloom/session/check_family.h"
@@ -18,8 +19,6 @@ namespace gradloom {
 using nlohmann::json;
 
 namespace {
-
-[[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
 
 const std::vector<std::uint32_t>* find_split(const GraphSet& set, std::initializer_list<const char*> names) {
   for (const NodeSplit& s : set.node_splits)
@@ -65,32 +64,33 @@ GraphSet first_nodes(const GraphSet& set, std::uint32_t count) {
 
 void check_norm(const graph::NetworkOptions& model, const TrainingOptions& train) {
   if (model.norm == graph::Norm::batch && train.keep_best)
-    fail("model.norm = \"batch\" needs train.keep_best = false: its statistics belong to the last parameters");
+    throw_invalid("model.norm = \"batch\" needs train.keep_best = false: its statistics belong to the last parameters");
 }
 
 template <class T>
 GraphFamily<T>::GraphFamily(GraphOptions options, Source source)
     : Family<T, Model, Data, GraphOptions>(std::move(options)), set_(std::move(source)) {
-  if (set_->size() == 0) fail("there are no graphs in the data");
+  if (set_->size() == 0) throw_invalid("there are no graphs in the data");
   check_norm(options_.model, options_.train);
   if (options_.model.norm == graph::Norm::batch && options_.train.parallel_examples != 0)
-    fail("model.norm = \"batch\" needs train.parallel_examples = 0: its statistics are those of a whole batch");
+    throw_invalid(
+        "model.norm = \"batch\" needs train.parallel_examples = 0: its statistics are those of a whole batch");
   const bool of_nodes = options_.model.task == GraphTask::node;
   of_nodes ? split_nodes() : split_graphs();
   const GraphArrays<T>& arrays = train_->arrays();
   if (arrays.target.empty() && arrays.class_names.size() == 1)
-    fail(fmt::format("every {} has the class '{}'; there is nothing to learn", of_nodes ? "node" : "graph",
-                     arrays.class_names[0]));
+    throw_invalid(fmt::format("every {} has the class '{}'; there is nothing to learn", of_nodes ? "node" : "graph",
+                              arrays.class_names[0]));
 }
 
 template <class T>
 void GraphFamily<T>::split_nodes() {
-  if (options_.train.batch != 0) fail("a node task has one batch, the whole graph; set train.batch = 0");
+  if (options_.train.batch != 0) throw_invalid("a node task has one batch, the whole graph; set train.batch = 0");
   const char* for_many = options_.train.parallel_examples != 0 ? "train.parallel_examples"
                          : options_.ged.sample != 0            ? "train.ged_sample"
                                                                : nullptr;
-  if (for_many) fail(fmt::format("{} is for tasks with many graphs; a node task has one", for_many));
-  if (set_->size() != 1) fail(fmt::format("a node task needs one graph; the data has {}", set_->size()));
+  if (for_many) throw_invalid(fmt::format("{} is for tasks with many graphs; a node task has one", for_many));
+  if (set_->size() != 1) throw_invalid(fmt::format("a node task needs one graph; the data has {}", set_->size()));
   const std::uint32_t which[] = {0};
   auto arrays =
       std::make_shared<GraphArrays<T>>(make_graph_arrays<T>(*set_, which, GraphTask::node, options_.data.features));
@@ -102,7 +102,7 @@ void GraphFamily<T>::split_nodes() {
   const auto* given = find_split(*set_, {"train"});
   if (!options_.data.train_nodes.empty()) {
     for (const std::uint64_t v : options_.data.train_nodes) {
-      if (v >= nodes) fail(fmt::format("data.train_nodes names node {}; there are {}", v, nodes));
+      if (v >= nodes) throw_invalid(fmt::format("data.train_nodes names node {}; there are {}", v, nodes));
       split.train.push_back(static_cast<std::uint32_t>(v));
     }
     for (const std::uint32_t v : known)
@@ -117,7 +117,7 @@ void GraphFamily<T>::split_nodes() {
     for (auto* part : {&split.train, &split.validation, &split.test})
       for (std::uint32_t& i : *part) i = known[i];
   }
-  if (split.train.empty()) fail("no node is left to train on");
+  if (split.train.empty()) throw_invalid("no node is left to train on");
   const auto part = [&](const std::vector<std::uint32_t>& which_nodes) {
     std::vector<T> weight(nodes, T(0));
     for (const std::uint32_t v : which_nodes) weight[v] = T(1);
@@ -136,7 +136,7 @@ void GraphFamily<T>::split_graphs() {
     if (g.graph_class()) labels.push_back(*g.graph_class());
   if (labels.size() != n) labels.clear();
   if (!labels.empty() && std::equal(labels.begin() + 1, labels.end(), labels.begin()))
-    fail("every graph has the same class; there is nothing to learn");
+    throw_invalid("every graph has the same class; there is nothing to learn");
   const double validation = options_.data.validation;
   const std::size_t folds = options_.data.folds;
   Split split;
@@ -145,14 +145,14 @@ void GraphFamily<T>::split_graphs() {
     const std::size_t fold =
         asked >= 0 ? static_cast<std::size_t>(asked) : static_cast<std::size_t>(options_.train.seed) % folds;
     if (folds < 2 || fold >= folds || folds > n)
-      fail(fmt::format("data.fold = {} of data.folds = {} does not exist for {} graphs", fold, folds, n));
+      throw_invalid(fmt::format("data.fold = {} of data.folds = {} does not exist for {} graphs", fold, folds, n));
     split = make_fold(n, folds, fold, data_seed(options_), labels);
     hold_out(split, validation, data_seed(options_), labels);
   } else {
     const double test = options_.data.test;
     split = make_split(n, SplitFractions{1.0 - validation - test, validation, test}, data_seed(options_), labels);
   }
-  if (split.train.empty()) fail(fmt::format("{} graphs leave nothing to train on after the split", n));
+  if (split.train.empty()) throw_invalid(fmt::format("{} graphs leave nothing to train on after the split", n));
   const auto part = [&](const std::vector<std::uint32_t>& which) {
     return Data(
         std::make_shared<GraphArrays<T>>(make_graph_arrays<T>(*set_, which, GraphTask::graph, options_.data.features)),
@@ -170,7 +170,7 @@ graph::NetworkOptions GraphFamily<T>::network_options(const GraphArrays<T>& a) c
   o.inputs = a.features, o.edge_features = a.edge_features, o.sparse = a.sparse();
   o.outputs = options_.train.loss_kind == LossKind::binary_cross_entropy && a.target.empty() ? 1 : a.outputs;
   if (!a.edge_weight.empty() && !graph::takes_edge_weights(o.kind))
-    fail(
+    throw_invalid(
         fmt::format("the edges have weights, which model.layer = \"{}\" cannot use; take another layer (mean, gcn, "
                     "sage-mean, gin), or data without weights",
                     name_of(graph::kLayers, o.kind)));

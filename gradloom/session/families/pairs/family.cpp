@@ -18,11 +18,7 @@ namespace gradloom {
 
 using nlohmann::json;
 
-namespace {
-
-[[noreturn]] void fail(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
-
-}  // namespace
+namespace {}  // namespace
 
 template <class T>
 PairFamily<T>::PairFamily(PairOptions options, Source source)
@@ -32,7 +28,8 @@ PairFamily<T>::PairFamily(PairOptions options, Source source)
   check_norm(options_.model.encoder, options_.train);
   const LossKind loss = this->train_options(0).loss.kind;
   if (loss == LossKind::cross_entropy || loss == LossKind::binary_cross_entropy)
-    fail(fmt::format("loss.kind = \"{}\" is for classes; similarities take mse, mae or huber", name_of(kLosses, loss)));
+    throw_invalid(
+        fmt::format("loss.kind = \"{}\" is for classes; similarities take mse, mae or huber", name_of(kLosses, loss)));
   check_same_graphs(*distances_, *set_).or_throw();
   split();
 }
@@ -64,7 +61,8 @@ void PairFamily<T>::split() {
   const Split s =
       make_split(set_->size(), SplitFractions{1.0 - validation - test, validation, test}, data_seed(options_));
   if (s.train.size() < 2)
-    fail(fmt::format("{} graphs leave {} to train on after the split; a pair needs two", set_->size(), s.train.size()));
+    throw_invalid(
+        fmt::format("{} graphs leave {} to train on after the split; a pair needs two", set_->size(), s.train.size()));
   train_.emplace(part(s.train, {}));
   if (!s.validation.empty()) validation_.emplace(part(s.validation, s.train));
   if (!s.test.empty()) test_.emplace(part(s.test, s.train));
