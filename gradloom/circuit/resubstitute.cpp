@@ -33,13 +33,13 @@ class Search {
   const Network& best() const { return best_; }
 
   // Visits every gate again and again until none can be replaced with a saving.
-  void descend(unsigned most_gates) {
-    loss_ = 0;
+  void descend(unsigned max_new_gates) {
+    allowed_cost_ = 0;
     for (bool saved = true; saved;) {
       saved = false;
       for (std::uint32_t n = net_.size(); n-- > net_.first_gate();) {
         if (n >= net_.size()) continue;
-        if (const auto r = find(n, Want::saving, most_gates)) {
+        if (const auto r = find(n, Want::saving, max_new_gates)) {
           replace(n, *r);
           saved = true;
         }
@@ -49,10 +49,10 @@ class Search {
 
   // One random gate, replaced by something as good or better; now and then by something worse, to leave a valley, but
   // never far above the best.
-  void wander() {
+  void random_move() {
     if (net_.gates() == 0) return;
     const std::uint32_t n = net_.first_gate() + below(static_cast<std::uint32_t>(net_.gates()));
-    loss_ = below(kUphill) == 0 && net_.gates() < best_.gates() + kMostAbove ? 1 : 0;
+    allowed_cost_ = below(kUphill) == 0 && net_.gates() < best_.gates() + kMostAbove ? 1 : 0;
     if (const auto r = find(n, Want::saving_or_equal, 2)) replace(n, *r);
   }
 
@@ -87,28 +87,28 @@ class Search {
       to[n * words_ + w] = node.kind == Kind::parity ? x[w] ^ y[w] : (x[w] ^ flip_x) & (y[w] ^ flip_y);
   }
 
-  // Where an output notices that n is wrong; and which nodes depend on n (n included).
-  Table care_of(std::uint32_t n, std::vector<bool>& above) {
-    above.assign(net_.size(), false);
-    above[n] = true;
+  // The care set of n: where an output notices that n is wrong. And its transitive fanout, n included.
+  Table care_of(std::uint32_t n, std::vector<bool>& tfo) {
+    tfo.assign(net_.size(), false);
+    tfo[n] = true;
     flipped_.resize(table_.size());
     for (std::size_t w = 0; w < words_; ++w) flipped_[n * words_ + w] = ~table_[n * words_ + w];
     for (std::uint32_t m = n + 1; m < net_.size(); ++m) {
-      if (!above[node_of(net_[m].a)] && !above[node_of(net_[m].b)]) continue;
-      above[m] = true;
-      evaluate(m, flipped_.data(), &above);
+      if (!tfo[node_of(net_[m].a)] && !tfo[node_of(net_[m].b)]) continue;
+      tfo[m] = true;
+      evaluate(m, flipped_.data(), &tfo);
     }
     Table care(words_, 0);
     for (const Literal o : net_.outputs())
-      if (above[node_of(o)])
+      if (tfo[node_of(o)])
         for (std::size_t w = 0; w < words_; ++w)
           care[w] |= flipped_[node_of(o) * words_ + w] ^ table_[node_of(o) * words_ + w];
     // Fewer than 64 assignments fill a word by repetition.
     return care;
   }
 
-  // How many gates vanish with n while the kept literals stay in use.
-  unsigned freed(std::uint32_t n, const Replacement& r) {
+  // The gates of n's maximum fanout-free cone (MFFC): those that vanish with n, while the operands of r stay in use.
+  unsigned mffc_size(std::uint32_t n, const Replacement& r) {
     std::vector<Literal> kept;
     if (r.gates != 1) kept.push_back(r.a);
     if (r.gates != 0) kept.insert(kept.end(), {r.b, r.c});
@@ -130,11 +130,12 @@ class Search {
     return count;
   }
 
-  // Calls found(kind, b, c, flip) for gates that are 1 on all of `on` and 0 on all of `off`, until it returns true.
+  // Calls found(kind, b, c, flip) for gates of two divisors that are 1 on all of `on` and 0 on all of `off`, until it
+  // returns true. Unate divisors, which cover `on` or avoid `off`, are operands of an AND or an OR.
   using Found = FunctionRef<bool(Kind, Literal, Literal, bool)>;
-  bool gates_between(const Table& on, const Table& off, Found found) {
-    above_on_.clear();
-    below_off_.clear();
+  bool find_gates(const Table& on, const Table& off, Found found) {
+    and_divisors_.clear();
+    or_divisors_.clear();
     for (const std::uint32_t d : divisors_) {
       const std::uint64_t* t = table_.data() + d * words_;
       bool up = true, up_inverse = true, down = true, down_inverse = true;
@@ -144,27 +145,27 @@ class Search {
         down = down && (off[w] & t[w]) == 0;
         down_inverse = down_inverse && (off[w] & ~t[w]) == 0;
       }
-      if (up) above_on_.push_back(literal(d));
-      if (up_inverse) above_on_.push_back(literal(d, true));
-      if (down) below_off_.push_back(literal(d));
-      if (down_inverse) below_off_.push_back(literal(d, true));
+      if (up) and_divisors_.push_back(literal(d));
+      if (up_inverse) and_divisors_.push_back(literal(d, true));
+      if (down) or_divisors_.push_back(literal(d));
+      if (down_inverse) or_divisors_.push_back(literal(d, true));
     }
     const auto word = [&](Literal l, std::size_t w) {
       return table_[node_of(l) * words_ + w] ^ (inverted(l) ? ~std::uint64_t{0} : 0);
     };
-    for (std::size_t i = 0; i < above_on_.size(); ++i)
+    for (std::size_t i = 0; i < and_divisors_.size(); ++i)
       for (std::size_t j = 0; j < i; ++j) {
         bool fits = true;
         for (std::size_t w = 0; w < words_ && fits; ++w)
-          fits = (word(above_on_[i], w) & word(above_on_[j], w) & off[w]) == 0;
-        if (fits && found(Kind::conjunction, above_on_[i], above_on_[j], false)) return true;
+          fits = (word(and_divisors_[i], w) & word(and_divisors_[j], w) & off[w]) == 0;
+        if (fits && found(Kind::conjunction, and_divisors_[i], and_divisors_[j], false)) return true;
       }
-    for (std::size_t i = 0; i < below_off_.size(); ++i)
+    for (std::size_t i = 0; i < or_divisors_.size(); ++i)
       for (std::size_t j = 0; j < i; ++j) {
         bool fits = true;
         for (std::size_t w = 0; w < words_ && fits; ++w)
-          fits = (on[w] & ~(word(below_off_[i], w) | word(below_off_[j], w))) == 0;
-        if (fits && found(Kind::conjunction, below_off_[i] ^ 1, below_off_[j] ^ 1, true)) return true;
+          fits = (on[w] & ~(word(or_divisors_[i], w) | word(or_divisors_[j], w))) == 0;
+        if (fits && found(Kind::conjunction, or_divisors_[i] ^ 1, or_divisors_[j] ^ 1, true)) return true;
       }
     for (std::size_t i = 0; i < divisors_.size(); ++i) {
       const std::uint64_t* x = table_.data() + divisors_[i] * words_;
@@ -183,9 +184,9 @@ class Search {
     return false;
   }
 
-  std::optional<Replacement> find(std::uint32_t n, Want want, unsigned most_gates) {
-    std::vector<bool> above;
-    const Table care = care_of(n, above);
+  std::optional<Replacement> find(std::uint32_t n, Want want, unsigned max_new_gates) {
+    std::vector<bool> tfo;
+    const Table care = care_of(n, tfo);
     Table on(words_), off(words_);
     for (std::size_t w = 0; w < words_; ++w) {
       on[w] = table_[n * words_ + w] & care[w];
@@ -193,7 +194,7 @@ class Search {
     }
     divisors_.clear();
     for (std::uint32_t d = 1; d < net_.size(); ++d)
-      if (!above[d] && (d < net_.first_gate() || references_[d] > 0)) divisors_.push_back(d);
+      if (!tfo[d] && (d < net_.first_gate() || references_[d] > 0)) divisors_.push_back(d);
     if (want == Want::saving_or_equal)
       for (std::size_t i = divisors_.size(); i > 1; --i)
         std::swap(divisors_[i - 1], divisors_[below(static_cast<std::uint32_t>(i))]);
@@ -201,33 +202,32 @@ class Search {
     std::optional<Replacement> choice;
     // True when the search may end.
     const auto offer = [&](const Replacement& r) {
-      const unsigned gone = freed(n, r);
-      if (gone > r.gates) {
+      const unsigned freed = mffc_size(n, r);
+      if (freed > r.gates) {
         choice = r;
         return true;
       }
-      if (want == Want::saving || choice || gone + loss_ < r.gates || r.gates < 2 * loss_) return false;
+      if (want == Want::saving || choice || freed + allowed_cost_ < r.gates || r.gates < 2 * allowed_cost_)
+        return false;
       const bool itself =
           r.gates == 1 && net_[n].kind == r.inner &&
           std::minmax(node_of(r.b), node_of(r.c)) == std::minmax(node_of(net_[n].a), node_of(net_[n].b));
       if (!itself) choice = r;
       return false;
     };
-    if (offer_signal(on, off, offer)) return choice;
-    const unsigned all = freed(n, {});
+    if (resub0(on, off, offer)) return choice;
+    const unsigned all = mffc_size(n, {});
     const unsigned slack = want == Want::saving ? 1 : 0;
-    if (all < 1 + slack || most_gates < 1) return choice;
-    if (gates_between(on, off, [&](Kind kind, Literal b, Literal c, bool flip) {
-          return offer({1, kind, kind, 0, b, c, false, flip});
-        }))
-      return choice;
-    if (all + loss_ < (choice ? 3 : 2 + slack) || most_gates < 2) return choice;
-    offer_two(n, care, on, off, offer);
+    if (all < 1 + slack || max_new_gates < 1) return choice;
+    if (resub1(on, off, offer)) return choice;
+    if (all + allowed_cost_ < (choice ? 3 : 2 + slack) || max_new_gates < 2) return choice;
+    resub2(n, care, on, off, offer);
     return choice;
   }
 
+  // Replacements by zero, one and two gates of divisors. True when the offer was taken.
   template <class Offer>
-  bool offer_signal(const Table& on, const Table& off, Offer&& offer) {
+  bool resub0(const Table& on, const Table& off, Offer&& offer) {
     const auto none = [](const Table& t) {
       return std::all_of(t.begin(), t.end(), [](std::uint64_t w) { return w == 0; });
     };
@@ -245,9 +245,16 @@ class Search {
     return false;
   }
 
+  template <class Offer>
+  bool resub1(const Table& on, const Table& off, Offer&& offer) {
+    return find_gates(on, off, [&](Kind kind, Literal b, Literal c, bool flip) {
+      return offer(Replacement{1, kind, kind, 0, b, c, false, flip});
+    });
+  }
+
   // outer(a, inner(b, c)): for each a that may stand outside, what is left for the gate inside.
   template <class Offer>
-  void offer_two(std::uint32_t n, const Table& care, const Table& on, const Table& off, Offer&& offer) {
+  void resub2(std::uint32_t n, const Table& care, const Table& on, const Table& off, Offer&& offer) {
     Table inner_on(words_), inner_off(words_);
     for (const std::uint32_t d : divisors_) {
       const std::uint64_t* t = table_.data() + d * words_;
@@ -261,14 +268,14 @@ class Search {
         }
         if (covers) {  // n = a & inner
           for (std::size_t w = 0; w < words_; ++w) inner_off[w] = off[w] & word(w);
-          if (gates_between(on, inner_off, [&](Kind kind, Literal b, Literal c, bool flip_inner) {
+          if (find_gates(on, inner_off, [&](Kind kind, Literal b, Literal c, bool flip_inner) {
                 return offer(Replacement{2, Kind::conjunction, kind, a, b, c, flip_inner, false});
               }))
             return;
         }
         if (inside) {  // n = a | inner
           for (std::size_t w = 0; w < words_; ++w) inner_on[w] = on[w] & ~word(w);
-          if (gates_between(inner_on, off, [&](Kind kind, Literal b, Literal c, bool flip_inner) {
+          if (find_gates(inner_on, off, [&](Kind kind, Literal b, Literal c, bool flip_inner) {
                 return offer(Replacement{2, Kind::conjunction, kind, a ^ 1, b, c, !flip_inner, true});
               }))
             return;
@@ -278,7 +285,7 @@ class Search {
         inner_on[w] = (table_[n * words_ + w] ^ t[w]) & care[w];
         inner_off[w] = ~(table_[n * words_ + w] ^ t[w]) & care[w];
       }
-      if (gates_between(inner_on, inner_off, [&](Kind kind, Literal b, Literal c, bool flip_inner) {
+      if (find_gates(inner_on, inner_off, [&](Kind kind, Literal b, Literal c, bool flip_inner) {
             return offer(Replacement{2, Kind::parity, kind, literal(d), b, c, flip_inner, false});
           }))
         return;
@@ -336,12 +343,12 @@ class Search {
 
   RandomStream random_;
   std::uint32_t drawn_ = 0;
-  unsigned loss_ = 0;  // gates that the next replacement may cost
+  unsigned allowed_cost_ = 0;  // gates that the next replacement may cost
   Network best_, net_{0};
   std::size_t words_ = 1;
   Table table_, flipped_;
   std::vector<std::uint32_t> references_, touched_, divisors_;
-  std::vector<Literal> above_on_, below_off_;
+  std::vector<Literal> and_divisors_, or_divisors_;
 };
 
 }  // namespace
@@ -352,7 +359,7 @@ Network resubstitute(const Network& net, const ResubstituteOptions& options) {
   search.descend(0);
   search.descend(1);
   search.descend(2);
-  for (std::uint32_t m = 0; m < options.moves; ++m) search.wander();
+  for (std::uint32_t m = 0; m < options.moves; ++m) search.random_move();
   return search.best();
 }
 
