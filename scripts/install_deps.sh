@@ -7,7 +7,7 @@ packages=(
   g++ cmake ninja-build ccache pkg-config git python3
   libhwy-dev libeigen3-dev
   libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev
-  libpng-dev zlib1g-dev libmuparser-dev libpugixml-dev
+  libpng-dev zlib1g-dev libmuparser-dev libpugixml-dev libcadical-dev
   libgtest-dev libgmock-dev clang-format iverilog yosys
   libvulkan-dev glslc mesa-vulkan-drivers vulkan-validationlayers
 )

@@ -13,35 +13,13 @@ namespace {
 using kernels::bits::BitInstruction;
 using kernels::bits::BitOp;
 
+// A and B: the operand and itself.
 BitOp bit_op(Op op) {
-  switch (op) {
-    case Op::always_false:
-      return BitOp::zero;
-    case Op::a_and_b:
-      return BitOp::a_and_b;
-    case Op::a_and_not_b:
-      return BitOp::a_and_not_b;
-    case Op::not_a_and_b:
-      return BitOp::not_a_and_b;
-    case Op::a_xor_b:
-      return BitOp::a_xor_b;
-    case Op::a_or_b:
-      return BitOp::a_or_b;
-    case Op::nor:
-      return BitOp::nor;
-    case Op::xnor:
-      return BitOp::xnor;
-    case Op::a_or_not_b:
-      return BitOp::a_or_not_b;
-    case Op::not_a_or_b:
-      return BitOp::not_a_or_b;
-    case Op::nand:
-      return BitOp::nand;
-    case Op::always_true:
-      return BitOp::one;
-    default:
-      return BitOp::not_a;  // simplified circuits have no other op
-  }
+  constexpr BitOp kOps[16] = {BitOp::zero,        BitOp::a_and_b,    BitOp::a_and_not_b, BitOp::a_and_b,
+                              BitOp::not_a_and_b, BitOp::a_and_b,    BitOp::a_xor_b,     BitOp::a_or_b,
+                              BitOp::nor,         BitOp::xnor,       BitOp::not_a,       BitOp::a_or_not_b,
+                              BitOp::not_a,       BitOp::not_a_or_b, BitOp::nand,        BitOp::one};
+  return kOps[static_cast<unsigned>(op)];
 }
 
 Op with_swapped_operands(Op op) {
@@ -184,9 +162,7 @@ class Compiler {
       i.b = row_[pair.swapped ? c_.gates[inner].a : c_.gates[inner].b];
       i.c = row_[first ? gate.b : gate.a];
     } else {
-      i.op = bit_op(gate.op);
-      i.a = reads_a(gate.op) ? row_[gate.a] : 0;
-      i.b = reads_b(gate.op) ? row_[gate.b] : i.a;
+      i = instruction_of(gate.op, 0, row_[gate.a], row_[gate.b]);
     }
     for (const std::uint32_t s : operands(g))
       if (--left_[s] == 0 && is_gate(s)) free_.push_back(row_[s]);
@@ -205,6 +181,16 @@ class Compiler {
 };
 
 }  // namespace
+
+BitInstruction instruction_of(Op op, std::uint32_t to, std::uint32_t a, std::uint32_t b) {
+  BitInstruction i;
+  i.op = bit_op(op);
+  i.to = to;
+  i.a = reads_a(op) ? a : reads_b(op) ? b : to;
+  i.b = reads_b(op) ? b : i.a;
+  i.c = i.a;
+  return i;
+}
 
 BitProgram compile(const Circuit& circuit) { return Compiler(circuit).run(); }
 

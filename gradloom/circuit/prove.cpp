@@ -9,6 +9,7 @@
 #include "gradloom/base/rounding.h"
 #include "gradloom/circuit/network.h"
 #include "gradloom/circuit/program.h"
+#include "gradloom/circuit/sat.h"
 #include "gradloom/circuit/simulate.h"
 #include "gradloom/circuit/validate.h"
 #include "gradloom/exec/buffer.h"
@@ -17,7 +18,6 @@ namespace gradloom::circuit {
 namespace {
 
 using kernels::bits::BitInstruction;
-using kernels::bits::BitOp;
 
 constexpr std::size_t kStrip = 64;  // words tried at once: 4096 assignments
 constexpr std::uint32_t kPlainInputs = 18;
@@ -56,20 +56,8 @@ BitProgram plain_program(const Circuit& c) {
   BitProgram p;
   p.inputs = c.inputs;
   p.temporaries = static_cast<std::uint32_t>(c.gates.size());
-  for (std::uint32_t g = 0; g < c.gates.size(); ++g) {
-    const Gate& gate = c.gates[g];
-    BitInstruction i;
-    i.to = c.inputs + g;
-    i.a = reads_a(gate.op) ? gate.a : reads_b(gate.op) ? gate.b : i.to;
-    i.b = reads_b(gate.op) ? gate.b : i.a;
-    i.c = i.a;
-    constexpr BitOp kOps[16] = {BitOp::zero,        BitOp::a_and_b,    BitOp::a_and_not_b, BitOp::a_and_b,
-                                BitOp::not_a_and_b, BitOp::a_and_b,    BitOp::a_xor_b,     BitOp::a_or_b,
-                                BitOp::nor,         BitOp::xnor,       BitOp::not_a,       BitOp::a_or_not_b,
-                                BitOp::not_a,       BitOp::not_a_or_b, BitOp::nand,        BitOp::one};
-    i.op = kOps[static_cast<unsigned>(gate.op)];  // A and B: a row and itself
-    p.instructions.push_back(i);
-  }
+  for (std::uint32_t g = 0; g < c.gates.size(); ++g)
+    p.instructions.push_back(instruction_of(c.gates[g].op, c.inputs + g, c.gates[g].a, c.gates[g].b));
   p.outputs = c.outputs;
   return p;
 }
@@ -219,20 +207,14 @@ class Prover {
     differ(o, inputs, values);
   }
 
-  // All outputs that are left at once; one by one only if that does not succeed.
   void solve(const std::vector<std::uint32_t>& hard) {
     if (options_.solver == Solver::off) {
       proof_.note = "no solver was asked for";
       return;
     }
-    if (ask(hard) == SatAnswer::equal || hard.size() == 1 || !proof_.note.empty()) return;
-    for (const std::uint32_t o : hard) ask({o});
-  }
-
-  SatAnswer ask(const std::vector<std::uint32_t>& outputs) {
     std::vector<bool> x(a_.signals(), false), y(b_.signals(), false);
     std::vector<std::uint32_t> of_a, of_b;
-    for (const std::uint32_t o : outputs) {
+    for (const std::uint32_t o : hard) {
       const auto cx = cone_of(a_, a_.outputs[o]), cy = cone_of(b_, b_.outputs[o]);
       for (std::size_t s = 0; s < x.size(); ++s) x[s] = x[s] || cx[s];
       for (std::size_t s = 0; s < y.size(); ++s) y[s] = y[s] || cy[s];
@@ -240,17 +222,17 @@ class Prover {
       of_b.push_back(b_.outputs[o]);
     }
     const std::vector<std::uint32_t> inputs = inputs_of(x, y);
-    const auto answer = equal_by_sat(restricted(a_, x, inputs, of_a), restricted(b_, y, inputs, of_b), options_.yosys);
-    if (!answer) {
-      proof_.note = answer.error().message;
-      return SatAnswer::unknown;
+    const std::vector<SatOutput> answers =
+        compare_by_sat(restricted(a_, x, inputs, of_a), restricted(b_, y, inputs, of_b), options_.conflicts);
+    for (std::size_t k = 0; k < hard.size(); ++k) {
+      if (answers[k].answer == SatAnswer::unknown) {
+        proof_.note = fmt::format("the solver gave up after {} conflicts", options_.conflicts);
+        continue;
+      }
+      OutputProof& output = proof_.outputs[hard[k]];
+      output = {ProofMethod::sat, output.inputs, 0, true};
+      if (answers[k].answer == SatAnswer::different) differ(hard[k], inputs, answers[k].inputs);
     }
-    for (const std::uint32_t o : outputs) {
-      if (*answer == SatAnswer::equal) proof_.outputs[o] = {ProofMethod::sat, proof_.outputs[o].inputs, 0, true};
-      if (*answer == SatAnswer::different && outputs.size() == 1)
-        proof_.outputs[o] = {ProofMethod::sat, proof_.outputs[o].inputs, 0, false};
-    }
-    return *answer;
   }
 
   const Exec& exec_;
@@ -282,6 +264,20 @@ bool Proof::equal() const {
 
 bool Proof::proved() const {
   return std::all_of(outputs.begin(), outputs.end(), [](const OutputProof& o) { return o.proved(); });
+}
+
+std::string describe(const CounterExample& example, const Circuit& expected, const Circuit& actual) {
+  std::vector<std::uint64_t> inputs;
+  std::vector<std::size_t> ones;
+  for (std::size_t i = 0; i < example.inputs.size(); ++i) {
+    inputs.push_back(example.inputs[i] ? 1 : 0);
+    if (example.inputs[i]) ones.push_back(i);
+  }
+  const auto bit = [&](const Circuit& c) { return outputs_for(c, inputs)[example.output] & 1; };
+  return fmt::format("output {} is {} instead of {} when {}", example.output, bit(actual), bit(expected),
+                     ones.empty() ? "all inputs are 0"
+                                  : fmt::format("input{} {} {} 1 and all others are 0", ones.size() == 1 ? "" : "s",
+                                                fmt::join(ones, ", "), ones.size() == 1 ? "is" : "are"));
 }
 
 Proof prove_equal(const Exec& exec, const Circuit& a, const Circuit& b, const ProveOptions& options) {

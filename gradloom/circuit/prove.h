@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "gradloom/circuit/circuit.h"
-#include "gradloom/circuit/yosys.h"
 #include "gradloom/exec/exec.h"
 
 namespace gradloom::circuit {
@@ -36,25 +35,28 @@ struct CounterExample {
 
 struct Proof {
   std::vector<OutputProof> outputs;
-  std::optional<CounterExample> counter_example;  // of the first output that differs, where one is known
-  std::string note;                               // why a solver was not used, if it was needed
+  std::optional<CounterExample> counter_example;  // of one output that differs, if any does
+  std::string note;                               // why the solver did not answer, if it was needed
 
   bool equal() const;   // no output is known to differ
   bool proved() const;  // every output was proved equal
 };
 
-enum class Solver { off, yosys };
+enum class Solver { off, cadical };
 
 struct ProveOptions {
   std::uint32_t exhaustive_inputs = 30;  // at most, <= 32
-  Solver solver = Solver::yosys;
-  YosysOptions yosys;
+  Solver solver = Solver::cadical;
+  std::uint32_t conflicts = 1000000;            // after which the solver gives an output up
   std::uint64_t random_assignments = 1u << 16;  // rounded up to a multiple of 256
   std::uint64_t seed = 0;
 };
 
 // Throws Exception(invalid_input) when validate() fails for one, or when their inputs or outputs differ in number. The
-// result does not depend on the number of threads (but a solver may run out of time).
+// result depends neither on the number of threads nor on time.
 Proof prove_equal(const Exec& exec, const Circuit& a, const Circuit& b, const ProveOptions& options = {});
+
+// "output 2 is 1 instead of 0 when inputs 0, 4 are 1 and the others 0": `actual` beside `expected`.
+std::string describe(const CounterExample& example, const Circuit& expected, const Circuit& actual);
 
 }  // namespace gradloom::circuit

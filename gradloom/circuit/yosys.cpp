@@ -48,27 +48,4 @@ Result<Circuit> minimise_with_yosys(const Circuit& circuit, const YosysOptions& 
   return e.error();
 }
 
-Result<SatAnswer> equal_by_sat(const Circuit& a, const Circuit& b, const YosysOptions& options) try {
-  if (a.inputs != b.inputs || a.outputs.size() != b.outputs.size())
-    throw Exception(ErrorCode::invalid_input, "circuits of different numbers of inputs or outputs");
-  const auto program = located(options);
-  if (!program) return program.error();
-  const TemporaryFolder folder;
-  write_file_atomic(folder.path() / "a.v", to_verilog(a, "gold")).or_throw();
-  write_file_atomic(folder.path() / "b.v", to_verilog(b, "gate")).or_throw();
-  const std::string script =
-      "read_verilog a.v; read_verilog b.v; miter -equiv -flatten -make_outputs gold gate miter; hierarchy -top miter; "
-      "proc; opt; tee -o sat.txt sat -prove trigger 0 miter";
-  const auto end = run_program(*program, {"-q", "-p", script}, folder.path(), options.seconds);
-  if (!end) return end.error();
-  if (end->timed_out) return SatAnswer::unknown;
-  if (end->code != 0) return Error{ErrorCode::io, fmt::format("yosys failed: {}", last_line(end->output))};
-  const std::string text = read_file(folder.path() / "sat.txt", kMaxAnswer).or_throw();
-  if (text.find("SAT proof finished - no model found: SUCCESS!") != text.npos) return SatAnswer::equal;
-  if (text.find("SAT proof finished - model found: FAIL!") != text.npos) return SatAnswer::different;
-  return Error{ErrorCode::io, fmt::format("yosys did not say whether the proof holds: {}", last_line(text))};
-} catch (const Exception& e) {
-  return e.error();
-}
-
 }  // namespace gradloom::circuit

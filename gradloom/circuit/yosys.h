@@ -1,4 +1,4 @@
-// What yosys and abc do for circuits, where they are installed: minimise, and prove equality by SAT.
+// Minimises circuits with yosys and abc, where they are installed.
 #pragma once
 
 #include <filesystem>
@@ -17,12 +17,6 @@ struct YosysOptions {
 // The same function as far as yosys is right: prove it. Fails with not_found where yosys is not installed, with io when
 // it fails, is too slow, or answers what cannot be read. Precondition: validate(circuit) succeeds.
 Result<Circuit> minimise_with_yosys(const Circuit& circuit, const YosysOptions& options = {});
-
-enum class SatAnswer { equal, different, unknown };
-
-// Whether both have the same outputs for all inputs; unknown when the time is over. Fails as above. Both have the same
-// numbers of inputs and outputs.
-Result<SatAnswer> equal_by_sat(const Circuit& a, const Circuit& b, const YosysOptions& options = {});
 
 // The netlists of gates of at most two inputs that yosys writes as BLIF, with inputs in[i] and outputs out[o]. The text
 // is not trusted. Fails with invalid_input.

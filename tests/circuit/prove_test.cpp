@@ -5,8 +5,10 @@
 
 #include "gradloom/base/error.h"
 #include "gradloom/circuit/minimise.h"
+#include "gradloom/circuit/sat.h"
 #include "gradloom/circuit/simplify.h"
 #include "gradloom/circuit/subprocess.h"
+#include "gradloom/circuit/yosys.h"
 #include "tests/circuit/support.h"
 
 namespace gradloom::test {
@@ -113,24 +115,93 @@ TEST(Prove, WideOutputsNeedStructureOrASolver) {
   EXPECT_FALSE(circuit::prove_equal(one_thread(), chain, broken).equal());
 }
 
-TEST(Prove, YosysProvesWideOutputsAndFindsRareDifferences) {
-  if (circuit::find_program("yosys").empty()) GTEST_SKIP() << "yosys is not installed";
+bool tells_apart(const circuit::CounterExample& example, const Circuit& a, const Circuit& b) {
+  std::vector<std::uint64_t> in;
+  for (const bool bit : example.inputs) in.push_back(bit ? 1 : 0);
+  return ((circuit::outputs_for(a, in)[example.output] ^ circuit::outputs_for(b, in)[example.output]) & 1) != 0;
+}
+
+TEST(Prove, TheSolverProvesWideOutputsAndFindsRareDifferences) {
   const Circuit chain = folded(Op::a_and_b, 40, true), tree = folded(Op::a_and_b, 40, false);
   const Proof p = circuit::prove_equal(one_thread(), chain, tree);
   EXPECT_TRUE(p.proved()) << p.note;
   EXPECT_EQ(p.outputs[0].method, ProofMethod::sat);
   // Random assignments do not find the one in 2^40.
-  const Proof q = circuit::prove_equal(one_thread(), chain, {40, {{Op::always_false, 0, 0}}, {40}});
+  const Circuit nothing{40, {{Op::always_false, 0, 0}}, {40}};
+  const Proof q = circuit::prove_equal(one_thread(), chain, nothing);
   EXPECT_FALSE(q.equal());
   EXPECT_EQ(q.outputs[0].method, ProofMethod::sat);
+  ASSERT_TRUE(q.counter_example);
+  EXPECT_EQ(q.counter_example->inputs, std::vector<bool>(40, true));
+  EXPECT_THAT(circuit::describe(*q.counter_example, chain, nothing),
+              testing::AllOf(testing::StartsWith("output 0 is 0 instead of 1 when inputs 0, 1, 2,"),
+                             testing::EndsWith(" 39 are 1 and all others are 0")));
 }
 
-TEST(Prove, ASolverThatIsMissingIsNamed) {
-  const Proof p = circuit::prove_equal(one_thread(), folded(Op::a_and_b, 40, true), folded(Op::a_and_b, 40, false),
-                                       {.yosys = {.program = "/nothing/yosys"}});
+// Every gate of every function, so that a wrong clause of the encoding is noticed.
+TEST(Prove, TheSolverAgreesWithTheDefinitionForEveryGate) {
+  for (unsigned op = 0; op < 16; ++op)
+    for (unsigned other = 0; other < 16; ++other)
+      for (const std::uint32_t b : {0u, 1u, 2u}) {  // of different operands, twice the same, and the inverse
+        const auto circuit_of = [&](unsigned table) {
+          return Circuit{2, {{Op::not_a, 0, 0}, {static_cast<Op>(table), 0, b}}, {3}};
+        };
+        const Circuit x = circuit_of(op), y = circuit_of(other);
+        const Proof p = circuit::prove_equal(one_thread(), x, y, {.exhaustive_inputs = 0});
+        ASSERT_EQ(p.equal(), static_cast<bool>(same_function(x, y))) << op << " " << other << " " << b;
+        const auto by_sat = circuit::compare_by_sat(x, y, 1000)[0];
+        ASSERT_EQ(by_sat.answer, p.equal() ? circuit::SatAnswer::equal : circuit::SatAnswer::different);
+        ASSERT_TRUE(p.equal() || tells_apart({0, by_sat.inputs}, x, y)) << op << " " << other << " " << b;
+      }
+}
+
+TEST(Prove, TheSolverFindsEveryBrokenGateThatCanBeSeen) {
+  const Circuit c = random_circuit(8, 9, 60, 4);
+  for (std::size_t g = 0; g < c.gates.size(); ++g) {
+    Circuit broken = c;
+    broken.gates[g].op = static_cast<Op>(15 - static_cast<unsigned>(c.gates[g].op));
+    const auto answers = circuit::compare_by_sat(c, broken, 100000);
+    for (std::uint32_t o = 0; o < answers.size(); ++o) {
+      Circuit one = c, other = broken;
+      one.outputs = {c.outputs[o]};
+      other.outputs = {broken.outputs[o]};
+      const bool same = static_cast<bool>(same_function(one, other));
+      ASSERT_EQ(answers[o].answer, same ? circuit::SatAnswer::equal : circuit::SatAnswer::different) << g << " " << o;
+      EXPECT_TRUE(same || tells_apart({o, answers[o].inputs}, c, broken)) << g << " " << o;
+    }
+  }
+}
+
+TEST(Prove, TheSolverManagesLargeCircuitsAndEmptyOnes) {
+  // 30,000 gates, then a disjunction: as one gate, as three, and with one operand inverted.
+  Circuit one_gate = random_circuit(3, 40, 30000, 1), three_gates = one_gate, differs = one_gate;
+  const auto last = static_cast<std::uint32_t>(one_gate.signals());
+  one_gate.gates.push_back({Op::a_or_b, last - 1, 7});
+  one_gate.outputs = {last};
+  three_gates.gates.insert(three_gates.gates.end(),
+                           {{Op::a_xor_b, last - 1, 7}, {Op::a_and_b, last - 1, 7}, {Op::a_xor_b, last, last + 1}});
+  three_gates.outputs = {last + 2};
+  differs.gates.push_back({Op::a_or_not_b, last - 1, 7});
+  differs.outputs = {last};
+  EXPECT_EQ(circuit::compare_by_sat(one_gate, three_gates, 100000)[0].answer, circuit::SatAnswer::equal);
+  const auto found = circuit::compare_by_sat(one_gate, differs, 100000)[0];
+  ASSERT_EQ(found.answer, circuit::SatAnswer::different);
+  EXPECT_TRUE(tells_apart({0, found.inputs}, one_gate, differs));
+  EXPECT_TRUE(circuit::compare_by_sat({3, {}, {}}, {3, {}, {}}, 10).empty());
+  const Circuit one{1, {{Op::always_true, 0, 0}}, {1}}, never{1, {{Op::always_false, 0, 0}}, {1}};
+  EXPECT_EQ(circuit::compare_by_sat(one, one, 10)[0].answer, circuit::SatAnswer::equal);
+  EXPECT_EQ(circuit::compare_by_sat(one, never, 10)[0].answer, circuit::SatAnswer::different);
+  EXPECT_EQ(circuit::compare_by_sat({2, {}, {0}}, {2, {}, {1}}, 10)[0].answer, circuit::SatAnswer::different);
+  EXPECT_TRUE(circuit::prove_equal(one_thread(), {2, {}, {}}, {2, {}, {}}).proved());
+}
+
+TEST(Prove, ASolverThatGivesUpIsNamed) {
+  const Proof p =
+      circuit::prove_equal(one_thread(), folded(Op::a_xor_b, 40, true), parity_of_nands(40), {.conflicts = 10});
   EXPECT_FALSE(p.proved());
   EXPECT_TRUE(p.equal());
-  EXPECT_THAT(p.note, testing::HasSubstr("/nothing/yosys"));
+  EXPECT_EQ(p.outputs[0].method, ProofMethod::random);
+  EXPECT_THAT(p.note, testing::HasSubstr("gave up after 10 conflicts"));
 }
 
 TEST(Prove, CircuitsOfDifferentShapeAreRefused) {

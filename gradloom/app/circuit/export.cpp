@@ -1,14 +1,12 @@
-#include "gradloom/circuit/export.h"
-
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "gradloom/app/circuit/jobs.h"
+#include "gradloom/circuit/export.h"
 #include "gradloom/circuit/json.h"
 #include "gradloom/circuit/minimise.h"
 #include "gradloom/circuit/prove.h"
 #include "gradloom/circuit/simplify.h"
+#include "gradloom/circuit/yosys.h"
 #include "gradloom/io/file.h"
 
 namespace gradloom::app {
@@ -140,12 +138,9 @@ Result<ExportedCircuit> export_circuit(const ExportCircuitOptions& o) try {
   const Circuit back = read_back(text, o.format).or_throw();
   const Exec exec({o.threads, Variant::fast});
   const circuit::Proof proof = circuit::prove_equal(exec, reference, back);
-  if (!proof.equal()) {
-    const auto bad = std::find_if(proof.outputs.begin(), proof.outputs.end(),
-                                  [](const circuit::OutputProof& p) { return !p.equal; });
-    return Error{ErrorCode::numeric,
-                 fmt::format("the export differs from the circuit in output {}", bad - proof.outputs.begin())};
-  }
+  if (proof.counter_example)
+    return Error{ErrorCode::numeric, fmt::format("the export differs from the circuit: {}",
+                                                 describe(*proof.counter_example, reference, back))};
   report_proof(proof, r);
   return result;
 } catch (const Exception& e) {
