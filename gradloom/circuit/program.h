@@ -23,7 +23,7 @@ struct BitProgram {
 BitProgram compile(const Circuit& circuit);
 
 // One gate on rows: `to` = op(a, b). A row that the op ignores is not read.
-kernels::BitInstruction instruction_of(Op op, std::uint32_t to, std::uint32_t a, std::uint32_t b);
+kernels::bits::BitInstruction instruction_of(Op op, std::uint32_t to, std::uint32_t a, std::uint32_t b);
 
 // The same program with each row number r replaced by the word offset at[r].
 std::vector<kernels::bits::BitInstruction> relocate(const BitProgram& program, const std::vector<std::uint32_t>& at);

@@ -113,11 +113,11 @@ AutomatonSubject shipped(std::string_view name, GridTask task, std::size_t steps
 }
 
 std::uint64_t wrong_on_trials(const AutomatonSubject& subject) {
-  logic::Folder folder;
-  const logic::LiveCircuit& live = folder.fold(subject.rule.circuit);
+  logic::TrialCompiler compiler;
+  const logic::TrialProgram& program = compiler.compile(subject.rule.circuit);
   std::uint64_t wrong = 0;
   for (logic::Trial& trial : make_trials(subject, GridPart::test, 3, 1))
-    wrong += logic::TrialRunner(std::move(trial)).wrong(live, ~std::uint64_t{0});
+    wrong += logic::TrialRunner(std::move(trial)).wrong(program, ~std::uint64_t{0});
   return wrong;
 }
 
@@ -142,13 +142,13 @@ TEST(AutomatonTrials, AskMoreThanThePlainBoard) {
   ASSERT_EQ(trials.size(), 1u);
   logic::Trial& trial = trials[0];
   trial.start = trial.target;
-  logic::Folder folder;
-  const logic::LiveCircuit& live = folder.fold(keeps.rule.circuit);
-  const std::uint64_t wrong = logic::TrialRunner(trial).wrong(live, ~std::uint64_t{0});
+  logic::TrialCompiler compiler;
+  const logic::TrialProgram& program = compiler.compile(keeps.rule.circuit);
+  const std::uint64_t wrong = logic::TrialRunner(trial).wrong(program, ~std::uint64_t{0});
   // Half of the 16 cells of each dead block should be 1; they are judged after their repair, in 32 starts.
   EXPECT_EQ(wrong, 32u * 8u);
   trial.dead.clear();
-  EXPECT_EQ(logic::TrialRunner(trial).wrong(live, ~std::uint64_t{0}), 0u);
+  EXPECT_EQ(logic::TrialRunner(trial).wrong(program, ~std::uint64_t{0}), 0u);
 }
 
 TEST(AutomatonTrials, OfALargeBoardAreSmallAndOfTheSameParity) {

@@ -15,8 +15,8 @@ namespace {
 using circuit::CellRule;
 using circuit::Grid;
 using logic::Automaton;
-using logic::Folder;
 using logic::Trial;
+using logic::TrialCompiler;
 using logic::TrialRunner;
 
 constexpr std::size_t kHeight = 5, kWidth = 4, kChannels = 2, kCells = kHeight * kWidth;
@@ -83,8 +83,8 @@ TEST(TrialRunner, CountsWhatTheDefinitionCounts) {
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
       const CellRule rule = random_rule(seed, boundary);
       const Trial trial = random_trial(seed, boundary);
-      Folder folder;
-      EXPECT_EQ(TrialRunner(trial).wrong(folder.fold(rule.circuit), ~std::uint64_t{0}), wrong_in_all(rule, trial));
+      TrialCompiler compiler;
+      EXPECT_EQ(TrialRunner(trial).wrong(compiler.compile(rule.circuit), ~std::uint64_t{0}), wrong_in_all(rule, trial));
     }
 }
 
@@ -96,16 +96,16 @@ TEST(TrialRunner, KeepsDeadCellsDeadUntilTheirRepair) {
     trial.dead[6] = 0x00ff00ff12345678u;
     trial.dead[7] = ~std::uint64_t{0};
     trial.repaired = 4;
-    Folder folder;
-    EXPECT_EQ(TrialRunner(trial).wrong(folder.fold(rule.circuit), ~std::uint64_t{0}), wrong_in_all(rule, trial));
+    TrialCompiler compiler;
+    EXPECT_EQ(TrialRunner(trial).wrong(compiler.compile(rule.circuit), ~std::uint64_t{0}), wrong_in_all(rule, trial));
   }
 }
 
 TEST(TrialRunner, GivesUpAboveTheMostThatIsAllowed) {
   const CellRule rule = random_rule(3, circuit::Boundary::zero);
   const Trial trial = random_trial(3, circuit::Boundary::zero);
-  Folder folder;
-  EXPECT_GT(TrialRunner(trial).wrong(folder.fold(rule.circuit), 5), 5u);
+  TrialCompiler compiler;
+  EXPECT_GT(TrialRunner(trial).wrong(compiler.compile(rule.circuit), 5), 5u);
 }
 
 // A rule that turns every bit: where a cell has fired an odd number of times, its bit has changed.
@@ -116,15 +116,15 @@ TEST(TrialRunner, CellsOfAsynchronousStartsFireAsOftenAsAsked) {
   trial.asynchronous = 0xffffffffu;
   trial.fire = 154;
   trial.looks = {{1, 0xffffffffu}};
-  Folder folder;
-  const auto& live = folder.fold(rule.circuit);
-  const double share = static_cast<double>(TrialRunner(trial).wrong(live, ~std::uint64_t{0})) / (32 * kCells);
+  TrialCompiler compiler;
+  const auto& program = compiler.compile(rule.circuit);
+  const double share = static_cast<double>(TrialRunner(trial).wrong(program, ~std::uint64_t{0})) / (32 * kCells);
   EXPECT_NEAR(share, 154.0 / 256, 5 * 0.5 / std::sqrt(32.0 * kCells));
   trial.looks = {{1, 0xffffffff00000000u}};
-  EXPECT_EQ(TrialRunner(trial).wrong(live, ~std::uint64_t{0}), 32u * kCells);
+  EXPECT_EQ(TrialRunner(trial).wrong(program, ~std::uint64_t{0}), 32u * kCells);
   trial.fire = 256;
   trial.looks = {{1, 0xffffffffu}};
-  EXPECT_EQ(TrialRunner(trial).wrong(live, ~std::uint64_t{0}), 32u * kCells);
+  EXPECT_EQ(TrialRunner(trial).wrong(program, ~std::uint64_t{0}), 32u * kCells);
 }
 
 TEST(TrialRunner, MutantsInOneWordAreWhatTheyAreAlone) {
@@ -152,9 +152,9 @@ TEST(TrialRunner, MutantsInOneWordAreWhatTheyAreAlone) {
     }
   }
   std::stable_sort(mutations.begin(), mutations.end(), [](const auto& a, const auto& b) { return a.gate < b.gate; });
-  Folder folder;
+  TrialCompiler compiler;
   std::vector<std::uint64_t> wrong(8);
-  ASSERT_TRUE(screen.wrong_by_group(folder.fold(rule.circuit, mutations, masks), ~std::uint64_t{0}, wrong));
+  ASSERT_TRUE(screen.wrong_by_group(compiler.compile(rule.circuit, mutations, masks), ~std::uint64_t{0}, wrong));
   for (std::size_t g = 0; g < 8; ++g) {
     std::uint64_t expected = 0;
     for (const unsigned lane : lanes) expected += wrong_reference(alone[g], trial, lane);
@@ -193,8 +193,8 @@ class SearchGates : public testing::Test {
   }
   CellRule hard() { return logic::harden(model_, {parameters_, buffers_}); }
   std::uint64_t wrong() {
-    Folder folder;
-    return TrialRunner(trial_).wrong(folder.fold(hard().circuit), ~std::uint64_t{0});
+    TrialCompiler compiler;
+    return TrialRunner(trial_).wrong(compiler.compile(hard().circuit), ~std::uint64_t{0});
   }
   // Turns the function of the last gate of channel 0 into its opposite.
   void break_a_gate() {

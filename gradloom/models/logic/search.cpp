@@ -127,7 +127,7 @@ class Search {
       masks_.push_back((screens.groups == 1 ? ~std::uint64_t{0} : (std::uint64_t{1} << (64 / screens.groups)) - 1)
                        << (g * (64 / screens.groups)));
     wrong_ = judge(now_, kUnknown);
-    size_ = folder_.fold(now_).instructions.size();
+    size_ = compiler_.compile(now_).gates;
     largest_ = size_ + size_ / 2 + kSlack;
     best_wrong_ = wrong_;
     best_ = now_;
@@ -172,7 +172,7 @@ class Search {
 
  private:
   struct Run {
-    Folder folder;
+    TrialCompiler compiler;
     std::vector<TrialRunner> screens;
     std::vector<Changes> mutants;
     std::vector<Mutation> mutations;
@@ -181,10 +181,10 @@ class Search {
   };
 
   std::uint64_t judge(const circuit::Circuit& circuit, std::uint64_t most) {
-    const LiveCircuit& live = folder_.fold(circuit);
+    const TrialProgram& program = compiler_.compile(circuit);
     std::uint64_t sum = 0;
     for (TrialRunner& trial : full_) {
-      sum += trial.wrong(live, most - sum);
+      sum += trial.wrong(program, most - sum);
       if (sum > most) break;
     }
     return sum;
@@ -208,9 +208,9 @@ class Search {
     }
     std::stable_sort(run.mutations.begin(), run.mutations.end(),
                      [](const Mutation& x, const Mutation& y) { return x.gate < y.gate; });
-    const LiveCircuit& live = run.folder.fold(now_, run.mutations, masks_);
+    const TrialProgram& program = run.compiler.compile(now_, run.mutations, masks_);
     const std::uint64_t most = most_[screen] == kUnknown ? kUnknown : most_[screen] + slack_;
-    run.complete = run.screens[screen].wrong_by_group(live, most, run.wrong);
+    run.complete = run.screens[screen].wrong_by_group(program, most, run.wrong);
   }
 
   bool accepts(const Changes& changes, std::uint64_t late) {
@@ -219,7 +219,7 @@ class Search {
       for (const std::uint32_t g : gates_of_[change.logits / gate::kFunctions]) next.gates[g].op = change.op;
     const std::uint64_t wrong = judge(next, late);
     if (wrong > late) return false;
-    const std::size_t size = folder_.fold(next).instructions.size();
+    const std::size_t size = compiler_.compile(next).gates;
     // A circuit that is only as good may grow a little: drift finds ways that improvement alone does not.
     if (wrong >= wrong_ && size > std::min(size_ + kDrift, largest_)) return false;
     now_ = std::move(next);
@@ -231,7 +231,7 @@ class Search {
 
   void accepted() {
     std::fill_n(most_, kScreens, kUnknown);
-    const std::vector<std::uint8_t> reached = Folder::reached(now_);
+    const std::vector<std::uint8_t> reached = TrialCompiler::reached(now_);
     matter_.clear();
     for (std::size_t g = 0; g < reached.size(); ++g)
       if (reached[g]) matter_.push_back(logits_[g]);
@@ -251,7 +251,7 @@ class Search {
   std::vector<std::uint32_t> matter_;  // logits of gates that are reached, each once
   std::vector<std::uint64_t> masks_;   // of each mutant; the first has no mutation
   std::uint64_t most_[kScreens] = {};  // wrong bits of the circuit on each screen, where known
-  Folder folder_;
+  TrialCompiler compiler_;
   std::vector<TrialRunner> full_;
   Run runs_[kRuns];
 };

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
 
 #include "gradloom/base/random.h"
-#include "gradloom/circuit/simulate.h"
+#include "gradloom/circuit/validate.h"
 
 namespace gradloom::logic {
 namespace {
@@ -12,7 +13,9 @@ namespace {
 using circuit::Gate;
 using circuit::Op;
 
-constexpr std::uint32_t kZero = LiveCircuit::kZero, kOne = LiveCircuit::kOne;
+constexpr std::uint32_t kZero = ~0u, kOne = ~0u - 1;  // signals that are constant
+
+constexpr std::size_t kAlignment = 4;  // of rows, in words: what run_bits() needs
 
 bool constant(std::uint32_t signal) { return signal >= kOne; }
 
@@ -49,60 +52,19 @@ Folded fold_gate(Op op, std::uint32_t a, std::uint32_t b) {
   return {true, 0, {op, a, b}};
 }
 
-bool reads_a(Op op) { return op != Op::b && op != Op::not_b && op != Op::always_false && op != Op::always_true; }
-bool reads_b(Op op) { return op != Op::a && op != Op::not_a && op != Op::always_false && op != Op::always_true; }
-
-template <class F>
-void each(std::size_t words, const std::uint64_t* a, const std::uint64_t* b, std::uint64_t* to, F f) {
-  for (std::size_t i = 0; i < words; ++i) to[i] = f(a[i], b[i]);
-}
-
-void run_gate(Op op, std::size_t n, const std::uint64_t* a, const std::uint64_t* b, std::uint64_t* to) {
-  using W = std::uint64_t;
-  switch (op) {
-    case Op::a_and_b:
-      return each(n, a, b, to, [](W x, W y) { return x & y; });
-    case Op::a_and_not_b:
-      return each(n, a, b, to, [](W x, W y) { return x & ~y; });
-    case Op::not_a_and_b:
-      return each(n, a, b, to, [](W x, W y) { return ~x & y; });
-    case Op::a_xor_b:
-      return each(n, a, b, to, [](W x, W y) { return x ^ y; });
-    case Op::a_or_b:
-      return each(n, a, b, to, [](W x, W y) { return x | y; });
-    case Op::nor:
-      return each(n, a, b, to, [](W x, W y) { return ~(x | y); });
-    case Op::xnor:
-      return each(n, a, b, to, [](W x, W y) { return ~(x ^ y); });
-    case Op::a_or_not_b:
-      return each(n, a, b, to, [](W x, W y) { return x | ~y; });
-    case Op::not_a_or_b:
-      return each(n, a, b, to, [](W x, W y) { return ~x | y; });
-    case Op::nand:
-      return each(n, a, b, to, [](W x, W y) { return ~(x & y); });
-    case Op::not_a:
-      return each(n, a, a, to, [](W x, W) { return ~x; });
-    case Op::not_b:
-      return each(n, b, b, to, [](W x, W) { return ~x; });
-    default:
-      return each(n, a, b, to, [op](W x, W y) { return circuit::apply_bits(op, x, y); });
-  }
-}
-
 }  // namespace
 
-std::uint32_t Folder::push(Op op, std::uint32_t a, std::uint32_t b) {
+std::uint32_t TrialCompiler::push(Op op, std::uint32_t a, std::uint32_t b) {
   const Folded f = fold_gate(op, a, b);
   if (!f.keep) return f.signal;
   nodes_.push_back(f.gate);
   return static_cast<std::uint32_t>(first_ + nodes_.size() - 1);
 }
 
-const LiveCircuit& Folder::fold(const circuit::Circuit& circuit, std::span<const Mutation> mutations,
-                                std::span<const std::uint64_t> masks) {
+const TrialProgram& TrialCompiler::compile(const circuit::Circuit& circuit, std::span<const Mutation> mutations,
+                                           std::span<const std::uint64_t> masks) {
   const std::uint32_t inputs = circuit.inputs;
-  live_.inputs = inputs;
-  live_.masks.assign(masks.begin(), masks.end());
+  compiled_.masks.assign(masks.begin(), masks.end());
   first_ = static_cast<std::uint32_t>(inputs + masks.size());
   nodes_.clear();
   value_.resize(circuit.signals());
@@ -129,8 +91,13 @@ const LiveCircuit& Folder::fold(const circuit::Circuit& circuit, std::span<const
     if (last_use_[first_ + n] != kNever)
       for (const std::uint32_t signal : {nodes_[n].a, nodes_[n].b})
         if (last_use_[signal] == kNever) last_use_[signal] = static_cast<std::uint32_t>(n);
-  live_.rows = first_;
-  live_.instructions.clear();
+  circuit::BitProgram& program = compiled_.program;
+  program.inputs = first_;
+  program.temporaries = 0;
+  program.instructions.clear();
+  program.outputs.clear();
+  program.reads.resize(first_);
+  for (std::uint32_t i = 0; i < first_; ++i) program.reads[i] = last_use_[i] != kNever;
   row_.resize(first_ + nodes_.size());
   for (std::uint32_t i = 0; i < first_; ++i) row_[i] = i;
   free_.clear();
@@ -138,20 +105,28 @@ const LiveCircuit& Folder::fold(const circuit::Circuit& circuit, std::span<const
     if (last_use_[first_ + n] == kNever) continue;
     const Gate& gate = nodes_[n];
     const std::uint32_t a = row_[gate.a], b = row_[gate.b];
-    if (free_.empty()) free_.push_back(live_.rows++);
+    if (free_.empty()) free_.push_back(first_ + program.temporaries++);
     const std::uint32_t to = row_[first_ + n] = free_.back();
     free_.pop_back();
-    live_.instructions.push_back({gate.op, to, a, b});
+    program.instructions.push_back(circuit::instruction_of(gate.op, to, a, b));
     if (a >= first_ && last_use_[gate.a] == n) free_.push_back(a);
     if (b >= first_ && b != a && last_use_[gate.b] == n) free_.push_back(b);
   }
-  live_.outputs.clear();
-  for (const std::uint32_t o : circuit.outputs)
-    live_.outputs.push_back(constant(value_[o]) ? value_[o] : row_[value_[o]]);
-  return live_;
+  compiled_.gates = program.instructions.size();
+  for (const std::uint32_t o : circuit.outputs) {
+    if (!constant(value_[o])) {
+      program.outputs.push_back(row_[value_[o]]);
+      continue;
+    }
+    const std::uint32_t to = first_ + program.temporaries++;
+    const Op op = value_[o] == kOne ? Op::always_true : Op::always_false;
+    program.instructions.push_back(circuit::instruction_of(op, to, to, to));
+    program.outputs.push_back(to);
+  }
+  return compiled_;
 }
 
-std::vector<std::uint8_t> Folder::reached(const circuit::Circuit& circuit) {
+std::vector<std::uint8_t> TrialCompiler::reached(const circuit::Circuit& circuit) {
   const std::uint32_t inputs = circuit.inputs;
   std::vector<std::uint8_t> reached(circuit.gates.size(), 0);
   const auto reach = [&](std::uint32_t signal) {
@@ -161,8 +136,8 @@ std::vector<std::uint8_t> Folder::reached(const circuit::Circuit& circuit) {
   for (std::size_t g = circuit.gates.size(); g-- > 0;) {
     if (!reached[g]) continue;
     const Gate& gate = circuit.gates[g];
-    if (reads_a(gate.op)) reach(gate.a);
-    if (reads_b(gate.op)) reach(gate.b);
+    if (circuit::reads_a(gate.op)) reach(gate.a);
+    if (circuit::reads_b(gate.op)) reach(gate.b);
   }
   return reached;
 }
@@ -172,6 +147,7 @@ TrialRunner::TrialRunner(Trial trial) : trial_(std::move(trial)) {
   stride_ = w + 2;
   first_ = stride_ + 1;
   words_ = (h - 1) * stride_ + w;
+  row_ = (words_ + kAlignment - 1) / kAlignment * kAlignment;
   plane_ = (h + 2) * stride_;
   inside_.assign(plane_, 0);
   alive_.assign(plane_, 0);
@@ -205,6 +181,11 @@ TrialRunner::TrialRunner(Trial trial) : trial_(std::move(trial)) {
   }
 }
 
+std::uint64_t* TrialRunner::aligned_rows() {
+  const std::size_t word = reinterpret_cast<std::uintptr_t>(rows_.data()) / sizeof(std::uint64_t);
+  return rows_.data() + (kAlignment - word % kAlignment) % kAlignment;
+}
+
 void TrialRunner::wrap() {
   const std::size_t h = trial_.height, w = trial_.width;
   for (std::size_t c = 0; c < trial_.channels; ++c) {
@@ -218,38 +199,25 @@ void TrialRunner::wrap() {
   }
 }
 
-void TrialRunner::step(const LiveCircuit& rule, std::size_t number) {
+void TrialRunner::step(const TrialProgram& rule, std::size_t number) {
   if (trial_.boundary == circuit::Boundary::periodic) wrap();
   // A plane with its border is one row: the neighbour of every cell is a constant distance away.
-  const auto row = [&](std::uint32_t r) -> const std::uint64_t* {
-    if (r >= rule.inputs) return rows_.data() + (r - rule.inputs) * words_;
-    const std::size_t channel = r / 9, dy = r % 9 / 3, dx = r % 3;
-    return now_.data() + channel * plane_ + dy * stride_ + dx;
-  };
-  for (const LiveCircuit::Instruction& i : rule.instructions)
-    run_gate(i.op, words_, row(i.a), row(i.b), rows_.data() + (i.to - rule.inputs) * words_);
+  std::uint64_t* rows = aligned_rows();
+  for (std::size_t r = 0; r < 9 * trial_.channels; ++r)
+    if (rule.program.reads[r])
+      std::copy_n(now_.data() + r / 9 * plane_ + r % 9 / 3 * stride_ + r % 3, words_, rows + r * row_);
+  kernels::bits::run_bits(Variant::fast, instructions_, rows, row_);
   const bool repaired = trial_.dead.empty() || number >= trial_.repaired;
   const std::uint64_t* alive = (repaired ? inside_ : alive_).data() + first_;
   const std::uint64_t* fires = firing_.empty() ? nullptr : firing_.data() + number * words_;
   for (std::size_t c = 0; c < trial_.channels; ++c) {
-    std::uint64_t* to = next_.data() + c * plane_ + first_;
-    const std::uint64_t* old = now_.data() + c * plane_ + first_;
-    const std::uint32_t o = rule.outputs[c];
-    if (o == kZero || o == kOne) {
-      const std::uint64_t v = o == kOne ? ~std::uint64_t{0} : 0;
-      if (fires)
-        for (std::size_t i = 0; i < words_; ++i) to[i] = ((v & fires[i]) | (old[i] & ~fires[i])) & alive[i];
-      else
-        for (std::size_t i = 0; i < words_; ++i) to[i] = v & alive[i];
-      continue;
-    }
-    const std::uint64_t* from = row(o);
+    std::uint64_t* to = now_.data() + c * plane_ + first_;
+    const std::uint64_t* from = rows + rule.program.outputs[c] * row_;
     if (fires)
-      for (std::size_t i = 0; i < words_; ++i) to[i] = ((from[i] & fires[i]) | (old[i] & ~fires[i])) & alive[i];
+      for (std::size_t i = 0; i < words_; ++i) to[i] = ((from[i] & fires[i]) | (to[i] & ~fires[i])) & alive[i];
     else
       for (std::size_t i = 0; i < words_; ++i) to[i] = from[i] & alive[i];
   }
-  std::swap(now_, next_);
 }
 
 template <class Count>
@@ -261,16 +229,19 @@ void TrialRunner::compare(const Trial::Look& look, Count count) const {
       count((now_[c * plane_ + i] ^ target_[c * plane_ + i]) & counted[i] & look.starts);
 }
 
-void TrialRunner::begin(const LiveCircuit& rule) {
+void TrialRunner::begin(const TrialProgram& rule) {
   now_ = start_;
-  next_.assign(now_.size(), 0);
-  rows_.resize((rule.rows - rule.inputs) * words_);
-  for (std::size_t m = 0; m < rule.masks.size(); ++m) std::fill_n(rows_.data() + m * words_, words_, rule.masks[m]);
+  std::vector<std::uint32_t> at(rule.program.inputs + rule.program.temporaries);
+  for (std::size_t r = 0; r < at.size(); ++r) at[r] = static_cast<std::uint32_t>(r * row_);
+  instructions_ = circuit::relocate(rule.program, at);
+  rows_.resize(at.size() * row_ + kAlignment);
+  std::uint64_t* masks = aligned_rows() + (rule.program.inputs - rule.masks.size()) * row_;
+  for (std::size_t m = 0; m < rule.masks.size(); ++m) std::fill_n(masks + m * row_, row_, rule.masks[m]);
   if (!trial_.dead.empty())
     for (std::size_t i = 0; i < now_.size(); ++i) now_[i] &= alive_[i % plane_];
 }
 
-std::uint64_t TrialRunner::wrong(const LiveCircuit& rule, std::uint64_t most) {
+std::uint64_t TrialRunner::wrong(const TrialProgram& rule, std::uint64_t most) {
   begin(rule);
   std::uint64_t wrong = 0;
   std::size_t done = 0;
@@ -282,7 +253,7 @@ std::uint64_t TrialRunner::wrong(const LiveCircuit& rule, std::uint64_t most) {
   return wrong;
 }
 
-bool TrialRunner::wrong_by_group(const LiveCircuit& rule, std::uint64_t most, std::span<std::uint64_t> wrong) {
+bool TrialRunner::wrong_by_group(const TrialProgram& rule, std::uint64_t most, std::span<std::uint64_t> wrong) {
   begin(rule);
   std::fill(wrong.begin(), wrong.end(), 0);
   const std::size_t width = 64 / wrong.size();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gradloom/circuit/circuit.h"
+#include "gradloom/circuit/program.h"
 
 namespace gradloom::logic {
 
@@ -33,19 +34,11 @@ struct Trial {
   std::vector<Look> looks{};
 };
 
-// A circuit without what no output needs: pass-throughs and constants are folded away. Row r < inputs is an input, the
-// next are masks, the others are temporaries, used again when nobody needs them any more.
-struct LiveCircuit {
-  static constexpr std::uint32_t kZero = ~0u, kOne = ~0u - 1;
-  struct Instruction {
-    circuit::Op op;
-    std::uint32_t to, a, b;
-    friend bool operator==(const Instruction&, const Instruction&) = default;
-  };
-  std::uint32_t inputs = 0, rows = 0;
-  std::vector<std::uint64_t> masks;  // each row is this word throughout
-  std::vector<Instruction> instructions;
-  std::vector<std::uint32_t> outputs;  // rows, kZero or kOne
+// A rule compiled for trials. Rows are the circuit's inputs, one row for each mask, then temporaries.
+struct TrialProgram {
+  circuit::BitProgram program;
+  std::vector<std::uint64_t> masks;  // the word that a mask's row holds throughout
+  std::size_t gates = 0;             // that outputs need, once pass-throughs and constants are folded away
 };
 
 // In the starts of masks[mask] the gate has this function instead of its own.
@@ -55,13 +48,14 @@ struct Mutation {
   std::uint32_t mask;
 };
 
-// Keeps its memory from call to call.
-class Folder {
+// Folds pass-throughs and constants away and drops what no output needs: less than circuit::compile() does, and much
+// faster, because a program runs on a few words only. Keeps its memory from call to call.
+class TrialCompiler {
  public:
   // Mutations are sorted by gate; each gate has at most one function in each start. Precondition: validate(circuit)
   // succeeds.
-  const LiveCircuit& fold(const circuit::Circuit& circuit, std::span<const Mutation> mutations = {},
-                          std::span<const std::uint64_t> masks = {});
+  const TrialProgram& compile(const circuit::Circuit& circuit, std::span<const Mutation> mutations = {},
+                              std::span<const std::uint64_t> masks = {});
   // The gates of the circuit that the outputs reach over operands that are not ignored.
   static std::vector<std::uint8_t> reached(const circuit::Circuit& circuit);
 
@@ -71,7 +65,7 @@ class Folder {
   std::uint32_t first_ = 0;  // signals below are inputs and masks
   std::vector<std::uint32_t> value_, row_, last_use_, free_;
   std::vector<circuit::Gate> nodes_;
-  LiveCircuit live_;
+  TrialProgram compiled_;
 };
 
 // Immutable but for the memory of one run.
@@ -84,23 +78,26 @@ class TrialRunner {
 
   // Wrong target bits of living cells, over all looks and their starts. Gives up as soon as there are more than `most`
   // and returns a number above it.
-  std::uint64_t wrong(const LiveCircuit& rule, std::uint64_t most);
+  std::uint64_t wrong(const TrialProgram& rule, std::uint64_t most);
   // The same for each group of adjacent starts, 64 / wrong.size() of them: a power of two. Gives up, and returns false,
   // as soon as every group but the first has more than `most`.
-  [[nodiscard]] bool wrong_by_group(const LiveCircuit& rule, std::uint64_t most, std::span<std::uint64_t> wrong);
+  [[nodiscard]] bool wrong_by_group(const TrialProgram& rule, std::uint64_t most, std::span<std::uint64_t> wrong);
 
  private:
-  void begin(const LiveCircuit& rule);
-  void step(const LiveCircuit& rule, std::size_t number);
+  void begin(const TrialProgram& rule);
+  void step(const TrialProgram& rule, std::size_t number);
   void wrap();
+  std::uint64_t* aligned_rows();
   // Calls count(word of wrong starts) for each target bit.
   template <class Count>
   void compare(const Trial::Look& look, Count count) const;
 
   Trial trial_;
   std::size_t stride_, words_, first_, plane_;  // of a plane with a border of one cell: a row, all within, its begin
+  std::size_t row_;                             // words_, rounded up for the kernel
   std::vector<std::uint64_t> alive_, inside_, target_, start_, firing_;
-  std::vector<std::uint64_t> now_, next_, rows_;
+  std::vector<std::uint64_t> now_, rows_;
+  std::vector<kernels::bits::BitInstruction> instructions_;
 };
 
 }  // namespace gradloom::logic

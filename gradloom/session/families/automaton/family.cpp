@@ -86,10 +86,10 @@ bool AutomatonFamily<T>::goal_reached(const Exec& ex, const Model& model, const 
                                       std::uint64_t epoch) const {
   if (!looks_at(epoch)) return false;
   const AutomatonSubject s = subject(model, arrays);
-  logic::Folder folder;
-  const logic::LiveCircuit& live = folder.fold(s.rule.circuit);
+  logic::TrialCompiler compiler;
+  const logic::TrialProgram& program = compiler.compile(s.rule.circuit);
   for (logic::Trial& trial : make_trials(s, GridPart::validation, epoch, validation_.size()))
-    if (logic::TrialRunner(std::move(trial)).wrong(live, 0) > 0) return false;
+    if (logic::TrialRunner(std::move(trial)).wrong(program, 0) > 0) return false;
   return holds_on_larger_grids(ex, s, GridPart::validation, epoch);
 }
 
