@@ -8,12 +8,12 @@
 #include <cstring>
 #include <new>
 
-#include "gradloom/session/families/kan/options.h"
 #include "gradloom/app/families/families.h"
 #include "gradloom/app/recipe.h"
 #include "gradloom/base/random.h"
 #include "gradloom/base/rounding.h"
 #include "gradloom/io/safetensors.h"
+#include "gradloom/session/families/kan/options.h"
 #include "gradloom/train/checkpoint.h"
 #include "gradloom/train/trainer.h"
 

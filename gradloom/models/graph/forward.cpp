@@ -91,11 +91,7 @@ void GraphNetwork<T>::run_forward(const Call& call, View<T, 2> y) const {
   });
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                                         \
-  template Pass<T> GraphNetwork<T>::pass_of(const Call&, const Exec&, const Part&, const Op<T>&) const; \
-  template void GraphNetwork<T>::run_forward(const Call&, View<T, 2>) const;
-GRADLOOM_INSTANTIATE(float)
-GRADLOOM_INSTANTIATE(double)
-#undef GRADLOOM_INSTANTIATE
+template class GraphNetwork<float>;
+template class GraphNetwork<double>;
 
 }  // namespace gradloom::graph

@@ -79,11 +79,7 @@ void GraphNetwork<T>::run_ops(const Exec& ex, const Batch& batch, const Tape& ta
   }
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                           \
-  template void GraphNetwork<T>::plan(const GraphBatch<T>&, Tape&) const; \
-  template void GraphNetwork<T>::run_ops(const Exec&, const GraphBatch<T>&, const Tape&, Order, RunOp) const;
-GRADLOOM_INSTANTIATE(float)
-GRADLOOM_INSTANTIATE(double)
-#undef GRADLOOM_INSTANTIATE
+template class GraphNetwork<float>;
+template class GraphNetwork<double>;
 
 }  // namespace gradloom::graph

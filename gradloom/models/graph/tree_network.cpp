@@ -5,24 +5,8 @@
 #include <cmath>
 
 #include "gradloom/base/error.h"
-#include "gradloom/kernels/dual.h"
-#include "gradloom/kernels/elementary/elementary.h"
-#include "gradloom/models/graph/ops/dense_rows.h"
 
 namespace gradloom::graph {
-
-namespace {
-
-constexpr std::size_t kSides = 3;
-
-// 0: the root, 1: a left child, 2: a right one.
-template <class T>
-std::size_t side_of(const TreeBatch<T>& batch, std::size_t v) {
-  const std::uint32_t parent = batch.parent[v];
-  return parent == kNoNode ? 0 : batch.left[parent] == v ? 1 : 2;
-}
-
-}  // namespace
 
 void validate(const TreeOptions& o) {
   if (o.width == 0 || o.width % dense::kPad != 0)
@@ -279,45 +263,6 @@ void TreeNetwork<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape>
       if (call.sink) call.sink->finished(begin, end, worker);
     });
   }
-}
-
-double dual_derivative(const TreeNetwork<double>& network, const ModelArrays<double>& arrays,
-                       const TreeBatch<double>& batch, View<const double, 2> dl_dy, std::size_t index) {
-  using Number = kernels::Dual<double>;
-  const TreeOptions& o = network.options();
-  const auto parameter = [&](std::size_t slice, std::size_t row, std::size_t column) {
-    const Slice& s = network.parameters()[slice];
-    const std::size_t at = s.offset + row * s.stored_last + column;
-    return Number(arrays.parameters[at], at == index ? 1.0 : 0.0);
-  };
-  using Rows = std::vector<std::vector<Number>>;
-  Rows h(batch.nodes(), std::vector<Number>(o.width));
-  for (std::size_t v = 0; v < h.size(); ++v)
-    for (std::size_t c = 0; c < o.width; ++c)
-      h[v][c] = parameter(0, batch.symbol[v], c) + parameter(0, o.symbols + side_of(batch, v), c);
-  for (std::size_t l = 0; l < o.layers; ++l) {
-    Rows next = h;
-    for (std::size_t v = 0; v < h.size(); ++v) {
-      const std::uint32_t from[] = {static_cast<std::uint32_t>(v), batch.parent[v], batch.left[v], batch.right[v]};
-      for (std::size_t c = 0; c < o.width; ++c) {
-        Number z = parameter(network.weight_slice(l) + 1, 0, c);
-        for (std::size_t k = 0; k < 4; ++k)
-          for (std::size_t i = 0; from[k] != kNoNode && i < o.width; ++i)
-            z += h[from[k]][i] * parameter(network.weight_slice(l), k * o.width + i, c);
-        next[v][c] += kernels::silu(z).value;
-      }
-    }
-    h = std::move(next);
-  }
-  double derivative = 0.0;
-  for (std::size_t t = 0; t < batch.size; ++t)
-    for (std::size_t v = batch.tree_ptr[t]; v < batch.tree_ptr[t + 1]; ++v)
-      for (std::size_t j = 0; j < o.outputs; ++j) {
-        Number y = parameter(network.weight_slice(o.layers) + 1, 0, j);
-        for (std::size_t c = 0; c < o.width; ++c) y += h[v][c] * parameter(network.weight_slice(o.layers), c, j);
-        derivative += dl_dy(t, (v - batch.tree_ptr[t]) * o.outputs + j) * y.d;
-      }
-  return derivative;
 }
 
 template class TreeNetwork<float>;

@@ -93,6 +93,15 @@ class TreeNetwork {
   std::size_t out_stride_;
 };
 
+inline constexpr std::size_t kSides = 3;
+
+// 0: the root, 1: a left child, 2: a right one.
+template <class T>
+std::size_t side_of(const TreeBatch<T>& batch, std::size_t v) {
+  const std::uint32_t parent = batch.parent[v];
+  return parent == kNoNode ? 0 : batch.left[parent] == v ? 1 : 2;
+}
+
 // d/d(parameter `index`) of sum dl_dy y by dual numbers: exact, slow, independent of the backward pass.
 double dual_derivative(const TreeNetwork<double>& network, const ModelArrays<double>& arrays,
                        const TreeBatch<double>& batch, View<const double, 2> dl_dy, std::size_t index);
