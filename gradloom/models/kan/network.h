@@ -31,8 +31,8 @@ struct NetworkOptions {
 // Throws Exception{invalid_input} that names the option when it cannot be built.
 void validate(const NetworkOptions& options);
 
-// Memory of a forward and backward pass. Movable; made once for the largest batch. Each forward pass of a tape that is
-// there twice (forward.cpp) begins in the other copy.
+// Memory of a forward and backward pass. Movable; made once for the largest batch. A small tape is double-buffered
+// (forward.cpp): each forward pass begins in the other copy.
 template <class T>
 class Tape {
  public:
