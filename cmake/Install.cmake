@@ -1,7 +1,7 @@
 # cmake --install: headers, libraries, the command, and find_package(gradloom) with the target gradloom::gradloom.
 include(CMakePackageConfigHelpers)
 
-# The .inc files hold the bodies of templates; headers include them.
+# The .inc files are lists and texts that headers include.
 install(DIRECTORY gradloom DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.inc")
 install(EXPORT gradloomTargets NAMESPACE gradloom:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/gradloom)
 configure_package_config_file(cmake/gradloomConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/gradloomConfig.cmake

@@ -53,11 +53,10 @@ Model<T> load(const std::filesystem::path& checkpoint, const gradloom::Config& r
   const gradloom::Tensor* input = file.find("buffers/input.mean");
   const gradloom::Tensor* output = file.find("buffers/output.mean");
   if (!input || !output) throw std::runtime_error(checkpoint.string() + " does not hold a spline network");
-  const auto options = gradloom::app::option_schema<gradloom::app::KanOptions>().read(recipe);
-  if (stage >= gradloom::app::stage_count(options))
+  const auto options = gradloom::app::option_schema<gradloom::KanOptions>().read(recipe);
+  if (stage >= gradloom::stage_count(options))
     throw std::runtime_error(checkpoint.string() + " is in a stage that the recipe does not have");
-  Network<T> network(
-      gradloom::app::network_options(gradloom::app::stage_of(options, stage), input->size(), output->size()));
+  Network<T> network(gradloom::network_options(gradloom::stage_of(options, stage), input->size(), output->size()));
   auto state = gradloom::load_checkpoint<T>(file, checkpoint, network.parameters(), network.buffers()).or_throw();
   // Tables that follow from the saved grids are not in the file.
   network.derive(state.buffers.span()).or_throw();

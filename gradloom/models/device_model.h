@@ -1,5 +1,4 @@
-// Models on a Vulkan device: the shape of one, where its arrays and batches lie, and DeviceRunner, which runs passes
-// for whoever holds arrays on the host.
+// Models on a Vulkan device: the shape of one, and where its arrays and batches lie.
 #pragma once
 
 #include <concepts>
@@ -80,35 +79,4 @@ concept DeviceModel = requires(const M& m, vulkan::Commands& commands, const Dev
   { m.top_gradient(tape, batch) } -> std::same_as<vulkan::Binding>;
 };
 
-// Passes of a model with arrays of its own on the device: predictions, and gradients for given dl_dy. Grows with the
-// batch. Throws invalid_input for an empty batch, one of another width, or backward without forward.
-template <class M>
-class DeviceRunner {
- public:
-  using T = typename M::Scalar;
-
-  explicit DeviceRunner(const M& model);
-
-  // Host arrays of the model's layout.
-  void upload(std::span<const T> parameters, std::span<const T> buffers);
-  // y (B, Out), any row stride.
-  void forward(const RowBatch<T>& batch, View<T, 2> y);
-  // For the batch of the last forward. gradient: overwritten or added to, as step.gradient says, on the device, and
-  // then read back whole. dl_dx (B, In) may be empty.
-  void backward(const Step& step, View<const T, 2> dl_dy, std::span<T> gradient, View<T, 2> dl_dx);
-
- private:
-  void reserve(const RowBatch<T>& batch);
-  kernels::loss::DevicePass loss_pass(kernels::loss::DeviceResult kind) const;
-
-  const M& model_;
-  vulkan::Device& device_;
-  vulkan::DeviceBuffer parameters_, buffers_, gradient_, samples_, y_, unused_;
-  DeviceTape tape_;
-  BatchLayout layout_;
-  std::size_t batch_ = 0, room_ = 0;  // of the last forward; of the memory
-};
-
 }  // namespace gradloom
-
-#include "gradloom/models/device_runner.inc"

@@ -299,9 +299,10 @@ TrainEnd FamilySession<F>::train_stage(SessionListener& listener) {
   trainer_ = trainer.get();
   std::unique_ptr<AnyPredictor<T>> validator;
   std::vector<double> partials;
+  const D& watched = family_.validation() ? *family_.validation() : family_.train();
   if (family_.validation()) {
-    validator = make_predictor(model, *family_.validation());
-    partials.resize(loss_partials(family_.validation()->size()));
+    validator = make_predictor(model, watched);
+    partials.resize(loss_partials(watched.size()));
   }
   TrainHooks hooks;
   hooks.after_step = [&](const TrainPosition&) {
@@ -312,7 +313,7 @@ TrainEnd FamilySession<F>::train_stage(SessionListener& listener) {
   if (validator)
     hooks.validate = [&] {
       const auto& y = validator->run({state_.parameters, state_.buffers});
-      return evaluate_loss<T>(exec_, train.loss, family_.validation()->all(), y.view(), {}, partials);
+      return evaluate_loss<T>(exec_, train.loss, watched.all(), y.view(), {}, partials);
     };
   hooks.after_epoch = [&](const EpochReport& e) {
     // Before anything is saved: a resumed run continues behind this point.

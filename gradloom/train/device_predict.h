@@ -1,7 +1,7 @@
 // DevicePredictor: a Predictor whose forward passes run on a Vulkan device.
 #pragma once
 
-#include "gradloom/models/device_model.h"
+#include "gradloom/models/device_runner.h"
 #include "gradloom/train/predict.h"
 
 namespace gradloom {

@@ -12,8 +12,7 @@ namespace gradloom {
 // Row-major (N, Out) with padded rows.
 template <class T>
 struct Predictions {
-  Predictions(std::size_t n, std::size_t out)
-      : values(n * padded(out)), rows(n), width(out), stride(padded(out)) {}
+  Predictions(std::size_t n, std::size_t out) : values(n * padded(out)), rows(n), width(out), stride(padded(out)) {}
 
   Buffer<T> values;
   std::size_t rows = 0, width = 0, stride = 0;
@@ -45,9 +44,9 @@ class Predictor final : public AnyPredictor<typename M::Scalar> {
       : ex_(ex),
         model_(model),
         data_(data),
-        tape_(model.make_tape(ex, {.batch = std::max<std::size_t>(
-                                       1, kRows ? std::min(kPredictedAtOnce, data.size()) : data.size()),
-                                   .backward = false})),
+        tape_(model.make_tape(
+            ex, {.batch = std::max<std::size_t>(1, kRows ? std::min(kPredictedAtOnce, data.size()) : data.size()),
+                 .backward = false})),
         result_(data.size(), model.output_width()) {}
 
   const Predictions<T>& run(const ModelArrays<T>& arrays) override {

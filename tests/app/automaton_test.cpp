@@ -1,4 +1,6 @@
 // What is said about a hard automaton, and the pictures it may grow.
+#include "gradloom/app/families/automaton/automaton.h"
+
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>

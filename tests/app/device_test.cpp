@@ -24,17 +24,22 @@ Config small_recipe(const std::vector<std::string>& more = {}) {
   return load_recipe("kan-hello", overrides).or_throw();
 }
 
+RunOptions on_cpu() {
+  RunOptions options;
+  options.exec.threads = 1;
+  return options;
+}
+
 TEST_F(RunOnDevice, LostDeviceLeavesACheckpointFromWhichTheCpuGoesOn) {
   const test::Scratch scratch;
   const Config recipe = small_recipe();
-  const auto whole = train(recipe, scratch / "whole", {.exec = {.threads = 1}}).or_throw();
-  RunOptions options;
-  options.exec.threads = 1;
+  const auto whole = train(recipe, scratch / "whole", on_cpu()).or_throw();
+  RunOptions options = on_cpu();
   options.device = own_device({.lose_at_submit = 90});
   const auto lost = train(recipe, scratch / "run", options);
   ASSERT_FALSE(lost.ok()) << "the device was not lost; the run was too short";
   EXPECT_EQ(lost.error().code, ErrorCode::device_lost) << lost.error().message;
-  const auto resumed = resume(scratch / "run", {.exec = {.threads = 1}}).or_throw();
+  const auto resumed = resume(scratch / "run", on_cpu()).or_throw();
   EXPECT_EQ(resumed.summary["test"], whole.summary["test"]);
 }
 
@@ -42,8 +47,7 @@ TEST_F(RunOnDevice, CompressedGradientsGoOnAfterALostDevice) {
   const test::Scratch scratch;
   const Config recipe = small_recipe({"optimizer.device=host", "optimizer.compress=top-k", "train.accumulate=2"});
   const auto on = [&](const vulkan::Faults& faults) {
-    RunOptions options;
-    options.exec.threads = 1;
+    RunOptions options = on_cpu();
     options.device = own_device(faults);
     return options;
   };
@@ -58,8 +62,7 @@ TEST_F(RunOnDevice, CompressedGradientsGoOnAfterALostDevice) {
 TEST_F(RunOnDevice, WhereTheOptimizerRunsIsChecked) {
   const test::Scratch scratch;
   const auto error_of = [&](const std::vector<std::string>& more) {
-    RunOptions options;
-    options.exec.threads = 1;
+    RunOptions options = on_cpu();
     options.device = own_device({});
     const auto result = train(small_recipe(more), scratch / "run", options);
     return result.ok() ? Error{ErrorCode::busy, "none"} : result.error();
@@ -73,8 +76,7 @@ TEST_F(RunOnDevice, WhereTheOptimizerRunsIsChecked) {
 
 TEST_F(RunOnDevice, FullDeviceIsRefusedBeforeAnythingIsWritten) {
   const test::Scratch scratch;
-  RunOptions options;
-  options.exec.threads = 1;
+  RunOptions options = on_cpu();
   options.device = own_device({.memory_bytes = 2000});
   const auto result = train(small_recipe(), scratch / "run", options);
   ASSERT_FALSE(result.ok());
@@ -91,8 +93,7 @@ TEST_F(RunOnDevice, FullDeviceIsRefusedBeforeAnythingIsWritten) {
 TEST_F(RunOnDevice, OtherFamiliesAreRefusedOrRunOnTheCpu) {
   const test::Scratch scratch;
   const Config recipe = load_recipe("checkerboard-small", std::vector<std::string>{"epochs=1"}).or_throw();
-  RunOptions options;
-  options.exec.threads = 1;
+  RunOptions options = on_cpu();
   options.device = own_device({});
   EXPECT_EQ(train(recipe, scratch / "refused", options).error().code, ErrorCode::unsupported);
   options.wish = DeviceWish::preferred;

@@ -49,13 +49,13 @@ std::vector<std::pair<std::size_t, std::size_t>> gaps(std::vector<Field> known) 
 template <class O>
 std::vector<Field> of_training(bool graphs = false) {
   const auto loss = +[](O& o) -> LossOptions& { return o.train.loss; };
-  const auto train = +[](O& o) -> app::TrainingOptions& { return o.train; };
+  const auto train = +[](O& o) -> TrainingOptions& { return o.train; };
   std::vector<Field> fields{unbound(loss, &LossOptions::kind),  // loss_kind goes before it
                             unbound(loss, &LossOptions::scale), unbound(loss, &LossOptions::samples),
                             unbound<O, O&>([](O& o) -> O& { return o; }, &O::stages)};
   if (!graphs)
-    fields.push_back(unbound<O, app::TrainingOptions&, std::size_t>(
-        train, static_cast<std::size_t app::TrainingOptions::*>(&TrainOptions::parallel_examples)));
+    fields.push_back(unbound<O, TrainingOptions&, std::size_t>(
+        train, static_cast<std::size_t TrainingOptions::*>(&TrainOptions::parallel_examples)));
   return fields;
 }
 
@@ -84,18 +84,18 @@ std::vector<Field> of_network(graph::NetworkOptions& (*network)(O&)) {
 void add(std::vector<Field>& to, const std::vector<Field>& more) { to.insert(to.end(), more.begin(), more.end()); }
 
 TEST(FamilyOptions, EveryFieldOfASplineNetworkHasAKey) {
-  std::vector<Field> known = of_rows<app::KanOptions>();
-  known.push_back(unbound<app::KanOptions, kan::NetworkOptions&>(
-      [](app::KanOptions& o) -> kan::NetworkOptions& { return o.model; }, &kan::NetworkOptions::widths));
-  EXPECT_THAT(gaps<app::KanOptions>(known), testing::IsEmpty());
+  std::vector<Field> known = of_rows<KanOptions>();
+  known.push_back(unbound<KanOptions, kan::NetworkOptions&>(
+      [](KanOptions& o) -> kan::NetworkOptions& { return o.model; }, &kan::NetworkOptions::widths));
+  EXPECT_THAT(gaps<KanOptions>(known), testing::IsEmpty());
 }
 
 TEST(FamilyOptions, EveryFieldOfAClassifierOfGatesHasAKey) {
-  EXPECT_THAT(gaps<app::GatesOptions>(of_rows<app::GatesOptions>()), testing::IsEmpty());
+  EXPECT_THAT(gaps<GatesOptions>(of_rows<GatesOptions>()), testing::IsEmpty());
 }
 
 TEST(FamilyOptions, EveryFieldOfAnAutomatonHasAKey) {
-  using O = app::AutomatonOptions;
+  using O = AutomatonOptions;
   using M = logic::AutomatonOptions;
   std::vector<Field> known = of_training<O>();
   const auto task = +[](O& o) -> GridTask& { return o.data.task; };
@@ -107,7 +107,7 @@ TEST(FamilyOptions, EveryFieldOfAnAutomatonHasAKey) {
 }
 
 TEST(FamilyOptions, EveryFieldOfAGraphNetworkHasAKey) {
-  using O = app::GraphOptions;
+  using O = GraphOptions;
   std::vector<Field> known = of_training<O>(true);
   const auto features = +[](O& o) -> GraphFeatureOptions& { return o.data.features; };
   const auto model = +[](O& o) -> graph::NetworkOptions& { return o.model; };
@@ -117,7 +117,7 @@ TEST(FamilyOptions, EveryFieldOfAGraphNetworkHasAKey) {
 }
 
 TEST(FamilyOptions, EveryFieldOfAPairNetworkHasAKey) {
-  using O = app::PairOptions;
+  using O = PairOptions;
   using N = graph::NetworkOptions;
   std::vector<Field> known = of_training<O>();
   const auto features = +[](O& o) -> GraphFeatureOptions& { return o.data.features; };
@@ -131,7 +131,7 @@ TEST(FamilyOptions, EveryFieldOfAPairNetworkHasAKey) {
 }
 
 TEST(FamilyOptions, EveryFieldOfARewriterHasAKey) {
-  using O = app::RewriteOptions;
+  using O = RewriteOptions;
   std::vector<Field> known = of_training<O>();
   const auto set = +[](O& o) -> ExpressionSetOptions& { return o.data.expressions; };
   const auto tree = +[](O& o) -> graph::TreeOptions& { return o.model; };
@@ -162,17 +162,17 @@ TEST(FamilyOptions, ARecipeWithoutKeysIsADefaultStruct) {
     const std::vector<std::string> overrides = {"family=" + std::string(family)};
     return app::option_schema<O>().read(app::parse_recipe("", "test", overrides).or_throw());
   };
-  const auto kan = read.operator()<app::KanOptions>("kan");
-  EXPECT_EQ(kan.family, app::KanOptions().family);
+  const auto kan = read.operator()<KanOptions>("kan");
+  EXPECT_EQ(kan.family, KanOptions().family);
   EXPECT_EQ(kan.model.grid, kan::NetworkOptions().grid);
   EXPECT_EQ(kan.train.optimizer.lr, OptimizerOptions().lr);
-  const auto automaton = read.operator()<app::AutomatonOptions>("automaton");
-  EXPECT_EQ(automaton.model.update, app::AutomatonOptions().model.update);
+  const auto automaton = read.operator()<AutomatonOptions>("automaton");
+  EXPECT_EQ(automaton.model.update, AutomatonOptions().model.update);
   EXPECT_EQ(automaton.train.optimizer.clip_value, 100.0);
 }
 
 TEST(FamilyOptions, TheLossFollowsFromTheTaskUnlessItIsChosen) {
-  app::KanOptions o;
+  KanOptions o;
   EXPECT_EQ(train_options(o).loss.kind, LossKind::mse);
   o.task = Task::classification;
   EXPECT_EQ(train_options(o).loss.kind, LossKind::cross_entropy);

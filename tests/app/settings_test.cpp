@@ -60,7 +60,7 @@ TEST(LoadSplits, ReadsTheTestFileByTheWordsAndMeansOfTheTrainingFile) {
   const std::vector<std::string> keys = {"data.root=" + scratch.path().string(), "data.path=train.csv",
                                          "data.test_path=test.csv", "data.categories=ordinal", "data.missing=mean"};
   const Config recipe = app::parse_recipe("family = 'kan'", "test", keys).or_throw();
-  const app::KanOptions options = app::option_schema<app::KanOptions>().read(recipe);
+  const KanOptions options = app::option_schema<KanOptions>().read(recipe);
   EXPECT_THAT(app::load_splits(options, "").or_throw().test->parts().x, ElementsAre(2, 3, 2, 7));
 }
 

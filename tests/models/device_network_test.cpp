@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "gradloom/models/device_runner.h"
 #include "tests/models/kan_support.h"
 #include "tests/support/device.h"
 

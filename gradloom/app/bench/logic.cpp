@@ -5,7 +5,7 @@
 
 #include "gradloom/app/bench/bench.h"
 #include "gradloom/app/bench/timing.h"
-#include "gradloom/app/families/automaton/load.h"
+#include "gradloom/app/families/automaton/automaton.h"
 #include "gradloom/app/families/families.h"
 #include "gradloom/app/recipe.h"
 #include "gradloom/app/settings.h"

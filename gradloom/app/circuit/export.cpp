@@ -1,7 +1,8 @@
+#include "gradloom/circuit/export.h"
+
 #include <fmt/format.h>
 
 #include "gradloom/app/circuit/jobs.h"
-#include "gradloom/circuit/export.h"
 #include "gradloom/circuit/json.h"
 #include "gradloom/circuit/minimise.h"
 #include "gradloom/circuit/prove.h"

@@ -172,8 +172,10 @@ Result<Restored> restore(Session& session, const RunFolder& folder, OtherData ot
 Result<void> write_predictions(const std::filesystem::path& path, const PredictedRows& y,
                                std::span<const std::uint32_t> numbers) {
   std::string text = numbers.empty() ? "" : "row,";
-  for (std::size_t j = 0; j < y.width; ++j)
-    text += (j ? "," : "") + (y.names.size() == y.width ? csv_field(y.names[j]) : fmt::format("y{}", j + 1));
+  for (std::size_t j = 0; j < y.width; ++j) {
+    if (j > 0) text += ',';
+    text += y.names.size() == y.width ? csv_field(y.names[j]) : fmt::format("y{}", j + 1);
+  }
   text += '\n';
   for (std::size_t i = 0; i < y.values.size(); ++i) {
     if (i % y.width == 0 && !numbers.empty()) text += fmt::format("{},", numbers[i / y.width]);

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "gradloom/app/families/automaton/load.h"
+#include "gradloom/app/families/automaton/automaton.h"
 #include "gradloom/app/families/automaton/pictures.h"
 #include "gradloom/app/families/entry.h"
 #include "gradloom/app/settings.h"
@@ -118,7 +118,8 @@ Series curve(const std::string& name, Role role, const json& values) {
   return series;
 }
 
-// A strip of states and an animation; and curves of what the study found.
+}  // namespace
+
 void describe_automaton(const Exec& ex, const AutomatonSubject& subject, const json& study, Report& report) {
   const bool life = subject.task.kind == GridTaskKind::life;
   if (!life) report.sections.push_back(strip(ex, subject, subject.steps));
@@ -166,8 +167,6 @@ void describe_automaton(const Exec& ex, const AutomatonSubject& subject, const j
     report.sections.push_back(std::move(sizes));
   }
 }
-
-}  // namespace
 
 Result<GridTask> load_automaton(const AutomatonOptions& o, const std::filesystem::path& data_root) {
   GridTask task = o.data.task;

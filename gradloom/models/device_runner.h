@@ -1,4 +1,4 @@
-// The definitions of DeviceRunner's members and of the batch's layout; included by device_model.h.
+// DeviceRunner: passes of a model on a Vulkan device, for whoever holds arrays on the host.
 #pragma once
 
 #include <string>
@@ -6,38 +6,38 @@
 #include "gradloom/base/error.h"
 #include "gradloom/base/rounding.h"
 #include "gradloom/kernels/shader/step.h"
+#include "gradloom/models/device_model.h"
 
 namespace gradloom {
 
-template <class T>
-BatchLayout batch_layout(const RowBatch<T>& batch) {
-  BatchLayout at;
-  at.bytes = kernels::kStepHeadBytes;
-  const auto take = [&](std::size_t count, std::size_t size) -> std::uint64_t {
-    const std::uint64_t begin = at.bytes;
-    at.bytes += (count * size + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment;
-    return begin;
-  };
-  at.x = take(batch.size * batch.x.extent(1), sizeof(T));
-  if (!batch.target.empty()) at.target = take(batch.size * batch.target.extent(1), sizeof(T));
-  if (!batch.label.empty()) at.label = take(batch.size, sizeof(std::uint32_t));
-  if (!batch.weight.empty()) at.weight = take(batch.size, sizeof(T));
-  if (!batch.mask.empty()) at.mask = take(batch.size * batch.mask.extent(1), sizeof(T));
-  return at;
-}
+// Passes of a model with arrays of its own on the device: predictions, and gradients for given dl_dy. Grows with the
+// batch. Throws invalid_input for an empty batch, one of another width, or backward without forward.
+template <class M>
+class DeviceRunner {
+ public:
+  using T = typename M::Scalar;
 
-template <class T>
-void pack_batch(const RowBatch<T>& batch, const BatchLayout& layout, std::byte* to) {
-  const auto pack_rows = [&](View<const T, 2> rows, std::uint64_t at) {
-    const std::size_t bytes = rows.extent(1) * sizeof(T);
-    for (std::size_t s = 0; s < batch.size; ++s) std::memcpy(to + at + s * bytes, rows.row(s), bytes);
-  };
-  pack_rows(batch.x, layout.x);
-  if (layout.target) pack_rows(batch.target, layout.target);
-  if (layout.mask) pack_rows(batch.mask, layout.mask);
-  if (layout.label) std::memcpy(to + layout.label, batch.label.data(), batch.size * sizeof(std::uint32_t));
-  if (layout.weight) std::memcpy(to + layout.weight, batch.weight.data(), batch.size * sizeof(T));
-}
+  explicit DeviceRunner(const M& model);
+
+  // Host arrays of the model's layout.
+  void upload(std::span<const T> parameters, std::span<const T> buffers);
+  // y (B, Out), any row stride.
+  void forward(const RowBatch<T>& batch, View<T, 2> y);
+  // For the batch of the last forward. gradient: overwritten or added to, as step.gradient says, on the device, and
+  // then read back whole. dl_dx (B, In) may be empty.
+  void backward(const Step& step, View<const T, 2> dl_dy, std::span<T> gradient, View<T, 2> dl_dx);
+
+ private:
+  void reserve(const RowBatch<T>& batch);
+  kernels::loss::DevicePass loss_pass(kernels::loss::DeviceResult kind) const;
+
+  const M& model_;
+  vulkan::Device& device_;
+  vulkan::DeviceBuffer parameters_, buffers_, gradient_, samples_, y_, unused_;
+  DeviceTape tape_;
+  BatchLayout layout_;
+  std::size_t batch_ = 0, room_ = 0;  // of the last forward; of the memory
+};
 
 template <class M>
 DeviceRunner<M>::DeviceRunner(const M& model) : model_(model), device_(model.device()) {
