@@ -18,9 +18,10 @@ struct EvalFlags {
 int evaluate(const Output& out, const EvalFlags& flags) {
   refuse_recipe_name(flags.folder);
   refuse_overwriting_run(flags.predictions, flags.folder);
-  nlohmann::json result =
+  app::Evaluation evaluation =
       app::evaluate(flags.folder, run_options(out, flags.exec), {.predictions = flags.predictions, .data = flags.data})
           .or_throw();
+  nlohmann::json& result = evaluation.result;
   out.print(fmt::format("{}, after {}\n", flags.folder, counted(result.value("epochs", std::uint64_t{0}), "epoch")));
   if (result.value("data_changed", false))
     out.tell("warning: the training data have changed since this run was trained\n");
@@ -29,8 +30,7 @@ int evaluate(const Output& out, const EvalFlags& flags) {
     if (result.contains(part) && result[part].is_object()) rows.emplace_back(part, metrics_text(result[part]));
   if (!flags.data.empty())
     rows.emplace_back(flags.data, result["data"].is_object() ? metrics_text(result["data"]) : "has no target column");
-  if (result.contains("study"))
-    for (auto& row : study_rows(result["study"])) rows.push_back(std::move(row));
+  rows.insert(rows.end(), evaluation.rows.begin(), evaluation.rows.end());
   if (!flags.predictions.empty()) {
     rows.emplace_back("predictions",
                       fmt::format("{}, {}", flags.predictions, counted(result.value("rows", std::uint64_t{0}), "row")));

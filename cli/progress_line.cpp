@@ -27,7 +27,7 @@ double progress_share(const app::Progress& p) {
 
 std::string progress_line(const app::Progress& p, const ProgressStyle& style) {
   constexpr std::size_t kMaxBar = 24, kMinBar = 6;
-  enum Piece { stage, note, epoch, graph, loss, validation, distance, speed, left, kPieces };
+  enum Piece { stage, note, epoch, graph, loss, validation, extra, speed, left, kPieces };
   std::array<std::string, kPieces> pieces;
   if (p.stages > 1) pieces[stage] = fmt::format("stage {}/{}", p.stage + 1, p.stages);
   pieces[note] = p.note;
@@ -36,8 +36,7 @@ std::string progress_line(const app::Progress& p, const ProgressStyle& style) {
   pieces[epoch] = fmt::format("epoch {:>{}}/{}", p.epoch, epochs.size(), epochs);
   if (std::isfinite(p.loss)) pieces[loss] = fmt::format("loss {:<9}", fmt::format("{:.3e}", p.loss));
   if (std::isfinite(p.validation)) pieces[validation] = fmt::format("val {:<9}", fmt::format("{:.3e}", p.validation));
-  if (p.metrics.contains("ged") && p.metrics["ged"].value("spearman", nlohmann::json()).is_number())
-    pieces[distance] = fmt::format("ged rank {:+.2f}", p.metrics["ged"]["spearman"].get<double>());
+  pieces[extra] = p.extra;
   pieces[speed] = fmt::format("{} samples/s", rate(p.samples_per_second));
   pieces[left] = fmt::format("{} left", clock_time(p.seconds_left));
 
@@ -47,7 +46,7 @@ std::string progress_line(const app::Progress& p, const ProgressStyle& style) {
       if (!piece.empty()) sum += display_width(piece) + (sum ? 2 : 0);
     return sum;
   };
-  constexpr std::array kLeastFirst = {speed, note, stage, distance, validation, left};
+  constexpr std::array kLeastFirst = {speed, note, stage, extra, validation, left};
   std::size_t dropped = 0;
   // The bar takes what is left over; it is worth more than the speed, less than the rest.
   const auto bar_room = [&] { return style.width > width() + 2 ? style.width - width() - 2 : 0; };

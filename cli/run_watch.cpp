@@ -31,15 +31,6 @@ std::string advice(const Error& error, const std::filesystem::path& folder) {
   return fmt::format("the last checkpoint is intact; `{}` continues from it", resume_command(folder));
 }
 
-std::string ged_text(const nlohmann::json& g) {
-  const auto number = [&](const char* key) {
-    return g.contains(key) && g[key].is_number() ? fmt::format("{:.3g}", g[key].get<double>()) : std::string("-");
-  };
-  return fmt::format("mean {} over {} of {} pairs, rank correlation with outputs {}, same class {}, different {}",
-                     number("mean"), g["exact"].dump(), g["pairs"].dump(), number("spearman"), number("same"),
-                     number("different"));
-}
-
 }  // namespace
 
 WatchedRun watch_run(const Output& out, const std::filesystem::path& folder, app::RunOptions options,
@@ -54,6 +45,7 @@ WatchedRun watch_run(const Output& out, const std::filesystem::path& folder, app
   if (!outcome) throw Failure(outcome.error(), advice(outcome.error(), folder));
   WatchedRun run;
   run.summary = std::move(outcome->summary);
+  run.rows = std::move(outcome->rows);
   if (signals.requested()) run.stop_code = signals.exit_code();
   if (outcome->interrupted) {
     run.exit_code = signals.exit_code();
@@ -84,7 +76,7 @@ void print_run(const Output& out, const std::filesystem::path& folder, const Wat
   std::vector<std::pair<std::string, std::string>> rows;
   for (const char* part : {"test", "validation", "train"})
     if (s.contains(part) && s[part].is_object()) rows.emplace_back(part, metrics_text(s[part]));
-  if (s.contains("ged")) rows.emplace_back("edit distances", ged_text(s["ged"]));
+  rows.insert(rows.end(), run.rows.begin(), run.rows.end());
   if (s.contains("parameters")) rows.emplace_back("parameters", s["parameters"].dump());
   if (s.contains("report")) rows.emplace_back("report", s["report"].get<std::string>());
   rows.emplace_back("evaluate", "gradloom eval " + shell_word(folder));

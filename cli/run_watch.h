@@ -12,8 +12,9 @@ namespace gradloom::cli {
 
 struct WatchedRun {
   nlohmann::json summary;
-  int exit_code = kDone;  // that of the signal when it was interrupted
-  int stop_code = kDone;  // the same for a signal that came when there was nothing left to train
+  std::vector<app::TextRow> rows;  // as in RunOutcome
+  int exit_code = kDone;           // that of the signal when it was interrupted
+  int stop_code = kDone;           // the same for a signal that came when there was nothing left to train
   bool interrupted() const { return exit_code != kDone; }
 };
 

@@ -36,10 +36,6 @@ std::string rate(double per_second) {
   return fmt::format("{:.3g}M", per_second / 1e6);
 }
 
-std::string counted(std::uint64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 std::string metrics_text(const nlohmann::json& metrics) {
   if (!metrics.is_object() || metrics.empty()) return "-";
   std::vector<std::string> names;
@@ -73,60 +69,6 @@ std::string shell_word(const std::filesystem::path& path) {
   std::string quoted = "'";
   for (char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
-}
-
-std::vector<std::pair<std::string, std::string>> study_rows(const nlohmann::json& study) {
-  const auto percent = [](const nlohmann::json& share) {
-    const double p = 100 * share.get<double>();
-    return p < 100 && p > 99.9 ? fmt::format("{:.3f} %", p) : fmt::format("{:.4g} %", p);
-  };
-  std::vector<std::pair<std::string, std::string>> rows;
-  if (study.contains("neighbourhoods"))
-    rows.emplace_back("neighbourhoods", fmt::format("{} of 512 right", study["neighbourhoods"].get<int>()));
-  if (study.contains("sizes")) {
-    std::string text;
-    for (const auto& s : study["sizes"])
-      text += fmt::format("{}{}x{} {}", text.empty() ? "" : ", ", s["height"].get<int>(), s["width"].get<int>(),
-                          percent(s["accuracy"]));
-    rows.emplace_back("grids", text);
-    const bool cut = std::any_of(study["sizes"].begin(), study["sizes"].end(), [](const nlohmann::json& s) {
-      return s.value("cut", false) && s["accuracy"].get<double>() < 1;
-    });
-    if (cut)
-      rows.emplace_back("", "(less is no surprise where the sides are no multiple of the squares: docs/logic.md)");
-  }
-  if (study.contains("asynchronous"))
-    rows.emplace_back("asynchronous", fmt::format("{} with cells that fire with probability {}",
-                                                  percent(study["asynchronous"]["accuracy"]),
-                                                  study["asynchronous"]["fire"].get<double>()));
-  if (study.contains("damage")) {
-    const auto& healed = study["damage"]["repaired"]["healed_after"];
-    rows.emplace_back("dead block",
-                      fmt::format("{} of the other cells right", percent(study["damage"]["dead"]["accuracy"])));
-    rows.emplace_back(
-        "after repair",
-        fmt::format(
-            "{}{}", percent(study["damage"]["repaired"]["accuracy"]),
-            healed.is_null() ? "" : fmt::format(", healed after {}", counted(healed.get<std::uint64_t>(), "step"))));
-  }
-  if (study.contains("endurance")) {
-    const auto& e = study["endurance"];
-    rows.emplace_back("endurance", fmt::format("healed {} of {} in {}", e["healed"].get<int>(),
-                                               counted(e["damages"].get<std::uint64_t>(), "damage"),
-                                               counted(e["steps"].get<std::uint64_t>(), "step")));
-  }
-  if (study.contains("stability"))
-    rows.emplace_back("picture",
-                      fmt::format("{} after {}, {} after {}", percent(study["stability"]["accuracy"]),
-                                  counted(study["stability"]["trained_steps"].get<std::size_t>(), "step"),
-                                  percent(study["stability"]["curve"].back()), study["stability"]["curve"].size()));
-  if (study.contains("circuit")) {
-    const auto& c = study["circuit"];
-    rows.emplace_back("circuit", fmt::format("{} of {} gates active, {} after simplification, depth {}",
-                                             c["active_gates"].get<std::size_t>(), c["gates"].get<std::size_t>(),
-                                             c["simplified_gates"].get<std::size_t>(), c["depth"].get<std::size_t>()));
-  }
-  return rows;
 }
 
 }  // namespace gradloom::cli

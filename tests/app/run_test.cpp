@@ -91,7 +91,7 @@ TEST_P(Runs, LeaveAFolderThatCanBeEvaluated) {
   EXPECT_TRUE(std::filesystem::exists(scratch_ / "run/report.html"));
   auto again = app::evaluate(scratch_ / "run", options(1), {});
   ASSERT_TRUE(again) << again.error().message;
-  EXPECT_EQ((*again)["test"], outcome->summary["test"]);
+  EXPECT_EQ(again->result["test"], outcome->summary["test"]);
 }
 
 TEST_P(Runs, EndWithTheSameBitsOnAnyThreads) {
@@ -168,9 +168,9 @@ TEST_F(StoppedRun, GoesOnWithItsOwnDataOnly) {
   EXPECT_THAT(other.error().message, testing::HasSubstr("training data are not those"));
   auto looked = app::evaluate(scratch_ / "run", options(), {});
   ASSERT_TRUE(looked) << looked.error().message;
-  EXPECT_EQ((*looked)["data_changed"], true);
+  EXPECT_EQ(looked->result["data_changed"], true);
   write_table(1);
-  EXPECT_EQ(app::evaluate(scratch_ / "run", options(), {}).or_throw()["data_changed"], false);
+  EXPECT_EQ(app::evaluate(scratch_ / "run", options(), {}).or_throw().result["data_changed"], false);
   EXPECT_TRUE(app::resume(scratch_ / "run", options()));
 }
 

@@ -15,7 +15,7 @@ namespace gradloom::app {
 template <template <class> class F, auto load, auto make, auto check>
 AppFamily make_entry(std::string_view name) {
   using O = typename F<float>::Options;
-  AppFamily entry;
+  AppFamily entry{};
   entry.name = name;
   entry.schema = []() -> const AnyOptionSchema& { return option_schema<O>(); };
   entry.open = [](const Config& recipe, const std::filesystem::path& data_root,
@@ -38,9 +38,12 @@ AppFamily make_entry(std::string_view name) {
     else
       describe(dynamic_cast<const TypedSession<F<double>>&>(session), summary, report);
   };
-  entry.read_rows = nullptr;
   return entry;
 }
+
+inline constexpr Headline kAccuracy{"accuracy", "accuracy", Headline::As::percent};
+inline constexpr Headline kHardAccuracy{"hard_accuracy", "accuracy, hard circuit", Headline::As::percent};
+inline constexpr Headline kRmse{"rmse", "RMSE"};
 
 // The slices of a model, for a report.
 inline Table parameter_table(const Slices& slices) {

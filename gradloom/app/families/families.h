@@ -7,8 +7,10 @@
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "gradloom/app/report/report.h"
+#include "gradloom/app/text.h"
 #include "gradloom/data/further_rows.h"
 #include "gradloom/io/config.h"
 #include "gradloom/io/option_schema.h"
@@ -22,6 +24,12 @@ namespace gradloom {
 
 namespace gradloom::app {
 
+// A metric that the head of a report shows.
+struct Headline {
+  std::string_view metric, label;
+  enum class As { number, percent } as = As::number;
+};
+
 struct AppFamily {
   std::string_view name;  // in recipes
   const AnyOptionSchema& (*schema)();
@@ -32,6 +40,13 @@ struct AppFamily {
                                const SessionOptions& settings, const CheckOptions& what);
   // Adds the sections that only this family has. The session is one that `open` made.
   void (*describe)(Session& session, const nlohmann::json& summary, Report& report);
+  std::span<const Headline> headlines;
+  // What only this family can tell, for people: from the summary of a run, and from what its session's study() found.
+  // Null: nothing.
+  std::vector<TextRow> (*summary_rows)(const nlohmann::json& summary);
+  std::vector<TextRow> (*study_rows)(const nlohmann::json& study);
+  // A few words for the progress line, from what the family measured last. Null: none.
+  std::string (*progress)(const nlohmann::json& metrics);
   // Rows of a further file in the columns of the training data; targets may be missing. Null: the family takes none.
   Result<FurtherRows<double>> (*read_rows)(Session& session, const std::filesystem::path& data_root,
                                            const std::filesystem::path& file);

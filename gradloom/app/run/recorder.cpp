@@ -90,7 +90,7 @@ void RunRecorder::tell_progress(const Session& session, const EpochReport& e) {
   p.note = session.stage_note(stage);
   p.loss = e.loss;
   p.validation = e.validation;
-  p.metrics = latest_metrics_;
+  if (family_.progress) p.extra = family_.progress(latest_metrics_);
   p.seconds = seconds();
   p.samples_per_second = static_cast<double>(epochs_here_ * session.samples()) / std::max(p.seconds, 1e-9);
   p.seconds_left = p.seconds / static_cast<double>(epochs_here_) * static_cast<double>(total - std::min(done, total));

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "gradloom/app/families/families.h"
 #include "gradloom/app/run/run.h"
 #include "gradloom/io/run_folder.h"
 #include "gradloom/io/run_log.h"
@@ -16,7 +17,8 @@ namespace gradloom::app {
 class RunRecorder final : public SessionListener {
  public:
   // `folder` may be null: the log stays in memory, and nothing is saved. Options and folder outlive the recorder.
-  RunRecorder(const RunOptions& options, const RunFolder* folder) : options_(options), folder_(folder) {}
+  RunRecorder(const RunOptions& options, const AppFamily& family, const RunFolder* folder)
+      : options_(options), family_(family), folder_(folder) {}
 
   // Where a restored run stands: as many lines of the log belong to its state; `short_log`: some of them are lost.
   void resume_at(std::uint64_t log_lines, bool short_log) {
@@ -46,6 +48,7 @@ class RunRecorder final : public SessionListener {
   void tell_progress(const Session& session, const EpochReport& epoch);
 
   const RunOptions& options_;
+  const AppFamily& family_;
   const RunFolder* folder_;
   std::optional<RunLog> log_;
   std::vector<nlohmann::json> memory_;  // the lines of a run without a folder

@@ -13,18 +13,18 @@ Value value_of(const json& v) { return v.is_number() ? Value(v.get<double>()) : 
 
 Value stage_loss(const json& part) { return part.is_object() ? value_of(part["loss"]) : Value("–"); }
 
-void add_figures(const json& summary, Report& r) {
+void add_figures(std::span<const Headline> headlines, const json& summary, Report& r) {
   for (const char* part : {"test", "validation"}) {
     if (!summary[part].is_object()) continue;
-    if (summary[part].contains("hard_accuracy"))
-      r.figures.push_back(
-          {fmt::format("{} accuracy, hard circuit", part), summary[part]["hard_accuracy"].get<double>() * 100, "%"});
-    else if (summary[part].contains("accuracy"))
-      r.figures.push_back({fmt::format("{} accuracy", part), summary[part]["accuracy"].get<double>() * 100, "%"});
-    if (summary[part].contains("exact_match"))
-      r.figures.push_back({fmt::format("{} exact match", part), summary[part]["exact_match"].get<double>() * 100, "%"});
-    if (summary[part].contains("rmse"))
-      r.figures.push_back({fmt::format("{} RMSE", part), value_of(summary[part]["rmse"]), ""});
+    for (const Headline& h : headlines) {
+      if (!summary[part].contains(h.metric)) continue;
+      const json& value = summary[part][std::string(h.metric)];
+      const std::string name = fmt::format("{} {}", part, h.label);
+      if (h.as == Headline::As::percent)
+        r.figures.push_back({name, value.get<double>() * 100, "%"});
+      else
+        r.figures.push_back({name, value_of(value), ""});
+    }
   }
   r.figures.push_back({"training loss", value_of(summary["loss"]), ""});
   // Nobody has written down how long a run took that was finished before.
@@ -85,8 +85,8 @@ Figure time_figure(double seconds) {
   return {"time", fmt::format("{:.{}f}", seconds, seconds < 99.95 ? 1 : 0), "s"};
 }
 
-Report run_report(const Session& session, std::string settings, const json& summary,
-                  const std::filesystem::path& folder, const std::vector<json>& log) {
+Report run_report(const Session& session, std::span<const Headline> headlines, std::string settings,
+                  const json& summary, const std::filesystem::path& folder, const std::vector<json>& log) {
   const FamilyOptions& options = session.options();
   Report r;
   r.title = run_title(options.name.value_or(""), folder);
@@ -94,7 +94,7 @@ Report run_report(const Session& session, std::string settings, const json& summ
       fmt::format("{}, {} parameters, {}, seed {}", session.learned_from(), summary["parameters"].get<std::size_t>(),
                   name_of(kPrecisions, options.precision), options.train.seed);
   r.warnings = summary["warnings"].get<std::vector<std::string>>();
-  add_figures(summary, r);
+  add_figures(headlines, summary, r);
   r.sections.push_back(loss_chart(log));
   r.sections.push_back(metrics_table(summary));
   if (summary["stages"].size() > 1) {

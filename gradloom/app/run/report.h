@@ -6,14 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "gradloom/app/families/families.h"
 #include "gradloom/app/report/report.h"
 #include "gradloom/session/session.h"
 
 namespace gradloom::app {
 
-// `settings` is the recipe as text, `summary` as in RunOutcome, `folder` that of the run, `log` the lines of its log.
-Report run_report(const Session& session, std::string settings, const nlohmann::json& summary,
-                  const std::filesystem::path& folder, const std::vector<nlohmann::json>& log);
+// `headlines` are the metrics shown first, `settings` is the recipe as text, `summary` as in RunOutcome, `folder` that
+// of the run, `log` the lines of its log.
+Report run_report(const Session& session, std::span<const Headline> headlines, std::string settings,
+                  const nlohmann::json& summary, const std::filesystem::path& folder,
+                  const std::vector<nlohmann::json>& log);
 
 // What the report of a run is titled: the recipe's name, which may be empty, and the folder's, unless that begins with
 // it, as those do that we name ourselves.

@@ -108,6 +108,7 @@ json summarise(Session& session, const std::vector<json>& lines) {
 // Trains to the end, or until a stop; then measures, and writes what a finished run leaves in its folder, if it has
 // one.
 Result<RunOutcome> run_session(const Config& recipe, Session& session, RunRecorder& recorder, const RunFolder* folder) {
+  const AppFamily& family = family_of(recipe);
   if (auto r = recorder.open(); !r) return r.error();
   const TrainPosition& at = session.position();
   const bool was_finished =
@@ -128,12 +129,13 @@ Result<RunOutcome> run_session(const Config& recipe, Session& session, RunRecord
     if (const auto circuit = session.hard_circuit())
       if (auto r = circuit::save_circuit(folder->path() / "circuit.json", *circuit); !r) return r.error();
   }
+  if (family.summary_rows) outcome.rows = family.summary_rows(summary);
   summary["seconds"] = recorder.seconds();
   if (const auto phases = session.phases(); !phases.empty()) summary["phases"] = phases;
   // A report of the whole run is better than one of what is left of its log.
   if (!folder || (was_finished && recorder.log_is_short() && std::filesystem::exists(folder->report()))) return outcome;
-  Report report = run_report(session, recipe.to_toml(), summary, folder->path(), *lines);
-  family_of(recipe).describe(session, summary, report);
+  Report report = run_report(session, family.headlines, recipe.to_toml(), summary, folder->path(), *lines);
+  family.describe(session, summary, report);
   add_phases(summary, report);
   if (auto r = write_file_atomic(folder->report(), report_html(report)); !r) return r.error();
   return outcome;
@@ -202,7 +204,7 @@ Result<RunOutcome> train(const Config& recipe, const std::filesystem::path& path
       if (auto r = write_file_atomic(folder->recipe(), recipe.to_toml()); !r) return r.error();
     }
     const RunFolder* kept = folder ? &*folder : nullptr;
-    RunRecorder recorder(options, kept);
+    RunRecorder recorder(options, family_of(recipe), kept);
     if ((*session)->start() == TrainEnd::stopped) return interrupted(**session, kept, recorder.seconds());
     return run_session(recipe, **session, recorder, kept);
   });
@@ -216,7 +218,7 @@ Result<RunOutcome> resume(const std::filesystem::path& path, const RunOptions& o
   return guarded([&]() -> Result<RunOutcome> {
     auto session = open_session(*recipe, options);
     if (!session) return session.error();
-    RunRecorder recorder(options, &*folder);
+    RunRecorder recorder(options, family_of(*recipe), &*folder);
     if (std::filesystem::exists(folder->last_checkpoint())) {
       auto restored = restore(**session, *folder, OtherData::refuse, options.log);
       if (!restored) return restored.error();
@@ -232,8 +234,7 @@ Result<RunOutcome> resume(const std::filesystem::path& path, const RunOptions& o
   });
 }
 
-Result<nlohmann::json> evaluate(const std::filesystem::path& path, const RunOptions& options,
-                                const EvaluateOptions& what) {
+Result<Evaluation> evaluate(const std::filesystem::path& path, const RunOptions& options, const EvaluateOptions& what) {
   auto folder = RunFolder::open(path, FolderAccess::read);
   if (!folder) return folder.error();
   if (!std::filesystem::exists(folder->last_checkpoint()))
@@ -241,13 +242,13 @@ Result<nlohmann::json> evaluate(const std::filesystem::path& path, const RunOpti
   auto recipe = reopen_recipe(*folder);
   if (!recipe) return recipe.error();
   if (auto r = check_evaluation(*recipe, options, what); !r) return r.error();
-  return guarded([&]() -> Result<json> {
+  return guarded([&]() -> Result<Evaluation> {
+    const AppFamily& family = family_of(*recipe);
     auto opened = open_session(*recipe, options);
     if (!opened) return opened.error();
     Session& session = **opened;
     std::optional<FurtherRows<double>> further;
     if (!what.data.empty()) {
-      const AppFamily& family = family_of(*recipe);
       if (!family.read_rows)
         return Error{
             ErrorCode::unsupported,
@@ -258,18 +259,23 @@ Result<nlohmann::json> evaluate(const std::filesystem::path& path, const RunOpti
     }
     auto restored = restore(session, *folder, OtherData::tell, options.log);
     if (!restored) return restored.error();
-    json result = to_json(session.metrics());
+    Evaluation evaluation;
+    json& result = evaluation.result;
+    result = to_json(session.metrics());
     result["data_changed"] = restored->data_changed;
     result["run"] = path.string();
     result["epochs"] = session.position().run_epoch;
-    if (json study = session.study(); !study.is_null()) result["study"] = std::move(study);
+    if (json study = session.study(); !study.is_null()) {
+      if (family.study_rows) evaluation.rows = family.study_rows(study);
+      result["study"] = std::move(study);
+    }
     if (further) result["data"] = further->has_targets ? to_json(session.measure(further->rows)) : json();
-    if (what.predictions.empty()) return result;
+    if (what.predictions.empty()) return evaluation;
     const PredictedRows y = further ? session.predict(further->rows) : session.predict();
     result["rows"] = y.width == 0 ? 0 : y.values.size() / y.width;
     if (auto r = write_predictions(what.predictions, y, further ? further->numbers : std::vector<std::uint32_t>()); !r)
       return r.error();
-    return result;
+    return evaluation;
   });
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "gradloom/app/text.h"
 #include "gradloom/base/result.h"
 #include "gradloom/io/config.h"
 #include "gradloom/session/check.h"
@@ -19,7 +20,7 @@ struct Progress {
   std::string note;                     // what the stage is about: "grid 10"
   double loss = 0.0;
   double validation = 0.0;  // NaN without validation data
-  nlohmann::json metrics;   // what the family measured last beside the losses, as in the run log; may be null
+  std::string extra;        // what the family measured last beside the losses; may be empty
   double samples_per_second = 0.0;
   double seconds = 0.0, seconds_left = 0.0;  // since the start; an estimate
 };
@@ -36,7 +37,8 @@ struct RunOptions : SessionOptions {
 // finished_before when there was nothing left to train.
 struct RunOutcome {
   nlohmann::json summary;
-  bool interrupted = false;  // stopped on request; `gradloom resume` goes on
+  std::vector<TextRow> rows;  // what only the family can tell, for people
+  bool interrupted = false;   // stopped on request; `gradloom resume` goes on
 };
 
 // Makes `folder` (it must not exist, or be empty) and trains; an empty path: nothing is written. Fails with
@@ -54,11 +56,16 @@ struct EvaluateOptions {
   std::filesystem::path data;  // a further file to measure and predict, with or without targets; empty: none
 };
 
-// Metrics of a run's model on all parts of its data, and on a further file (`data`; null where that has no targets);
-// rows: how many predictions were written; data_changed: the training data are no longer those of the run. Does not
-// write into the folder.
-Result<nlohmann::json> evaluate(const std::filesystem::path& folder, const RunOptions& options,
-                                const EvaluateOptions& what);
+// result: metrics of a run's model on all parts of its data, and on a further file (`data`; null where that has no
+// targets); rows: how many predictions were written; data_changed: the training data are no longer those of the run.
+struct Evaluation {
+  nlohmann::json result;
+  std::vector<TextRow> rows;  // what only the family can tell, for people
+};
+
+// Does not write into the folder.
+Result<Evaluation> evaluate(const std::filesystem::path& folder, const RunOptions& options,
+                            const EvaluateOptions& what);
 
 // Checks a recipe's model: gradients by central differences and dual numbers, equal bits on 1, 2, 3 and 8 threads, on
 // every SIMD target and in the scalar reference.

@@ -8,6 +8,7 @@
 
 #include "gradloom/app/families/automaton/automaton.h"
 #include "gradloom/app/families/automaton/pictures.h"
+#include "gradloom/app/families/circuit_row.h"
 #include "gradloom/app/families/entry.h"
 #include "gradloom/app/settings.h"
 #include "gradloom/circuit/run.h"
@@ -118,6 +119,53 @@ Series curve(const std::string& name, Role role, const json& values) {
   return series;
 }
 
+// What an evaluation says beyond the metrics: a line for each finding.
+std::vector<TextRow> automaton_rows(const json& study) {
+  std::vector<TextRow> rows;
+  if (study.contains("neighbourhoods"))
+    rows.emplace_back("neighbourhoods", fmt::format("{} of 512 right", study["neighbourhoods"].get<int>()));
+  if (study.contains("sizes")) {
+    std::string text;
+    for (const auto& s : study["sizes"])
+      text += fmt::format("{}{}x{} {}", text.empty() ? "" : ", ", s["height"].get<int>(), s["width"].get<int>(),
+                          percent(s["accuracy"].get<double>()));
+    rows.emplace_back("grids", text);
+    const bool cut = std::any_of(study["sizes"].begin(), study["sizes"].end(), [](const json& s) {
+      return s.value("cut", false) && s["accuracy"].get<double>() < 1;
+    });
+    if (cut)
+      rows.emplace_back("", "(less is no surprise where the sides are no multiple of the squares: docs/logic.md)");
+  }
+  if (study.contains("asynchronous"))
+    rows.emplace_back("asynchronous", fmt::format("{} with cells that fire with probability {}",
+                                                  percent(study["asynchronous"]["accuracy"].get<double>()),
+                                                  study["asynchronous"]["fire"].get<double>()));
+  if (study.contains("damage")) {
+    const auto& healed = study["damage"]["repaired"]["healed_after"];
+    rows.emplace_back("dead block", fmt::format("{} of the other cells right",
+                                                percent(study["damage"]["dead"]["accuracy"].get<double>())));
+    rows.emplace_back(
+        "after repair",
+        fmt::format(
+            "{}{}", percent(study["damage"]["repaired"]["accuracy"].get<double>()),
+            healed.is_null() ? "" : fmt::format(", healed after {}", counted(healed.get<std::uint64_t>(), "step"))));
+  }
+  if (study.contains("endurance")) {
+    const auto& e = study["endurance"];
+    rows.emplace_back("endurance", fmt::format("healed {} of {} in {}", e["healed"].get<int>(),
+                                               counted(e["damages"].get<std::uint64_t>(), "damage"),
+                                               counted(e["steps"].get<std::uint64_t>(), "step")));
+  }
+  if (study.contains("stability"))
+    rows.emplace_back(
+        "picture",
+        fmt::format("{} after {}, {} after {}", percent(study["stability"]["accuracy"].get<double>()),
+                    counted(study["stability"]["trained_steps"].get<std::size_t>(), "step"),
+                    percent(study["stability"]["curve"].back().get<double>()), study["stability"]["curve"].size()));
+  add_circuit_row(study, rows);
+  return rows;
+}
+
 }  // namespace
 
 void describe_automaton(const Exec& ex, const AutomatonSubject& subject, const json& study, Report& report) {
@@ -200,7 +248,11 @@ void describe(const TypedSession<AutomatonFamily<T>>& session, const nlohmann::j
 }
 
 AppFamily automaton_family() {
-  return make_entry<AutomatonFamily, load_automaton, make_automaton_session, check_automaton>("automaton");
+  AppFamily entry = make_entry<AutomatonFamily, load_automaton, make_automaton_session, check_automaton>("automaton");
+  static constexpr Headline kHeadlines[] = {kHardAccuracy};
+  entry.headlines = kHeadlines;
+  entry.study_rows = automaton_rows;
+  return entry;
 }
 
 }  // namespace gradloom::app

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "gradloom/app/families/circuit_row.h"
 #include "gradloom/app/families/entry.h"
 #include "gradloom/app/settings.h"
 
@@ -33,6 +34,22 @@ void describe(const TypedSession<GatesFamily<T>>& session, const nlohmann::json&
   report.sections.push_back(std::move(bits));
 }
 
-AppFamily gates_family() { return make_entry<GatesFamily, load_gates, make_gates_session, check_gates>("gates"); }
+namespace {
+
+std::vector<TextRow> gates_rows(const nlohmann::json& study) {
+  std::vector<TextRow> rows;
+  add_circuit_row(study, rows);
+  return rows;
+}
+
+}  // namespace
+
+AppFamily gates_family() {
+  AppFamily entry = make_entry<GatesFamily, load_gates, make_gates_session, check_gates>("gates");
+  static constexpr Headline kHeadlines[] = {kHardAccuracy};
+  entry.headlines = kHeadlines;
+  entry.study_rows = gates_rows;
+  return entry;
+}
 
 }  // namespace gradloom::app

@@ -95,6 +95,35 @@ void describe(const TypedSession<GraphFamily<T>>& session, const nlohmann::json&
   report.sections.push_back(parameter_table(session.model().parameters()));
 }
 
-AppFamily graph_family() { return make_entry<GraphFamily, load_graph, make_graph_session, check_graph>("graph"); }
+namespace {
+
+// How outputs follow exact edit distances.
+std::vector<TextRow> graph_rows(const nlohmann::json& summary) {
+  if (!summary.contains("ged")) return {};
+  const nlohmann::json& g = summary["ged"];
+  const auto number = [&](const char* key) {
+    return g.contains(key) && g[key].is_number() ? fmt::format("{:.3g}", g[key].get<double>()) : std::string("-");
+  };
+  return {{"edit distances",
+           fmt::format("mean {} over {} of {} pairs, rank correlation with outputs {}, same class {}, different {}",
+                       number("mean"), g["exact"].dump(), g["pairs"].dump(), number("spearman"), number("same"),
+                       number("different"))}};
+}
+
+std::string graph_progress(const nlohmann::json& metrics) {
+  const bool known = metrics.contains("ged") && metrics["ged"].value("spearman", nlohmann::json()).is_number();
+  return known ? fmt::format("ged rank {:+.2f}", metrics["ged"]["spearman"].get<double>()) : "";
+}
+
+}  // namespace
+
+AppFamily graph_family() {
+  AppFamily entry = make_entry<GraphFamily, load_graph, make_graph_session, check_graph>("graph");
+  static constexpr Headline kHeadlines[] = {kAccuracy, kRmse};
+  entry.headlines = kHeadlines;
+  entry.summary_rows = graph_rows;
+  entry.progress = graph_progress;
+  return entry;
+}
 
 }  // namespace gradloom::app

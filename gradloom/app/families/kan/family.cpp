@@ -44,6 +44,8 @@ Result<FurtherRows<double>> read_kan_rows(Session& session, const std::filesyste
 
 AppFamily kan_family() {
   AppFamily entry = make_entry<KanFamily, load_kan, make_kan_session, check_kan>("kan");
+  static constexpr Headline kHeadlines[] = {kAccuracy, kRmse};
+  entry.headlines = kHeadlines;
   entry.read_rows = read_kan_rows;
   return entry;
 }

@@ -39,7 +39,10 @@ void describe(const TypedSession<RewriteFamily<T>>& session, const nlohmann::jso
 }
 
 AppFamily rewrite_family() {
-  return make_entry<RewriteFamily, load_rewrite, make_rewrite_session, check_rewrite>("graph-rewrite");
+  AppFamily entry = make_entry<RewriteFamily, load_rewrite, make_rewrite_session, check_rewrite>("graph-rewrite");
+  static constexpr Headline kHeadlines[] = {{"exact_match", "exact match", Headline::As::percent}};
+  entry.headlines = kHeadlines;
+  return entry;
 }
 
 }  // namespace gradloom::app
