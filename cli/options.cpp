@@ -133,7 +133,7 @@ std::shared_ptr<vulkan::Device> open_device(const Output& out, const std::string
 app::RunOptions run_options(const Output& out, const ExecFlags& flags) {
   app::RunOptions options;
   options.device = open_device(out, flags.device);
-  options.wish = flags.device == "auto" ? app::DeviceWish::preferred : app::DeviceWish::required;
+  options.device_policy = flags.device == "auto" ? app::DevicePolicy::preferred : app::DevicePolicy::required;
   options.exec.threads = flags.threads;
   options.exec.variant = value_of<Variant>(kVariants, flags.exec, "--exec").or_throw();
   options.data_root = default_data_root();

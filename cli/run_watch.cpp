@@ -15,7 +15,7 @@ std::string resume_command(const std::filesystem::path& folder) { return "gradlo
 // On the device where the run was.
 std::string resume_command(const std::filesystem::path& folder, const app::RunOptions& options) {
   if (!options.device) return resume_command(folder);
-  const bool required = options.wish == app::DeviceWish::required;
+  const bool required = options.device_policy == app::DevicePolicy::required;
   return fmt::format("{} --device {}", resume_command(folder),
                      required ? std::to_string(options.device->info().number) : "auto");
 }

@@ -122,17 +122,16 @@ Result<RowSplits> load_splits(const RowFamilyOptions& o, const std::filesystem::
     parts.test = std::move(*test);
   }
   if (has_test_file(data)) {
-    auto test =
-        load_further_rows(source, *loaded, data_path(data.root, *data.test_path, data_root), FurtherTargets::needed);
+    auto test = load_new_rows(source, *loaded, data_path(data.root, *data.test_path, data_root), NewTargets::needed);
     if (!test) return test.error();
     parts.test = std::move(test->rows);
   }
   return parts;
 }
 
-Result<FurtherRows<double>> load_further_rows(const RowFamilyOptions& o, const std::filesystem::path& data_root,
-                                              const LoadedRows& training, const std::filesystem::path& file) {
-  return gradloom::load_further_rows(row_source(o, data_root), training, file, FurtherTargets::optional);
+Result<NewRows<double>> load_new_rows(const RowFamilyOptions& o, const std::filesystem::path& data_root,
+                                      const LoadedRows& training, const std::filesystem::path& file) {
+  return gradloom::load_new_rows(row_source(o, data_root), training, file, NewTargets::optional);
 }
 
 }  // namespace gradloom::app

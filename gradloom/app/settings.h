@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "gradloom/base/result.h"
-#include "gradloom/data/further_rows.h"
+#include "gradloom/data/new_rows.h"
 #include "gradloom/data/rows.h"
 #include "gradloom/data/source.h"
 #include "gradloom/data/split.h"
@@ -24,9 +24,9 @@ std::vector<std::filesystem::path> data_paths(const Config& recipe, const std::f
 // Adds to an error about a file that is not there where files are looked for. data_root: GRADLOOM_DATA, or ".".
 Error with_places(Error error, const Config& recipe, const std::filesystem::path& data_root);
 
-// Rows of a further file for a model of these options; `training` are some of its training rows with their code.
-Result<FurtherRows<double>> load_further_rows(const RowFamilyOptions& options, const std::filesystem::path& data_root,
-                                              const LoadedRows& training, const std::filesystem::path& file);
+// Rows of a new file for a model of these options; `training` are some of its training rows with their code.
+Result<NewRows<double>> load_new_rows(const RowFamilyOptions& options, const std::filesystem::path& data_root,
+                                      const LoadedRows& training, const std::filesystem::path& file);
 
 // Loads and splits what the options name. `data_root` serves when they have no root. Fails as load_rows does, or when a
 // part that is asked for would be empty.

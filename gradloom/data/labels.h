@@ -19,7 +19,7 @@ struct Labels {
 Labels encode_labels(std::span<const std::string_view> values);
 Labels encode_labels(std::span<const double> values);
 
-// Finds further values among the `names` of Labels, by the rules that made these.
+// Finds new values among the `names` of Labels, by the rules that made these.
 class LabelIndex {
  public:
   explicit LabelIndex(std::span<const std::string> names);  // must outlive it

@@ -1,4 +1,4 @@
-// What was learned of a file's columns when its rows became numbers: further files are read by it.
+// What was learned of a file's columns when its rows became numbers: new files are read by it.
 #pragma once
 
 #include <cstdint>

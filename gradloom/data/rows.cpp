@@ -187,7 +187,7 @@ template <class T>
 ColumnStatistics column_statistics(View<const T, 2> x) {
   const std::size_t rows = x.extent(0), columns = x.extent(1);
   ColumnStatistics s{std::vector<double>(columns, 0.0), std::vector<double>(columns, 0.0)};
-  // Rounding gives a constant column a tiny deviation, so constants are found by comparing.
+  // Rounding gives a constant column a tiny standard deviation, so constants are found by comparing.
   std::vector<bool> varies(columns, false);
   for (std::size_t r = 0; r < rows; ++r)
     for (std::size_t c = 0; c < columns; ++c) {

@@ -153,7 +153,7 @@ void compare_runs(const F& family, const SessionOptions& settings, CheckReport& 
   if (!settings.device) return;
   if constexpr (kRunsOnDevices<F>)
     compare_device(family, *settings.device, report);
-  else if (settings.wish == DeviceWish::required)
+  else if (settings.device_policy == DevicePolicy::required)
     throw Exception(ErrorCode::unsupported,
                     fmt::format("models of family \"{}\" run on the cpu only", family.options().family));
 }

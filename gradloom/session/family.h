@@ -67,7 +67,7 @@ class Family {
   virtual const D& train() const = 0;
   virtual const D* validation() const { return nullptr; }
   virtual const D* test() const { return nullptr; }
-  // Whether further rows, coded like the training data, can be predicted as they are.
+  // Whether new rows, coded like the training data, can be predicted as they are.
   virtual bool takes_rows() const { return false; }
   // Throws invalid_input when a part of the data does not fit the loss (check_row_loss() for losses over rows).
   virtual void check_part(const M& model, const D& part) const = 0;

@@ -146,7 +146,7 @@ class FamilySession final : public TypedSession<F> {
   [[noreturn]] void refuse_rows() const {
     throw Exception(
         ErrorCode::unsupported,
-        fmt::format("models of family \"{}\" take no further files; only spline networks do", options().family));
+        fmt::format("models of family \"{}\" take no new files; only spline networks do", options().family));
   }
 
   F family_;
@@ -185,7 +185,7 @@ void FamilySession<F>::choose_device() {
     this->log(LogLevel::info, "running on " + info.name);
     return;
   }
-  if (this->settings_.wish == DeviceWish::required) throw Exception(code, lacks);
+  if (this->settings_.device_policy == DevicePolicy::required) throw Exception(code, lacks);
   this->log(LogLevel::info, "running on the cpu: " + lacks);
 }
 
@@ -228,7 +228,7 @@ void FamilySession<F>::preflight() try {
 } catch (const Exception& e) {
   const bool device_failed = e.code() == ErrorCode::unsuitable_device || e.code() == ErrorCode::device_memory ||
                              e.code() == ErrorCode::device_lost;
-  if (!device_ || !device_failed || this->settings_.wish == DeviceWish::required) throw;
+  if (!device_ || !device_failed || this->settings_.device_policy == DevicePolicy::required) throw;
   device_ = nullptr;
   this->log(LogLevel::info, std::string("running on the cpu: ") + e.what());
   preflight();

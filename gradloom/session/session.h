@@ -28,12 +28,12 @@
 namespace gradloom {
 
 // What happens when the device cannot run the model.
-enum class DeviceWish { required, preferred };  // an error; the CPU instead, which the log tells
+enum class DevicePolicy { required, preferred };  // an error; the CPU instead, which the log tells
 
 struct SessionOptions {
   ExecOptions exec;
   std::shared_ptr<vulkan::Device> device;  // null: the CPU
-  DeviceWish wish = DeviceWish::required;
+  DevicePolicy device_policy = DevicePolicy::required;
   bool profile = false;
   LogCallback log;                          // may be empty
   const std::atomic<bool>* stop = nullptr;  // set it to finish the step and return

@@ -19,7 +19,7 @@ namespace gradloom {
 
 struct GradientCheckOptions {
   std::uint64_t seed = 0;
-  double noise = 1.0;            // deviation of the noise that is added to the parameters before checking
+  double noise = 1.0;            // standard deviation of the noise that is added to the parameters before checking
   double input_noise = 0.0;      // the same for inputs: a maximum over equal inputs has no derivative
   double tolerance = 1e-6;       // largest error, relative to the largest element of the gradient
   double step = 1e-5;            // of the central differences; smaller where the function bends strongly

@@ -35,7 +35,7 @@ class HostTrainer<T>::Fused final : public GradientSink {
     const bool begun = begin >= claimed.begin && begin < claimed.end;
     const std::size_t middle = begun ? std::min(end, claimed.end) : begin;
     trainer_.update_elements(begin, middle, Lines::claimed);
-    trainer_.update_elements(middle, end, Lines::foreign);
+    trainer_.update_elements(middle, end, Lines::unclaimed);
   }
 
  private:
@@ -127,7 +127,7 @@ void HostTrainer<T>::update_elements(std::size_t begin, std::size_t end, Lines l
     constexpr std::size_t kAtOnce = 4096;  // numbers that stay in the cache until they are written
     for (std::size_t next; from < to; from = next) {
       next = std::min(to, from + kAtOnce);
-      if (lines == Lines::foreign) claim(from, next);
+      if (lines == Lines::unclaimed) claim(from, next);
       how.update(ex_.variant(), from, next, state_.parameters.span(), state_.gradient.span());
     }
   };
@@ -161,7 +161,7 @@ void HostTrainer<T>::apply_update(double lr) {
     const std::size_t begin = first, end = last;
     ex_.parallel_for(divide_up(end - begin, kRange), [&](std::size_t task, unsigned) {
       const std::size_t from = begin + task * kRange;
-      update_elements(from, std::min(end, from + kRange), Lines::foreign);
+      update_elements(from, std::min(end, from + kRange), Lines::unclaimed);
     });
   }
 }

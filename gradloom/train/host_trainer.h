@@ -44,8 +44,8 @@ class HostTrainer : public EpochLoop {
 
  private:
   class Fused;
-  // Whose cache holds the lines of the parameters: anybody's, or the worker's own after claim().
-  enum class Lines { foreign, claimed };
+  // Whether the worker owns the cache lines of the parameters, after claim().
+  enum class Lines { unclaimed, claimed };
   // What a worker has claimed last, side by side; in a cache line of its own.
   struct alignas(64) Claimed {
     std::size_t begin = 0, end = 0;

@@ -84,7 +84,7 @@ TEST_F(RunOnDevice, FullDeviceIsRefusedBeforeAnythingIsWritten) {
   EXPECT_FALSE(std::filesystem::exists(scratch / "run"));
   // A device that is only preferred gives way, and says so.
   std::string told;
-  options.wish = DeviceWish::preferred;
+  options.device_policy = DevicePolicy::preferred;
   options.log = [&](LogLevel, const std::string& text) { told += text; };
   EXPECT_EQ(train(small_recipe(), scratch / "run", options).or_throw().summary["device"], "cpu");
   EXPECT_NE(told.find("running on the cpu: the device has no room"), std::string::npos) << told;
@@ -96,7 +96,7 @@ TEST_F(RunOnDevice, OtherFamiliesAreRefusedOrRunOnTheCpu) {
   RunOptions options = on_cpu();
   options.device = own_device({});
   EXPECT_EQ(train(recipe, scratch / "refused", options).error().code, ErrorCode::unsupported);
-  options.wish = DeviceWish::preferred;
+  options.device_policy = DevicePolicy::preferred;
   EXPECT_TRUE(train(recipe, scratch / "run", options).ok());
 }
 

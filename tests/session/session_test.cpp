@@ -138,7 +138,7 @@ TEST(Session, PreflightNamesWhatDoesNotFit) {
   EXPECT_THAT(message, HasSubstr("training data"));
 }
 
-TEST(Session, MeasuresAndPredictsFurtherRows) {
+TEST(Session, MeasuresAndPredictsNewRows) {
   const RowSplits source = products();
   const auto session = make_kan_session(small_options(), source, {.exec = {.threads = 1}});
   session->start();

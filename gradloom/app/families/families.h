@@ -11,7 +11,7 @@
 
 #include "gradloom/app/report/report.h"
 #include "gradloom/app/text.h"
-#include "gradloom/data/further_rows.h"
+#include "gradloom/data/new_rows.h"
 #include "gradloom/io/config.h"
 #include "gradloom/io/option_schema.h"
 #include "gradloom/session/check.h"
@@ -47,9 +47,9 @@ struct AppFamily {
   std::vector<TextRow> (*study_rows)(const nlohmann::json& study);
   // A few words for the progress line, from what the family measured last. Null: none.
   std::string (*progress)(const nlohmann::json& metrics);
-  // Rows of a further file in the columns of the training data; targets may be missing. Null: the family takes none.
-  Result<FurtherRows<double>> (*read_rows)(Session& session, const std::filesystem::path& data_root,
-                                           const std::filesystem::path& file);
+  // Rows of a new file in the columns of the training data; targets may be missing. Null: the family takes none.
+  Result<NewRows<double>> (*read_rows)(Session& session, const std::filesystem::path& data_root,
+                                       const std::filesystem::path& file);
 };
 
 // In the order of list.inc.

@@ -83,7 +83,9 @@ void bind_row_data(const OptionPart<RowDataOptions>& data) {
       .count(2);
   formula.key("samples", &FormulaOptions::samples, "Formula: samples to train (and validate) on.").at_least(1);
   data.key("test_samples", &D::test_samples, "Formula: further samples to test on.").at_least(0);
-  formula.key("noise", &FormulaOptions::noise, "Formula: deviation of the Gaussian noise on the training targets.")
+  formula
+      .key("noise", &FormulaOptions::noise,
+           "Formula: standard deviation of the Gaussian noise on the training targets.")
       .at_least(0);
   data.key("seed", &D::seed, "Seed of formula samples and of the split; unset: the run's seed.").at_least(0);
   source.key("target", &RowSource::target, "Target columns, by name or number (0 is the first, -1 the last).").count(1);

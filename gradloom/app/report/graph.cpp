@@ -8,6 +8,7 @@
 
 #include "gradloom/app/report/parts.h"
 #include "gradloom/app/report/text.h"
+#include "gradloom/base/error.h"
 
 namespace gradloom::app {
 namespace {
@@ -85,13 +86,13 @@ std::string class_name(const GraphPicture& graph, std::size_t node_class) {
 }
 
 void append_dot(std::string& out, const GraphPicture& graph, const GraphNode& node, Point at) {
-  const char* verdict = node.wrong ? ", which is wrong" : node.told ? ", which it was told" : "";
+  const char* verdict = node.wrong ? ", which is wrong" : node.labelled ? ", which it was told" : "";
   fmt::format_to(std::back_inserter(out), "<g class=\"{}\"><title>{}: {}{}</title>", kClassStyles[node.node_class],
                  escape_html(node.name), escape_html(class_name(graph, node.node_class)), verdict);
   if (node.wrong)
     fmt::format_to(std::back_inserter(out), "<circle class=\"ring\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"/>", at.x, at.y,
                    kRing);
-  if (node.told)
+  if (node.labelled)
     fmt::format_to(std::back_inserter(out),
                    "<rect class=\"dot\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\"/></g>\n", at.x - kDot - 1,
                    at.y - kDot - 1, 2 * kDot + 2, 2 * kDot + 2);
@@ -111,7 +112,7 @@ void append_graph_legend(std::string& out, const GraphPicture& graph) {
   for (std::size_t c = 0; c < class_count(graph); ++c)
     item(fmt::format("<g class=\"{}\"><circle class=\"dot\" cx=\"11\" cy=\"11\" r=\"7\"/></g>", kClassStyles[c]),
          class_name(graph, c));
-  if (any([](const GraphNode& node) { return node.told; }))
+  if (any([](const GraphNode& node) { return node.labelled; }))
     item("<rect class=\"sample\" x=\"4\" y=\"4\" width=\"14\" height=\"14\"/>", "its class was told");
   if (any([](const GraphNode& node) { return node.wrong; }))
     item("<circle class=\"ring\" cx=\"11\" cy=\"11\" r=\"9\"/>", "predicted wrongly");

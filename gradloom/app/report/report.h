@@ -120,7 +120,7 @@ struct GraphNode {
   std::string name;
   std::size_t node_class = 0;  // as predicted; chooses the colour
   bool wrong = false;          // ringed
-  bool told = false;           // trained on; square
+  bool labelled = false;       // trained on; square
 };
 
 // Classes that a picture of a graph has colours for.

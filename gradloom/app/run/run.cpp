@@ -247,15 +247,14 @@ Result<Evaluation> evaluate(const std::filesystem::path& path, const RunOptions&
     auto opened = open_session(*recipe, options);
     if (!opened) return opened.error();
     Session& session = **opened;
-    std::optional<FurtherRows<double>> further;
+    std::optional<NewRows<double>> added;
     if (!what.data.empty()) {
       if (!family.read_rows)
-        return Error{
-            ErrorCode::unsupported,
-            fmt::format("models of family \"{}\" take no further files; only spline networks do", family.name)};
+        return Error{ErrorCode::unsupported,
+                     fmt::format("models of family \"{}\" take no new files; only spline networks do", family.name)};
       auto read = family.read_rows(session, options.data_root, what.data);
       if (!read) return read.error();
-      further = std::move(*read);
+      added = std::move(*read);
     }
     auto restored = restore(session, *folder, OtherData::tell, options.log);
     if (!restored) return restored.error();
@@ -269,11 +268,11 @@ Result<Evaluation> evaluate(const std::filesystem::path& path, const RunOptions&
       if (family.study_rows) evaluation.rows = family.study_rows(study);
       result["study"] = std::move(study);
     }
-    if (further) result["data"] = further->has_targets ? to_json(session.measure(further->rows)) : json();
+    if (added) result["data"] = added->has_targets ? to_json(session.measure(added->rows)) : json();
     if (what.predictions.empty()) return evaluation;
-    const PredictedRows y = further ? session.predict(further->rows) : session.predict();
+    const PredictedRows y = added ? session.predict(added->rows) : session.predict();
     result["rows"] = y.width == 0 ? 0 : y.values.size() / y.width;
-    if (auto r = write_predictions(what.predictions, y, further ? further->numbers : std::vector<std::uint32_t>()); !r)
+    if (auto r = write_predictions(what.predictions, y, added ? added->numbers : std::vector<std::uint32_t>()); !r)
       return r.error();
     return evaluation;
   });

@@ -26,7 +26,7 @@ struct Progress {
 };
 
 using gradloom::CheckOptions;
-using gradloom::DeviceWish;
+using gradloom::DevicePolicy;
 
 struct RunOptions : SessionOptions {
   std::filesystem::path data_root = ".";
@@ -53,10 +53,10 @@ struct EvaluateOptions {
   // Where to write predictions as CSV: for `data`, otherwise for the test part (the training part where there is none);
   // empty: nowhere.
   std::filesystem::path predictions;
-  std::filesystem::path data;  // a further file to measure and predict, with or without targets; empty: none
+  std::filesystem::path data;  // a new file to measure and predict, with or without targets; empty: none
 };
 
-// result: metrics of a run's model on all parts of its data, and on a further file (`data`; null where that has no
+// result: metrics of a run's model on all parts of its data, and on a new file (`data`; null where that has no
 // targets); rows: how many predictions were written; data_changed: the training data are no longer those of the run.
 struct Evaluation {
   nlohmann::json result;

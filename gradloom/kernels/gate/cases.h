@@ -74,8 +74,8 @@ inline std::vector<Case> cases() {
 
 enum class Logits {
   initial,   // 0, and 10 for gate A
-  mixed,     // normal, deviation 1
-  decided,   // normal, deviation 30: one function wins, others underflow
+  mixed,     // normal, standard deviation 1
+  decided,   // normal, standard deviation 30: one function wins, others underflow
   one_each,  // gate n is function n % 16
 };
 

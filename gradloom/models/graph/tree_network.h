@@ -68,7 +68,7 @@ class TreeNetwork {
   // Slices: symbol.weight, then weight and bias of each layer, then of the head.
   std::size_t weight_slice(std::size_t layer) const { return 1 + 2 * layer; }
 
-  // Symbols and sides: normal with deviation 1; weights: uniform within sqrt(6 / (In + Out)); biases 0.
+  // Symbols and sides: normal with standard deviation 1; weights: uniform within sqrt(6 / (In + Out)); biases 0.
   void initialise(std::uint64_t seed, std::span<T> parameters, std::span<T> buffers) const;
   Tape make_tape(const Exec& ex, const TapeLimits& limits) const;
   void forward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,

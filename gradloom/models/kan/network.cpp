@@ -108,16 +108,18 @@ Result<void> Network<T>::derive(std::span<T> buffers) const {
   for (std::size_t i = 0; i < input_width(); ++i) {
     const T mean = at(affine_.input_mean)[i], std = at(affine_.input_std)[i];
     if (!(std::isfinite(mean) && std::isfinite(std) && std > 0))
-      return Error{ErrorCode::invalid_input,
-                   fmt::format("input {} is normalised with mean {} and deviation {}; both must be finite, and the "
-                               "deviation positive",
-                               i, mean, std)};
+      return Error{
+          ErrorCode::invalid_input,
+          fmt::format("input {} is normalised with mean {} and standard deviation {}; both must be finite, and the "
+                      "standard deviation positive",
+                      i, mean, std)};
     at(affine_.input_scale)[i] = T(1) / std;
   }
   for (std::size_t j = 0; j < output_width(); ++j)
     if (!(std::isfinite(at(affine_.output_mean)[j]) && std::isfinite(at(affine_.output_std)[j]) &&
           at(affine_.output_std)[j] > 0))
-      return Error{ErrorCode::invalid_input, fmt::format("output {} has a mean or deviation that is not usable", j)};
+      return Error{ErrorCode::invalid_input,
+                   fmt::format("output {} has a mean or standard deviation that is not usable", j)};
   for (std::size_t l = 0; l < layers(); ++l) {
     const spline::Shape& s = shapes_[l];
     const LayerSlices& slices = slices_[l];

@@ -24,8 +24,8 @@ struct NetworkOptions {
   OutOfGrid outside = OutOfGrid::linear;
   Knots knots = Knots::uniform;
   double lo = -1.0, hi = 1.0;  // where every grid starts out
-  double spline_noise = 0.1;   // initial coefficients: normal with this deviation / sqrt(In)
-  double base_scale = 1.0;     // initial base weights: normal with this deviation / sqrt(In)
+  double spline_noise = 0.1;   // initial coefficients: normal with this standard deviation / sqrt(In)
+  double base_scale = 1.0;     // initial base weights: normal with this standard deviation / sqrt(In)
 };
 
 // Throws Exception{invalid_input} that names the option when it cannot be built.
@@ -98,7 +98,7 @@ class Network {
   void initialise(std::uint64_t seed, std::span<T> parameters, std::span<T> buffers) const;
 
   // Fills the derived buffers from the saved ones. Fails, naming layer and input, on a grid that is not finite and
-  // increasing or a deviation that is not positive. To be called after any change of the saved buffers.
+  // increasing or a standard deviation that is not positive. To be called after any change of the saved buffers.
   Result<void> derive(std::span<T> buffers) const;
 
   Tape make_tape(const Exec& ex, const TapeLimits& limits) const;

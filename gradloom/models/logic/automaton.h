@@ -186,7 +186,7 @@ class Automaton {
   void backward_wave(const Exec& ex, const Step& step, const Wave& wave, Tape& tape, bool inputs) const;
   void gather(const Exec& ex, const Wave& wave, std::size_t first_row, std::size_t rows, Tape& tape) const;
   // What the gates are made of in this step: the parameters, or a noisy copy of them in the tape.
-  ModelArrays<T> seen(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, Tape& tape) const;
+  ModelArrays<T> noisy_logits(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, Tape& tape) const;
   // Every cell is computed in every step.
   bool whole(const Step& step, const Tape& tape) const { return synchronous(step) && !tape.some_dead_; }
   void start(const Exec& ex, const Batch& batch, Tape& tape) const;

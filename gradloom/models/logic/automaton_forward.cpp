@@ -220,7 +220,8 @@ void Automaton<T>::forward_step(const Exec& ex, const Step& step, std::size_t t,
 }
 
 template <class T>
-ModelArrays<T> Automaton<T>::seen(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, Tape& tape) const {
+ModelArrays<T> Automaton<T>::noisy_logits(const Exec& ex, const Step& step, const ModelArrays<T>& arrays,
+                                          Tape& tape) const {
   if (!noisy(step)) return arrays;
   constexpr std::size_t kChunk = 2048;
   const std::size_t size = parameters_.flat_size();
@@ -272,7 +273,7 @@ void Automaton<T>::forward(const Exec& ex, const Step& step, const ModelArrays<T
     const std::span<gate::Gate<T>> gates(tape.workspace_.template at<gate::Gate<T>>(tape.at_.gates), gates_);
     const std::span<const T> buffers(arrays.buffers.data(), buffers_.flat_size());
     tape.planned_.update(buffers, [&] { return plan(buffers, gates); });
-    prepare(ex, seen(ex, step, arrays, tape), tape.planned_.layers(), gates);
+    prepare(ex, noisy_logits(ex, step, arrays, tape), tape.planned_.layers(), gates);
   }
   tape.batch_ = batch.size;
   start(ex, batch, tape);

@@ -31,10 +31,10 @@ void describe(const TypedSession<KanFamily<T>>& session, const nlohmann::json& /
 
 namespace {
 
-Result<FurtherRows<double>> read_kan_rows(Session& session, const std::filesystem::path& data_root,
-                                          const std::filesystem::path& file) {
+Result<NewRows<double>> read_kan_rows(Session& session, const std::filesystem::path& data_root,
+                                      const std::filesystem::path& file) {
   const auto read = [&](const auto& typed) {
-    return load_further_rows(typed.family().options(), data_root, typed.family().training_schema(), file);
+    return load_new_rows(typed.family().options(), data_root, typed.family().training_schema(), file);
   };
   if (const auto* single = dynamic_cast<const TypedSession<KanFamily<float>>*>(&session)) return read(*single);
   return read(dynamic_cast<const TypedSession<KanFamily<double>>&>(session));

@@ -47,7 +47,7 @@ class LayerFunctions {
   spline::Layer<T> layer_;
 };
 
-// (in, out): the share of a destination's deviation that comes over each edge.
+// (in, out): the share of a destination's standard deviation that comes over each edge.
 template <class T>
 std::vector<double> importance_of(const LayerFunctions<T>& f, const kan::Network<T>& network,
                                   const typename kan::Network<T>::Tape& tape, std::size_t l, std::size_t samples) {

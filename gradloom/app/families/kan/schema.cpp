@@ -21,7 +21,7 @@ void bind_kan_model(const OptionPart<KanModelOptions>& model) {
       .at_least(0);
   model.key("base_scale", &M::base_scale, "Deviation of the initial base weights, over sqrt(inputs).").at_least(0);
   model.choice("normalise", &M::normalise, kInputScales,
-               "How inputs are scaled: not, to mean 0 and deviation 1, or to the grid's range.");
+               "How inputs are scaled: not, to mean 0 and standard deviation 1, or to the grid's range.");
   model.key("scale_targets", &M::scale_targets,
             "Regression: let the network predict in units of the targets' deviation.");
   model

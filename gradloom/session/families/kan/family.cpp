@@ -17,7 +17,7 @@ namespace gradloom {
 
 namespace {
 
-// Sets (mean, std) so that (x - mean) / std maps [low, high] to the grid, or to mean 0 and deviation 1.
+// Sets (mean, std) so that (x - mean) / std maps [low, high] to the grid, or to mean 0 and standard deviation 1.
 template <class T>
 void normalise_inputs(const KanModelOptions& o, const kan::Network<T>& network, const RowDataset<T>& rows,
                       std::span<T> buffers) {

@@ -49,7 +49,7 @@ class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOpti
   static double exact_derivative(const Model& model, const ModelArrays<T>& arrays, const RowBatch<T>& batch,
                                  View<const T, 2> dl_dy, std::size_t i);
 
-  // A training row as it was read: the names of features and classes, and the code. Further rows are read like it.
+  // A training row as it was read: the names of features and classes, and the code. New rows are read like it.
   const LoadedRows& training_schema() const { return schema_; }
 
  private:

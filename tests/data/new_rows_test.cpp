@@ -1,4 +1,4 @@
-#include "gradloom/data/further_rows.h"
+#include "gradloom/data/new_rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,24 +19,24 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-class FurtherFile : public testing::Test {
+class NewFile : public testing::Test {
  protected:
   void write(const std::string& name, const std::string& text) const { std::ofstream(scratch_ / name) << text; }
 
   // The rows of a file for a model that was trained on another one.
-  Result<FurtherRows<double>> load(RowSource source, FurtherTargets wanted = FurtherTargets::optional) const {
+  Result<NewRows<double>> load(RowSource source, NewTargets wanted = NewTargets::optional) const {
     return load_from("old.csv", "new.csv", std::move(source), wanted);
   }
-  Result<FurtherRows<double>> load_from(const std::string& old, const std::string& further, RowSource source,
-                                        FurtherTargets wanted = FurtherTargets::optional) const {
+  Result<NewRows<double>> load_from(const std::string& old, const std::string& further, RowSource source,
+                                    NewTargets wanted = NewTargets::optional) const {
     source.path = scratch_ / old;
-    return load_further_rows(source, load_coded_rows(source).or_throw(), scratch_ / further, wanted);
+    return load_new_rows(source, load_coded_rows(source).or_throw(), scratch_ / further, wanted);
   }
 
   test::Scratch scratch_;
 };
 
-TEST_F(FurtherFile, MayLackTheTarget) {
+TEST_F(NewFile, MayLackTheTarget) {
   write("old.csv", "a,kind,y\n1,red,5\n2,blue,6\n");
   write("new.csv", "kind,a\nred,7\n");
   const auto further = load({}).or_throw();
@@ -45,11 +45,11 @@ TEST_F(FurtherFile, MayLackTheTarget) {
   EXPECT_THAT(further.rows.parts().x, ElementsAre(7, 0, 1));
   EXPECT_EQ(further.rows.outputs(), 1u);
   EXPECT_THAT(further.numbers, IsEmpty());
-  EXPECT_THAT(load({}, FurtherTargets::needed).error().message,
+  EXPECT_THAT(load({}, NewTargets::needed).error().message,
               HasSubstr("new.csv has no column 'y', which data.target names"));
 }
 
-TEST_F(FurtherFile, HasItsTargetsWhereTheyAreThere) {
+TEST_F(NewFile, HasItsTargetsWhereTheyAreThere) {
   write("old.csv", "a,b,y\n1,2,5\n2,3,6\n");
   write("new.csv", "a,b,y\n7,8,9\n");
   const auto further = load({}).or_throw();
@@ -57,7 +57,7 @@ TEST_F(FurtherFile, HasItsTargetsWhereTheyAreThere) {
   EXPECT_THAT(further.rows.parts().target, ElementsAre(9));
 }
 
-TEST_F(FurtherFile, KeepsTheClassesOfTheTrainingFile) {
+TEST_F(NewFile, KeepsTheClassesOfTheTrainingFile) {
   write("old.csv", "y,a,b\nno,1,2\nyes,2,3\n");
   write("new.csv", "a,b\n5,6\n7,8\n");
   const RowSource source{.task = Task::classification, .target = {"0"}};
@@ -70,7 +70,7 @@ TEST_F(FurtherFile, KeepsTheClassesOfTheTrainingFile) {
 }
 
 // Numbers of columns are those of the training file, where the target stands first.
-TEST_F(FurtherFile, WithoutHeaderIsReadByThePlacesOfTheTrainingFile) {
+TEST_F(NewFile, WithoutHeaderIsReadByThePlacesOfTheTrainingFile) {
   write("old.csv", "5,1,10,2\n6,2,20,3\n");
   write("new.csv", "7,30,8\n");
   const RowSource source{.target = {"0"}, .drop = {"2"}};
@@ -83,14 +83,14 @@ TEST_F(FurtherFile, WithoutHeaderIsReadByThePlacesOfTheTrainingFile) {
   EXPECT_THAT(load(source).error().message, HasSubstr("has 2 columns; the training data have 4, and 3 without"));
 }
 
-TEST_F(FurtherFile, FitsAModelOfFormulas) {
+TEST_F(NewFile, FitsAModelOfFormulas) {
   RowSource source;
   source.formula.formulas = {"x1 + x2", "x1 * x2"};
   source.formula.samples = 3;
   const auto training = load_coded_rows(source).or_throw();
   const auto read = [&](const std::string& text) {
     write("new.csv", text);
-    return load_further_rows(source, training, scratch_ / "new.csv", FurtherTargets::optional);
+    return load_new_rows(source, training, scratch_ / "new.csv", NewTargets::optional);
   };
   const auto blind = read("x2,x1\n1,2\n").or_throw();
   EXPECT_FALSE(blind.has_targets);
@@ -104,19 +104,18 @@ TEST_F(FurtherFile, FitsAModelOfFormulas) {
   EXPECT_THAT(read("x1,sum\n1,2\n").error().message, HasSubstr("has no column 'x2'"));
 }
 
-TEST_F(FurtherFile, FitsAFormulaThatIsAVariable) {
+TEST_F(NewFile, FitsAFormulaThatIsAVariable) {
   RowSource source;
   source.formula.formulas = {"x1"};
   source.formula.samples = 3;
   write("new.csv", "x1\n7\n");
   const auto further =
-      load_further_rows(source, load_coded_rows(source).or_throw(), scratch_ / "new.csv", FurtherTargets::optional)
-          .or_throw();
+      load_new_rows(source, load_coded_rows(source).or_throw(), scratch_ / "new.csv", NewTargets::optional).or_throw();
   EXPECT_FALSE(further.has_targets);
   EXPECT_THAT(further.rows.parts().x, ElementsAre(7));
 }
 
-TEST_F(FurtherFile, IsMatchedByNameThoughTheRecipeHasNumbers) {
+TEST_F(NewFile, IsMatchedByNameThoughTheRecipeHasNumbers) {
   write("old.csv", "id,a,b,y\nu,1,2,5\nv,2,3,6\n");
   write("new.csv", "b,a\n1,2\n");
   const auto further = load({.drop = {"0"}}).or_throw();
@@ -127,11 +126,11 @@ TEST_F(FurtherFile, IsMatchedByNameThoughTheRecipeHasNumbers) {
   write("new.csv", "a,b,z\n1,2,3\n");
   EXPECT_THAT(load({.drop = {"0"}}).error().message, HasSubstr("has the column 'z', which the training file"));
   write("new.csv", "id,b,a,z\nw,1,2,3\n");
-  EXPECT_THAT(load({.drop = {"0"}}, FurtherTargets::needed).or_throw().rows.parts().target, ElementsAre(3))
+  EXPECT_THAT(load({.drop = {"0"}}, NewTargets::needed).or_throw().rows.parts().target, ElementsAre(3))
       << "a test file's target may have another name";
 }
 
-TEST_F(FurtherFile, NamesTheColumnThatTheModelNeeds) {
+TEST_F(NewFile, NamesTheColumnThatTheModelNeeds) {
   write("old.csv", "a,b,y\n1,2,5\n2,3,6\n");
   for (const char* text : {"a\n7\n", "a,c\n7,8\n", "a,y\n7,8\n"}) {
     write("new.csv", text);
@@ -140,13 +139,13 @@ TEST_F(FurtherFile, NamesTheColumnThatTheModelNeeds) {
   }
 }
 
-TEST_F(FurtherFile, MayLackAllTargetsButNotOne) {
+TEST_F(NewFile, MayLackAllTargetsButNotOne) {
   write("old.csv", "a,y,z\n1,2,5\n2,3,6\n");
   write("new.csv", "a,y\n7,8\n");
   EXPECT_THAT(load({.target = {"y", "z"}}).error().message, EndsWith("has no column 'z', which data.target names"));
 }
 
-TEST_F(FurtherFile, OfTextAloneHasTheHeaderOfTheTrainingFile) {
+TEST_F(NewFile, OfTextAloneHasTheHeaderOfTheTrainingFile) {
   write("old.csv", "c,s,y\nred,round,5\nblue,flat,6\n");
   write("new.csv", "c,s\nred,round\n");
   EXPECT_THAT(load({}).or_throw().rows.parts().x, ElementsAre(0, 1, 0, 1));
@@ -157,11 +156,11 @@ TEST_F(FurtherFile, OfTextAloneHasTheHeaderOfTheTrainingFile) {
   EXPECT_EQ(load({}).or_throw().rows.size(), 2u) << "without header, as the training file";
 }
 
-TEST_F(FurtherFile, HasTheOrdinalsOfTheTrainingFile) {
+TEST_F(NewFile, HasTheOrdinalsOfTheTrainingFile) {
   write("old.csv", "c,n,y\nred,10,5\ngreen,9,6\nblue,9,7\n");
   write("new.csv", "c,n\nred,10.0\n");
   const RowSource source{.categorical = {"n"}, .categories = CategoryPolicy::ordinal};
-  for (const FurtherTargets wanted : {FurtherTargets::optional, FurtherTargets::needed}) {
+  for (const NewTargets wanted : {NewTargets::optional, NewTargets::needed}) {
     EXPECT_THAT(load(source).or_throw().rows.parts().x, ElementsAre(2, 1));
     write("new.csv", "c,n,y\nred,10.0,1\n");
     EXPECT_THAT(load(source, wanted).or_throw().rows.parts().x, ElementsAre(2, 1));
@@ -173,7 +172,7 @@ TEST_F(FurtherFile, HasTheOrdinalsOfTheTrainingFile) {
   EXPECT_THAT(load(source).error().message, AllOf(HasSubstr("column 'n': '11'"), EndsWith("it knows '9', '10'")));
 }
 
-TEST_F(FurtherFile, HasTheCategoriesOfTheTrainingFile) {
+TEST_F(NewFile, HasTheCategoriesOfTheTrainingFile) {
   write("old.csv", "n,c,y\n1,red,5\n2,blue,6\n3,7,6\n");
   write("new.csv", "n,c\n3,7\n");
   const RowSource source{.categorical = {"0"}};
@@ -184,7 +183,7 @@ TEST_F(FurtherFile, HasTheCategoriesOfTheTrainingFile) {
   EXPECT_THAT(load(source).error().message, EndsWith("has no column 'n', which the model was trained on"));
 }
 
-TEST_F(FurtherFile, IsFilledWithTheMeansOfTheTrainingFile) {
+TEST_F(NewFile, IsFilledWithTheMeansOfTheTrainingFile) {
   write("old.csv", "a,c,y\n1,red,5\n3,red,6\n,blue,6\n8,,7\n");
   write("new.csv", "a,c\n100,red\n,\n");
   const RowSource one_hot{.missing = MissingPolicy::mean};
@@ -193,13 +192,13 @@ TEST_F(FurtherFile, IsFilledWithTheMeansOfTheTrainingFile) {
   const RowSource ordinal{.missing = MissingPolicy::mean, .categories = CategoryPolicy::ordinal};
   EXPECT_THAT(load(ordinal).or_throw().rows.parts().x, ElementsAre(100, 1, 4, red));
   write("new.csv", "a,c,y\n,red,1\n");
-  EXPECT_THAT(load(one_hot, FurtherTargets::needed).or_throw().rows.parts().x, ElementsAre(4, 0, 1));
+  EXPECT_THAT(load(one_hot, NewTargets::needed).or_throw().rows.parts().x, ElementsAre(4, 0, 1));
   write("old.csv", "a,c,y\n1,red,5\n3,red,6\n");
   EXPECT_THAT(load(one_hot).or_throw().rows.parts().x, ElementsAre(2, 1)) << "though nothing was missing in training";
   EXPECT_THAT(load({}).error().message, HasSubstr("is missing; the model was trained without"));
 }
 
-TEST_F(FurtherFile, TellsWhichRowsAreLeft) {
+TEST_F(NewFile, TellsWhichRowsAreLeft) {
   write("old.csv", "a,b,y\n1,2,5\n2,,6\n3,4,5\n");
   write("new.csv", "a,b\n1,2\n?,3\n5,6\n");
   const auto further = load({.missing = MissingPolicy::drop}).or_throw();
@@ -207,7 +206,7 @@ TEST_F(FurtherFile, TellsWhichRowsAreLeft) {
   EXPECT_THAT(further.numbers, ElementsAre(1, 3));
 }
 
-TEST_F(FurtherFile, NeedsWeightsOnlyWhereItIsMeasured) {
+TEST_F(NewFile, NeedsWeightsOnlyWhereItIsMeasured) {
   write("old.csv", "a,w,y\n1,1,5\n2,3,6\n");
   const RowSource source{.weight = "w", .missing = MissingPolicy::drop};
   write("new.csv", "a\n7\n");
@@ -226,7 +225,7 @@ std::string matrix(const std::string& shape, std::vector<double> values) {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-TEST_F(FurtherFile, MayBeAnArray) {
+TEST_F(NewFile, MayBeAnArray) {
   write("old.npy", matrix("(2, 3)", {1, 2, 5, 3, 4, 6}));
   write("new.npy", matrix("(3, 3)", {7, kNone, 9, 8, kNone, 9, 5, 6, 7}));
   const auto filled = load_from("old.npy", "new.npy", {.missing = MissingPolicy::mean}).or_throw();
@@ -242,7 +241,7 @@ TEST_F(FurtherFile, MayBeAnArray) {
               EndsWith("new.csv is a text table, but the training file an array"));
 }
 
-TEST_F(FurtherFile, MayBeSeveralArrays) {
+TEST_F(NewFile, MayBeSeveralArrays) {
   const auto write_zip = [&](const std::string& name, std::vector<double> x, std::vector<double> y) {
     test::Zip zip;
     zip.add("x.npy", matrix("(2, 2)", std::move(x)), true);

@@ -1,4 +1,4 @@
-// Rows of a further file for a model that was trained on another one.
+// Rows of a new file for a model that was trained on another one.
 #pragma once
 
 #include "gradloom/data/source.h"
@@ -6,21 +6,21 @@
 namespace gradloom {
 
 template <class T>
-struct FurtherRows {
+struct NewRows {
   RowDataset<T> rows;                  // in the features and classes of the training file
   bool has_targets = true;             // otherwise the targets are zeros that mean nothing
   std::vector<std::uint32_t> numbers;  // of the rows in their file, from 1; empty: none was left out
 };
 
-// Whether a further file may lack the target columns.
-enum class FurtherTargets { needed, optional };
+// Whether a new file may lack the target columns.
+enum class NewTargets { needed, optional };
 
 // `source` is what the training data were loaded from, `training` some of its rows with their code: words have its
-// numbers, missing values its means. Text tables: where the training file has a header, so must the further one, and
+// numbers, missing values its means. Text tables: where the training file has a header, so must the new one, and
 // columns are matched by name; otherwise their places count. Columns that are dropped may be missing, and so may the
-// weights where there are no targets. Arrays have their targets. A further file of a model of formulas has the
+// weights where there are no targets. Arrays have their targets. A new file of a model of formulas has the
 // variables, and beside them nothing or the targets, in their order. Fails as load_rows and align_rows do.
-Result<FurtherRows<double>> load_further_rows(const RowSource& source, const LoadedRows& training,
-                                              const std::filesystem::path& path, FurtherTargets wanted);
+Result<NewRows<double>> load_new_rows(const RowSource& source, const LoadedRows& training,
+                                      const std::filesystem::path& path, NewTargets wanted);
 
 }  // namespace gradloom

@@ -1,4 +1,4 @@
-#include "gradloom/data/further_rows.h"
+#include "gradloom/data/new_rows.h"
 
 #include <fmt/format.h>
 
@@ -15,10 +15,10 @@ bool contains(const Names& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Which columns of a further table are what. Failures travel as exceptions inside.
+// Which columns of a new table are what. Failures travel as exceptions inside.
 class TableMatch {
  public:
-  TableMatch(const RowSource& source, const LoadedRows& training, CsvTable& table, FurtherTargets wanted)
+  TableMatch(const RowSource& source, const LoadedRows& training, CsvTable& table, NewTargets wanted)
       : source_(source), training_(training), code_(training.code), table_(table), wanted_(wanted) {
     for (const ColumnCode& column : code_.features) features_.push_back(column.name);
   }
@@ -107,7 +107,7 @@ class TableMatch {
   void match_targets(RowSource& found) const {
     found.target = names_of(source_.target);
     const auto is_there = [&](const std::string& name) { return contains(table_.columns, name); };
-    const bool by_place = wanted_ == FurtherTargets::needed && table_.columns.size() == code_.columns.size();
+    const bool by_place = wanted_ == NewTargets::needed && table_.columns.size() == code_.columns.size();
     for (std::size_t t = 0; t < found.target.size() && by_place; ++t) {  // one with a number may have another name
       const auto place = find_column(table_.columns, source_.target[t]);
       if (!is_there(found.target[t]) && place && !contains(code_.columns, table_.columns[*place]))
@@ -115,7 +115,7 @@ class TableMatch {
     }
     const auto lacking = std::find_if_not(found.target.begin(), found.target.end(), is_there);
     if (lacking == found.target.end()) return;
-    if (wanted_ == FurtherTargets::needed || std::any_of(found.target.begin(), found.target.end(), is_there))
+    if (wanted_ == NewTargets::needed || std::any_of(found.target.begin(), found.target.end(), is_there))
       fail("has no column '{}', which data.target names", *lacking);
     found.target.clear();
     found.targets = Targets::absent;
@@ -125,7 +125,7 @@ class TableMatch {
   const LoadedRows& training_;
   const RowCode& code_;
   CsvTable& table_;
-  FurtherTargets wanted_;
+  NewTargets wanted_;
   Names features_;  // columns that the model needs
 };
 
@@ -152,40 +152,40 @@ CsvOptions csv_options(const RowSource& source, const LoadedRows& training) {
   return csv;
 }
 
-LoadedRows load_array(const RowSource& source, const LoadedRows& training, RowSource further) {
+LoadedRows load_array(const RowSource& source, const LoadedRows& training, RowSource added) {
   if (source.path.empty()) {  // formulas: the last columns are the targets
-    further.target.clear();
+    added.target.clear();
     for (std::size_t t = training.rows.is_classification() ? 1 : training.rows.outputs(); t > 0; --t)
-      further.target.push_back(fmt::format("-{}", t));
+      added.target.push_back(fmt::format("-{}", t));
   }
-  return load_coded_rows(further, &training.code).or_throw();
+  return load_coded_rows(added, &training.code).or_throw();
 }
 
 }  // namespace
 
-Result<FurtherRows<double>> load_further_rows(const RowSource& source, const LoadedRows& training,
-                                              const std::filesystem::path& path, FurtherTargets wanted) try {
-  RowSource further = source;
-  further.path = path;
+Result<NewRows<double>> load_new_rows(const RowSource& source, const LoadedRows& training,
+                                      const std::filesystem::path& path, NewTargets wanted) try {
+  RowSource added = source;
+  added.path = path;
   const auto kind = [](const RowSource& s) { return is_text_table(s) ? "a text table" : "an array"; };
-  if (!source.path.empty() && is_text_table(source) != is_text_table(further))
+  if (!source.path.empty() && is_text_table(source) != is_text_table(added))
     return Error{ErrorCode::invalid_input,
-                 fmt::format("{} is {}, but the training file {}", path.string(), kind(further), kind(source))};
+                 fmt::format("{} is {}, but the training file {}", path.string(), kind(added), kind(source))};
   bool has_targets = true;
   const auto load_table = [&] {
-    further.csv = csv_options(source, training);
-    CsvTable table = read_table(further).or_throw();
+    added.csv = csv_options(source, training);
+    CsvTable table = read_table(added).or_throw();
     const RowSource found = TableMatch(source, training, table, wanted).run();
     has_targets = found.targets == Targets::present;
     LoadedRows rows = rows_from_table(table, found, &training.code).or_throw();
     if (!has_targets) rows.rows = with_blank_targets(rows.rows, training.rows);
     return rows;
   };
-  LoadedRows loaded = is_text_table(further) ? load_table() : load_array(source, training, further);
+  LoadedRows loaded = is_text_table(added) ? load_table() : load_array(source, training, added);
   auto aligned = align_rows(training.rows, loaded.rows);
   if (!aligned) return Error{aligned.error().code, fmt::format("{}: {}", path.string(), aligned.error().message)};
   for (std::uint32_t& row : loaded.kept) ++row;
-  return FurtherRows<double>{std::move(*aligned), has_targets, std::move(loaded.kept)};
+  return NewRows<double>{std::move(*aligned), has_targets, std::move(loaded.kept)};
 } catch (const Exception& e) {
   return e.error();
 }
