@@ -47,7 +47,7 @@ class LabelCheck : public testing::EmptyTestEventListener {
 
 }  // namespace
 
-#if GRADLOOM_COUNT_THREADS  // not under a sanitizer, which has a pthread_create of its own
+#ifdef GRADLOOM_COUNT_THREADS
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
                               void* argument) noexcept {
   using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
