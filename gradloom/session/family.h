@@ -4,8 +4,8 @@
 //   template <class T>
 //   class RadialFamily final : public Family<T, RadialNetwork<T>, RowDataset<T>, RadialOptions> {
 //    public:
-//     RadialFamily(RadialOptions options, RowSplits source);
-//     const RowDataset<T>& train() const override { return train_; }
+//     RadialFamily(RadialOptions options, const RowSplits& source);
+//     RadialNetwork<T> model(std::size_t stage) const override;
 //     ...
 //   };
 //
@@ -47,8 +47,8 @@ template <class T>
 void check_row_loss(const LossOptions& loss, const RowBatch<T>& rows, std::size_t outputs);
 
 // T is the scalar, M the model, D the data set, O the options (they derive from FamilyOptions and have `stages`). A
-// family also has a constructor from (O, Source), where Source is its data in memory, and
-//   static double exact_derivative(model, arrays, batch, dl_dy, i)   for double: by dual numbers, of parameter i.
+// family also has a constructor from (O, Source), where Source is its data in memory, and for double
+//   static double exact_derivative(model, arrays, batch, dl_dy, i)   by dual numbers, of parameter i.
 template <class T, class M, class D, class O>
 class Family {
  public:
@@ -64,13 +64,15 @@ class Family {
   std::size_t stages() const { return stage_count(options_); }
   TrainOptions train_options(std::size_t stage) const { return gradloom::train_options(stage_of(options_, stage)); }
 
-  virtual const D& train() const = 0;
-  virtual const D* validation() const { return nullptr; }
-  virtual const D* test() const { return nullptr; }
+  const D& train() const { return *train_; }
+  const D* validation() const { return validation_ ? &*validation_ : nullptr; }
+  const D* test() const { return test_ ? &*test_ : nullptr; }
   // Whether new rows, coded like the training data, can be predicted as they are.
   virtual bool takes_rows() const { return false; }
-  // Throws invalid_input when a part of the data does not fit the loss (check_row_loss() for losses over rows).
-  virtual void check_part(const M& model, const D& part) const = 0;
+  // Throws invalid_input when a part of the data does not fit the loss; here, for losses over rows.
+  virtual void check_part(const M& model, const D& part) const {
+    check_row_loss<T>(train_options(0).loss, part.all(), model.output_width());
+  }
 
   virtual M model(std::size_t stage) const = 0;
   // What the stage is about: "grid 10".
@@ -129,6 +131,7 @@ class Family {
   Family(Family&&) = default;
 
   O options_;
+  std::optional<D> train_, validation_, test_;  // a constructor sets train_ at least
 };
 
 }  // namespace gradloom

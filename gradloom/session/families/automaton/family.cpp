@@ -7,7 +7,6 @@
 #include "gradloom/circuit/run.h"
 #include "gradloom/circuit/simplify.h"
 #include "gradloom/circuit/validate.h"
-#include "gradloom/models/logic/dual.h"
 #include "gradloom/models/logic/harden.h"
 #include "gradloom/models/logic/search.h"
 #include "gradloom/session/check_family.h"
@@ -51,9 +50,10 @@ json circuit_figures(const circuit::CellRule& learned, const circuit::CellRule& 
 template <class T>
 AutomatonFamily<T>::AutomatonFamily(AutomatonOptions options, Source source)
     : Family<T, Model, Data, AutomatonOptions>(std::move(options)),
-      train_(source, GridPart::train, options_.train.seed, options_.data.samples),
-      validation_(source, GridPart::validation, options_.train.seed, judged_samples(options_, source)),
-      test_(source, GridPart::test, options_.train.seed, judged_samples(options_, source)) {
+      judged_(source, GridPart::validation, options_.train.seed, judged_samples(options_, source)) {
+  const std::uint64_t seed = options_.train.seed;
+  train_.emplace(source, GridPart::train, seed, options_.data.samples);
+  test_.emplace(source, GridPart::test, seed, judged_samples(options_, source));
   const std::uint64_t start_over = options_.goal.start_over, look = options_.goal.every;
   if (start_over > 0 && (look == 0 || start_over % look != 0))
     throw Exception(
@@ -65,7 +65,7 @@ AutomatonFamily<T>::AutomatonFamily(AutomatonOptions options, Source source)
 
 template <class T>
 logic::Automaton<T> AutomatonFamily<T>::model(std::size_t stage) const {
-  logic::AutomatonOptions o = automaton_options(stage_of(options_, stage).model, train_.task());
+  logic::AutomatonOptions o = automaton_options(stage_of(options_, stage).model, train_->task());
   if (stage == 0) o.noise_again = static_cast<std::uint32_t>(options_.goal.start_over);
   return Model(o);
 }
@@ -88,7 +88,7 @@ bool AutomatonFamily<T>::goal_reached(const Exec& ex, const Model& model, const 
   const AutomatonSubject s = subject(model, arrays);
   logic::TrialCompiler compiler;
   const logic::TrialProgram& program = compiler.compile(s.rule.circuit);
-  for (logic::Trial& trial : make_trials(s, GridPart::validation, epoch, validation_.size()))
+  for (logic::Trial& trial : make_trials(s, GridPart::validation, epoch, judged_.size()))
     if (logic::TrialRunner(std::move(trial)).wrong(program, 0) > 0) return false;
   return holds_on_larger_grids(ex, s, GridPart::validation, epoch);
 }
@@ -109,13 +109,13 @@ void AutomatonFamily<T>::repair(const Exec& ex, const Model& model, std::uint64_
   const std::size_t mutants = options_.goal.search;
   if (mutants == 0 || !looks_at(epoch)) return;
   const ModelArrays<T> arrays{state.parameters, state.buffers};
-  const auto trials = make_trials(subject(model, arrays), GridPart::train, epoch, validation_.size());
+  const auto trials = make_trials(subject(model, arrays), GridPart::train, epoch, judged_.size());
   Buffer<T> found(state.parameters.size());
   std::copy_n(state.parameters.data(), found.size(), found.data());
   const std::uint64_t seed = options_.train.seed + (epoch << 32);
   logic::SearchOptions options{.mutants = mutants, .seed = seed};
   // Most of a picture is background: a tenth of it wrong is far from right.
-  if (train_.task().kind == GridTaskKind::picture) options.hopeless = 0.1;
+  if (train_->task().kind == GridTaskKind::picture) options.hopeless = 0.1;
   const logic::SearchReport report =
       logic::search_gates<T>(ex, model, trials, options, state.buffers.span(), found.span());
   if (report.after == 0 && goal_reached(ex, model, {found, state.buffers}, epoch))
@@ -127,7 +127,7 @@ AutomatonSubject AutomatonFamily<T>::subject(const Model& model, const ModelArra
   AutomatonSubject s;
   s.rule = logic::harden(model, arrays);
   s.rule.circuit = circuit::simplify(s.rule.circuit);
-  s.task = train_.task();
+  s.task = train_->task();
   const std::size_t judged = options_.data.test_steps;
   s.steps = judged == 0 ? model.options().steps : judged;
   s.fire = model.options().fire_probability;
@@ -171,13 +171,13 @@ json AutomatonFamily<T>::study(const Exec& ex, const Model& model, const ModelAr
 
 template <class T>
 CheckSubject<logic::Automaton<T>> AutomatonFamily<T>::check_subject(const Exec&, std::size_t samples) const {
-  logic::AutomatonOptions o = automaton_options(options_.model, train_.task());
+  logic::AutomatonOptions o = automaton_options(options_.model, train_->task());
   o.height = std::min(kCheckHeight, o.height);
   o.width = std::min(kCheckWidth, o.width);
   o.steps = std::min(kCheckSteps, o.steps);
   o.gate_noise = 0.0;  // moves the logits before anything is computed; dual numbers know nothing of it
   const Model small(o);
-  GridTask task = train_.task();
+  GridTask task = train_->task();
   task.height = small.options().height;
   task.width = small.options().width;
   task.start = GridStart::random;
@@ -218,15 +218,6 @@ template <class T>
 std::optional<circuit::AnyCircuit> AutomatonFamily<T>::hard_circuit(const Model& model,
                                                                     const ModelArrays<T>& arrays) const {
   return logic::harden(model, arrays);
-}
-
-template <class T>
-double AutomatonFamily<T>::exact_derivative(const Model& m, const ModelArrays<T>& arrays, const RowBatch<T>& batch,
-                                            View<const T, 2> dl_dy, std::size_t i) {
-  if constexpr (std::is_same_v<T, double>)
-    return logic::dual_derivative(m, {}, arrays, batch, dl_dy, i);
-  else
-    return std::numeric_limits<double>::quiet_NaN();
 }
 
 std::unique_ptr<Session> make_automaton_session(const AutomatonOptions& options, const GridTask& source,

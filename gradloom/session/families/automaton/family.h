@@ -3,6 +3,7 @@
 
 #include "gradloom/data/grids.h"
 #include "gradloom/models/logic/automaton.h"
+#include "gradloom/models/logic/dual.h"
 #include "gradloom/session/check.h"
 #include "gradloom/session/families/automaton/options.h"
 #include "gradloom/session/families/automaton/study.h"
@@ -19,13 +20,6 @@ class AutomatonFamily final : public Family<T, logic::Automaton<T>, GridDataset<
 
   // Throws invalid_input when the grid or the circuit cannot be made.
   AutomatonFamily(AutomatonOptions options, Source source);
-
-  const Data& train() const override { return train_; }
-  // None for validation: the hard circuit is judged on data of its own, see goal_reached().
-  const Data* test() const override { return &test_; }
-  void check_part(const Model& model, const Data& part) const override {
-    check_row_loss<T>(this->train_options(0).loss, part.all(), model.output_width());
-  }
 
   Model model(std::size_t stage) const override;
   TrainState<T> start(const Exec& ex, std::size_t restart) const override;
@@ -56,16 +50,19 @@ class AutomatonFamily final : public Family<T, logic::Automaton<T>, GridDataset<
   // The same circuit on a small grid with few steps.
   CheckSubject<Model> check_subject(const Exec& ex, std::size_t samples) const override;
   static double exact_derivative(const Model& model, const ModelArrays<T>& arrays, const RowBatch<T>& batch,
-                                 View<const T, 2> dl_dy, std::size_t i);
+                                 View<const T, 2> dl_dy, std::size_t i) requires std::same_as<T, double> {
+    return logic::dual_derivative(model, {}, arrays, batch, dl_dy, i);
+  }
 
   // The hard circuit, simplified, and what it was trained for.
   AutomatonSubject subject(const Model& model, const ModelArrays<T>& arrays) const;
 
  private:
-  using Family<T, Model, Data, AutomatonOptions>::options_;
+  using Base = Family<T, Model, Data, AutomatonOptions>;
+  using Base::options_, Base::train_, Base::test_;
   bool looks_at(std::uint64_t epoch) const;
 
-  Data train_, validation_, test_;
+  Data judged_;  // by the hard circuit, neither trained nor tested on
 };
 
 std::unique_ptr<Session> make_automaton_session(const AutomatonOptions& options, const GridTask& source,

@@ -6,7 +6,6 @@
 #include "gradloom/circuit/simulate.h"
 #include "gradloom/circuit/validate.h"
 #include "gradloom/data/binarise.h"
-#include "gradloom/models/logic/dual.h"
 #include "gradloom/models/logic/harden.h"
 #include "gradloom/session/check_family.h"
 #include "gradloom/session/family_session.h"
@@ -36,7 +35,8 @@ GatesFamily<T>::GatesFamily(GatesOptions options, const Source& source)
 
 template <class T>
 GatesFamily<T>::GatesFamily(GatesOptions options, const Source& source, const std::vector<BitColumn>& bits)
-    : Family<T, Model, Data, GatesOptions>(std::move(options)), train_(convert<T>(binarise(source.train, bits))) {
+    : Family<T, Model, Data, GatesOptions>(std::move(options)) {
+  train_ = convert<T>(binarise(source.train, bits));
   if (source.validation) validation_ = convert<T>(binarise(*source.validation, bits));
   if (source.test) test_ = convert<T>(binarise(*source.test, bits));
 }
@@ -44,9 +44,9 @@ GatesFamily<T>::GatesFamily(GatesOptions options, const Source& source, const st
 template <class T>
 logic::GateClassifier<T> GatesFamily<T>::model(std::size_t) const {
   logic::ClassifierOptions o;
-  o.inputs = train_.features();
+  o.inputs = train_->features();
   o.layers = options_.model.gates;
-  o.classes = train_.outputs();
+  o.classes = train_->outputs();
   o.layers.back() = (o.layers.back() + o.classes - 1) / o.classes * o.classes;
   o.tau = options_.model.temperature;
   o.wires = options_.model.wires.value_or(can_be_unique(o.inputs, o.layers) ? logic::WireKind::unique
@@ -102,7 +102,7 @@ json GatesFamily<T>::study(const Exec&, const Model& model, const ModelArrays<T>
 
 template <class T>
 CheckSubject<logic::GateClassifier<T>> GatesFamily<T>::check_subject(const Exec& ex, std::size_t samples) const {
-  return {model(0), start(ex, 0), first_rows(train_.all(), samples), nullptr};
+  return {model(0), start(ex, 0), first_rows(train_->all(), samples), nullptr};
 }
 
 template <class T>
@@ -126,15 +126,6 @@ template <class T>
 std::optional<circuit::AnyCircuit> GatesFamily<T>::hard_circuit(const Model& model,
                                                                 const ModelArrays<T>& arrays) const {
   return logic::harden(model, arrays);
-}
-
-template <class T>
-double GatesFamily<T>::exact_derivative(const Model& m, const ModelArrays<T>& arrays, const RowBatch<T>& batch,
-                                        View<const T, 2> dl_dy, std::size_t i) {
-  if constexpr (std::is_same_v<T, double>)
-    return logic::dual_derivative(m, arrays, batch, dl_dy, i);
-  else
-    return std::numeric_limits<double>::quiet_NaN();
 }
 
 std::unique_ptr<Session> make_gates_session(const GatesOptions& options, const RowSplits& source,

@@ -5,6 +5,7 @@
 
 #include "gradloom/data/binarise.h"
 #include "gradloom/models/logic/classifier.h"
+#include "gradloom/models/logic/dual.h"
 #include "gradloom/session/check.h"
 #include "gradloom/session/families/gates/options.h"
 #include "gradloom/session/family.h"
@@ -20,13 +21,6 @@ class GatesFamily final : public Family<T, logic::GateClassifier<T>, RowDataset<
   using Source = RowSplits;
 
   GatesFamily(GatesOptions options, const Source& source);
-
-  const Data& train() const override { return train_; }
-  const Data* validation() const override { return validation_ ? &*validation_ : nullptr; }
-  const Data* test() const override { return test_ ? &*test_ : nullptr; }
-  void check_part(const Model& model, const Data& part) const override {
-    check_row_loss<T>(this->train_options(0).loss, part.all(), model.output_width());
-  }
 
   Model model(std::size_t stage) const override;
   TrainState<T> start(const Exec& ex, std::size_t restart) const override;
@@ -45,14 +39,14 @@ class GatesFamily final : public Family<T, logic::GateClassifier<T>, RowDataset<
   std::vector<std::string> warnings(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const override;
   CheckSubject<Model> check_subject(const Exec& ex, std::size_t samples) const override;
   static double exact_derivative(const Model& model, const ModelArrays<T>& arrays, const RowBatch<T>& batch,
-                                 View<const T, 2> dl_dy, std::size_t i);
+                                 View<const T, 2> dl_dy, std::size_t i) requires std::same_as<T, double> {
+    return logic::dual_derivative(model, arrays, batch, dl_dy, i);
+  }
 
  private:
-  using Family<T, Model, Data, GatesOptions>::options_;
+  using Base = Family<T, Model, Data, GatesOptions>;
+  using Base::options_, Base::train_, Base::validation_, Base::test_;
   GatesFamily(GatesOptions options, const Source& source, const std::vector<BitColumn>& bits);
-
-  Data train_;
-  std::optional<Data> validation_, test_;
 };
 
 std::unique_ptr<Session> make_gates_session(const GatesOptions& options, const RowSplits& source,

@@ -7,7 +7,6 @@
 
 #include "gradloom/base/error.h"
 #include "gradloom/data/split.h"
-#include "gradloom/models/graph/dual.h"
 #include "gradloom/session/check_family.h"
 #include "gradloom/session/family_session.h"
 #include "gradloom/session/restart_seed.h"
@@ -270,15 +269,6 @@ std::vector<std::string> GraphFamily<T>::warnings(const Exec&, const Model&, con
 template <class T>
 void GraphFamily<T>::conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, json& summary) const {
   if (options_.ged.sample > 0) summary["ged"] = judge_distances(ex, model, arrays);
-}
-
-template <class T>
-double GraphFamily<T>::exact_derivative(const Model& m, const ModelArrays<T>& arrays, const GraphBatch<T>& batch,
-                                        View<const T, 2> dl_dy, std::size_t i) {
-  if constexpr (std::is_same_v<T, double>)
-    return graph::dual_derivative(m, {}, arrays, batch, dl_dy, {graph::DualDirection::What::parameter, i});
-  else
-    return std::numeric_limits<double>::quiet_NaN();
 }
 
 std::unique_ptr<Session> make_graph_session(const GraphOptions& options, std::shared_ptr<const GraphSet> source,

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "gradloom/data/graph_dataset.h"
+#include "gradloom/models/graph/dual.h"
 #include "gradloom/models/graph/network.h"
 #include "gradloom/session/check.h"
 #include "gradloom/session/families/graph/ged_sample.h"
@@ -25,13 +26,6 @@ class GraphFamily final : public Family<T, graph::GraphNetwork<T>, GraphDataset<
   // Splits the graphs. Throws invalid_input when options and graphs do not fit each other.
   GraphFamily(GraphOptions options, Source source);
 
-  const Data& train() const override { return *train_; }
-  const Data* validation() const override { return validation_ ? &*validation_ : nullptr; }
-  const Data* test() const override { return test_ ? &*test_ : nullptr; }
-  void check_part(const Model& model, const Data& part) const override {
-    check_row_loss<T>(this->train_options(0).loss, part.all(), model.output_width());
-  }
-
   Model model(std::size_t stage) const override;
   TrainState<T> start(const Exec& ex, std::size_t restart) const override;
 
@@ -49,12 +43,15 @@ class GraphFamily final : public Family<T, graph::GraphNetwork<T>, GraphDataset<
   std::vector<std::string> warnings(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const override;
   CheckSubject<Model> check_subject(const Exec& ex, std::size_t samples) const override;
   static double exact_derivative(const Model& model, const ModelArrays<T>& arrays, const GraphBatch<T>& batch,
-                                 View<const T, 2> dl_dy, std::size_t i);
+                                 View<const T, 2> dl_dy, std::size_t i) requires std::same_as<T, double> {
+    return graph::dual_derivative(model, {}, arrays, batch, dl_dy, {graph::DualDirection::What::parameter, i});
+  }
 
   const GraphSet& graphs() const { return *set_; }
 
  private:
-  using Family<T, Model, Data, GraphOptions>::options_;
+  using Base = Family<T, Model, Data, GraphOptions>;
+  using Base::options_, Base::train_, Base::validation_, Base::test_;
   void split_nodes();
   void split_graphs();
   graph::NetworkOptions network_options(const GraphArrays<T>& arrays) const;
@@ -62,7 +59,6 @@ class GraphFamily final : public Family<T, graph::GraphNetwork<T>, GraphDataset<
   double accuracy(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, const Data& data) const;
 
   std::shared_ptr<const GraphSet> set_;
-  std::optional<Data> train_, validation_, test_;
   std::vector<std::uint32_t> watched_;  // graphs of the part that distances are measured on
   // Measured when they are first needed; copies of a family share them.
   std::shared_ptr<std::optional<GedSample>> distances_ = std::make_shared<std::optional<GedSample>>();

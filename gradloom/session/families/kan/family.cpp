@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "gradloom/base/rounding.h"
-#include "gradloom/models/kan/dual.h"
 #include "gradloom/models/kan/grid.h"
 #include "gradloom/session/check_family.h"
 #include "gradloom/session/family_session.h"
@@ -74,20 +73,22 @@ void refit_state(const Exec& ex, const KanModelOptions& o, const kan::Network<T>
 template <class T>
 KanFamily<T>::KanFamily(KanOptions options, const Source& source)
     : Family<T, Model, Data, KanOptions>(std::move(options)),
-      schema_{source.train.subset(std::vector{0u}), source.code, {}},
-      train_(convert<T>(source.train)) {
-  if (options_.train.loss_kind == LossKind::binary_cross_entropy && train_.is_classification() && train_.outputs() != 2)
+      schema_{source.train.subset(std::vector{0u}), source.code, {}} {
+  train_ = convert<T>(source.train);
+  if (options_.train.loss_kind == LossKind::binary_cross_entropy && train_->is_classification() &&
+      train_->outputs() != 2)
     throw Exception(ErrorCode::invalid_input,
                     fmt::format("binary cross-entropy needs two classes, the data has {}; use loss.kind = "
                                 "\"cross-entropy\"",
-                                train_.outputs()));
+                                train_->outputs()));
   if (source.validation) validation_ = convert<T>(*source.validation);
   if (source.test) test_ = convert<T>(*source.test);
 }
 
 template <class T>
 kan::Network<T> KanFamily<T>::model(std::size_t stage) const {
-  return Model(network_options(stage_of(options_, stage), train_.features(), output_width(options_, train_.outputs())));
+  return Model(
+      network_options(stage_of(options_, stage), train_->features(), output_width(options_, train_->outputs())));
 }
 
 template <class T>
@@ -102,8 +103,9 @@ TrainState<T> KanFamily<T>::start(const Exec& ex, std::size_t restart) const {
   state.parameters = Buffer<T>(network.parameters().flat_size());
   state.buffers = Buffer<T>(network.buffers().flat_size());
   network.initialise(restart_seed(options_.train.seed, restart), state.parameters.span(), state.buffers.span());
-  normalise_inputs(options_.model, network, train_, state.buffers.span());
-  if (options_.model.scale_targets && !train_.is_classification()) scale_outputs(network, train_, state.buffers.span());
+  normalise_inputs(options_.model, network, *train_, state.buffers.span());
+  if (options_.model.scale_targets && !train_->is_classification())
+    scale_outputs(network, *train_, state.buffers.span());
   network.derive(state.buffers.span()).or_throw();
   before_epoch(ex, 0, 0, state);
   return state;
@@ -111,7 +113,7 @@ TrainState<T> KanFamily<T>::start(const Exec& ex, std::size_t restart) const {
 
 template <class T>
 CheckSubject<kan::Network<T>> KanFamily<T>::check_subject(const Exec& ex, std::size_t samples) const {
-  return {model(0), start(ex, 0), first_rows(train_.all(), samples), nullptr};
+  return {model(0), start(ex, 0), first_rows(train_->all(), samples), nullptr};
 }
 
 template <class T>
@@ -130,7 +132,7 @@ template <class T>
 bool KanFamily<T>::before_epoch(const Exec& ex, std::size_t stage, std::uint64_t epoch, TrainState<T>& state) const {
   const KanModelOptions& o = stage_of(options_, stage).model;
   if (std::find(o.refit.begin(), o.refit.end(), epoch) == o.refit.end()) return false;
-  refit_state(ex, o, model(stage), train_, state);
+  refit_state(ex, o, model(stage), *train_, state);
   return true;
 }
 
@@ -138,13 +140,13 @@ template <class T>
 std::vector<std::string> KanFamily<T>::warnings(const Exec& ex, const Model& network,
                                                 const ModelArrays<T>& arrays) const {
   std::vector<std::string> found;
-  auto tape = network.make_tape(ex, {.batch = train_.size(), .backward = false});
-  Buffer<T> y(train_.size() * padded(network.output_width()));
-  network.forward(ex, {.mode = Mode::evaluate}, arrays, train_.all(), tape,
-                  {y.data(), {train_.size(), network.output_width()}, {padded(network.output_width()), 1}});
+  auto tape = network.make_tape(ex, {.batch = train_->size(), .backward = false});
+  Buffer<T> y(train_->size() * padded(network.output_width()));
+  network.forward(ex, {.mode = Mode::evaluate}, arrays, train_->all(), tape,
+                  {y.data(), {train_->size(), network.output_width()}, {padded(network.output_width()), 1}});
   for (std::size_t l = 0; l < network.layers(); ++l) {
     const double share =
-        static_cast<double>(tape.outside(l)) / static_cast<double>(train_.size() * network.shape(l).in);
+        static_cast<double>(tape.outside(l)) / static_cast<double>(train_->size() * network.shape(l).in);
     if (share <= 0.01) continue;
     const std::string cure =
         l == 0 && !options_.model.refit_inputs
@@ -164,16 +166,6 @@ template <class T>
 std::map<std::string, double> KanFamily<T>::metrics(const Exec&, const Model&, const ModelArrays<T>&, const Data& data,
                                                     View<const T, 2> y) const {
   return row_metrics<T>(data.all(), y);
-}
-
-template <class T>
-double KanFamily<T>::exact_derivative(const Model& m, const ModelArrays<T>& arrays, const RowBatch<T>& batch,
-                                      View<const T, 2> dl_dy, std::size_t i) {
-  if constexpr (std::is_same_v<T, double>)
-    return kan::dual_derivative(m, arrays, batch, {dl_dy.data(), dl_dy.extent(0) * dl_dy.stride(0)}, dl_dy.stride(0),
-                                i);
-  else
-    return std::numeric_limits<double>::quiet_NaN();
 }
 
 std::unique_ptr<Session> make_kan_session(const KanOptions& options, const RowSplits& source, SessionOptions settings) {

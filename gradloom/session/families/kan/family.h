@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "gradloom/models/kan/device_network.h"
+#include "gradloom/models/kan/dual.h"
 #include "gradloom/session/check.h"
 #include "gradloom/session/families/kan/options.h"
 #include "gradloom/session/family.h"
@@ -22,13 +23,7 @@ class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOpti
   // Throws invalid_input when the loss does not fit the classes.
   KanFamily(KanOptions options, const Source& source);
 
-  const Data& train() const override { return train_; }
-  const Data* validation() const override { return validation_ ? &*validation_ : nullptr; }
-  const Data* test() const override { return test_ ? &*test_ : nullptr; }
   bool takes_rows() const override { return true; }
-  void check_part(const Model& model, const Data& part) const override {
-    check_row_loss<T>(this->train_options(0).loss, part.all(), model.output_width());
-  }
 
   Model model(std::size_t stage) const override;
   std::string stage_note(std::size_t stage) const override;  // "grid 10"
@@ -47,17 +42,19 @@ class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOpti
   std::vector<std::string> warnings(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const override;
   CheckSubject<Model> check_subject(const Exec& ex, std::size_t samples) const override;
   static double exact_derivative(const Model& model, const ModelArrays<T>& arrays, const RowBatch<T>& batch,
-                                 View<const T, 2> dl_dy, std::size_t i);
+                                 View<const T, 2> dl_dy, std::size_t i) requires std::same_as<T, double> {
+    return kan::dual_derivative(model, arrays, batch, {dl_dy.data(), dl_dy.extent(0) * dl_dy.stride(0)},
+                                dl_dy.stride(0), i);
+  }
 
   // A training row as it was read: the names of features and classes, and the code. New rows are read like it.
   const LoadedRows& training_schema() const { return schema_; }
 
  private:
-  using Family<T, Model, Data, KanOptions>::options_;
+  using Base = Family<T, Model, Data, KanOptions>;
+  using Base::options_, Base::train_, Base::validation_, Base::test_;
 
   LoadedRows schema_;
-  Data train_;
-  std::optional<Data> validation_, test_;
 };
 
 std::unique_ptr<Session> make_kan_session(const KanOptions& options, const RowSplits& source, SessionOptions settings);

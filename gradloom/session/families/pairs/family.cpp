@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "gradloom/data/split.h"
-#include "gradloom/models/graph/dual.h"
 #include "gradloom/session/check_family.h"
 #include "gradloom/session/families/graph/family.h"
 #include "gradloom/session/family_session.h"
@@ -165,15 +164,6 @@ CheckSubject<graph::PairNetwork<T>> PairFamily<T>::check_subject(const Exec&, st
 template <class T>
 void PairFamily<T>::conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, json& summary) const {
   summary["unseen"] = unseen_metrics(ex, model, arrays);
-}
-
-template <class T>
-double PairFamily<T>::exact_derivative(const Model& m, const ModelArrays<T>& arrays, const PairBatch<T>& batch,
-                                       View<const T, 2> dl_dy, std::size_t i) {
-  if constexpr (std::is_same_v<T, double>)
-    return graph::dual_derivative(m, {}, arrays, batch, dl_dy, i);
-  else
-    return std::numeric_limits<double>::quiet_NaN();
 }
 
 std::unique_ptr<Session> make_pair_session(const PairOptions& options, const PairSource& source,

@@ -5,6 +5,7 @@
 
 #include "gradloom/data/distance_table.h"
 #include "gradloom/data/graph_pairs.h"
+#include "gradloom/models/graph/dual.h"
 #include "gradloom/models/graph/pair_network.h"
 #include "gradloom/session/check.h"
 #include "gradloom/session/families/pairs/options.h"
@@ -30,13 +31,7 @@ class PairFamily final : public Family<T, graph::PairNetwork<T>, PairDataset<T>,
   // Throws invalid_input when options, graphs and distances do not fit each other.
   PairFamily(PairOptions options, Source source);
 
-  const Data& train() const override { return *train_; }
-  const Data* validation() const override { return validation_ ? &*validation_ : nullptr; }
-  const Data* test() const override { return test_ ? &*test_ : nullptr; }
   const Data* unseen() const { return unseen_ ? &*unseen_ : nullptr; }
-  void check_part(const Model& model, const Data& part) const override {
-    check_row_loss<T>(this->train_options(0).loss, part.all(), model.output_width());
-  }
 
   Model model(std::size_t stage) const override;
   TrainState<T> start(const Exec& ex, std::size_t restart) const override;
@@ -51,12 +46,15 @@ class PairFamily final : public Family<T, graph::PairNetwork<T>, PairDataset<T>,
                 nlohmann::json& summary) const override;
   CheckSubject<Model> check_subject(const Exec& ex, std::size_t samples) const override;
   static double exact_derivative(const Model& model, const ModelArrays<T>& arrays, const PairBatch<T>& batch,
-                                 View<const T, 2> dl_dy, std::size_t i);
+                                 View<const T, 2> dl_dy, std::size_t i) requires std::same_as<T, double> {
+    return graph::dual_derivative(model, {}, arrays, batch, dl_dy, i);
+  }
 
   const GraphSet& graphs() const { return *set_; }
 
  private:
-  using Family<T, Model, Data, PairOptions>::options_;
+  using Base = Family<T, Model, Data, PairOptions>;
+  using Base::options_, Base::train_, Base::validation_, Base::test_;
   void split();
   // Pairs of `queries` (graphs of the set) with `others`; empty: all pairs of two queries.
   Data part(std::span<const std::uint32_t> queries, std::span<const std::uint32_t> others) const;
@@ -65,7 +63,7 @@ class PairFamily final : public Family<T, graph::PairNetwork<T>, PairDataset<T>,
 
   std::shared_ptr<const GraphSet> set_;
   std::shared_ptr<const DistanceTable> distances_;
-  std::optional<Data> train_, validation_, test_, unseen_;
+  std::optional<Data> unseen_;
 };
 
 std::unique_ptr<Session> make_pair_session(const PairOptions& options, const PairSource& source,

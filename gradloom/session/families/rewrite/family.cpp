@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "gradloom/models/graph/dual.h"
 #include "gradloom/models/graph/rewrite_path.h"
 #include "gradloom/models/graph/rewrite_run.h"
 #include "gradloom/session/check_family.h"
@@ -157,15 +156,6 @@ template <class T>
 void RewriteFamily<T>::conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, json& summary) const {
   summary["large"] = large_metrics(ex, model, arrays);
   summary["paths"] = {{"exact", proofs_.exact}, {"beaten", proofs_.beaten}, {"open", proofs_.open}};
-}
-
-template <class T>
-double RewriteFamily<T>::exact_derivative(const Model& m, const ModelArrays<T>& arrays, const TreeBatch<T>& batch,
-                                          View<const T, 2> dl_dy, std::size_t i) {
-  if constexpr (std::is_same_v<T, double>)
-    return graph::dual_derivative(m, arrays, batch, dl_dy, i);
-  else
-    return std::numeric_limits<double>::quiet_NaN();
 }
 
 std::unique_ptr<Session> make_rewrite_session(const RewriteOptions& options, NoSource source, SessionOptions settings) {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "gradloom/data/rewrite_dataset.h"
+#include "gradloom/models/graph/dual.h"
 #include "gradloom/models/graph/rewrite_loss.h"
 #include "gradloom/models/graph/tree_network.h"
 #include "gradloom/session/check.h"
@@ -37,9 +38,6 @@ class RewriteFamily final : public Family<T, graph::TreeNetwork<T>, TreeDataset<
   // Draws the expressions. Throws invalid_input when options do not fit each other.
   RewriteFamily(RewriteOptions options, Source);
 
-  const Data& train() const override { return *train_; }
-  const Data* validation() const override { return validation_ ? &*validation_ : nullptr; }
-  const Data* test() const override { return test_ ? &*test_ : nullptr; }
   void check_part(const Model&, const Data&) const override {}  // drawn for its loss
 
   Model model(std::size_t stage) const override;
@@ -56,7 +54,9 @@ class RewriteFamily final : public Family<T, graph::TreeNetwork<T>, TreeDataset<
                 nlohmann::json& summary) const override;
   CheckSubject<Model> check_subject(const Exec& ex, std::size_t samples) const override;
   static double exact_derivative(const Model& model, const ModelArrays<T>& arrays, const TreeBatch<T>& batch,
-                                 View<const T, 2> dl_dy, std::size_t i);
+                                 View<const T, 2> dl_dy, std::size_t i) requires std::same_as<T, double> {
+    return graph::dual_derivative(model, arrays, batch, dl_dy, i);
+  }
 
   // Training samples whose edits are proven to be exact, those that a cheaper path beats, and those left open.
   struct Proofs {
@@ -65,13 +65,13 @@ class RewriteFamily final : public Family<T, graph::TreeNetwork<T>, TreeDataset<
   const Proofs& proofs() const { return proofs_; }
 
  private:
-  using Family<T, Model, Data, RewriteOptions>::options_;
+  using Base = Family<T, Model, Data, RewriteOptions>;
+  using Base::options_, Base::train_, Base::validation_, Base::test_;
   void make_data();
   std::map<std::string, double> final_metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
                                               std::span<const Expression> expressions) const;
   nlohmann::json large_metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const;
 
-  std::optional<Data> train_, validation_, test_;
   std::vector<Expression> large_;
   Proofs proofs_;
 };
