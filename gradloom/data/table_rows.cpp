@@ -73,7 +73,7 @@ class TableEncoder {
 
   // A shipped recipe may have set the key for other data.
   static std::string advice(std::string_view key) {
-    return key == kDrop || key == kCategorical ? fmt::format("; --set '{}=[]' names none", key) : std::string();
+    return key == kDrop || key == kCategorical ? fmt::format("; {} = [] names none", key) : std::string();
   }
 
   static std::string_view key_of(Role role) {

@@ -200,7 +200,7 @@ TEST_F(Errors, ColumnsAreNamedWithTheKeyThatAskedForThem) {
   expect_error({"train", "kan-tabular", "--set", "data.path=words.csv"}, 2, "invalid_input",
                {"'kind'", "'red'", "task = \"classification\""});
   const Words classify = {"train", "logic-classify", "--set", "data.path=words.csv", "--set", "data.test_path="};
-  expect_error(classify, 2, "invalid_input", {"data.categorical names column 3", "--set 'data.categorical=[]'"});
+  expect_error(classify, 2, "invalid_input", {"data.categorical names column 3", "data.categorical = []"});
   expect_error(classify + Words{"--set", "data.target=kind", "--set", "data.categorical=[]"}, 2, "invalid_input",
                {"data.target and data.drop both name the column 'kind'"});
   expect_error(classify + Words{"--set", "data.drop=[king]", "--set", "data.categorical=[]"}, 2, "invalid_input",
