@@ -8,44 +8,13 @@
 #include "gradloom/data/fingerprint.h"
 #include "gradloom/exec/profile.h"
 #include "gradloom/session/checkpoint_position.h"
+#include "gradloom/session/make_trainer.h"
 #include "gradloom/session/typed_session.h"
 #include "gradloom/train/checkpoint.h"
-#include "gradloom/train/device_gradients.h"
 #include "gradloom/train/device_predict.h"
-#include "gradloom/train/device_trainer.h"
 #include "gradloom/train/predict.h"
-#include "gradloom/train/trainer.h"
 
 namespace gradloom {
-
-template <class F>
-inline constexpr bool kRunsOnDevices = !std::is_void_v<typename F::DeviceModel>;
-
-// The trainer of a stage, on the device unless that is null. Model, data and state outlive it.
-template <class F>
-std::shared_ptr<EpochLoop> make_trainer(const Exec& ex, vulkan::Device* device, const typename F::Model& model,
-                                        const typename F::Data& data, TrainOptions options,
-                                        TrainState<typename F::Scalar>& state,
-                                        vulkan::Timestamps timestamps = vulkan::Timestamps::off) {
-  using D = typename F::Data;
-  if constexpr (kRunsOnDevices<F>) {
-    using M = typename F::DeviceModel;
-    const auto on_device = [&]<class Loop>(std::type_identity<Loop>) -> std::shared_ptr<EpochLoop> {
-      struct Owner {
-        M model;
-        Loop loop;
-        Owner(const Exec& ex, vulkan::Device& on, const typename F::Model& of, const D& data, TrainOptions options,
-              TrainState<typename F::Scalar>& state, vulkan::Timestamps timestamps)
-            : model(on, of), loop(ex, model, data, std::move(options), state, timestamps) {}
-      };
-      const auto owner = std::make_shared<Owner>(ex, *device, model, data, std::move(options), state, timestamps);
-      return {owner, &owner->loop};
-    };
-    if (device && optimizes_on_host(options)) return on_device(std::type_identity<DeviceGradientTrainer<M, D>>());
-    if (device) return on_device(std::type_identity<DeviceTrainer<M, D>>());
-  }
-  return std::make_shared<Trainer<typename F::Model, D>>(ex, model, data, std::move(options), state);
-}
 
 template <class F>
 class FamilySession final : public TypedSession<F> {
