@@ -3,11 +3,10 @@
 #include <cmath>
 
 namespace gradloom {
-namespace {
 
-nlohmann::json finite_or_null(double v) { return std::isfinite(v) ? nlohmann::json(v) : nlohmann::json(nullptr); }
-
-}  // namespace
+nlohmann::json finite_or_null(double value) {
+  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
+}
 
 nlohmann::json to_json(const PartMetrics& metrics) {
   nlohmann::json result{{"loss", finite_or_null(metrics.loss)}};

@@ -39,6 +39,8 @@ struct SessionOptions {
   const std::atomic<bool>* stop = nullptr;  // set it to finish the step and return
 };
 
+nlohmann::json finite_or_null(double value);  // NaN and infinity have no place in JSON
+
 // The figures of one part of the data. NaN and infinity are possible.
 struct PartMetrics {
   double loss = 0.0;

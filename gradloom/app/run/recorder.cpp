@@ -1,17 +1,10 @@
 #include "gradloom/app/run/recorder.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace gradloom::app {
-namespace {
 
 using nlohmann::json;
-
-// NaN and infinity have no place in JSON.
-json finite_or_null(double v) { return std::isfinite(v) ? json(v) : json(nullptr); }
-
-}  // namespace
 
 Result<void> RunRecorder::open() {
   if (!folder_) return {};
