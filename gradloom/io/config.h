@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -132,6 +133,9 @@ class Config {
 // messages have `source` and line, or the override.
 Result<Config> parse_config(const Schema& schema, std::string_view toml_text, std::string_view source,
                             std::span<const std::string> overrides = {});
+
+// The same from an object of JSON, whose members are tables and values; it has no lines.
+Result<Config> config_from_json(const Schema& schema, const nlohmann::json& object, std::string_view source);
 
 // The key of an override.
 std::string_view override_key(std::string_view assignment);

@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "gradloom/io/config.h"
 #include "gradloom/io/nearest.h"
@@ -72,6 +73,46 @@ std::string_view trim(std::string_view text) {
 
 }  // namespace
 
+namespace {
+
+toml::table table_of(const nlohmann::json& object);
+toml::array array_of(const nlohmann::json& list);
+
+// Calls insert(x) with what the value is in TOML. Throws on null.
+template <class Insert>
+void put(const nlohmann::json& value, Insert insert) {
+  if (value.is_object())
+    insert(table_of(value));
+  else if (value.is_array())
+    insert(array_of(value));
+  else if (value.is_string())
+    insert(value.get<std::string>());
+  else if (value.is_boolean())
+    insert(value.get<bool>());
+  else if (value.is_number_float() ||
+           (value.is_number_unsigned() && !std::in_range<std::int64_t>(value.get<std::uint64_t>())))
+    insert(value.get<double>());
+  else if (value.is_number())
+    insert(value.get<std::int64_t>());
+  else
+    throw_invalid("null is no value; leave the key out");
+}
+
+toml::table table_of(const nlohmann::json& object) {
+  toml::table table;
+  for (const auto& item : object.items())
+    put(item.value(), [&](auto value) { table.insert_or_assign(item.key(), std::move(value)); });
+  return table;
+}
+
+toml::array array_of(const nlohmann::json& list) {
+  toml::array array;
+  for (const nlohmann::json& element : list) put(element, [&](auto value) { array.push_back(std::move(value)); });
+  return array;
+}
+
+}  // namespace
+
 // Failures travel as exceptions inside, with `where_` as their place, and leave as a Result.
 class ConfigParser {
  public:
@@ -96,8 +137,23 @@ class ConfigParser {
     return config;
   }
 
+  Config parse(std::shared_ptr<const Schema> schema, const nlohmann::json& object) {
+    Config config(std::move(schema));
+    has_lines_ = false;
+    where_ = source_;
+    if (!object.is_object()) fail("must be an object, not {}", object.type_name());
+    toml::table root;
+    try {
+      root = table_of(object);
+    } catch (const Exception& e) {
+      fail("{}", e.what());
+    }
+    read_table(config, root, "");
+    return config;
+  }
+
   void apply(Config& config, const std::string& assignment) {
-    overriding_ = true;
+    has_lines_ = false;
     where_ = fmt::format("override '{}'", assignment);
     if (!is_utf8(assignment)) fail("is not UTF-8, so the recipe could not be saved");
     const std::size_t equals = assignment.find('=');
@@ -135,7 +191,7 @@ class ConfigParser {
     const Schema& schema = config.schema();
     for (const auto& [key, node] : table) {
       const std::string path = prefix + std::string(key.str());
-      if (!overriding_) where_ = fmt::format("{}:{}", source_, key.source().begin.line);
+      if (has_lines_) where_ = fmt::format("{}:{}", source_, key.source().begin.line);
       const std::size_t i = schema.find(path);
       if (i < schema.keys().size())
         config.entries_[i] = read_entry(schema.keys()[i], node);
@@ -323,7 +379,7 @@ class ConfigParser {
 
   std::string source_;
   std::string where_;
-  bool overriding_ = false;  // then lines mean nothing
+  bool has_lines_ = true;
 };
 
 std::string_view override_key(std::string_view assignment) { return trim(assignment.substr(0, assignment.find('='))); }
@@ -334,6 +390,17 @@ Result<Config> parse_config(const Schema& schema, std::string_view toml_text, st
     ConfigParser parser(source);
     Config config = parser.parse(std::make_shared<const Schema>(schema), toml_text);
     for (const std::string& assignment : overrides) parser.apply(config, assignment);
+    parser.check_required(config, "");
+    return config;
+  } catch (const Exception& e) {
+    return e.error();
+  }
+}
+
+Result<Config> config_from_json(const Schema& schema, const nlohmann::json& object, std::string_view source) {
+  try {
+    ConfigParser parser(source);
+    Config config = parser.parse(std::make_shared<const Schema>(schema), object);
     parser.check_required(config, "");
     return config;
   } catch (const Exception& e) {

@@ -8,7 +8,7 @@
 namespace gradloom {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string toml_quoted(std::string_view text) {
   if (!is_utf8(text))
     throw Exception(ErrorCode::invalid_input, fmt::format("'{}' is not UTF-8, so TOML cannot hold it", text));
   std::string out = "\"";
@@ -30,7 +30,7 @@ std::string quoted(std::string_view text) {
 
 std::string to_text(std::int64_t value) { return fmt::format("{}", value); }
 std::string to_text(bool value) { return value ? "true" : "false"; }
-std::string to_text(const std::string& value) { return quoted(value); }
+std::string to_text(const std::string& value) { return toml_quoted(value); }
 // The shortest digits that read back to the same double, and a mark that makes it a float in TOML.
 std::string to_text(double value) {
   std::string text = fmt::format("{}", value);

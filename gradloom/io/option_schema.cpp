@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace gradloom {
 
-SchemaKey& AnyOptionSchema::bind(Field field, ValueType type, ConfigValue fallback, std::string doc, Setter set) {
+SchemaKey& AnyOptionSchema::bind(Field field, ValueType type, ConfigValue fallback, std::string doc, Setter set,
+                                 Getter get) {
   SchemaKey& key = schema_.add(field.key, type, std::move(fallback), std::move(doc));
   fields_.push_back(std::move(field));
   setters_.push_back(std::move(set));
+  getters_.push_back(std::move(get));
   return key;
 }
 
@@ -38,6 +42,20 @@ void AnyOptionSchema::read_stage(const Config& config, std::size_t stage, void* 
   for (const StageKey& key : stage_keys_)
     for (std::size_t s = key.lasting == Lasting::rest ? 0 : stage; s <= stage; ++s)
       if (stages[s].has(key.name)) setters_[schema_.find(key.key)](options, stages[s].value(key.name));
+}
+
+nlohmann::json AnyOptionSchema::write_run(const void* options) const {
+  nlohmann::json object = nlohmann::json::object();
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    std::string place = "/" + fields_[i].key;
+    std::replace(place.begin(), place.end(), '.', '/');
+    std::visit(
+        [&]<class V>(const V& value) {
+          if constexpr (!std::is_same_v<V, std::monostate>) object[nlohmann::json::json_pointer(place)] = value;
+        },
+        getters_[i](options));
+  }
+  return object;
 }
 
 void refuse_integer(std::int64_t value, const std::string& key) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,6 +30,7 @@ struct StageKey {
 class AnyOptionSchema {
  public:
   using Setter = std::function<void(void* options, const ConfigValue& value)>;
+  using Getter = std::function<ConfigValue(const void* options)>;
   // The bytes of the options that a key sets.
   struct Field {
     std::string key;
@@ -46,13 +48,14 @@ class AnyOptionSchema {
   AnyOptionSchema() = default;
   ~AnyOptionSchema() = default;
 
-  SchemaKey& bind(Field field, ValueType type, ConfigValue fallback, std::string doc, Setter set);
+  SchemaKey& bind(Field field, ValueType type, ConfigValue fallback, std::string doc, Setter set, Getter get);
   // A key of a stage has type and range of the run's key, and no default.
   void bind_stage(StageKey stage, std::string doc);
   void add_stages();
   void read_run(const Config& config, void* options) const;
   // What the stages up to `stage` change.
   void read_stage(const Config& config, std::size_t stage, void* options) const;
+  nlohmann::json write_run(const void* options) const;
 
  private:
   template <class P>
@@ -61,6 +64,7 @@ class AnyOptionSchema {
   Schema schema_, stage_schema_;
   std::vector<Field> fields_;    // one for each key that is not `stage`
   std::vector<Setter> setters_;  // likewise
+  std::vector<Getter> getters_;  // likewise
   std::vector<StageKey> stage_keys_;
 };
 
@@ -160,10 +164,14 @@ class OptionPart {
     const V& standard = place_(defaults_)->*field;
     const auto offset = reinterpret_cast<const char*>(&standard) - static_cast<const char*>(defaults_);
     const std::string key = prefix_ + std::string(name);
-    return schema_->bind({key, static_cast<std::size_t>(offset), sizeof(V)}, type, write(standard), std::move(doc),
-                         [place = place_, field, read, key](void* options, const ConfigValue& value) {
-                           place(options)->*field = read(value, key);
-                         });
+    return schema_->bind(
+        {key, static_cast<std::size_t>(offset), sizeof(V)}, type, write(standard), std::move(doc),
+        [place = place_, field, read, key](void* options, const ConfigValue& value) {
+          place(options)->*field = read(value, key);
+        },
+        [place = place_, field, write](const void* options) -> ConfigValue {
+          return write(place(const_cast<void*>(options))->*field);  // only read
+        });
   }
 
   AnyOptionSchema* schema_;
@@ -193,6 +201,16 @@ class OptionSchema final : public AnyOptionSchema {
     for (std::size_t s = 0; s < stages.size(); ++s) read_stage(config, s, &stages[s]);
     options.stages = std::move(stages);
     return options;
+  }
+
+  // The options of one stage as an object, "model.grid" as {"model": {"grid": ...}}; fields without a value and
+  // `stages` are left out.
+  nlohmann::json to_json(const O& options) const { return write_run(&options); }
+  // Back again; fails as parse_config does.
+  Result<O> from_json(const nlohmann::json& object, std::string_view source) const {
+    auto config = config_from_json(schema(), object, source);
+    if (!config) return config.error();
+    return read(*config);
   }
 };
 

@@ -109,5 +109,40 @@ TEST(OptionSchema, RefusesAStageKeyForAKeyThatIsNotBound) {
                Exception);
 }
 
+TEST(OptionSchema, OptionsSurviveJson) {
+  const OptionSchema<Sketch> schema(bind_sketch);
+  Sketch sketch;
+  sketch.title = "a \"b\"\n\x7f";
+  sketch.pen = Colour::red;
+  sketch.shape.sides = {};
+  sketch.shape.width = 7;
+  sketch.scale = 1.0 / 3.0;
+  const nlohmann::json json = schema.to_json(sketch);
+  EXPECT_EQ(json["shape"]["width"], 7);
+  const Sketch again = schema.from_json(nlohmann::json::parse(json.dump()), "t").or_throw();
+  EXPECT_EQ(again.title, sketch.title);
+  EXPECT_EQ(again.pen, sketch.pen);
+  EXPECT_TRUE(again.shape.sides.empty());
+  EXPECT_EQ(again.scale, sketch.scale);
+  EXPECT_EQ(schema.to_json(again), json);
+  EXPECT_FALSE(schema.to_json(Sketch()).contains("scale"));  // it has no value
+}
+
+TEST(OptionSchema, JsonIsCheckedAsRecipesAre) {
+  const OptionSchema<Sketch> schema(bind_sketch);
+  const auto message = [&](const char* text) {
+    const auto read = schema.from_json(nlohmann::json::parse(text), "model.file");
+    return read ? std::string("no error") : read.error().message;
+  };
+  EXPECT_THAT(message("[1]"), HasSubstr("model.file: must be an object, not array"));
+  EXPECT_THAT(message(R"({"shape": {"widht": 3}})"), HasSubstr("did you mean 'shape.width'?"));
+  EXPECT_THAT(message(R"({"shape": {"width": 0}})"), HasSubstr("'shape.width' is 0"));
+  EXPECT_THAT(message(R"({"shape": {"width": 1.5}})"), HasSubstr("not a number"));
+  EXPECT_THAT(message(R"({"shape": {"sides": [1, null]}})"), HasSubstr("null is no value"));
+  EXPECT_THAT(message(R"({"shape": {"sides": [18446744073709551615]}})"), HasSubstr("integer"));
+  EXPECT_THAT(message(R"({"shape": {"colour": "green"}})"), HasSubstr("one of red, blue"));
+  EXPECT_THAT(message(R"({"shape": 3})"), HasSubstr("unknown key 'shape'"));
+}
+
 }  // namespace
 }  // namespace gradloom::test
