@@ -87,35 +87,12 @@ Result<RowSplits> load_splits(const RowFamilyOptions& o, const std::filesystem::
   const RowSource source = row_source(o, data_root);
   auto loaded = load_coded_rows(source);
   if (!loaded) return loaded.error();
-  const RowDataset<double>* rows = &loaded->rows;
-  if (rows->is_classification() && rows->outputs() < 2)
-    return Error{ErrorCode::invalid_input, fmt::format("every sample has the class '{}'; there is nothing to learn",
-                                                       rows->outputs() == 1 ? rows->class_names()[0] : "")};
   const bool formula = !data.path;
-  const std::uint64_t seed = data_seed(o);
-  Split split;
-  if (data.folds > 0) {
-    if (data.folds < 2 || data.fold >= data.folds || data.folds > rows->size())
-      return Error{ErrorCode::invalid_input,
-                   fmt::format("data.fold = {} of data.folds = {} does not exist for {} samples; folds "
-                               "are 2 to the number of samples, counted from 0",
-                               data.fold, data.folds, rows->size())};
-    split = make_fold(rows->size(), data.folds, data.fold, seed, rows->parts().label);
-    hold_out(split, data.validation, seed, rows->parts().label);
-  } else {
-    const double validation = data.validation, test = formula || has_test_file(data) ? 0.0 : data.test;
-    if (validation + test >= 1.0)
-      return Error{ErrorCode::invalid_input,
-                   fmt::format("data.validation = {} and data.test = {} leave nothing to train on", validation, test)};
-    split =
-        make_split(rows->size(), SplitFractions{1.0 - validation - test, validation, test}, seed, rows->parts().label);
-  }
-  if (split.train.empty())
-    return Error{ErrorCode::invalid_input,
-                 fmt::format("{} samples leave nothing to train on after the split", rows->size())};
-  RowSplits parts{rows->subset(split.train), std::nullopt, std::nullopt, loaded->code};
-  if (!split.validation.empty()) parts.validation = rows->subset(split.validation);
-  if (!split.test.empty()) parts.test = rows->subset(split.test);
+  RowDataOptions split = data;
+  if (data.folds == 0 && (formula || has_test_file(data))) split.test = 0.0;
+  auto made = split_rows(*loaded, split, data_seed(o));
+  if (!made) return made.error();
+  RowSplits parts = std::move(*made);
   if (formula && data.test_samples > 0) {
     auto test = formula_test_rows(data.test_samples, source);
     if (!test) return test.error();

@@ -23,6 +23,8 @@
 
 #include "gradloom/base/result.h"
 #include "gradloom/circuit/json.h"
+#include "gradloom/data/rows.h"
+#include "gradloom/session/model_file.h"
 #include "gradloom/session/options/family.h"
 #include "gradloom/train/state.h"
 
@@ -67,8 +69,9 @@ class Family {
   const D& train() const { return *train_; }
   const D* validation() const { return validation_ ? &*validation_ : nullptr; }
   const D* test() const { return test_ ? &*test_ : nullptr; }
-  // Whether new rows, coded like the training data, can be predicted as they are.
-  virtual bool takes_rows() const { return false; }
+  // New rows, in the features of the source that the family was made of, as the model reads them; none for families
+  // that learn from other things.
+  virtual std::optional<D> new_rows(const RowDataset<double>&) const { return std::nullopt; }
   // Throws invalid_input when a part of the data does not fit the loss; here, for losses over rows.
   virtual void check_part(const M& model, const D& part) const {
     check_row_loss<T>(train_options(0).loss, part.all(), model.output_width());
@@ -101,6 +104,14 @@ class Family {
   }
   // After loading a checkpoint: what a model derives from its buffers.
   virtual Result<void> restore(const M&, TrainState<T>&) const { return {}; }
+
+  // What a model file tells of the model beside options and tensors. Throws unsupported for families that have none;
+  // those that do also have
+  //   static Result<Source> restore_source(const ModelDescription&)   the source without samples.
+  virtual ModelDescription describe() const {
+    throw Exception(ErrorCode::unsupported,
+                    fmt::format("models of family \"{}\" cannot be saved to a model file", options_.family));
+  }
 
   // For the log, after each epoch.
   virtual nlohmann::json epoch_metrics(const Exec&, const M&, const ModelArrays<T>&, std::uint64_t /*epoch*/) const {

@@ -63,6 +63,14 @@ class FamilySession final : public TypedSession<F> {
   Result<void> save(const std::filesystem::path& checkpoint, std::uint64_t log_lines) override;
   Result<Session::Restored> restore(const TensorFile& file, const std::filesystem::path& name) override;
 
+  ModelDescription describe() const override { return family_.describe(); }
+  Result<void> save_model(const std::filesystem::path& file, const nlohmann::json& options_of_stage) override {
+    const M model = this->model();
+    const ModelHead head{options().family, options().precision, options_of_stage, family_.describe()};
+    return write_model<T>(file, head, model.parameters(), model.buffers(), result_arrays());
+  }
+  Result<void> restore_model(const TensorFile& file, const std::filesystem::path& name) override;
+
   Metrics metrics() override {
     const M model = this->model();
     Metrics m{measure_part(model, family_.train()), std::nullopt, std::nullopt};
@@ -78,16 +86,8 @@ class FamilySession final : public TypedSession<F> {
   std::vector<std::string> warnings() override { return family_.warnings(exec_, this->model(), result_arrays()); }
 
   PredictedRows predict() override { return predict_part(family_.test() ? *family_.test() : family_.train()); }
-  PredictedRows predict(const RowDataset<double>& rows) override {
-    if constexpr (std::is_same_v<D, RowDataset<T>>)
-      if (family_.takes_rows()) return predict_part(convert<T>(rows));
-    refuse_rows();
-  }
-  PartMetrics measure(const RowDataset<double>& rows) override {
-    if constexpr (std::is_same_v<D, RowDataset<T>>)
-      if (family_.takes_rows()) return measure_part(this->model(), convert<T>(rows));
-    refuse_rows();
-  }
+  PredictedRows predict(const RowDataset<double>& rows) override { return predict_part(new_rows(rows)); }
+  PartMetrics measure(const RowDataset<double>& rows) override { return measure_part(this->model(), new_rows(rows)); }
 
   std::map<std::string, double> phases() const override {
     std::map<std::string, double> all;
@@ -112,10 +112,9 @@ class FamilySession final : public TypedSession<F> {
   std::unique_ptr<AnyPredictor<T>> make_predictor(const M& model, const D& data) const;
   PartMetrics measure_part(const M& model, const D& data) const;
   PredictedRows predict_part(const D& data) const;
-  [[noreturn]] void refuse_rows() const {
-    throw Exception(
-        ErrorCode::unsupported,
-        fmt::format("models of family \"{}\" take no new files; only spline networks do", options().family));
+  D new_rows(const RowDataset<double>& rows) const {
+    if (auto own = family_.new_rows(rows)) return std::move(*own);
+    throw Exception(ErrorCode::unsupported, fmt::format("models of family \"{}\" take no rows", options().family));
   }
 
   F family_;
@@ -135,6 +134,23 @@ std::unique_ptr<Session> make_session(const typename F<float>::Options& options,
   if (options.precision == Precision::float64)
     return std::make_unique<FamilySession<F<double>>>(F<double>(options, source), std::move(settings));
   return std::make_unique<FamilySession<F<float>>>(F<float>(options, source), std::move(settings));
+}
+
+// The session of a model file, whose options were read already.
+template <template <class> class F>
+Result<std::unique_ptr<Session>> load_session(const typename F<float>::Options& options, const ModelHead& head,
+                                              const TensorFile& file, const std::filesystem::path& name,
+                                              SessionOptions settings) try {
+  if (options.precision != head.precision || options.family != head.family)
+    return Error{ErrorCode::invalid_input,
+                 fmt::format("{}: family and precision are not those of its options", name.string())};
+  auto source = F<float>::restore_source(head.description);
+  if (!source) return Error{source.error().code, fmt::format("{}: {}", name.string(), source.error().message)};
+  auto session = make_session<F>(options, *source, std::move(settings));
+  if (auto r = session->restore_model(file, name); !r) return r.error();
+  return session;
+} catch (const Exception& e) {
+  return Error{e.code(), fmt::format("{}: {}", name.string(), e.what())};
 }
 
 template <class F>
@@ -345,6 +361,21 @@ Result<Session::Restored> FamilySession<F>::restore(const TensorFile& file, cons
     this->log(LogLevel::warning, "on the cpu no gradient travels: what optimizer.compress has kept back is dropped");
   if (auto r = family_.restore(model, state_); !r) return r.error();
   return Session::Restored{head->notes.log_lines, head->notes.data && *head->notes.data != data_fingerprint()};
+}
+
+template <class F>
+Result<void> FamilySession<F>::restore_model(const TensorFile& file, const std::filesystem::path& name) {
+  const M model = family_.model(stages() - 1);
+  auto arrays = read_model_arrays<T>(file, name, model.parameters(), model.buffers());
+  if (!arrays) return arrays.error();
+  state_ = {};
+  state_.parameters = std::move(arrays->parameters);
+  state_.buffers = std::move(arrays->buffers);
+  state_.position.stage = stages() - 1;
+  state_.position.stage_done = state_.position.stage_closed = true;
+  if (auto r = family_.restore(model, state_); !r)
+    return Error{r.error().code, fmt::format("{}: {}", name.string(), r.error().message)};
+  return {};
 }
 
 template <class F>

@@ -1,17 +1,30 @@
-// Rows in memory, in the three parts of a run: what families that learn from rows are opened from.
+// Rows in memory, in the three parts of a run: what families that learn from rows are opened from. They come from files
+// (load_coded_rows) or from somebody else's memory (rows_from_memory).
 #pragma once
 
 #include <optional>
 
+#include "gradloom/base/result.h"
+#include "gradloom/data/binarise.h"
 #include "gradloom/data/rows.h"
 #include "gradloom/data/source.h"
+#include "gradloom/session/model_file.h"
+#include "gradloom/session/options/rows.h"
 
 namespace gradloom {
 
 struct RowSplits {
   RowDataset<double> train;
   std::optional<RowDataset<double>> validation, test;
-  RowCode code;  // how columns became features and classes
+  RowCode code;                 // how columns became features and classes
+  std::vector<BitColumn> bits;  // of a trained classifier of gates; empty: they are chosen from the training rows
 };
+
+// Which rows train, validate and test, as the options say. Fails when nothing is left to train on, when all rows have
+// one class, and when there is no such fold.
+Result<RowSplits> split_rows(const LoadedRows& rows, const RowDataOptions& data, std::uint64_t seed);
+
+// The features, targets and classes of a model file, without any row. Throws invalid_input when it has none.
+RowSplits no_rows(const ModelDescription& description);
 
 }  // namespace gradloom

@@ -22,6 +22,7 @@
 #include "gradloom/exec/exec.h"
 #include "gradloom/exec/vulkan/device.h"
 #include "gradloom/io/safetensors.h"
+#include "gradloom/session/model_file.h"
 #include "gradloom/session/options/family.h"
 #include "gradloom/train/epoch_loop.h"
 
@@ -104,7 +105,7 @@ class Session {
   // that the data are not made for. A device that is preferred, not required, and cannot hold a stage gives way to the
   // CPU.
   virtual void preflight() = 0;
-  // A fresh state: the best of the options' restarts, by training loss. After a stop in between there is none.
+  // A fresh state: the best of the options' restarts, by training loss; after a stop in between, the first of them.
   virtual TrainEnd start() = 0;
   // Trains this stage to its end or until a stop, and closes it.
   virtual TrainEnd train_stage(SessionListener& listener) = 0;
@@ -121,6 +122,14 @@ class Session {
   // when it stands where the options do not lead.
   virtual Result<Restored> restore(const TensorFile& file, const std::filesystem::path& name) = 0;
 
+  // What a model file tells of the model beside options and tensors. Throws unsupported for families that have none.
+  virtual ModelDescription describe() const = 0;
+  // A model file: the network alone, with what prediction needs. `options` are those of this stage, by their keys.
+  // Throws as describe() does; fails with io.
+  virtual Result<void> save_model(const std::filesystem::path& file, const nlohmann::json& options) = 0;
+  // The parameters and buffers of a model file that was made with the same options, which ends all training.
+  virtual Result<void> restore_model(const TensorFile& file, const std::filesystem::path& name) = 0;
+
   // All of the following is of the parameters that the session hands out: the best ones where they are kept, else the
   // last.
   virtual Metrics metrics() = 0;
@@ -130,7 +139,7 @@ class Session {
   virtual std::vector<std::string> warnings() = 0;
   // Of the test data, or of the training data where there is none.
   virtual PredictedRows predict() = 0;
-  // Of rows that are coded like the training data; families that learn from other things throw unsupported.
+  // Of rows in the features of the source; families that learn from other things throw unsupported.
   virtual PredictedRows predict(const RowDataset<double>& rows) = 0;
   virtual PartMetrics measure(const RowDataset<double>& rows) = 0;
 

@@ -32,6 +32,10 @@ AppFamily make_entry(std::string_view name) {
     if (!source) return source.error();
     return check(options, *source, settings, what);
   };
+  entry.options = [](const Session& session) {
+    const O& options = static_cast<const O&>(session.options());
+    return option_schema<O>().to_json(stage_of(options, session.position().stage));
+  };
   entry.describe = [](Session& session, const nlohmann::json& summary, Report& report) {
     if (const auto* single = dynamic_cast<const TypedSession<F<float>>*>(&session))
       describe(*single, summary, report);
@@ -39,6 +43,15 @@ AppFamily make_entry(std::string_view name) {
       describe(dynamic_cast<const TypedSession<F<double>>&>(session), summary, report);
   };
   return entry;
+}
+
+// For families that have model files; `load` is their load_..._session.
+template <class O, auto load>
+Result<std::unique_ptr<Session>> load_model(const ModelHead& head, const TensorFile& file,
+                                            const std::filesystem::path& name, const SessionOptions& settings) {
+  auto options = option_schema<O>().from_json(head.options, name.string() + ", options");
+  if (!options) return options.error();
+  return load(*options, head, file, name, settings);
 }
 
 inline constexpr Headline kAccuracy{"accuracy", "accuracy", Headline::As::percent};

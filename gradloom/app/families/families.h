@@ -47,6 +47,11 @@ struct AppFamily {
   std::vector<TextRow> (*study_rows)(const nlohmann::json& study);
   // A few words for the progress line, from what the family measured last. Null: none.
   std::string (*progress)(const nlohmann::json& metrics);
+  // The options of the stage that a session is in, by their keys.
+  nlohmann::json (*options)(const Session& session);
+  // A session without data from a model file, which is called `name` in messages. Null: the family has none.
+  Result<std::unique_ptr<Session>> (*load)(const ModelHead& head, const TensorFile& file,
+                                           const std::filesystem::path& name, const SessionOptions& settings);
   // Rows of a new file in the columns of the training data; targets may be missing. Null: the family takes none.
   Result<NewRows<double>> (*read_rows)(Session& session, const std::filesystem::path& data_root,
                                        const std::filesystem::path& file);

@@ -49,6 +49,7 @@ AppFamily gates_family() {
   static constexpr Headline kHeadlines[] = {kHardAccuracy};
   entry.headlines = kHeadlines;
   entry.study_rows = gates_rows;
+  entry.load = load_model<GatesOptions, load_gates_session>;
   return entry;
 }
 

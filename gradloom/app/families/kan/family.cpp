@@ -47,6 +47,7 @@ AppFamily kan_family() {
   static constexpr Headline kHeadlines[] = {kAccuracy, kRmse};
   entry.headlines = kHeadlines;
   entry.read_rows = read_kan_rows;
+  entry.load = load_model<KanOptions, load_kan_session>;
   return entry;
 }
 

@@ -31,14 +31,38 @@ bool can_be_unique(std::size_t inputs, const std::vector<std::size_t>& layers) {
 
 template <class T>
 GatesFamily<T>::GatesFamily(GatesOptions options, const Source& source)
-    : GatesFamily(options, source, choose_bits(source.train, options.thresholds)) {}
+    : Family<T, Model, Data, GatesOptions>(std::move(options)),
+      features_(source.train.feature_names()),
+      bits_(source.bits.empty() ? choose_bits(source.train, options_.thresholds) : source.bits) {
+  train_ = convert<T>(binarise(source.train, bits_));
+  if (source.validation) validation_ = convert<T>(binarise(*source.validation, bits_));
+  if (source.test) test_ = convert<T>(binarise(*source.test, bits_));
+}
 
 template <class T>
-GatesFamily<T>::GatesFamily(GatesOptions options, const Source& source, const std::vector<BitColumn>& bits)
-    : Family<T, Model, Data, GatesOptions>(std::move(options)) {
-  train_ = convert<T>(binarise(source.train, bits));
-  if (source.validation) validation_ = convert<T>(binarise(*source.validation, bits));
-  if (source.test) test_ = convert<T>(binarise(*source.test, bits));
+ModelDescription GatesFamily<T>::describe() const {
+  json bits = json::array();
+  for (const BitColumn& bit : bits_)
+    bits.push_back({{"feature", bit.column}, {"threshold", bit.threshold}, {"name", bit.name}});
+  return {features_, {}, train_->class_names(), {{"bits", bits}}};
+}
+
+template <class T>
+Result<RowSplits> GatesFamily<T>::restore_source(const ModelDescription& description) {
+  RowSplits source = no_rows(description);
+  try {
+    for (const json& bit : description.normalisation.at("bits")) {
+      const auto feature = bit.at("feature").get<std::uint64_t>();
+      if (!bit.at("feature").is_number_unsigned() || feature >= description.features.size())
+        return Error{ErrorCode::invalid_input, fmt::format("a bit reads feature {} of {}", bit.at("feature").dump(),
+                                                           description.features.size())};
+      source.bits.push_back({feature, bit.at("threshold").get<double>(), bit.at("name").get<std::string>()});
+    }
+  } catch (const json::exception& e) {
+    return Error{ErrorCode::invalid_input, fmt::format("the metadata entry 'normalisation' is damaged ({})", e.what())};
+  }
+  if (source.bits.empty()) return Error{ErrorCode::invalid_input, "the metadata entry 'normalisation' has no bits"};
+  return source;
 }
 
 template <class T>
@@ -131,6 +155,12 @@ std::optional<circuit::AnyCircuit> GatesFamily<T>::hard_circuit(const Model& mod
 std::unique_ptr<Session> make_gates_session(const GatesOptions& options, const RowSplits& source,
                                             SessionOptions settings) {
   return make_session<GatesFamily>(options, source, std::move(settings));
+}
+
+Result<std::unique_ptr<Session>> load_gates_session(const GatesOptions& options, const ModelHead& head,
+                                                    const TensorFile& file, const std::filesystem::path& name,
+                                                    SessionOptions settings) {
+  return load_session<GatesFamily>(options, head, file, name, std::move(settings));
 }
 
 CheckReport check_gates(const GatesOptions& options, const RowSplits& source, const SessionOptions& settings,

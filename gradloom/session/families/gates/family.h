@@ -22,6 +22,13 @@ class GatesFamily final : public Family<T, logic::GateClassifier<T>, RowDataset<
 
   GatesFamily(GatesOptions options, const Source& source);
 
+  std::optional<Data> new_rows(const RowDataset<double>& rows) const override {
+    return convert<T>(binarise(rows, bits_));
+  }
+  // The bits, each with its feature and threshold.
+  ModelDescription describe() const override;
+  static Result<Source> restore_source(const ModelDescription& description);
+
   Model model(std::size_t stage) const override;
   TrainState<T> start(const Exec& ex, std::size_t restart) const override;
   Result<void> restore(const Model& model, TrainState<T>& state) const override {
@@ -46,11 +53,18 @@ class GatesFamily final : public Family<T, logic::GateClassifier<T>, RowDataset<
  private:
   using Base = Family<T, Model, Data, GatesOptions>;
   using Base::options_, Base::train_, Base::validation_, Base::test_;
-  GatesFamily(GatesOptions options, const Source& source, const std::vector<BitColumn>& bits);
+
+  std::vector<std::string> features_;  // that the bits are made of
+  std::vector<BitColumn> bits_;
 };
 
 std::unique_ptr<Session> make_gates_session(const GatesOptions& options, const RowSplits& source,
                                             SessionOptions settings);
+
+// A session without data from a model file.
+Result<std::unique_ptr<Session>> load_gates_session(const GatesOptions& options, const ModelHead& head,
+                                                    const TensorFile& file, const std::filesystem::path& name,
+                                                    SessionOptions settings);
 
 CheckReport check_gates(const GatesOptions& options, const RowSplits& source, const SessionOptions& settings,
                         const CheckOptions& what);

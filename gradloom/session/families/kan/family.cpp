@@ -73,7 +73,7 @@ void refit_state(const Exec& ex, const KanModelOptions& o, const kan::Network<T>
 template <class T>
 KanFamily<T>::KanFamily(KanOptions options, const Source& source)
     : Family<T, Model, Data, KanOptions>(std::move(options)),
-      schema_{source.train.subset(std::vector{0u}), source.code, {}} {
+      schema_{source.train.subset(std::vector<std::uint32_t>(source.train.size() > 0)), source.code, {}} {
   train_ = convert<T>(source.train);
   if (options_.train.loss_kind == LossKind::binary_cross_entropy && train_->is_classification() &&
       train_->outputs() != 2)
@@ -83,6 +83,20 @@ KanFamily<T>::KanFamily(KanOptions options, const Source& source)
                                 train_->outputs()));
   if (source.validation) validation_ = convert<T>(*source.validation);
   if (source.test) test_ = convert<T>(*source.test);
+}
+
+template <class T>
+ModelDescription KanFamily<T>::describe() const {
+  const bool classes = train_->is_classification();
+  return {train_->feature_names(),
+          classes ? std::vector<std::string>() : train_->target_names(),
+          train_->class_names(),
+          {{"inputs", name_of(kInputScales, options_.model.normalise)}}};
+}
+
+template <class T>
+Result<RowSplits> KanFamily<T>::restore_source(const ModelDescription& description) {
+  return no_rows(description);
 }
 
 template <class T>
@@ -170,6 +184,12 @@ std::map<std::string, double> KanFamily<T>::metrics(const Exec&, const Model&, c
 
 std::unique_ptr<Session> make_kan_session(const KanOptions& options, const RowSplits& source, SessionOptions settings) {
   return make_session<KanFamily>(options, source, std::move(settings));
+}
+
+Result<std::unique_ptr<Session>> load_kan_session(const KanOptions& options, const ModelHead& head,
+                                                  const TensorFile& file, const std::filesystem::path& name,
+                                                  SessionOptions settings) {
+  return load_session<KanFamily>(options, head, file, name, std::move(settings));
 }
 
 CheckReport check_kan(const KanOptions& options, const RowSplits& source, const SessionOptions& settings,

@@ -23,7 +23,10 @@ class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOpti
   // Throws invalid_input when the loss does not fit the classes.
   KanFamily(KanOptions options, const Source& source);
 
-  bool takes_rows() const override { return true; }
+  std::optional<Data> new_rows(const RowDataset<double>& rows) const override { return convert<T>(rows); }
+  // Inputs are scaled by buffers; the name of the scale stands beside them.
+  ModelDescription describe() const override;
+  static Result<Source> restore_source(const ModelDescription& description);
 
   Model model(std::size_t stage) const override;
   std::string stage_note(std::size_t stage) const override;  // "grid 10"
@@ -47,7 +50,8 @@ class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOpti
                                 dl_dy.stride(0), i);
   }
 
-  // A training row as it was read: the names of features and classes, and the code. New rows are read like it.
+  // A training row as it was read: the names of features and classes, and the code. New rows are read like it. A model
+  // from a file has the names alone.
   const LoadedRows& training_schema() const { return schema_; }
 
  private:
@@ -58,6 +62,11 @@ class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOpti
 };
 
 std::unique_ptr<Session> make_kan_session(const KanOptions& options, const RowSplits& source, SessionOptions settings);
+
+// A session without data from a model file.
+Result<std::unique_ptr<Session>> load_kan_session(const KanOptions& options, const ModelHead& head,
+                                                  const TensorFile& file, const std::filesystem::path& name,
+                                                  SessionOptions settings);
 
 CheckReport check_kan(const KanOptions& options, const RowSplits& source, const SessionOptions& settings,
                       const CheckOptions& what);

@@ -1,0 +1,53 @@
+// Model files: a trained network alone, with all that prediction needs, in one safetensors file (docs/format.md).
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "gradloom/base/result.h"
+#include "gradloom/base/slices.h"
+#include "gradloom/io/safetensors.h"
+#include "gradloom/models/model.h"
+#include "gradloom/session/options/family.h"
+
+namespace gradloom {
+
+// What a family tells of its model beside options and tensors.
+struct ModelDescription {
+  std::vector<std::string> features;  // names, in order
+  std::vector<std::string> targets;   // names; empty for classification
+  std::vector<std::string> classes;   // names; empty for regression
+  nlohmann::json normalisation;       // how features become the network's inputs, in the family's own terms
+};
+
+// The metadata of a model file.
+struct ModelHead {
+  std::string family;
+  Precision precision = Precision::float32;
+  nlohmann::json options;  // of the stage that the model was in, by their keys
+  ModelDescription description;
+};
+
+// Written atomically. Throws invalid_input on a name that is not UTF-8; fails with io.
+template <class T>
+Result<void> write_model(const std::filesystem::path& path, const ModelHead& head, const Slices& parameters,
+                         const Slices& buffers, const ModelArrays<T>& arrays);
+
+// Fails with invalid_input, naming the file `name` and the entry, when this is no model file or a damaged one, with
+// unsupported when it is of another version.
+Result<ModelHead> model_head(const TensorFile& file, const std::filesystem::path& name);
+
+template <class T>
+struct LoadedArrays {
+  Buffer<T> parameters, buffers;  // padding and derived slices are zero
+};
+
+// Shapes are compared before memory is allocated. Fails with invalid_input, naming file and tensor, when one is
+// missing, left over, of another shape or type, or has a number that is not finite.
+template <class T>
+Result<LoadedArrays<T>> read_model_arrays(const TensorFile& file, const std::filesystem::path& name,
+                                          const Slices& parameters, const Slices& buffers);
+
+}  // namespace gradloom
