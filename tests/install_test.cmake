@@ -1,4 +1,4 @@
-# cmake -P: installs BUILD into WORK/prefix, then configures, builds and runs examples/own_model of SOURCE against that alone.
+# cmake -P: installs BUILD into WORK/prefix, then configures, builds and runs examples of SOURCE against that alone.
 if(SANITIZE)
   message(STATUS "install_test.cmake: Skipped\nan installed library with -fsanitize=${SANITIZE} asks its users for the same flag; the release build is tested")
   return()
@@ -46,9 +46,11 @@ foreach(file IN LISTS package)
 endforeach()
 
 # A copy, so that nothing beside the example can be found by accident.
-file(COPY ${SOURCE}/examples/own_model DESTINATION ${WORK})
-run("configure" ${CMAKE_COMMAND} -S ${WORK}/own_model -B ${WORK}/build -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER}
-    -DCMAKE_BUILD_TYPE=${BUILD_TYPE} -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCMAKE_FIND_PACKAGE_PREFER_CONFIG=ON)
-run("build" ${CMAKE_COMMAND} --build ${WORK}/build)
-run("own_model" ${WORK}/build/own_model)
-message(STATUS "own_model says:\n${output}")
+foreach(example own_model fit)
+  file(COPY ${SOURCE}/examples/${example} DESTINATION ${WORK})
+  run("configure" ${CMAKE_COMMAND} -S ${WORK}/${example} -B ${WORK}/build/${example} -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER}
+      -DCMAKE_BUILD_TYPE=${BUILD_TYPE} -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCMAKE_FIND_PACKAGE_PREFER_CONFIG=ON)
+  run("build" ${CMAKE_COMMAND} --build ${WORK}/build/${example})
+  run("${example}" ${CMAKE_COMMAND} -E chdir ${WORK} ${WORK}/build/${example}/${example})
+  message(STATUS "${example} says:\n${output}")
+endforeach()

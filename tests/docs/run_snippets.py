@@ -2,6 +2,7 @@
 """Runs the shell snippets of README.md and docs/*.md, so that what they say stays true.
 
 Usage: run_snippets.py PROGRAM REPOSITORY
+Blocks marked ```cpp FILE must stand in that example, which other tests build and run.
 Each file gets a folder of its own with a small my.csv and circuit.json. In blocks marked ```sh every line that calls gradloom is run and must succeed; a block marked
 ```sh fails must end with another exit code than 0. Lines that build or install are left to other tests, and are counted.
 """
@@ -26,6 +27,17 @@ def commands(text):
                 yield line, "fails" in note
 
 
+def strangers(text, root):
+    """Blocks of C++ that do not stand in the file they name; blanks before lines do not matter."""
+    def plain(code):
+        return "\n".join(line.strip() for line in code.strip().splitlines())
+    for language, note, body in FENCE.findall(text):
+        if language == "cpp" and note.strip():
+            with open(os.path.join(root, note.strip()), encoding="utf-8") as f:
+                if plain(body) not in plain(f.read()):
+                    yield f"this does not stand in {note.strip()}:\n{body}"
+
+
 def main():
     program, root = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
     names = ["README.md"] + sorted(os.path.join("docs", n) for n in os.listdir(os.path.join(root, "docs")) if n.endswith(".md"))
@@ -38,7 +50,11 @@ def main():
             with open(os.path.join(folder, "circuit.json"), "w", encoding="utf-8") as rule:
                 rule.write('{"format": "gradloom-circuit", "version": 1, "kind": "cell_rule", "channels": 1, "boundary": "periodic",'
                            ' "inputs": 9, "gates": [[6, 1, 7], [6, 3, 5], [7, 9, 10], [2, 11, 4]], "outputs": [12]}')
-            for line, must_fail in commands(f.read()):
+            text = f.read()
+            for stranger in strangers(text, root):
+                failed += 1
+                print(f"{name}: {stranger}")
+            for line, must_fail in commands(text):
                 words = line.split()
                 if not any(os.path.basename(w) == "gradloom" for w in words):
                     skipped += 1
