@@ -72,16 +72,16 @@ class FittedModel {
   std::unique_ptr<Session> session_;
 };
 
-// Trains on rows: x (N, features), y (N, targets) or N classes. options.task follows from y, and options.data says which
-// part of the rows is held out: by default a tenth for validation and a fifth to test. Equal data, options and seed give
-// equal bits, here and in `gradloom train`. Throws invalid_input before any work when something does not fit; numeric
-// when training leaves the finite numbers.
+// Trains on rows: x (N, features), y (N, targets) or N classes. options.task follows from y, and options.data says
+// which part of the rows is held out: by default a tenth for validation and a fifth to test. Equal data, options and
+// seed give equal bits, here and in `gradloom train`. Throws invalid_input before any work when something does not fit;
+// numeric when training leaves the finite numbers.
 FittedModel fit(const MatrixView& x, const TargetView& y, const KanOptions& options, const FitOptions& more = {});
 // A classifier of logic gates; y holds classes.
 FittedModel fit(const MatrixView& x, const TargetView& y, const GatesOptions& options, const FitOptions& more = {});
 
-// A model that save() wrote. Throws not_found, io, invalid_input (no model file, or a damaged one), unsupported (another
-// version).
+// A model that save() wrote. Throws not_found, io, invalid_input (no model file, or a damaged one), unsupported
+// (another version).
 FittedModel load(const std::filesystem::path& file, const SessionOptions& session = {});
 
 }  // namespace gradloom

@@ -1,8 +1,8 @@
 // A network that is trained on data in memory, saved, loaded and used.
-#include "gradloom/gradloom.h"
-
 #include <cmath>
 #include <cstdio>
+
+#include "gradloom/gradloom.h"
 
 int main() {
   std::vector<double> x, y;

@@ -19,7 +19,8 @@ namespace gradloom {
 // A vector, array or span of numbers.
 template <class R>
 concept NumberRange = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
-    std::floating_point<std::ranges::range_value_t<R>> && sizeof(std::ranges::range_value_t<R>) <= sizeof(double);
+                      std::floating_point<std::ranges::range_value_t<R>> &&
+                      sizeof(std::ranges::range_value_t<R>) <= sizeof(double);
 
 // A matrix of float or double; owns nothing.
 class MatrixView {
@@ -78,8 +79,8 @@ struct MemoryRowNames {
   std::vector<std::string> targets;   // empty: y1, y2, ...
 };
 
-// The data set of x and y, copied. `weights` are those of the rows, or empty. Throws invalid_input on rows or names that
-// do not fit together, on no row, and on values that are not finite.
+// The data set of x and y, copied. `weights` are those of the rows, or empty. Throws invalid_input on rows or names
+// that do not fit together, on no row, and on values that are not finite.
 RowDataset<double> rows_from_memory(const MatrixView& x, const TargetView& y, const MemoryRowNames& names = {},
                                     std::span<const double> weights = {});
 

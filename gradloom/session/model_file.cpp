@@ -42,8 +42,8 @@ Result<void> check_shapes(const TensorFile& file, const std::filesystem::path& n
     const Tensor* tensor = file.find(group + slice.name);
     if (!tensor) return damaged_model(name, fmt::format("has no tensor '{}{}'", group, slice.name));
     if (tensor->shape != slice.shape)
-      return damaged_model(name, fmt::format("the tensor '{}{}' has another shape than its options say", group,
-                                             slice.name));
+      return damaged_model(name,
+                           fmt::format("the tensor '{}{}' has another shape than its options say", group, slice.name));
   }
   return {};
 }
@@ -58,8 +58,8 @@ Result<Buffer<T>> read_group(const TensorFile& file, const std::filesystem::path
     if (!values) return values.error();
     for (std::size_t i = 0; i < values->size(); ++i)
       if (!std::isfinite((*values)[i]))
-        return damaged_model(name, fmt::format("the tensor '{}{}' has a number that is not finite, at {}", group,
-                                               slice.name, i));
+        return damaged_model(
+            name, fmt::format("the tensor '{}{}' has a number that is not finite, at {}", group, slice.name, i));
     std::size_t next = 0;
     for_each_logical(slice, [&](std::size_t at) { array[at] = (*values)[next++]; });
   }
@@ -126,15 +126,15 @@ Result<ModelHead> model_head(const TensorFile& file, const std::filesystem::path
   const auto known = value_of<Precision>(kPrecisions, *precision, "precision");
   if (!known) return damaged_model(name, known.error().message);
   head.precision = *known;
-  for (const auto& [key, into] : {std::pair{"options", &head.options},
-                                  std::pair{"normalisation", &head.description.normalisation}}) {
+  for (const auto& [key, into] :
+       {std::pair{"options", &head.options}, std::pair{"normalisation", &head.description.normalisation}}) {
     auto entry = model_entry(file, name, key);
     if (!entry) return entry.error();
     *into = std::move(*entry);
   }
-  for (const auto& [key, into] : {std::pair{"features", &head.description.features},
-                                  std::pair{"targets", &head.description.targets},
-                                  std::pair{"classes", &head.description.classes}}) {
+  for (const auto& [key, into] :
+       {std::pair{"features", &head.description.features}, std::pair{"targets", &head.description.targets},
+        std::pair{"classes", &head.description.classes}}) {
     const auto entry = model_entry(file, name, key);
     if (!entry) return entry.error();
     auto names = names_of_entry(*entry, name, key);

@@ -22,9 +22,9 @@ Result<RowSplits> split_rows(const LoadedRows& loaded, const RowDataOptions& dat
     hold_out(split, data.validation, seed, rows.parts().label);
   } else {
     if (data.validation + data.test >= 1.0)
-      return Error{ErrorCode::invalid_input,
-                   fmt::format("data.validation = {} and data.test = {} leave nothing to train on", data.validation,
-                               data.test)};
+      return Error{
+          ErrorCode::invalid_input,
+          fmt::format("data.validation = {} and data.test = {} leave nothing to train on", data.validation, data.test)};
     split = make_split(rows.size(), SplitFractions{1.0 - data.validation - data.test, data.validation, data.test}, seed,
                        rows.parts().label);
   }
@@ -38,10 +38,12 @@ Result<RowSplits> split_rows(const LoadedRows& loaded, const RowDataOptions& dat
 }
 
 RowSplits no_rows(const ModelDescription& description) {
-  if (description.features.empty() || description.targets.empty() == description.classes.empty())
-    throw_invalid(fmt::format("a model of rows has features, and targets or classes, not {} features, {} targets and "
-                              "{} classes",
-                              description.features.size(), description.targets.size(), description.classes.size()));
+  if (description.features.empty() || description.targets.empty() == description.classes.empty() ||
+      description.classes.size() == 1)
+    throw_invalid(
+        fmt::format("a model of rows has features, and targets or several classes, not {} features, {} "
+                    "targets and {} classes",
+                    description.features.size(), description.targets.size(), description.classes.size()));
   RowParts<double> parts;
   parts.features = description.features.size();
   parts.targets = description.targets.size();

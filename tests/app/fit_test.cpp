@@ -92,7 +92,8 @@ void expect_bits_of_a_run(const FittedModel& model, const std::vector<double>& x
     for (std::size_t s = 0; s < y.size(); ++s)
       table << fmt::format("{},{},{},{}\n", x[3 * s], x[3 * s + 1], x[3 * s + 2], y[s]);
   }
-  const Config config = app::parse_recipe(recipe + "\n[data]\npath = \"table.csv\"\ntarget = \"y\"\n", "r", {}).or_throw();
+  const Config config =
+      app::parse_recipe(recipe + "\n[data]\npath = \"table.csv\"\ntarget = \"y\"\n", "r", {}).or_throw();
   app::RunOptions options;
   options.exec.threads = 1;
   options.data_root = scratch.path();
@@ -234,14 +235,20 @@ TEST(Fit, RefusesWhatDoesNotFitAndNamesIt) {
   EXPECT_EQ(refusal({1, 2}, 1, std::vector<int>{4, 4}), "every sample has the class '4'; there is nothing to learn");
   EXPECT_EQ(refusal({1, 2}, 2, std::vector<int>{4}), "every sample has the class '4'; there is nothing to learn");
   EXPECT_THAT(message_of([&] { fit({data.x, 3}, data.y, GatesOptions(), more); }), HasSubstr("y holds numbers"));
-  EXPECT_EQ(message_of([&] { fit({data.x, 3}, data.y, kan, {.features = {"a"}}); }),
+  EXPECT_EQ(message_of([&] {
+              fit({data.x, 3}, data.y, kan, {.features = {"a"}});
+            }),
             "x has 3 columns, features has names for 1");
-  EXPECT_EQ(message_of([&] { fit({data.x, 3}, data.y, kan, {.targets = {"a", "b"}}); }),
+  EXPECT_EQ(message_of([&] {
+              fit({data.x, 3}, data.y, kan, {.targets = {"a", "b"}});
+            }),
             "y has 1 columns, targets has names for 2");
   EXPECT_THAT(message_of([&] { fit({data.x, 3}, data.names, kan, {.targets = {"a"}}); }), HasSubstr("y holds classes"));
   std::vector<double> weights(kFitRows, 1.0);
   weights[3] = -1;
-  EXPECT_EQ(message_of([&] { fit({data.x, 3}, data.y, kan, {.weights = weights}); }),
+  EXPECT_EQ(message_of([&] {
+              fit({data.x, 3}, data.y, kan, {.weights = weights});
+            }),
             "weights: that of row 3 (from 0) is -1; it must be 0 or more");
 }
 
@@ -275,11 +282,15 @@ TEST(Fit, RefusesNewRowsOfAnotherShape) {
   const FitOptions more{.session = kOneThread};
   const auto numbers = fit({data.x, 3}, data.y, small_kan(), more);
   EXPECT_EQ(message_of([&] { numbers.predict({data.x, 2}); }), "x has 2 columns, the model 3 features");
-  EXPECT_EQ(message_of([&] { numbers.measure({data.x, 3}, data.labels); }),
+  EXPECT_EQ(message_of([&] {
+              numbers.measure({data.x, 3}, data.labels);
+            }),
             "y holds classes, the model predicts numbers");
   EXPECT_EQ(message_of([&] { numbers.measure({data.x, 3}, std::vector<double>(4)); }), "y has 4 rows, x has 150");
   const auto classes = fit({data.x, 3}, data.names, small_kan(), more);
-  EXPECT_EQ(message_of([&] { classes.measure({std::vector<double>(3), 3}, std::vector<std::string>{"odd"}); }),
+  EXPECT_EQ(message_of([&] {
+              classes.measure({std::vector<double>(3), 3}, std::vector<std::string>{"odd"});
+            }),
             "y: the class 'odd' of row 0 (from 0) is not one of the model's: high, low, middle");
 }
 
@@ -353,7 +364,8 @@ TEST(ModelFile, RefusesForeignAndDamagedFiles) {
   std::ofstream(bad, std::ios::binary) << bytes_of(good).substr(0, 1000);
   EXPECT_THAT(message_of([&] { load(bad); }), HasSubstr("bad.safetensors"));
   model.session().save(bad, 0).or_throw();
-  EXPECT_THAT(message_of([&] { load(bad); }), HasSubstr("is not a gradloom model: its format is \"gradloom-checkpoint\""));
+  EXPECT_THAT(message_of([&] { load(bad); }),
+              HasSubstr("is not a gradloom model: its format is \"gradloom-checkpoint\""));
 
   const auto refusal = [&](const char* key, const char* value) {
     rewrite(good, bad, key, value);
@@ -387,12 +399,29 @@ TEST(ModelFile, RefusesForeignAndDamagedFiles) {
               HasSubstr("bad.safetensors"));
 }
 
+TEST(ModelFile, HasAsManyOutputsAsNames) {
+  const FitData data;
+  const Scratch scratch;
+  fit({data.x, 3}, data.y, small_kan(), {.session = kOneThread}).save(scratch / "good");
+  const char* options =
+      R"({"task": "classification", "loss": {"kind": "binary-cross-entropy"}, "model": {"hidden": [3]}})";
+  rewrite(scratch / "good", scratch / "task", "options", options);
+  EXPECT_THAT(message_of([&] { load(scratch / "task", kOneThread); }),
+              HasSubstr("task: options.task is \"classification\", but it has 0 classes"));
+  rewrite(scratch / "task", scratch / "targets", "targets", "[]");
+  rewrite(scratch / "targets", scratch / "one", "classes", R"(["a"])");
+  EXPECT_THAT(message_of([&] { load(scratch / "one", kOneThread); }), HasSubstr("one: a model of rows has"));
+  rewrite(scratch / "targets", scratch / "two", "classes", R"(["a", "b"])");  // which one logit is enough for
+  EXPECT_EQ(load(scratch / "two", kOneThread).predict({data.x, 3}).columns, 2u);
+}
+
 TEST(ModelFile, AllocatesNothingForWidthsThatItsTensorsDoNotHave) {
   const FitData data;
   const Scratch scratch;
   fit({data.x, 3}, data.y, small_kan(), {.session = kOneThread}).save(scratch / "good");
   for (const char* hidden : {"[4]", "[4000000000]", "[4000000000, 4000000000]", "[9000000000000000000]"}) {
-    rewrite(scratch / "good", scratch / "bad", "options", fmt::format("{{\"model\": {{\"hidden\": {}}}}}", hidden).c_str());
+    rewrite(scratch / "good", scratch / "bad", "options",
+            fmt::format("{{\"model\": {{\"hidden\": {}}}}}", hidden).c_str());
     EXPECT_THAT(message_of([&] { load(scratch / "bad", kOneThread); }), HasSubstr("bad: "));
   }
 }
@@ -420,8 +449,7 @@ TEST(ModelFile, SurvivesRandomDamage) {
 TEST(ModelFile, CannotHoldNamesThatAreNotUtf8) {
   const FitData data;
   const Scratch scratch;
-  const auto model =
-      fit({data.x, 3}, data.y, small_kan(), {.features = {"a", "b", "\xff"}, .session = kOneThread});
+  const auto model = fit({data.x, 3}, data.y, small_kan(), {.features = {"a", "b", "\xff"}, .session = kOneThread});
   EXPECT_EQ(message_of([&] { model.save(scratch / "m"); }),
             "a model file cannot hold 'features': a text there is not UTF-8");
 }

@@ -1,6 +1,8 @@
 // Makes the entry of a family from its functions and an overload of describe(). Only the files of families include it.
 #pragma once
 
+#include <fmt/format.h>
+
 #include "gradloom/app/families/families.h"
 #include "gradloom/session/typed_session.h"
 
@@ -45,12 +47,17 @@ AppFamily make_entry(std::string_view name) {
   return entry;
 }
 
-// For families that have model files; `load` is their load_..._session.
+// For families of rows that have model files; `load` is their load_..._session.
 template <class O, auto load>
 Result<std::unique_ptr<Session>> load_model(const ModelHead& head, const TensorFile& file,
                                             const std::filesystem::path& name, const SessionOptions& settings) {
   auto options = option_schema<O>().from_json(head.options, name.string() + ", options");
   if (!options) return options.error();
+  // The outputs depend on the task: those of another one would not be as many as their names.
+  if ((options->task == Task::classification) == head.description.classes.empty())
+    return Error{ErrorCode::invalid_input,
+                 fmt::format("{}: options.task is \"{}\", but it has {} classes", name.string(),
+                             name_of(kTasks, options->task), head.description.classes.size())};
   return load(*options, head, file, name, settings);
 }
 

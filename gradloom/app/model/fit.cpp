@@ -60,8 +60,7 @@ FittedModel fit(const MatrixView& x, const TargetView& y, const KanOptions& opti
 }
 
 FittedModel fit(const MatrixView& x, const TargetView& y, const GatesOptions& options, const FitOptions& more) {
-  if (!y.are_classes())
-    throw_invalid("y holds numbers, but gates learn classes: pass integers, or names of classes");
+  if (!y.are_classes()) throw_invalid("y holds numbers, but gates learn classes: pass integers, or names of classes");
   return fit_rows(x, y, options, more, make_gates_session);
 }
 
@@ -97,9 +96,9 @@ Prediction FittedModel::predict(const MatrixView& x) const {
     const std::span<const double> logits(y.values.data() + r * y.width, y.width);
     to_probabilities(logits, std::span(p.values).subspan(r * p.columns, p.columns));
     // By the logits, as accuracy is: different ones may have equal probabilities.
-    p.label.push_back(logits.size() == 1
-                          ? logits[0] > 0
-                          : static_cast<std::uint32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin()));
+    p.label.push_back(logits.size() == 1 ? logits[0] > 0
+                                         : static_cast<std::uint32_t>(std::max_element(logits.begin(), logits.end()) -
+                                                                      logits.begin()));
   }
   return p;
 }
