@@ -82,7 +82,7 @@ void add_to(Fingerprint& f, const PairBatch<T>& batch) {
 template <class T>
 void add_to(Fingerprint& f, const TreeBatch<T>& batch) {
   add_to(f, static_cast<const RowBatch<T>&>(batch));
-  f.take(batch.tree_ptr);
+  f.take(batch.graph_ptr);
   f.take(batch.symbol);
   f.take(batch.parent);
   f.take(batch.edit);

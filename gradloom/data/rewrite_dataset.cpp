@@ -45,16 +45,16 @@ void append_tree(const Expression& e, std::uint32_t first, TreeArrays& to) {
     to.parent.push_back(move(e.parent[v]));
     to.left.push_back(move(e.child[v][0])), to.right.push_back(move(e.child[v][1]));
   }
-  to.tree_ptr.push_back(static_cast<std::uint32_t>(to.symbol.size()));
+  to.graph_ptr.push_back(static_cast<std::uint32_t>(to.symbol.size()));
 }
 
 template <class T>
 TreeBatch<T> batch_of_trees(const TreeArrays& a, std::size_t trees) {
   TreeBatch<T> b;
-  const std::size_t nodes = a.tree_ptr[trees];
+  const std::size_t nodes = a.graph_ptr[trees];
   const auto first = [](const auto& v, std::size_t n) { return std::span(v.data(), n); };
-  b.size = trees;
-  b.tree_ptr = first(a.tree_ptr, trees + 1), b.symbol = first(a.symbol, nodes);
+  b.size = b.graphs = trees, b.nodes = nodes;
+  b.graph_ptr = first(a.graph_ptr, trees + 1), b.symbol = first(a.symbol, nodes);
   b.parent = first(a.parent, nodes), b.left = first(a.left, nodes), b.right = first(a.right, nodes);
   b.edit = first(a.edit, nodes), b.insert = first(a.insert, nodes);
   b.sample = first(a.sample, trees);
@@ -138,7 +138,7 @@ template <class T>
 TreeBatchStorage<T>::TreeBatchStorage(const TreeDataset<T>& data, std::size_t max_size) : max_size_(max_size) {
   const std::size_t nodes = max_size * data.most_nodes();
   TreeArrays& a = arrays_;
-  a.tree_ptr.resize(max_size + 1), a.sample.resize(max_size);
+  a.graph_ptr.resize(max_size + 1), a.sample.resize(max_size);
   a.parent.resize(nodes), a.left.resize(nodes), a.right.resize(nodes);
   a.symbol.resize(nodes), a.edit.resize(nodes), a.insert.resize(nodes);
 }
@@ -152,7 +152,7 @@ TreeBatch<T> TreeDataset<T>::gather(std::span<const std::uint32_t> which, TreeBa
   std::uint32_t node = 0;
   for (std::size_t k = 0; k < which.size(); ++k) {
     if (which[k] >= size()) throw_invalid(fmt::format("tree {} of {} does not exist", which[k], size()));
-    const std::uint32_t first = from.tree_ptr[which[k]], count = from.tree_ptr[which[k] + 1] - first;
+    const std::uint32_t first = from.graph_ptr[which[k]], count = from.graph_ptr[which[k] + 1] - first;
     // The difference wraps around where the tree moves to the front; the sums are right.
     const std::uint32_t move = node - first;
     const auto copy = [&](const auto& a, auto& b) { std::copy_n(a.data() + first, count, b.data() + node); };
@@ -165,7 +165,7 @@ TreeBatch<T> TreeDataset<T>::gather(std::span<const std::uint32_t> which, TreeBa
       }
     to.sample[k] = which[k];
     node += count;
-    to.tree_ptr[k + 1] = node;
+    to.graph_ptr[k + 1] = node;
   }
   TreeBatch<T> b = batch_of_trees<T>(to, which.size());
   b.samples = data_->samples, b.loss = data_->loss, b.memory = &storage.memory_;

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "gradloom/data/batch.h"
+#include "gradloom/data/graph_batch.h"
 #include "gradloom/data/rewrite_rules.h"
 
 namespace gradloom {
@@ -60,19 +60,16 @@ struct LossMemory {
   virtual ~LossMemory() = default;
 };
 
-// B trees with N nodes together. `size` (of RowBatch) is B. Owns nothing.
+// B trees with N nodes together. `size` (of RowBatch) is B; of GraphBatch it has the nodes of each tree, in preorder,
+// and the number of each tree in `samples`, but no arcs. Owns nothing.
 template <class T>
-struct TreeBatch : RowBatch<T> {
-  std::span<const std::uint32_t> tree_ptr;             // (B + 1): the nodes of a tree, in preorder
+struct TreeBatch : GraphBatch<T> {
   std::span<const std::uint8_t> symbol;                // (N)
   std::span<const std::uint32_t> parent, left, right;  // (N): nodes of the batch, or kNoNode
   std::span<const std::uint8_t> edit, insert;          // (N): classes to learn
-  std::span<const std::uint32_t> sample;               // (B): numbers in `samples`
   std::span<const RewriteSample> samples;
   RewriteLoss loss;
   std::unique_ptr<LossMemory>* memory = nullptr;
-
-  std::size_t nodes() const { return this->size == 0 ? 0 : tree_ptr[this->size]; }
 };
 
 // A batch of trees is not cut.
@@ -83,7 +80,7 @@ TreeBatch<T> first_rows(const TreeBatch<T>& batch, std::size_t) {
 
 // Arrays of trees, one after the other.
 struct TreeArrays {
-  std::vector<std::uint32_t> tree_ptr{0}, parent, left, right, sample;
+  std::vector<std::uint32_t> graph_ptr{0}, parent, left, right, sample;
   std::vector<std::uint8_t> symbol, edit, insert;
 };
 

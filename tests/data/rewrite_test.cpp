@@ -369,7 +369,7 @@ TEST(TreeDatasets, BatchesAreTheTreesAskedFor) {
   auto storage = data.make_storage(2);
   const std::uint32_t which[] = {2, 0};
   const auto b = data.gather(which, storage);
-  EXPECT_THAT(b.tree_ptr, ::testing::ElementsAre(0u, 6u, 9u));
+  EXPECT_THAT(b.graph_ptr, ::testing::ElementsAre(0u, 6u, 9u));
   EXPECT_THAT(b.parent, ::testing::ElementsAre(kNoNode, 0u, 1u, 0u, 3u, 3u, kNoNode, 6u, 6u));
   EXPECT_THAT(b.left, ::testing::ElementsAre(1u, 2u, kNoNode, 4u, kNoNode, kNoNode, 7u, kNoNode, kNoNode));
   EXPECT_THAT(b.right, ::testing::ElementsAre(3u, kNoNode, kNoNode, 5u, kNoNode, kNoNode, 8u, kNoNode, kNoNode));

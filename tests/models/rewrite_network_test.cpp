@@ -127,7 +127,7 @@ TEST(RewriteLosses, TheSoftDistanceOfCertainEditsIsTheCostOfTheirPath) {
     const std::size_t width = data.most_nodes() * kNodeOutputs;
     std::vector<double> y(width, 0.0);
     const auto batch = data.all();
-    for (std::size_t i = 0; i < batch.nodes(); ++i) {
+    for (std::size_t i = 0; i < batch.nodes; ++i) {
       y[i * kNodeOutputs + batch.edit[i]] = 60.0;
       y[i * kNodeOutputs + kEditClasses + batch.insert[i]] = 60.0;
     }
@@ -196,6 +196,32 @@ TEST(TreeNetworks, AnswersDoNotDependOnTheTapeOrOnTheBatch) {
   const std::uint32_t which[] = {17};
   network.forward(ex, {}, arrays, data.gather(which, storage), tape, {one.data(), {1, width}});
   EXPECT_TRUE(std::equal(one.begin(), one.end(), with.begin() + static_cast<std::ptrdiff_t>(17 * width)));
+}
+
+// A batch of 256 trees has more parts than one of 257.
+TEST(TreeNetworks, GradientsDoNotDependOnTheTape) {
+  const TreeDataset<float> data(some_samples(20), {});
+  const TreeNetwork<float> network(options_for(data.most_nodes()));
+  const Buffer<float> p = noisy_parameters(network);
+  const Exec ex({.threads = 2});
+  const std::size_t count = 256, width = network.output_width();
+  std::vector<std::uint32_t> which(count);
+  for (std::uint32_t k = 0; k < count; ++k) which[k] = k % static_cast<std::uint32_t>(data.size());
+  auto storage = data.make_storage(count);
+  const TreeBatch<float> batch = data.gather(which, storage);
+  std::vector<float> y(count * width);
+  std::vector<std::vector<float>> gradients;
+  for (const std::size_t most : {count, count + 1}) {
+    auto tape = network.make_tape(ex, {.batch = most});
+    gradients.emplace_back(p.size());
+    network.forward(ex, {}, {p, {}}, batch, tape, {y.data(), {count, width}});
+    network.backward(ex, {.arrays = {p, {}},
+                          .batch = batch,
+                          .tape = tape,
+                          .dl_dy = {y.data(), {count, width}},
+                          .gradient = gradients.back()});
+  }
+  EXPECT_EQ(gradients[0], gradients[1]);
 }
 
 TEST(TreeNetworks, WrongOptionsBatchesAndTapesAreRefused) {

@@ -85,15 +85,15 @@ void GraphNetwork<T>::sum_parameters(const Pass<T>& all) const {
 }
 
 template <class T>
-template <class B>
-void GraphNetwork<T>::run_backward(const Exec& ex, const BackwardCall<T, B, Tape>& call,
-                                   const PairBatch<T>* pairs) const {
+void GraphNetwork<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const {
   const auto fail = [](const std::string& m) { throw Exception(ErrorCode::invalid_input, m); };
   const Batch& batch = call.batch;
   Tape& tape = call.tape;
   if (!tape.limits_.backward) fail("the tape was made for forward passes only");
-  if (!tape.ran_ || tape.seen_.size != batch.size || tape.seen_.nodes != batch.nodes ||
-      (pairs && tape.seen_.first.data() != pairs->first.data()))
+  const Batch& seen = seen_by(tape, *ops_.back()).batch;
+  const auto* pairs = std::get_if<PairBatch<T>>(&tape.seen_);
+  if (!tape.ran_ || seen.size != batch.size || seen.nodes != batch.nodes ||
+      (pairs && pairs->first.data() != pairs_of(batch).first.data()))
     fail("backward needs the tape of the forward pass of the same batch");
   const bool inputs = !call.dl_dx.empty();
   if (inputs && (!tape.limits_.input_gradient || options_.sparse))
@@ -101,7 +101,7 @@ void GraphNetwork<T>::run_backward(const Exec& ex, const BackwardCall<T, B, Tape
   tape.edge_weight_gradient_ = {}, tape.edge_feature_gradient_ = {};
   if (inputs) begin_edges(batch, tape);
   find_needed(call.step, inputs, tape);
-  const Call forward{ex, call.step, call.arrays, batch, pairs, tape};
+  const Call forward{ex, call.step, call.arrays, batch, tape};
   begin_backward(forward, call.dl_dy);
   const auto pass = [&](const Exec& who, const Part& part, const Op<T>& op) {
     Pass<T> p = pass_of(forward, who, part, op);
@@ -111,9 +111,11 @@ void GraphNetwork<T>::run_backward(const Exec& ex, const BackwardCall<T, B, Tape
   run_ops(ex, batch, tape, Order::backwards, [&](const Exec& who, const Part& part, const Op<T>& op, unsigned worker) {
     if (!tape.needed_[op.out().id]) return;
     const ProfileScope scope(ex, tape.backward_phase_[op.index()], worker);
+    for (const OpInput& in : op.inputs())
+      if (in.tensor.recomputed) ops_[op.index() - 1]->forward(pass(who, part, *ops_[op.index() - 1]));
     op.backward(pass(who, part, op));
   });
-  if (options_.task == GraphTask::graph) sum_parameters(pass(ex, whole_part(batch), *ops_.back()));
+  if (sum_by_ != SumBy::rows) sum_parameters(pass(ex, whole_part(batch), *ops_.back()));
   if (!inputs) return;
   const Tensor& x = tensors_[0];
   const T* from = tape.workspace_.template at<T>(tape.gradient_[0]);
@@ -123,13 +125,7 @@ void GraphNetwork<T>::run_backward(const Exec& ex, const BackwardCall<T, B, Tape
   });
 }
 
-#define GRADLOOM_INSTANTIATE(T)                                                                         \
-  template void GraphNetwork<T>::run_backward(const Exec&, const BackwardCall<T, GraphBatch<T>, Tape>&, \
-                                              const PairBatch<T>*) const;                               \
-  template void GraphNetwork<T>::run_backward(const Exec&, const BackwardCall<T, PairBatch<T>, Tape>&,  \
-                                              const PairBatch<T>*) const;
-GRADLOOM_INSTANTIATE(float)
-GRADLOOM_INSTANTIATE(double)
-#undef GRADLOOM_INSTANTIATE
+template class GraphNetwork<float>;
+template class GraphNetwork<double>;
 
 }  // namespace gradloom::graph

@@ -28,13 +28,16 @@ void GraphNetwork<T>::check(const Call& call) const {
   const Batch& batch = call.batch;
   const Tape& tape = call.tape;
   const auto fail = [](const std::string& m) { throw Exception(ErrorCode::invalid_input, m); };
-  if (call.pairs && (batch.size > tape.pairs_ || batch.graphs > tape.graphs_))
-    fail(fmt::format("the batch has {} pairs of {} graphs; the tape was made for {} and {}", batch.size, batch.graphs,
-                     tape.pairs_, tape.graphs_));
-  if (batch.nodes > tape.nodes_ || batch.arc_count() > tape.arcs_ || batch.graphs > tape.graphs_)
-    fail(fmt::format("the batch has {} nodes, {} arcs and {} graphs; the tape was made for {}, {} and {}", batch.nodes,
-                     batch.arc_count(), batch.graphs, tape.nodes_, tape.arcs_, tape.graphs_));
-  if (options_.sparse != batch.sparse() || batch.feature_value.size() > tape.entries_)
+  const BatchSizes has = sizes_of(batch), most = tape.most_;
+  if (most.pairs > 0 && (has.pairs > most.pairs || has.graphs > most.graphs))
+    fail(fmt::format("the batch has {} pairs of {} graphs; the tape was made for {} and {}", has.pairs, has.graphs,
+                     most.pairs, most.graphs));
+  if (has.nodes > most.nodes || has.arcs > most.arcs || has.graphs > most.graphs)
+    fail(fmt::format("the batch has {} nodes, {} arcs and {} graphs; the tape was made for {}, {} and {}", has.nodes,
+                     has.arcs, has.graphs, most.nodes, most.arcs, most.graphs));
+  if (tape.workers_ > 0 && call.ex.threads() > tape.workers_)
+    fail(fmt::format("the tape was made for {} threads, not {}", tape.workers_, call.ex.threads()));
+  if (options_.sparse != batch.sparse() || has.entries > most.entries)
     fail("the features of the batch are not those that the network was made for");
   if (!options_.sparse && batch.nodes > 0 && batch.x.extent(1) != options_.inputs)
     fail(fmt::format("the nodes have {} features, the network {} inputs", batch.x.extent(1), options_.inputs));
@@ -46,25 +49,17 @@ void GraphNetwork<T>::check(const Call& call) const {
 
 template <class T>
 Pass<T> GraphNetwork<T>::pass_of(const Call& call, const Exec& ex, const Part& part, const Op<T>& op) const {
-  return {{call.batch, call.pairs, call.arrays, call.tape, op.index()},
-          ex,
-          call.step,
-          call.tape,
-          options_.task == GraphTask::node,
-          part};
+  const std::size_t held = call.tape.workers_ > 0 ? part.worker * call.tape.part_nodes_ : part.first_node;
+  const auto shift = static_cast<std::ptrdiff_t>(held) - static_cast<std::ptrdiff_t>(part.first_node);
+  return {{call.batch, call.arrays, call.tape, op.index(), shift}, ex, call.step, call.tape, sum_by_, part};
 }
 
 template <class T>
 void GraphNetwork<T>::run_forward(const Call& call, View<T, 2> y) const {
   const Batch& batch = call.batch;
   Tape& tape = call.tape;
-  check(call);
   tape.ran_ = true, tape.trained_ = call.step.mode == Mode::train;
   tape.arrays_ = call.arrays;
-  if (call.pairs)
-    tape.seen_ = *call.pairs;
-  else
-    static_cast<GraphBatch<T>&>(tape.seen_) = batch;
   find_hubs(batch.arcs.ptr, tape, Hubs::in);
   find_hubs(batch.arcs.out_ptr, tape, Hubs::out);
   const std::size_t stride = tensors_[0].stride;

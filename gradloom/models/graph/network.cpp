@@ -39,6 +39,10 @@ void GraphLimits::include(const GraphDataset<T>& data) {
   entries = std::max(entries, data.arrays().feature_value.size());
 }
 
+BatchSizes GraphLimits::batch_of(std::size_t graphs, std::size_t pairs) const {
+  return {clamped(nodes, graphs), graphs, pairs, clamped(arcs, graphs), entries};
+}
+
 void validate(const NetworkOptions& o) {
   if (o.inputs == 0 || o.outputs == 0)
     throw_invalid(fmt::format("a network from {} features to {} outputs", o.inputs, o.outputs));
@@ -61,8 +65,8 @@ void validate(const NetworkOptions& o) {
 }
 
 template <class T>
-Tensor GraphNetwork<T>::add_tensor(std::size_t width, RowsAre rows) {
-  tensors_.push_back({tensors_.size(), rows, width, dense::padded(width)});
+Tensor GraphNetwork<T>::add_tensor(std::size_t width, RowsAre rows, bool recomputed) {
+  tensors_.push_back({tensors_.size(), rows, width, dense::padded(width), recomputed});
   return tensors_.back();
 }
 
@@ -97,7 +101,6 @@ Tensor GraphNetwork<T>::place(std::shared_ptr<Op<T>> op) {
   return last_ = out;
 }
 
-// Added onto another product, if there is one.
 template <class T>
 Tensor GraphNetwork<T>::add_dense(const std::string& name, const Tensor& in, std::size_t width, const Tensor& onto,
                                   const std::string& bias) {
@@ -198,7 +201,9 @@ void GraphNetwork<T>::add_head(const std::vector<Tensor>& layers) {
 
 template <class T>
 GraphNetwork<T>::GraphNetwork(NetworkOptions options, const std::string& prefix)
-    : options_(std::move(options)), prefix_(prefix) {
+    : options_(std::move(options)),
+      sum_by_(options_.task == GraphTask::node ? SumBy::rows : SumBy::graphs),
+      prefix_(prefix) {
   const NetworkOptions& o = options_;
   validate(o);
   Tensor h = add_tensor(o.inputs, RowsAre::nodes);
@@ -228,9 +233,11 @@ void GraphNetwork<T>::initialise(std::uint64_t seed, std::span<T> parameters, st
   for (std::size_t s = 0; s < initial_.size(); ++s) {
     const RandomStream random(seed, RandomUse::initialise, 0, static_cast<std::uint32_t>(s));
     std::uint32_t at = 0;
+    const auto& [limit, constant, glorot, normal, scalar] = initial_[s];
     for_each_logical(parameters_[s], [&](std::size_t i) {
-      const double limit = initial_[s].limit;
-      parameters[i] = static_cast<T>(limit > 0 ? limit * (2 * random.uniform(at++) - 1) : initial_[s].constant);
+      parameters[i] = static_cast<T>(normal      ? random.normal(at++)
+                                     : limit > 0 ? limit * (2 * random.uniform(at++) - 1)
+                                                 : constant);
     });
   }
   for (const auto& op : ops_) op->initialise_buffers(buffers);
@@ -239,34 +246,37 @@ void GraphNetwork<T>::initialise(std::uint64_t seed, std::span<T> parameters, st
 template <class T>
 GraphTape<T> GraphNetwork<T>::make_tape(const Exec& ex, const TapeLimits& limits) const {
   if (limits.batch == 0) throw_invalid("a tape for batches of 0 rows was asked for");
-  return make_tape_for(ex, limits, options_.task == GraphTask::node ? options_.limits.nodes.size() : limits.batch, 0);
+  const GraphLimits& l = options_.limits;
+  return make_tape_for(ex, limits, l.batch_of(options_.task == GraphTask::node ? l.nodes.size() : limits.batch, 0),
+                       l.batch_of(1, 0).nodes);
 }
 
 template <class T>
-GraphTape<T> GraphNetwork<T>::make_tape_for(const Exec& ex, const TapeLimits& limits, std::size_t graphs,
-                                            std::size_t pairs) const {
+GraphTape<T> GraphNetwork<T>::make_tape_for(const Exec& ex, const TapeLimits& limits, const BatchSizes& most,
+                                            std::size_t largest_graph) const {
   Tape t;
-  t.limits_ = limits;
-  const GraphLimits& l = options_.limits;
-  const bool node = options_.task == GraphTask::node;
-  t.nodes_ = clamped(l.nodes, graphs), t.arcs_ = clamped(l.arcs, graphs), t.entries_ = l.entries;
-  t.graphs_ = graphs, t.pairs_ = pairs;
+  t.limits_ = limits, t.most_ = most;
   Workspace& w = t.workspace_;
-  Reservation<T> r{.limits = limits,
-                   .node_task = node,
-                   .nodes = t.nodes_,
-                   .graphs = graphs,
-                   .pairs = pairs,
-                   .arcs = t.arcs_,
-                   .entries = t.entries_,
-                   .workspace = w};
+  Reservation<T> r{.limits = limits, .sum_by = sum_by_, .most = most, .workspace = w};
+  if (sum_by_ == SumBy::parts && !limits.backward) {
+    t.workers_ = ex.threads(), t.part_nodes_ = std::min(kPartGraphs, most.graphs) * largest_graph;
+    r.most.nodes = t.workers_ * t.part_nodes_;
+  }
+  std::size_t shared = 0;
+  for (const Tensor& tensor : tensors_)
+    if (tensor.recomputed) shared = std::max(shared, r.rows(tensor) * tensor.stride);
+  const std::size_t shared_value = w.reserve<T>(shared), shared_gradient = w.reserve<T>(limits.backward ? shared : 0);
   for (const Tensor& tensor : tensors_) {
+    t.widest_ = std::max(t.widest_, tensor.stride);
+    if (tensor.recomputed) {
+      t.value_.push_back(shared_value), t.gradient_.push_back(shared_gradient);
+      continue;
+    }
     const std::size_t size = r.rows(tensor) * tensor.stride;
     const bool input = tensor.id == 0;
     // Dense inputs may come with other strides; sparse ones have no rows at all.
     t.value_.push_back(w.reserve<T>(input && options_.sparse ? 0 : size));
     t.gradient_.push_back(limits.backward && (!input || limits.input_gradient) ? w.reserve<T>(size) : 0);
-    t.widest_ = std::max(t.widest_, tensor.stride);
   }
   t.op_.resize(ops_.size());
   for (const auto& op : ops_) {
@@ -277,31 +287,32 @@ GraphTape<T> GraphNetwork<T>::make_tape_for(const Exec& ex, const TapeLimits& li
     t.backward_phase_.push_back(profile ? profile->phase("backward " + op->name()) : 0);
   }
   t.blocks_ = w.reserve<T>(r.blocks);
-  const std::size_t large = node || clamped(l.nodes, 1) <= kGraphBlock ? 0 : t.nodes_ / kGraphBlock;
-  t.large_ = w.reserve<T>(large * r.largest);
+  const bool large = sum_by_ == SumBy::graphs && largest_graph > kGraphBlock;
+  t.large_ = w.reserve<T>(large ? most.nodes / kGraphBlock * r.largest : 0);
   if (limits.backward || options_.sparse)
-    t.scratch_ = w.reserve<T>(std::max({std::size_t{2}, t.nodes_, graphs, pairs}) * t.widest_);
+    t.scratch_ = w.reserve<T>(std::max({std::size_t{2}, most.nodes, most.graphs, most.pairs}) * t.widest_);
   if (limits.backward && limits.input_gradient) {
-    t.edge_weight_ = w.reserve<T>(t.arcs_);
-    t.edge_x_ = w.reserve<T>(options_.edge_features > 0 ? t.arcs_ * dense::padded(options_.edge_features) : 0);
+    t.edge_weight_ = w.reserve<T>(most.arcs);
+    t.edge_x_ = w.reserve<T>(options_.edge_features > 0 ? most.arcs * dense::padded(options_.edge_features) : 0);
   }
-  const std::size_t most = std::max(t.arcs_, t.entries_);
-  t.segments_ = w.reserve<T>(2 * (most / message::kSegment + 1) * t.widest_);
+  const std::size_t entries = std::max(most.arcs, most.entries);
+  t.segments_ = w.reserve<T>(2 * (entries / message::kSegment + 1) * t.widest_);
   for (auto& list : t.hubs_) {
-    list.rows = w.reserve<std::uint32_t>(most / message::kSegment + 1);
-    list.starts = w.reserve<std::uint32_t>(most / message::kSegment + 2);
+    list.rows = w.reserve<std::uint32_t>(entries / message::kSegment + 1);
+    list.starts = w.reserve<std::uint32_t>(entries / message::kSegment + 2);
   }
   t.needed_.resize(tensors_.size());
   t.graded_.resize((ops_.size() + 1) * tensors_.size());
-  t.wide_ = w.reserve<std::uint32_t>(2 * graphs + 2), t.packs_ = w.reserve<std::uint32_t>(2 * graphs + 2);
-  t.first_block_ = w.reserve<std::uint32_t>(graphs + 1);
+  t.wide_ = w.reserve<std::uint32_t>(2 * most.graphs + 2), t.packs_ = w.reserve<std::uint32_t>(2 * most.graphs + 2);
+  t.first_block_ = w.reserve<std::uint32_t>(most.graphs + 1);
   w.allocate();
   return t;
 }
 
 template <class T>
 Seen<T> GraphNetwork<T>::seen_by(const Tape& tape, const Op<T>& op) const {
-  return {tape.seen_, &tape.seen_, tape.arrays_, tape, op.index()};
+  const auto& batch = std::visit([](const auto& b) -> const Batch& { return b; }, tape.seen_);
+  return {batch, tape.arrays_, tape, op.index()};
 }
 
 template <class T>

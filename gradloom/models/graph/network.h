@@ -54,6 +54,7 @@ struct GraphLimits {
   // Large enough for any batch of this data set too.
   template <class T>
   void include(const GraphDataset<T>& data);
+  BatchSizes batch_of(std::size_t graphs, std::size_t pairs) const;
 };
 
 struct NetworkOptions {
@@ -106,10 +107,10 @@ class GraphNetwork {
   Tape make_tape(const Exec& ex, const TapeLimits& limits) const;
   void forward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
                View<T, 2> y) const {
-    run_forward({.ex = ex, .step = step, .arrays = arrays, .batch = batch, .pairs = nullptr, .tape = tape}, y);
+    run(ex, step, arrays, batch, tape, y);
   }
   // dl_dx (N, In) whatever the task; not for sparse features.
-  void backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const { run_backward(ex, call, nullptr); }
+  void backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const;
   // After a training step: running = 0.9 running + 0.1 of the batch, for the statistics of batch norm.
   void update_buffers(const Tape& tape, std::span<T> buffers) const;
   std::uint64_t branches(const Tape& tape) const;
@@ -117,11 +118,14 @@ class GraphNetwork {
  protected:
   // To be extended by operations behind its own. Names of its own parameters begin with `prefix`.
   GraphNetwork(NetworkOptions options, const std::string& prefix);
-  Tensor add_tensor(std::size_t width, RowsAre rows);
-  // What a slice is initialised with: uniform within +-limit, or a constant. glorot: sqrt(6 / (In + Out)) of its shape.
+  // No operations, and graphs without features and arcs.
+  explicit GraphNetwork(SumBy sum_by) : sum_by_(sum_by) { options_.inputs = 0, add_tensor(0, RowsAre::nodes); }
+  Tensor add_tensor(std::size_t width, RowsAre rows, bool recomputed = false);
+  // What a slice is initialised with: uniform within +-limit, or a constant, or normal with standard deviation 1.
+  // glorot: sqrt(6 / (In + Out)) of its shape.
   struct Initial {
     double limit = 0.0, constant = 0.0;
-    bool glorot = false;
+    bool glorot = false, normal = false;
     bool scalar = false;  // the slice is one number without padding
   };
   SliceRef add_parameter(const std::string& name, std::vector<std::size_t> shape, Initial initial = {});
@@ -130,34 +134,44 @@ class GraphNetwork {
   Tensor add(const std::string& name, typename O<T>::Fields fields) {
     return place(std::make_shared<O<T>>(name, std::move(fields)));
   }
+  // `onto`: the product is added to that tensor. No bias without a name.
+  Tensor add_dense(const std::string& name, const Tensor& in, std::size_t width, const Tensor& onto = {},
+                   const std::string& bias = "");
+  Tensor add_activation(const std::string& name, const Tensor& in, bool bias, Activation act, const Tensor& residual);
 
-  // A pass over a batch; `pairs` is the same batch, or null when it holds no pairs.
+  // largest_graph: nodes of one graph.
+  Tape make_tape_for(const Exec& ex, const TapeLimits& limits, const BatchSizes& most, std::size_t largest_graph) const;
+  // Both passes, for any kind of batch that the operations take.
+  template <class B>
+  void run(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const B& batch, Tape& tape,
+           View<T, 2> y) const {
+    const Call call{ex, step, arrays, batch, tape};
+    check(call);
+    tape.seen_ = batch;
+    run_forward(call, y);
+  }
+  template <class B>
+  void run_backward(const Exec& ex, const BackwardCall<T, B, Tape>& c) const {
+    GraphNetwork::backward(ex, {c.step, c.arrays, c.batch, c.tape, c.dl_dy, c.gradient, c.dl_dx, c.sink});
+  }
+
+ private:
   struct Call {
     const Exec& ex;
     const Step& step;
     const ModelArrays<T>& arrays;
     const GraphBatch<T>& batch;
-    const PairBatch<T>* pairs;
     Tape& tape;
   };
-  // A tape for limits.batch rows of output: that many pairs, if there are any.
-  Tape make_tape_for(const Exec& ex, const TapeLimits& limits, std::size_t graphs, std::size_t pairs) const;
-  void run_forward(const Call& call, View<T, 2> y) const;
-  template <class B>
-  void run_backward(const Exec& ex, const BackwardCall<T, B, Tape>& call, const PairBatch<T>* pairs) const;
-
- private:
   enum class Order { forwards, backwards };
   Tensor place(std::shared_ptr<Op<T>> op);
-  Tensor add_dense(const std::string& name, const Tensor& in, std::size_t width, const Tensor& onto = {},
-                   const std::string& bias = "");
   Tensor add_messages(std::size_t l, const Tensor& in, std::size_t width);
   Tensor add_norm(const std::string& name, const Tensor& in);
-  Tensor add_activation(const std::string& name, const Tensor& in, bool bias, Activation act, const Tensor& residual);
   Tensor add_dropout(const std::string& name, const Tensor& in, double probability);
   void add_head(const std::vector<Tensor>& layers);
   Seen<T> seen_by(const Tape& tape, const Op<T>& op) const;
   void check(const Call& call) const;
+  void run_forward(const Call& call, View<T, 2> y) const;
   void plan(const Batch& batch, Tape& tape) const;
   Part whole_part(const Batch& batch) const { return {0, batch.nodes, 0, batch.graphs, batch.size}; }
   Part part_of(const Batch& batch, const Tape& tape, std::size_t list, std::size_t k) const;
@@ -172,6 +186,7 @@ class GraphNetwork {
   void sum_parameters(const Pass<T>& all) const;
 
   NetworkOptions options_;
+  SumBy sum_by_;
   std::string prefix_;  // of names, while the network is made
   Slices parameters_{sizeof(T)}, buffers_{sizeof(T)};
   std::vector<Initial> initial_;  // of each parameter

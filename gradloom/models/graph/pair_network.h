@@ -47,11 +47,11 @@ class PairNetwork : private GraphNetwork<T> {
 
   Tape make_tape(const Exec& ex, const TapeLimits& limits) const;
   void forward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
-               View<T, 2> y) const;
-  // dl_dx (nodes, features) of the nodes of all graphs of the batch.
-  void backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const {
-    this->run_backward(ex, call, &call.batch);
+               View<T, 2> y) const {
+    this->run(ex, step, arrays, batch, tape, y);
   }
+  // dl_dx (nodes, features) of the nodes of all graphs of the batch.
+  void backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const { this->run_backward(ex, call); }
 
  private:
   PairOptions options_;

@@ -136,7 +136,7 @@ struct TreeLoss {
 template <class T>
 double rewrite_loss(const Exec& ex, const TreeBatch<T>& batch, View<const T, 2> y, View<T, 2> dl_dy, double factor) {
   const auto fail = [](const std::string& m) { throw Exception(ErrorCode::invalid_input, m); };
-  if (!batch.memory || batch.edit.size() != batch.nodes()) fail("the batch has no edits to learn");
+  if (!batch.memory || batch.edit.size() != batch.nodes) fail("the batch has no edits to learn");
   if (y.extent(0) < batch.size) fail(fmt::format("the loss got {} rows for {} trees", y.extent(0), batch.size));
   if (!*batch.memory) *batch.memory = std::make_unique<Memory<T>>();
   auto& memory = static_cast<Memory<T>&>(**batch.memory);
@@ -145,7 +145,7 @@ double rewrite_loss(const Exec& ex, const TreeBatch<T>& batch, View<const T, 2> 
   const T weight = static_cast<T>(batch.loss.soft_weight), scale = static_cast<T>(factor);
   ex.parallel_for(batch.size, [&](std::size_t t, unsigned worker) {
     SoftMemory<T>& m = memory.workers[worker];
-    const std::size_t first = batch.tree_ptr[t], n = batch.tree_ptr[t + 1] - first;
+    const std::size_t first = batch.graph_ptr[t], n = batch.graph_ptr[t + 1] - first;
     m.probability.resize(n * kEditClasses), m.dprobability.assign(n * kEditClasses, T(0));
     double value = 0.0;
     const T* row = y.row(t);

@@ -16,22 +16,29 @@ void GraphNetwork<T>::plan(const Batch& batch, Tape& tape) const {
   std::uint32_t* packs = tape.workspace_.template at<std::uint32_t>(tape.packs_);
   std::uint32_t* first_block = tape.workspace_.template at<std::uint32_t>(tape.first_block_);
   tape.wide_count_ = tape.pack_count_ = tape.large_count_ = 0;
-  if (options_.task == GraphTask::node) {
+  if (sum_by_ == SumBy::rows) {
     wide[0] = 0, wide[1] = static_cast<std::uint32_t>(batch.graphs);
     tape.wide_count_ = 1;
     return;
   }
-  const auto work = [&](std::size_t first, std::size_t last) {
-    const std::size_t a = batch.graph_ptr[first], b = batch.graph_ptr[last];
-    return (b - a) * node_work_ + (batch.arcs.ptr[b] - batch.arcs.ptr[a]) * arc_work_;
-  };
-  const std::size_t all = work(0, batch.graphs), enough = std::max(kPackWork, all / kMostPacks);
   std::uint32_t first = 0;
   const auto end_pack = [&](std::uint32_t last) {
     if (first == last) return;
     packs[2 * tape.pack_count_] = first, packs[2 * tape.pack_count_ + 1] = last;
     ++tape.pack_count_;
+    first = last;
   };
+  if (sum_by_ == SumBy::parts) {
+    const std::size_t size = tape.workers_ > 0 ? kPartGraphs : part_graphs(batch.graphs);
+    for (std::size_t g = 0; g < batch.graphs; g += size)
+      end_pack(static_cast<std::uint32_t>(std::min(batch.graphs, g + size)));
+    return;
+  }
+  const auto work = [&](std::size_t from, std::size_t to) {
+    const std::size_t a = batch.graph_ptr[from], b = batch.graph_ptr[to];
+    return (b - a) * node_work_ + (batch.arcs.ptr[b] - batch.arcs.ptr[a]) * arc_work_;
+  };
+  const std::size_t all = work(0, batch.graphs), enough = std::max(kPackWork, all / kMostPacks);
   first_block[0] = 0;
   for (std::uint32_t g = 0; g < batch.graphs; ++g) {
     const std::size_t blocks = dense::row_blocks(batch.graph_ptr[g + 1] - batch.graph_ptr[g], kGraphBlock);
@@ -45,7 +52,6 @@ void GraphNetwork<T>::plan(const Batch& batch, Tape& tape) const {
       first = g + 1;
     } else if (work(first, g + 1) >= enough) {
       end_pack(g + 1);
-      first = g + 1;
     }
   }
   end_pack(static_cast<std::uint32_t>(batch.graphs));
@@ -54,8 +60,8 @@ void GraphNetwork<T>::plan(const Batch& batch, Tape& tape) const {
 template <class T>
 Part GraphNetwork<T>::part_of(const Batch& batch, const Tape& tape, std::size_t list, std::size_t k) const {
   const std::uint32_t* pair = tape.workspace_.template at<std::uint32_t>(list) + 2 * k;
-  if (options_.task == GraphTask::node) return whole_part(batch);
-  return {batch.graph_ptr[pair[0]], batch.graph_ptr[pair[1]], pair[0], pair[1]};
+  if (sum_by_ == SumBy::rows) return whole_part(batch);
+  return {batch.graph_ptr[pair[0]], batch.graph_ptr[pair[1]], pair[0], pair[1], 0, k};
 }
 
 template <class T>
@@ -73,7 +79,9 @@ void GraphNetwork<T>::run_ops(const Exec& ex, const Batch& batch, const Tape& ta
     for (std::size_t p = 0; p < tape.wide_count_; ++p)
       for (std::size_t k = at; k < end; ++k) run(ex, part_of(batch, tape, tape.wide_, p), op(k), 0u);
     ex.parallel_for(tape.pack_count_, [&](std::size_t p, unsigned worker) {
-      for (std::size_t k = at; k < end; ++k) run(alone, part_of(batch, tape, tape.packs_, p), op(k), worker);
+      Part part = part_of(batch, tape, tape.packs_, p);
+      part.worker = worker;
+      for (std::size_t k = at; k < end; ++k) run(alone, part, op(k), worker);
     });
     at = end;
   }

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <array>
+#include <variant>
 #include <vector>
 
 #include "gradloom/data/graph_pairs.h"
+#include "gradloom/data/rewrite_dataset.h"
 #include "gradloom/models/model.h"
 
 namespace gradloom::graph {
@@ -20,6 +22,14 @@ struct Pass;
 
 // Regions of a tape that one operation reserved, by the numbers that it gave them.
 using OpMemory = std::array<std::size_t, 5>;
+
+enum class RowsAre { nodes, graphs, pairs };
+
+// Of a batch.
+struct BatchSizes {
+  std::size_t nodes = 0, graphs = 0, pairs = 0, arcs = 0, entries = 0;  // entries: of sparse features
+  std::size_t rows(RowsAre r) const { return r == RowsAre::nodes ? nodes : r == RowsAre::graphs ? graphs : pairs; }
+};
 
 // Memory of a forward and backward pass, linear in nodes times widths and in arcs times heads.
 template <class T>
@@ -41,7 +51,10 @@ class GraphTape {
     std::size_t count = 0, segments = 0;
   };
   TapeLimits limits_;
-  std::size_t nodes_ = 0, graphs_ = 0, pairs_ = 0, arcs_ = 0, entries_ = 0;  // of the largest batch
+  BatchSizes most_;  // of the largest batch
+  // Forward only, with sums by parts: tensors of nodes have no more memory than the parts that workers are at need.
+  unsigned workers_ = 0;        // 0: they hold the batch
+  std::size_t part_nodes_ = 0;  // the most of one part
   Workspace workspace_;
   std::vector<std::size_t> value_, gradient_;  // of each tensor
   std::vector<OpMemory> op_;
@@ -57,7 +70,7 @@ class GraphTape {
   std::array<HubList, 4> hubs_;
   // Of the last forward pass.
   const T* x_ = nullptr;
-  PairBatch<T> seen_;  // of a graph network: only what a GraphBatch has
+  std::variant<GraphBatch<T>, PairBatch<T>, TreeBatch<T>> seen_;
   ModelArrays<T> arrays_;
   bool ran_ = false, trained_ = false;  // trained_: it was in training mode
   std::span<const T> edge_weight_gradient_;

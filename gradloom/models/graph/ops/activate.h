@@ -13,9 +13,9 @@ inline DualNumber dual_activation(Activation a, DualNumber x) {
 
 // out = act(in + bias) + residual; bias and residual may be none.
 template <class T>
-class ActivateOp final : public Op<T> {
+class ActivateOp final : public SmallSumsOp<T> {
   using Op<T>::out_;
-  enum { kSums };
+  using SmallSumsOp<T>::kSums;
 
  public:
   struct Fields {
@@ -24,12 +24,8 @@ class ActivateOp final : public Op<T> {
     Activation activation = Activation::none;
   };
   ActivateOp(std::string name, Fields f)
-      : Op<T>("activate", std::move(name), f.out, inputs_of(f), {f.bias}), f_(std::move(f)) {
+      : SmallSumsOp<T>("activate", std::move(name), f.out, inputs_of(f), {f.bias}), f_(std::move(f)) {
     this->takes_rows_ = true;
-  }
-
-  void reserve(Reservation<T>& r) const override {
-    if (f_.bias) r.keep_sums(kSums, out_, out_.stride);
   }
 
   void forward(const Pass<T>& p) const override {
@@ -53,17 +49,10 @@ class ActivateOp final : public Op<T> {
     T* sums = p.numbers(kSums);
     if (p.whole(out_)) {
       p.column_sums(out_, dl_dz, sums, make_rows);
-      return p.finish_blocks(f_.bias, out_, sums, stride);
+      return this->finish_sums(p);
     }
     p.for_rows(out_, kPlain, make_rows);
     p.column_sums(out_, dl_dz, sums);
-  }
-
-  void list_sums(std::vector<SumTask<T>>& tasks) const override {
-    if (f_.bias && out_.rows == RowsAre::nodes) tasks.push_back({this});
-  }
-  void sum(const Pass<T>& p, const SumTask<T>&, unsigned worker) const override {
-    p.fold(f_.bias, p.numbers(kSums), out_.stride, worker);
   }
 
   void branches(const Seen<T>& p, Hash& hash) const override {

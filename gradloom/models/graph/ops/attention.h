@@ -12,9 +12,10 @@ inline DualNumber dual_leaky(DualNumber x) { return x > DualNumber(0.0) ? x : Du
 
 // GATv2 (attention.h): attention over the neighbours and the node itself.
 template <class T>
-class AttentionOp final : public Op<T> {
+class AttentionOp final : public SmallSumsOp<T> {
   using Op<T>::out_;
-  enum { kAlpha, kSelfAlpha, kScoreGradient, kSelfScoreGradient, kSums };
+  using SmallSumsOp<T>::kSums, SmallSumsOp<T>::kFirst;
+  enum { kAlpha = kFirst, kSelfAlpha, kScoreGradient, kSelfScoreGradient };
 
  public:
   struct Fields {
@@ -23,19 +24,19 @@ class AttentionOp final : public Op<T> {
     SliceRef weight, edge_weight;
   };
   AttentionOp(std::string name, Fields f)
-      : Op<T>("attention", std::move(name), f.out, {{f.left, true}, {f.right, true}}, {f.weight, f.edge_weight}),
-        f_(std::move(f)),
-        sum_size_(out_.stride * (1 + f_.edge_features)) {}
+      : SmallSumsOp<T>("attention", std::move(name), f.out, {{f.left, true}, {f.right, true}},
+                       {f.weight, f.edge_weight}),
+        f_(std::move(f)) {}
 
   OpCost cost() const override { return {.arc = 8}; }
 
   void reserve(Reservation<T>& r) const override {
-    r.template keep<T>(kAlpha, r.arcs * f_.heads);
+    r.template keep<T>(kAlpha, r.most.arcs * f_.heads);
     r.template keep<T>(kSelfAlpha, r.rows(out_) * f_.heads);
     if (!r.limits.backward) return;
-    r.template keep<T>(kScoreGradient, r.arcs * f_.heads);
+    r.template keep<T>(kScoreGradient, r.most.arcs * f_.heads);
     r.template keep<T>(kSelfScoreGradient, r.rows(out_) * f_.heads);
-    r.keep_sums(kSums, out_, sum_size_);
+    SmallSumsOp<T>::reserve(r);
   }
 
   void forward(const Pass<T>& p) const override {
@@ -56,20 +57,12 @@ class AttentionOp final : public Op<T> {
     T* sums = p.numbers(kSums);
     p.for_sums(out_, [&](std::size_t b, std::size_t begin, std::size_t end) {
       auto some = g;
-      some.dl_da = sums + b * sum_size_, some.dl_dedge_weight = some.dl_da + out_.stride;
+      some.dl_da = sums + b * this->sum_size(), some.dl_dedge_weight = some.dl_da + out_.stride;
       message::attend_gradient<T>(a, some, begin, end);
     });
     p.for_arcs(out_, a.out_ptr, 4 * kGathered,
                [&](std::size_t begin, std::size_t end) { message::attend_source_gradient<T>(a, g, begin, end); });
-    if (!p.whole(out_)) return;
-    if (p.trains(f_.weight)) p.finish_blocks(f_.weight, out_, sums, sum_size_);
-    if (p.trains(f_.edge_weight)) p.finish_blocks(f_.edge_weight, out_, sums + out_.stride, sum_size_);
-  }
-
-  void list_sums(std::vector<SumTask<T>>& tasks) const override { tasks.push_back({this}); }
-  void sum(const Pass<T>& p, const SumTask<T>&, unsigned worker) const override {
-    p.fold(f_.weight, p.numbers(kSums), sum_size_, worker);
-    p.fold(f_.edge_weight, p.numbers(kSums) + out_.stride, sum_size_, worker);
+    this->finish_sums(p);
   }
 
   void branches(const Seen<T>& p, Hash& hash) const override {
@@ -130,7 +123,6 @@ class AttentionOp final : public Op<T> {
   }
 
   const Fields f_;
-  const std::size_t sum_size_;  // of a block of rows: dl_da, then dl_dedge_weight
 };
 
 }  // namespace gradloom::graph

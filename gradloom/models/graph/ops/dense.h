@@ -1,7 +1,6 @@
 // Products with weights.
 #pragma once
 
-#include "gradloom/models/graph/ops/dense_rows.h"
 #include "gradloom/models/graph/ops/dual_pass.h"
 
 namespace gradloom::graph {
@@ -10,7 +9,7 @@ namespace gradloom::graph {
 template <class T>
 class DenseOp final : public Op<T> {
   using Op<T>::out_;
-  enum { kTransposed, kSums };
+  enum { kTransposed, kSums, kWeightSums };
   static constexpr std::size_t kTaskRows = 12;  // of a weight that one task sums
 
  public:
@@ -29,17 +28,24 @@ class DenseOp final : public Op<T> {
     if (!r.limits.backward) return;
     r.template keep<T>(kTransposed, out_.width * f_.in.stride);
     if (f_.bias) r.keep_sums(kSums, out_, out_.stride);
+    if (r.sum_by == SumBy::parts) return r.keep_sums(kWeightSums, out_, f_.weight.size);
     r.share_blocks(out_, f_.weight.size);
     if (out_.rows == RowsAre::nodes) r.largest = std::max(r.largest, f_.weight.size);
   }
 
   void forward(const Pass<T>& p) const override {
-    const T* x = p.value(f_.in);
-    T* y = p.output(out_);
-    const DenseRows<T> rows = dense_rows(p);
-    const typename DenseRows<T>::Weights w{p.parameter(f_.weight), p.parameter(f_.bias), f_.start};
     p.for_rows(out_, f_.in.width, [&](std::size_t begin, std::size_t end) {
-      rows.forward(end - begin, x + begin * f_.in.stride, w, y + begin * out_.stride);
+      dense::multiply<T>(p.ex.variant(), {.rows = end - begin,
+                                          .inner = f_.in.width,
+                                          .width = out_.stride,
+                                          .x = p.value(f_.in) + begin * f_.in.stride,
+                                          .x_row = f_.in.stride,
+                                          .w = p.parameter(f_.weight),
+                                          .w_stride = out_.stride,
+                                          .bias = p.parameter(f_.bias),
+                                          .y = p.output(out_) + begin * out_.stride,
+                                          .y_stride = out_.stride,
+                                          .start = f_.start});
       this->next_rows(p, begin, end);
     });
   }
@@ -52,23 +58,32 @@ class DenseOp final : public Op<T> {
   void backward(const Pass<T>& p) const override {
     const T* dl_dy = p.gradient(out_);
     if (p.needed(f_.in)) {
-      T* dl_dx = p.gradient(f_.in);
-      const DenseRows<T> rows = dense_rows(p);
-      const T* transposed = p.numbers(kTransposed);
-      const dense::Start start = p.graded(f_.in) ? dense::Start::y : dense::Start::zero;
       p.for_rows(f_.in, out_.width, [&](std::size_t begin, std::size_t end) {
-        rows.input_gradient(end - begin, dl_dy + begin * out_.stride, transposed, dl_dx + begin * f_.in.stride, start);
+        dense::multiply<T>(p.ex.variant(), {.rows = end - begin,
+                                            .inner = out_.width,
+                                            .width = f_.in.stride,
+                                            .x = dl_dy + begin * out_.stride,
+                                            .x_row = out_.stride,
+                                            .w = p.numbers(kTransposed),
+                                            .w_stride = f_.in.stride,
+                                            .y = p.gradient(f_.in) + begin * f_.in.stride,
+                                            .y_stride = f_.in.stride,
+                                            .start = p.graded(f_.in) ? dense::Start::y : dense::Start::zero});
       });
     }
-    if (p.whole(out_) && p.trains(f_.weight)) {
-      block_products(p, 0, p.rows(out_), dense::kBlock);
-      p.finish_blocks(f_.weight, out_, p.blocks(), f_.weight.size);
+    const bool whole = p.whole(out_);
+    if ((whole || p.sum_by == SumBy::parts) && p.trains(f_.weight)) {
+      T* sums = whole ? p.blocks() : p.numbers(kWeightSums);
+      p.for_sums(out_, [&](std::size_t b, std::size_t begin, std::size_t end) {
+        weight_gradient(p, begin, end, all_rows(), sums + b * f_.weight.size);
+      });
+      if (whole) p.finish_blocks(f_.weight, out_, sums, f_.weight.size);
     }
     // Rows of graphs need no sums here: each is the whole of its graph.
     if (!p.trains(f_.bias) || out_.rows == RowsAre::graphs) return;
     T* sums = p.numbers(kSums);
     p.column_sums(out_, dl_dy, sums);
-    if (p.whole(out_)) p.finish_blocks(f_.bias, out_, sums, out_.stride);
+    if (whole) p.finish_blocks(f_.bias, out_, sums, out_.stride);
   }
 
   void list_sums(std::vector<SumTask<T>>& tasks) const override {
@@ -87,7 +102,12 @@ class DenseOp final : public Op<T> {
       const std::size_t first = p.batch.graph_ptr[g], last = p.batch.graph_ptr[g + 1];
       const std::size_t count = dense::row_blocks(last - first, kGraphBlock);
       if (count == 1) continue;
-      block_products(p, first, last, kGraphBlock);
+      for_blocks(
+          p.ex, last - first,
+          [&](std::size_t b, std::size_t begin, std::size_t end) {
+            weight_gradient(p, first + begin, first + end, all_rows(), p.blocks() + b * size);
+          },
+          kGraphBlock);
       for_ranges(p.ex, size, [&](std::size_t begin, std::size_t end) {
         dense::add_blocks<T>(p.blocks(), count, size, begin, end, GradientMode::overwrite, to);
       });
@@ -96,6 +116,9 @@ class DenseOp final : public Op<T> {
   }
 
   void sum(const Pass<T>& p, const SumTask<T>& task, unsigned worker) const override {
+    if (task.begin < task.end && p.sum_by == SumBy::parts)
+      return p.fold(f_.weight, p.numbers(kWeightSums), f_.weight.size, task.begin * out_.stride, task.end * out_.stride,
+                    worker);
     if (task.begin < task.end) return p.trains(f_.weight) ? sum_weight(p, task, worker) : void();
     if (out_.rows == RowsAre::nodes) return p.fold(f_.bias, p.numbers(kSums), out_.stride, worker);
     if (!p.trains(f_.bias)) return;
@@ -118,51 +141,39 @@ class DenseOp final : public Op<T> {
   }
 
  private:
-  DenseRows<T> dense_rows(const Pass<T>& p) const {
-    return {p.ex.variant(), f_.in.width, f_.in.stride, out_.width, out_.stride};
-  }
+  SumTask<T> all_rows() const { return {this, 0, f_.in.width}; }
 
-  // x^T dl_dy of each block of rows [first, last), one after the other in blocks().
-  void block_products(const Pass<T>& p, std::size_t first, std::size_t last, std::size_t least) const {
-    const T *x = p.value(f_.in) + first * f_.in.stride, *dl_dy = p.gradient(out_) + first * out_.stride;
-    const DenseRows<T> rows = dense_rows(p);
-    for_blocks(
-        p.ex, last - first,
-        [&](std::size_t b, std::size_t begin, std::size_t end) {
-          rows.weight_gradient(end - begin, x + begin * f_.in.stride, dl_dy + begin * out_.stride,
-                               p.blocks() + b * f_.weight.size);
-        },
-        least);
+  // x^T dl_dy of rows [begin, end), for some rows of the weight.
+  void weight_gradient(const Pass<T>& p, std::size_t begin, std::size_t end, const SumTask<T>& of, T* dl_dw,
+                       dense::Start start = dense::Start::zero) const {
+    dense::multiply<T>(p.ex.variant(), {.rows = of.end - of.begin,
+                                        .inner = end - begin,
+                                        .width = out_.stride,
+                                        .x = p.value(f_.in) + begin * f_.in.stride + of.begin,
+                                        .x_row = 1,
+                                        .x_inner = f_.in.stride,
+                                        .w = p.gradient(out_) + begin * out_.stride,
+                                        .w_stride = out_.stride,
+                                        .y = dl_dw,
+                                        .y_stride = out_.stride,
+                                        .start = start});
   }
 
   // Rows [begin, end) of the weight, graph after graph.
   void sum_weight(const Pass<T>& p, const SumTask<T>& task, unsigned worker) const {
-    const T *x = p.value(f_.in), *dl_dy = p.gradient(out_), *large = p.large();
+    const T* large = p.large();
     const std::size_t at = task.begin * out_.stride, size = (task.end - task.begin) * out_.stride;
     T* to = p.gradient(f_.weight) + at;
-    const auto add_rows = [&](std::size_t first, std::size_t last, dense::Start start) {
-      dense::multiply<T>(p.ex.variant(), {.rows = task.end - task.begin,
-                                          .inner = last - first,
-                                          .width = out_.stride,
-                                          .x = x + first * f_.in.stride + task.begin,
-                                          .x_row = 1,
-                                          .x_inner = f_.in.stride,
-                                          .w = dl_dy + first * out_.stride,
-                                          .w_stride = out_.stride,
-                                          .y = to,
-                                          .y_stride = out_.stride,
-                                          .start = start});
-    };
     const std::size_t graphs = p.batch.graphs;
     const bool fresh = p.step.gradient == GradientMode::overwrite;
     if (out_.rows == RowsAre::graphs || graphs == 0) {  // a graph is one row; its product is its sum
-      add_rows(0, graphs, fresh ? dense::Start::zero : dense::Start::y);
+      weight_gradient(p, 0, graphs, task, to, fresh ? dense::Start::zero : dense::Start::y);
     } else {
       for (std::size_t g = 0; g < graphs; ++g) {
         const std::size_t first = p.batch.graph_ptr[g], last = p.batch.graph_ptr[g + 1];
         const bool alone = fresh && g == 0;
         if (dense::row_blocks(last - first, kGraphBlock) == 1) {
-          add_rows(first, last, alone ? dense::Start::zero : dense::Start::apart);
+          weight_gradient(p, first, last, task, to, alone ? dense::Start::zero : dense::Start::apart);
           continue;
         }
         for (std::size_t i = 0; i < size; ++i) to[i] = alone ? large[at + i] : to[i] + large[at + i];

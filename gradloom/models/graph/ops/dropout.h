@@ -81,7 +81,7 @@ class DropoutOp final : public Op<T> {
   template <class P, class F>
   void each_sample(const P& p, std::size_t first, std::size_t last, F&& body) const {
     const auto drop = [&](std::uint32_t sample) { return dropout_of(p.step, f_.probability, this->index(), sample); };
-    if (p.node_task) return body(drop(p.step.index), 0, p.batch.nodes);
+    if (p.sum_by == SumBy::rows) return body(drop(p.step.index), 0, p.batch.nodes);
     for (std::size_t g = first; g < last; ++g)
       if (out_.rows == RowsAre::graphs)
         body(drop(p.batch.sample_of(g)), g, g + 1);

@@ -20,9 +20,8 @@ struct DualPass {
   const Step& step;
   const ModelArrays<double>& arrays;
   const GraphBatch<double>& batch;
-  const PairBatch<double>* pairs;  // the same batch; null when it holds no pairs
   DualDirection direction;
-  bool node_task;
+  SumBy sum_by;
   std::vector<DualMatrix> tensors = {};
 
   using What = DualDirection::What;
@@ -40,9 +39,7 @@ struct DualPass {
     return seed(batch.edge_x(e, k), What::edge_feature, e * batch.edge_x.extent(1) + k);
   }
   const DualMatrix& in(const Tensor& t) const { return tensors[t.id]; }
-  std::size_t rows(const Tensor& t) const {
-    return t.rows == RowsAre::nodes ? batch.nodes : t.rows == RowsAre::graphs ? batch.graphs : batch.size;
-  }
+  std::size_t rows(const Tensor& t) const { return sizes_of(batch).rows(t.rows); }
   // f(y, i, c) for every number y of a tensor, which is zero at first unless it is added to.
   template <class F>
   void each(const Tensor& t, F&& f, dense::Start start = dense::Start::zero) {

@@ -33,9 +33,9 @@ const T* edge_weights(const GraphBatch<T>& batch) {
 
 // Sums over neighbours (message.h): out_i = row_i ((self + epsilon) source_i in_i + sum_j w source_j in_j).
 template <class T>
-class GatherOp final : public Op<T> {
+class GatherOp final : public SmallSumsOp<T> {
   using Op<T>::out_;
-  enum { kSums };
+  using SmallSumsOp<T>::kSums;
 
  public:
   struct Fields {
@@ -45,14 +45,11 @@ class GatherOp final : public Op<T> {
     SliceRef epsilon;
   };
   GatherOp(std::string name, Fields f)
-      : Op<T>("gather", std::move(name), f.out, {{f.in}}, {f.epsilon}), f_(std::move(f)) {
+      : SmallSumsOp<T>("gather", std::move(name), f.out, {{f.in}}, {f.epsilon}), f_(std::move(f)) {
     this->gives_rows_ = true;
   }
 
   OpCost cost() const override { return {.arc = 1}; }
-  void reserve(Reservation<T>& r) const override {
-    if (f_.epsilon) r.keep_sums(kSums, out_, 1);
-  }
 
   void forward(const Pass<T>& p) const override {
     auto g = gather_of(p);
@@ -86,14 +83,7 @@ class GatherOp final : public Op<T> {
         sum = sum + message::dot8(dl_dy + i * stride, forward.x + i * stride, stride);
       sums[b] = sum;
     });
-    if (p.whole(out_)) p.finish_blocks(f_.epsilon, out_, sums, 1);
-  }
-
-  void list_sums(std::vector<SumTask<T>>& tasks) const override {
-    if (f_.epsilon) tasks.push_back({this});
-  }
-  void sum(const Pass<T>& p, const SumTask<T>&, unsigned worker) const override {
-    p.fold(f_.epsilon, p.numbers(kSums), 1, worker);
+    this->finish_sums(p);
   }
 
   void dual(DualPass& p) const override {

@@ -31,9 +31,10 @@ inline DualNumber dual_normal(DualNumber x, const DualMoments& m) {
 }
 
 template <class T>
-class LayerNormOp final : public Op<T> {
+class LayerNormOp final : public SmallSumsOp<T> {
   using Op<T>::out_;
-  enum { kMean, kInverse, kSums };
+  using SmallSumsOp<T>::kSums, SmallSumsOp<T>::kFirst;
+  enum { kMean = kFirst, kInverse };
 
  public:
   struct Fields {
@@ -41,12 +42,12 @@ class LayerNormOp final : public Op<T> {
     SliceRef gain, shift;
   };
   LayerNormOp(std::string name, Fields f)
-      : Op<T>("layer_norm", std::move(name), f.out, {{f.in, true}}, {f.gain, f.shift}), f_(std::move(f)) {}
+      : SmallSumsOp<T>("layer_norm", std::move(name), f.out, {{f.in, true}}, {f.gain, f.shift}), f_(std::move(f)) {}
 
   void reserve(Reservation<T>& r) const override {
     r.template keep<T>(kMean, r.rows(out_));
     r.template keep<T>(kInverse, r.rows(out_));
-    r.keep_sums(kSums, out_, 2 * out_.stride);
+    SmallSumsOp<T>::reserve(r);
   }
 
   void forward(const Pass<T>& p) const override {
@@ -62,18 +63,10 @@ class LayerNormOp final : public Op<T> {
     const T* dl_dy = p.gradient(out_);
     T *dl_dx = p.gradient(f_.in), *sums = p.numbers(kSums);
     p.for_sums(out_, [&](std::size_t b, std::size_t begin, std::size_t end) {
-      T* to = sums + b * 2 * out_.stride;
+      T* to = sums + b * this->sum_size();
       rowwise::layer_norm_gradient<T>({begin, end, out_.width, out_.stride}, n, dl_dy, dl_dx, to, to + out_.stride);
     });
-    if (!p.whole(out_)) return;
-    if (p.trains(f_.gain)) p.finish_blocks(f_.gain, out_, sums, 2 * out_.stride);
-    if (p.trains(f_.shift)) p.finish_blocks(f_.shift, out_, sums + out_.stride, 2 * out_.stride);
-  }
-
-  void list_sums(std::vector<SumTask<T>>& tasks) const override { tasks.push_back({this}); }
-  void sum(const Pass<T>& p, const SumTask<T>&, unsigned worker) const override {
-    p.fold(f_.gain, p.numbers(kSums), 2 * out_.stride, worker);
-    p.fold(f_.shift, p.numbers(kSums) + out_.stride, 2 * out_.stride, worker);
+    this->finish_sums(p);
   }
 
   void dual(DualPass& p) const override {
@@ -168,9 +161,9 @@ class BatchNormOp final : public Op<T> {
     const T *mean = p.numbers(kMean), *inverse = p.numbers(kInverse);
     const double n = static_cast<double>(p.batch.nodes);
     for (std::size_t c = 0; c < out_.width; ++c) {
-      const double deviation = 1.0 / static_cast<double>(inverse[c]);
+      const double batch_std = 1.0 / static_cast<double>(inverse[c]);
       const double variance =
-          std::max(0.0, deviation * deviation - rowwise::kNormEpsilon) * (n > 1 ? n / (n - 1) : 1.0);
+          std::max(0.0, batch_std * batch_std - rowwise::kNormEpsilon) * (n > 1 ? n / (n - 1) : 1.0);
       T &m = buffers[f_.mean.offset + c], &v = buffers[f_.variance.offset + c];
       m = static_cast<T>(0.9 * static_cast<double>(m) + 0.1 * static_cast<double>(mean[c]));
       v = static_cast<T>(0.9 * static_cast<double>(v) + 0.1 * variance);

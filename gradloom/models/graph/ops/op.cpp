@@ -40,6 +40,7 @@ void Pass<T>::written(const Tensor& t) const {
 template <class T>
 void Pass<T>::for_sums(const Tensor& t, FunctionRef<void(std::size_t, std::size_t, std::size_t)> body) const {
   if (whole(t)) return for_blocks(ex, this->rows(t), body);
+  if (sum_by == SumBy::parts) return body(part.number, part.begin(t), part.end(t));
   const std::uint32_t* first_block = blocks_of_graphs();
   for (std::size_t g = part.first_graph; g < part.last_graph; ++g) {
     const std::size_t first = this->batch.graph_ptr[g];
@@ -86,15 +87,19 @@ void Pass<T>::finish(const SliceRef& s, const T* from) const {
 }
 
 template <class T>
-void Pass<T>::fold(const SliceRef& s, T* from, std::size_t size, unsigned worker) const {
+void Pass<T>::fold(const SliceRef& s, T* from, std::size_t size, std::size_t begin, std::size_t end,
+                   unsigned worker) const {
   if (!trains(s)) return;
   const std::uint32_t* first_block = blocks_of_graphs();
   const std::size_t graphs = this->batch.graphs;
-  if (graphs == 0 && step.gradient == GradientMode::overwrite) std::fill_n(gradient(s), s.size, T(0));
-  for (std::size_t g = 0; g < graphs; ++g)
-    dense::add_blocks<T>(from + first_block[g] * size, first_block[g + 1] - first_block[g], size, 0, s.size, mode_of(g),
-                         gradient(s));
-  tell(s, 0, s.size, worker);
+  T* to = gradient(s);
+  if (graphs == 0 && step.gradient == GradientMode::overwrite) std::fill(to + begin, to + end, T(0));
+  if (graphs > 0 && sum_by == SumBy::parts)
+    dense::add_blocks<T>(from, memory.pack_count_, size, begin, end, step.gradient, to);
+  for (std::size_t g = 0; sum_by == SumBy::graphs && g < graphs; ++g)
+    dense::add_blocks<T>(from + first_block[g] * size, first_block[g + 1] - first_block[g], size, begin, end,
+                         mode_of(g), to);
+  tell(s, begin, end, worker);
 }
 
 template struct Pass<float>;

@@ -23,13 +23,25 @@ inline constexpr std::size_t kGraphBlock = 2048;
 // The most blocks over which a sum of so many rows is defined.
 inline std::size_t most_blocks(std::size_t rows) { return std::min<std::size_t>(64, rows / dense::kBlock + 1); }
 
-enum class RowsAre { nodes, graphs, pairs };
+// How the gradients of parameters are summed over rows. Rows of pairs are always summed by `rows`.
+enum class SumBy {
+  rows,    // in dense::row_blocks of all rows; an operation finishes its own sums
+  graphs,  // the rows of each graph, then graph after graph, behind the last operation
+  parts,   // the rows of each part, then the parts as dense::add_blocks does, behind the last operation
+};
+
+// By parts: at most kMostParts of them, of at least kPartGraphs graphs. A function of the batch's size alone.
+inline constexpr std::size_t kMostParts = 32, kPartGraphs = 8;
+inline std::size_t part_graphs(std::size_t graphs) { return std::max(kPartGraphs, divide_up(graphs, kMostParts)); }
 
 // What operations read and write: a matrix for each batch. Tensor 0 is the input.
 struct Tensor {
   std::size_t id = kNone;
   RowsAre rows = RowsAre::nodes;
   std::size_t width = 0, stride = 0;
+  // Shares its memory with all others of the kind. An operation without parameters writes it, the next one alone reads
+  // it, and the backward pass computes it again.
+  bool recomputed = false;
   explicit operator bool() const { return id != kNone; }
 };
 
@@ -42,6 +54,8 @@ struct SliceRef {
 // Whole graphs, computed one operation after the other by one worker or, when they are large, by all of them.
 struct Part {
   std::size_t first_node = 0, last_node = 0, first_graph = 0, last_graph = 0, pairs = 0;
+  std::size_t number = 0;
+  unsigned worker = 0;
   std::size_t begin(const Tensor& t) const {
     return t.rows == RowsAre::nodes ? first_node : t.rows == RowsAre::graphs ? first_graph : 0;
   }
@@ -50,21 +64,36 @@ struct Part {
   }
 };
 
+template <class T>
+BatchSizes sizes_of(const GraphBatch<T>& b) {
+  return {b.nodes, b.graphs, b.size, b.arc_count(), b.feature_value.size()};
+}
+// For operations that meet no other batches.
+template <class T>
+const PairBatch<T>& pairs_of(const GraphBatch<T>& batch) {
+  return static_cast<const PairBatch<T>&>(batch);
+}
+template <class T>
+const TreeBatch<T>& trees_of(const GraphBatch<T>& batch) {
+  return static_cast<const TreeBatch<T>&>(batch);
+}
+
 // What a forward pass left for one operation.
 template <class T>
 struct Seen {
   const GraphBatch<T>& batch;
-  const PairBatch<T>* pairs;  // the same batch; null when it holds no pairs
   const ModelArrays<T>& arrays;
   const GraphTape<T>& tape;
   std::size_t op;
+  std::ptrdiff_t shift = 0;  // where row 0 of a tensor of nodes would be, in rows of its memory
 
-  std::size_t rows(const Tensor& t) const {
-    return t.rows == RowsAre::nodes ? batch.nodes : t.rows == RowsAre::graphs ? batch.graphs : batch.size;
-  }
+  std::size_t rows(const Tensor& t) const { return sizes_of(batch).rows(t.rows); }
   bool trained() const { return tape.trained_; }
   const T* value(const Tensor& t) const {
-    return t.id == 0 ? tape.x_ : tape.workspace_.template at<T>(tape.value_[t.id]);
+    return t.id == 0 ? tape.x_ : tape.workspace_.template at<T>(tape.value_[t.id]) + moved(t);
+  }
+  std::ptrdiff_t moved(const Tensor& t) const {
+    return t.rows == RowsAre::nodes ? shift * static_cast<std::ptrdiff_t>(t.stride) : 0;
   }
   // Null when there is no such slice.
   const T* parameter(const SliceRef& s) const { return s ? arrays.parameters.data() + s.offset : nullptr; }
@@ -84,7 +113,7 @@ struct Pass : Seen<T> {
   const Exec& ex;
   const Step& step;
   GraphTape<T>& memory;
-  bool node_task;
+  SumBy sum_by;
   Part part;
   // Backward only.
   std::span<T> flat = {};  // the gradient of all parameters
@@ -92,7 +121,7 @@ struct Pass : Seen<T> {
   bool edges = false;  // gradients of what edges carry are asked for
 
   bool training() const { return step.mode == Mode::train; }
-  T* output(const Tensor& t) const { return at(memory.value_[t.id]); }
+  T* output(const Tensor& t) const { return at(memory.value_[t.id]) + this->moved(t); }
   T* numbers(std::size_t region) const { return at(memory.op_[this->op][region]); }
   std::uint32_t* indices(std::size_t region) const {
     return memory.workspace_.template at<std::uint32_t>(memory.op_[this->op][region]);
@@ -123,8 +152,8 @@ struct Pass : Seen<T> {
       const kernels::message::Gather<T>& g, std::size_t first, std::size_t last, Hubs hubs,
       Rows then = [](std::size_t, std::size_t) {}) const;
 
-  // Sums run over all rows at once and are finished operation by operation; otherwise graph by graph, at the end.
-  bool whole(const Tensor& t) const { return node_task || t.rows == RowsAre::pairs; }
+  // The operation finishes its sums.
+  bool whole(const Tensor& t) const { return sum_by == SumBy::rows || t.rows == RowsAre::pairs; }
   bool trains(const SliceRef& s) const { return s && !step.is_frozen(s.index); }
   bool needed(const Tensor& t) const { return memory.needed_[t.id]; }
   T* gradient(const SliceRef& s) const { return flat.data() + s.offset; }
@@ -146,8 +175,12 @@ struct Pass : Seen<T> {
   void finish_blocks(const SliceRef& s, const Tensor& t, T* from, std::size_t size) const;
   // A slice whose gradient is complete in `from`, or in its place when `from` is null.
   void finish(const SliceRef& s, const T* from) const;
-  // A slice from its sums over the blocks of rows of each graph, `size` apart at `from`; graph after graph.
-  void fold(const SliceRef& s, T* from, std::size_t size, unsigned worker) const;
+  // Numbers [begin, end) of a slice from its sums over the blocks of rows of each graph or part, `size` apart at
+  // `from`.
+  void fold(const SliceRef& s, T* from, std::size_t size, std::size_t begin, std::size_t end, unsigned worker) const;
+  void fold(const SliceRef& s, T* from, std::size_t size, unsigned worker) const {
+    fold(s, from, size, 0, s.size, worker);
+  }
   GradientMode mode_of(std::size_t graph) const { return graph == 0 ? step.gradient : GradientMode::accumulate; }
   void tell(const SliceRef& s, std::size_t begin, std::size_t end, unsigned worker) const {
     if (sink) sink->finished(s.offset + begin, s.offset + end, worker);
@@ -168,15 +201,13 @@ struct Pass : Seen<T> {
 template <class T>
 struct Reservation {
   TapeLimits limits;
-  bool node_task = true;
-  std::size_t nodes = 0, graphs = 0, pairs = 0, arcs = 0, entries = 0;  // of the largest batch
+  SumBy sum_by;
+  BatchSizes most;  // of the largest batch
   Workspace& workspace;
   OpMemory* memory = nullptr;           // of the operation whose turn it is
   std::size_t blocks = 0, largest = 0;  // what blocks() must hold; the largest weight that is summed graph by graph
 
-  std::size_t rows(const Tensor& t) const {
-    return t.rows == RowsAre::nodes ? nodes : t.rows == RowsAre::graphs ? graphs : pairs;
-  }
+  std::size_t rows(const Tensor& t) const { return most.rows(t.rows); }
   template <class U>
   void keep(std::size_t region, std::size_t count) {
     (*memory)[region] = workspace.reserve<U>(count);
@@ -184,8 +215,10 @@ struct Reservation {
   // `size` numbers for every block of rows over which sums are defined; a graph's own row needs none.
   void keep_sums(std::size_t region, const Tensor& t, std::size_t size) {
     if (!limits.backward || t.rows == RowsAre::graphs) return;
-    const bool whole = node_task || t.rows == RowsAre::pairs;
-    keep<T>(region, size * (whole ? most_blocks(rows(t)) : graphs + nodes / kGraphBlock));
+    const bool whole = sum_by == SumBy::rows || t.rows == RowsAre::pairs;
+    keep<T>(region, size * (whole                    ? most_blocks(rows(t))
+                            : sum_by == SumBy::parts ? std::min(kMostParts, divide_up(most.graphs, kPartGraphs))
+                                                     : most.graphs + most.nodes / kGraphBlock));
   }
   void share_blocks(const Tensor& t, std::size_t size) { blocks = std::max(blocks, most_blocks(rows(t)) * size); }
 };
@@ -282,6 +315,58 @@ class Op {
   std::vector<SliceRef> parameters_;
   std::size_t index_ = 0;
   const Op* next_ = nullptr;
+};
+
+// From one tensor to another.
+template <class T>
+class UnaryOp : public Op<T> {
+ public:
+  struct Fields {
+    Tensor in, out;
+  };
+
+ protected:
+  UnaryOp(std::string_view kind, std::string name, const Fields& f)
+      : Op<T>(kind, std::move(name), f.out, {{f.in}}), in_(f.in) {}
+  const Tensor in_;
+};
+
+// With small parameters: backward leaves their gradients, one behind the other in each block of rows over which sums
+// are defined, sum_size() numbers in all, in region kSums, and calls finish_sums().
+template <class T>
+class SmallSumsOp : public Op<T> {
+ public:
+  void reserve(Reservation<T>& r) const override { r.keep_sums(kSums, this->out(), sum_size()); }
+  void list_sums(std::vector<SumTask<T>>& tasks) const override {
+    if (sum_size() > 0 && this->out().rows == RowsAre::nodes) tasks.push_back({this});
+  }
+  void sum(const Pass<T>& p, const SumTask<T>&, unsigned worker) const override {
+    each(p, [&](const SliceRef& s, T* sums) { p.fold(s, sums, sum_size(), worker); });
+  }
+
+ protected:
+  using Op<T>::Op;
+  enum { kSums, kFirst };  // kFirst: the first region of the operation's own
+
+  std::size_t sum_size() const {
+    std::size_t size = 0;
+    for (const SliceRef& s : this->parameters()) size += s.size;
+    return size;
+  }
+  void finish_sums(const Pass<T>& p) const {
+    if (!p.whole(this->out())) return;
+    each(p, [&](const SliceRef& s, T* sums) { p.finish_blocks(s, this->out(), sums, sum_size()); });
+  }
+
+ private:
+  template <class F>
+  void each(const Pass<T>& p, F&& body) const {
+    T* sums = p.numbers(kSums);
+    for (const SliceRef& s : this->parameters()) {
+      if (p.trains(s)) body(s, sums);
+      sums += s.size;
+    }
+  }
 };
 
 }  // namespace gradloom::graph

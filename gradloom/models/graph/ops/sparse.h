@@ -23,8 +23,8 @@ class SparseOp final : public Op<T> {
 
   void reserve(Reservation<T>& r) const override {
     if (f_.dropout > 0) {
-      r.template keep<std::uint8_t>(kKeep, r.entries);
-      r.template keep<T>(kValues, r.entries);
+      r.template keep<std::uint8_t>(kKeep, r.most.entries);
+      r.template keep<T>(kValues, r.most.entries);
     }
     if (r.limits.backward) r.share_blocks(out_, f_.weight.size);
   }
