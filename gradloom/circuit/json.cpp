@@ -133,12 +133,11 @@ Result<AnyCircuit> read(const json& object) {
     return json_error(fmt::format("\"kind\" is \"{}\"; it is \"circuit\" or \"cell_rule\"", kind));
   CellRule rule;
   rule.channels = reader.number("channels");
-  const std::string boundary = reader.text("boundary");
-  if (!reader.error && boundary != "periodic" && boundary != "zero")
-    return json_error(fmt::format("\"boundary\" is \"{}\"; it is \"periodic\" or \"zero\"", boundary));
-  rule.boundary = boundary == "zero" ? Boundary::zero : Boundary::periodic;
+  const auto boundary = value_of<Boundary>(kBoundaries, reader.text("boundary"), "\"boundary\"");
   rule.circuit = reader.circuit();
   if (reader.error) return *reader.error;
+  if (!boundary) return json_error(boundary.error().message);
+  rule.boundary = *boundary;
   if (auto r = validate(rule); !r) return r.error();
   return AnyCircuit(std::move(rule));
 }
@@ -150,7 +149,7 @@ std::string to_json(const Circuit& circuit) { return head("circuit") + body(circ
 std::string to_json(const CellRule& rule) {
   return head("cell_rule") +
          fmt::format("  \"channels\": {},\n  \"boundary\": \"{}\",\n", rule.channels,
-                     rule.boundary == Boundary::zero ? "zero" : "periodic") +
+                     name_of(kBoundaries, rule.boundary)) +
          body(rule.circuit);
 }
 
