@@ -54,23 +54,22 @@ std::vector<std::uint8_t> grid_target(const GridTask& task, std::span<const std:
 template <class T>
 GridDataset<T>::GridDataset(GridTask task, GridPart part, std::uint64_t seed, std::size_t size)
     : task_(std::move(task)), part_(part), seed_(seed), size_(size) {
-  const auto fail = [](const std::string& m) { throw Exception(ErrorCode::invalid_input, m); };
-  if (cells() == 0 || task_.channels == 0) fail("a grid needs at least one cell and one channel");
-  if (size_ == 0) fail("a data set of grids needs at least one sample");
-  if (task_.square == 0) fail("the squares of a checkerboard need at least one cell");
+  if (cells() == 0 || task_.channels == 0) throw_invalid("a grid needs at least one cell and one channel");
+  if (size_ == 0) throw_invalid("a data set of grids needs at least one sample");
+  if (task_.square == 0) throw_invalid("the squares of a checkerboard need at least one cell");
   if (task_.kind == GridTaskKind::checkerboard && task_.square > std::max(task_.height, task_.width))
-    fail(fmt::format("squares of {} cells do not fit a grid of {} x {}; set data.square", task_.square, task_.height,
-                     task_.width));
+    throw_invalid(fmt::format("squares of {} cells do not fit a grid of {} x {}; set data.square", task_.square,
+                              task_.height, task_.width));
   // Positions of a random stream are 32 bits wide.
   if (features() > (std::size_t{1} << 31))
-    fail(fmt::format("a grid of {} x {} cells with {} channels is too large to draw; the limit is 2^31 bits",
-                     task_.height, task_.width, task_.channels));
+    throw_invalid(fmt::format("a grid of {} x {} cells with {} channels is too large to draw; the limit is 2^31 bits",
+                              task_.height, task_.width, task_.channels));
   if (task_.kind == GridTaskKind::picture && (task_.image.empty() || task_.image.size() % cells() != 0))
-    fail(fmt::format("the picture has {} bits, which does not fit {} x {} cells", task_.image.size(), task_.height,
-                     task_.width));
+    throw_invalid(fmt::format("the picture has {} bits, which does not fit {} x {} cells", task_.image.size(),
+                              task_.height, task_.width));
   if (target_channels(task_) > task_.channels)
-    fail(fmt::format("the target has {} channels, but a cell has only {} (model.channels)", target_channels(task_),
-                     task_.channels));
+    throw_invalid(fmt::format("the target has {} channels, but a cell has only {} (model.channels)",
+                              target_channels(task_), task_.channels));
   all_ = make_storage(size_);
   for (std::size_t row = 0; row < size_; ++row)
     make_sample(0, static_cast<std::uint32_t>(row), all_.x_.data() + row * features(),

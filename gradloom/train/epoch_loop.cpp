@@ -22,17 +22,16 @@ std::size_t piece_size(const TrainOptions& o, std::size_t batch) {
 }
 
 void check_options(const TrainOptions& o, std::size_t samples, std::size_t batch, std::size_t piece) {
-  const auto fail = [](const std::string& m) { throw Exception(ErrorCode::invalid_input, m); };
   validate(o.optimizer);
-  if (samples == 0) fail("there is no data to train on");
+  if (samples == 0) throw_invalid("there is no data to train on");
   if (batch > samples)
-    fail(fmt::format("the batch of {} samples is larger than the training data ({} samples); 0 takes all of them",
-                     batch, samples));
-  if (o.accumulate == 0) fail("accumulate is 0; it must be at least 1");
+    throw_invalid(fmt::format(
+        "the batch of {} samples is larger than the training data ({} samples); 0 takes all of them", batch, samples));
+  if (o.accumulate == 0) throw_invalid("accumulate is 0; it must be at least 1");
   if (o.accumulate > 1 && o.optimizer.kind == OptimizerKind::lbfgs)
-    fail("L-BFGS works on the full batch; accumulate must be 1");
+    throw_invalid("L-BFGS works on the full batch; accumulate must be 1");
   if (piece < batch && o.optimizer.kind == OptimizerKind::lbfgs)
-    fail("L-BFGS works on the full batch; parallel_examples must be 0");
+    throw_invalid("L-BFGS works on the full batch; parallel_examples must be 0");
 }
 
 }  // namespace

@@ -86,18 +86,17 @@ void GraphNetwork<T>::sum_parameters(const Pass<T>& all) const {
 
 template <class T>
 void GraphNetwork<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const {
-  const auto fail = [](const std::string& m) { throw Exception(ErrorCode::invalid_input, m); };
   const Batch& batch = call.batch;
   Tape& tape = call.tape;
-  if (!tape.limits_.backward) fail("the tape was made for forward passes only");
+  if (!tape.limits_.backward) throw_invalid("the tape was made for forward passes only");
   const Batch& seen = seen_by(tape, *ops_.back()).batch;
   const auto* pairs = std::get_if<PairBatch<T>>(&tape.seen_);
   if (!tape.ran_ || seen.size != batch.size || seen.nodes != batch.nodes ||
       (pairs && pairs->first.data() != pairs_of(batch).first.data()))
-    fail("backward needs the tape of the forward pass of the same batch");
+    throw_invalid("backward needs the tape of the forward pass of the same batch");
   const bool inputs = !call.dl_dx.empty();
   if (inputs && (!tape.limits_.input_gradient || options_.sparse))
-    fail("dl_dx was asked for, but the tape was not made for it or the features are sparse");
+    throw_invalid("dl_dx was asked for, but the tape was not made for it or the features are sparse");
   tape.edge_weight_gradient_ = {}, tape.edge_feature_gradient_ = {};
   if (inputs) begin_edges(batch, tape);
   find_needed(call.step, inputs, tape);

@@ -27,24 +27,24 @@ template <class T>
 void GraphNetwork<T>::check(const Call& call) const {
   const Batch& batch = call.batch;
   const Tape& tape = call.tape;
-  const auto fail = [](const std::string& m) { throw Exception(ErrorCode::invalid_input, m); };
   const BatchSizes has = sizes_of(batch), most = tape.most_;
   if (most.pairs > 0 && (has.pairs > most.pairs || has.graphs > most.graphs))
-    fail(fmt::format("the batch has {} pairs of {} graphs; the tape was made for {} and {}", has.pairs, has.graphs,
-                     most.pairs, most.graphs));
+    throw_invalid(fmt::format("the batch has {} pairs of {} graphs; the tape was made for {} and {}", has.pairs,
+                              has.graphs, most.pairs, most.graphs));
   if (has.nodes > most.nodes || has.arcs > most.arcs || has.graphs > most.graphs)
-    fail(fmt::format("the batch has {} nodes, {} arcs and {} graphs; the tape was made for {}, {} and {}", has.nodes,
-                     has.arcs, has.graphs, most.nodes, most.arcs, most.graphs));
+    throw_invalid(fmt::format("the batch has {} nodes, {} arcs and {} graphs; the tape was made for {}, {} and {}",
+                              has.nodes, has.arcs, has.graphs, most.nodes, most.arcs, most.graphs));
   if (tape.workers_ > 0 && call.ex.threads() > tape.workers_)
-    fail(fmt::format("the tape was made for {} threads, not {}", tape.workers_, call.ex.threads()));
+    throw_invalid(fmt::format("the tape was made for {} threads, not {}", tape.workers_, call.ex.threads()));
   if (options_.sparse != batch.sparse() || has.entries > most.entries)
-    fail("the features of the batch are not those that the network was made for");
+    throw_invalid("the features of the batch are not those that the network was made for");
   if (!options_.sparse && batch.nodes > 0 && batch.x.extent(1) != options_.inputs)
-    fail(fmt::format("the nodes have {} features, the network {} inputs", batch.x.extent(1), options_.inputs));
+    throw_invalid(fmt::format("the nodes have {} features, the network {} inputs", batch.x.extent(1), options_.inputs));
   if (options_.edge_features > 0 && batch.arc_count() > 0 && batch.edge_x.extent(1) != options_.edge_features)
-    fail(fmt::format("the edges have {} features, the network {}", batch.edge_x.extent(1), options_.edge_features));
+    throw_invalid(
+        fmt::format("the edges have {} features, the network {}", batch.edge_x.extent(1), options_.edge_features));
   if (!batch.edge_weight.empty() && !takes_edge_weights(options_.kind))
-    fail("the edges have weights, which layers of attention or of maxima would not look at");
+    throw_invalid("the edges have weights, which layers of attention or of maxima would not look at");
 }
 
 template <class T>

@@ -135,9 +135,9 @@ struct TreeLoss {
 
 template <class T>
 double rewrite_loss(const Exec& ex, const TreeBatch<T>& batch, View<const T, 2> y, View<T, 2> dl_dy, double factor) {
-  const auto fail = [](const std::string& m) { throw Exception(ErrorCode::invalid_input, m); };
-  if (!batch.memory || batch.edit.size() != batch.nodes) fail("the batch has no edits to learn");
-  if (y.extent(0) < batch.size) fail(fmt::format("the loss got {} rows for {} trees", y.extent(0), batch.size));
+  if (!batch.memory || batch.edit.size() != batch.nodes) throw_invalid("the batch has no edits to learn");
+  if (y.extent(0) < batch.size)
+    throw_invalid(fmt::format("the loss got {} rows for {} trees", y.extent(0), batch.size));
   if (!*batch.memory) *batch.memory = std::make_unique<Memory<T>>();
   auto& memory = static_cast<Memory<T>&>(**batch.memory);
   memory.value.resize(std::max(memory.value.size(), batch.size));

@@ -13,19 +13,19 @@ namespace gradloom::kan {
 namespace spline = kernels::spline;
 
 void validate(const NetworkOptions& o) {
-  const auto fail = [](const std::string& message) { throw Exception(ErrorCode::invalid_input, message); };
-  if (o.widths.size() < 2) fail(fmt::format("a spline network needs at least two widths, got {}", o.widths.size()));
+  if (o.widths.size() < 2)
+    throw_invalid(fmt::format("a spline network needs at least two widths, got {}", o.widths.size()));
   for (std::size_t i = 0; i < o.widths.size(); ++i)
     if (o.widths[i] == 0 || o.widths[i] > (1u << 24))
-      fail(fmt::format("width {} of the spline network is {}; it must be 1 to {}", i, o.widths[i], 1u << 24));
+      throw_invalid(fmt::format("width {} of the spline network is {}; it must be 1 to {}", i, o.widths[i], 1u << 24));
   if (o.grid < 1 || o.grid > spline::kMaxGrid)
-    fail(fmt::format("grid is {} intervals; it must be 1 to {}", o.grid, spline::kMaxGrid));
+    throw_invalid(fmt::format("grid is {} intervals; it must be 1 to {}", o.grid, spline::kMaxGrid));
   if (o.degree < 1 || o.degree > spline::kMaxDegree)
-    fail(fmt::format("degree is {}; it must be 1 to {}", o.degree, spline::kMaxDegree));
+    throw_invalid(fmt::format("degree is {}; it must be 1 to {}", o.degree, spline::kMaxDegree));
   if (!(std::isfinite(o.lo) && std::isfinite(o.hi) && o.lo < o.hi))
-    fail(fmt::format("the grid reaches from {} to {}; its width must be positive and finite", o.lo, o.hi));
+    throw_invalid(fmt::format("the grid reaches from {} to {}; its width must be positive and finite", o.lo, o.hi));
   if (!(std::isfinite(o.spline_noise) && o.spline_noise >= 0 && std::isfinite(o.base_scale) && o.base_scale >= 0))
-    fail("spline_noise and base_scale must be finite and not negative");
+    throw_invalid("spline_noise and base_scale must be finite and not negative");
 }
 
 template <class T>
