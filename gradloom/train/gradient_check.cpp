@@ -8,6 +8,16 @@ namespace {
 constexpr std::size_t kWorst = 5;
 }
 
+void GradientCheckReport::add(const GradientCheckReport& more) {
+  max_relative_error = std::max(max_relative_error, more.max_relative_error);
+  checked += more.checked;
+  zero += more.zero;
+  redrawn += more.redrawn;
+  mismatches.insert(mismatches.end(), more.mismatches.begin(), more.mismatches.end());
+  if (passed) reason = more.reason;
+  passed = passed && more.passed;
+}
+
 void GradientJudge::compare(const std::string& where, double analytic, double numeric, double noise) {
   const double error = std::abs(analytic - numeric);
   const bool finite = std::isfinite(error);

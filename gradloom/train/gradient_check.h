@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +42,9 @@ struct GradientCheckReport {
   std::size_t redrawn = 0;  // stencils that crossed a kink, or were too coarse, and were drawn again, smaller
   std::string reason;       // why it did not pass; empty when it did
   std::vector<GradientMismatch> mismatches;  // the worst few
+
+  // The report of both; the reason is that of the first that failed.
+  void add(const GradientCheckReport& more);
 };
 
 // Collects pairs of derivatives and judges them; shared by all gradient checks.
@@ -119,6 +123,139 @@ void probe_element(GradientJudge& judge, F&& f, const BranchedValue& middle, dou
   judge.compare(where(), analytic, now.value, rounding / now.step);
 }
 
+// A model in double at parameters + noise, with memory of its own, and l = sum r_bj y_bj with random r.
+template <class M>
+class GradientProbe {
+ public:
+  GradientProbe(const Exec& ex, const M& model, const typename M::Batch& batch, const ModelArrays<double>& arrays,
+                const GradientCheckOptions& options)
+      : ex_(ex),
+        model_(model),
+        options_(options),
+        batch_(batch),
+        out_(model.output_width()),
+        stride_(padded(out_)),
+        parameters_(model.parameters().flat_size()),
+        buffers_(arrays.buffers.size()),
+        gradient_(parameters_.size()),
+        y_(batch.size * stride_),
+        dl_dy_(batch.size * stride_) {
+    std::copy(arrays.buffers.begin(), arrays.buffers.end(), buffers_.data());
+    std::copy(arrays.parameters.begin(), arrays.parameters.end(), parameters_.data());
+    const RandomStream noise(options.seed, RandomUse::check, 0);
+    for (const Slice& slice : model.parameters())
+      for_each_logical(
+          slice, [&](std::size_t i) { parameters_[i] += options.noise * noise.normal(static_cast<std::uint32_t>(i)); });
+    if constexpr (kHasInput) copy_inputs(batch);
+    const RandomStream random_direction(options.seed, RandomUse::check, 1);
+    for (std::size_t s = 0; s < batch.size; ++s)
+      for (std::size_t j = 0; j < out_; ++j)
+        dl_dy_[s * stride_ + j] = random_direction.normal(static_cast<std::uint32_t>(s * out_ + j));
+    tape_.emplace(model.make_tape(
+        ex, {.batch = std::max<std::size_t>(1, batch.size), .backward = true, .input_gradient = has_inputs()}));
+    differentiate();
+  }
+
+  bool has_inputs() const { return options_.inputs && features_ > 0; }
+
+  GradientCheckReport check_parameters() {
+    GradientJudge judge(options_.tolerance, largest(gradient_.span()), "the parameters");
+    const std::size_t every = every_of(model_.parameters().logical_size());
+    std::size_t counter = 0;
+    for (const Slice& slice : model_.parameters())
+      for_each_logical(slice, [&](std::size_t i) {
+        if (counter++ % every != 0) return;
+        probe(judge, parameters_[i], gradient_[i],
+              [&] { return slice.name + "[" + std::to_string(i - slice.offset) + "]"; });
+      });
+    return judge.finish();
+  }
+
+  GradientCheckReport check_inputs() {
+    GradientJudge judge(options_.tolerance, largest(dl_dx_.span()), "the inputs");
+    for (std::size_t i = 0; i < dl_dx_.size(); i += every_of(dl_dx_.size()))
+      probe(judge, x_[i], dl_dx_[i],
+            [&] { return "input[" + std::to_string(i / features_) + "," + std::to_string(i % features_) + "]"; });
+    return judge.finish();
+  }
+
+ private:
+  static constexpr bool kHasInput = requires(const typename M::Batch& b) { b.x.extent(1); };
+
+  void copy_inputs(const typename M::Batch& batch) {
+    features_ = batch.x.extent(1);
+    // Rows of x are samples, unless the batch is of another kind (the nodes of graphs).
+    const std::size_t rows = std::is_same_v<typename M::Batch, RowBatch<double>> ? batch.size : batch.x.extent(0);
+    x_ = Buffer<double>(rows * features_), dl_dx_ = Buffer<double>(rows * features_);
+    for (std::size_t s = 0; s < rows; ++s)
+      for (std::size_t i = 0; i < features_; ++i) x_[s * features_ + i] = batch.x(s, i);
+    if (options_.input_noise > 0) {
+      const RandomStream jitter(options_.seed, RandomUse::check, 4);
+      for (std::size_t i = 0; i < x_.size(); ++i)
+        x_[i] += options_.input_noise * jitter.normal(static_cast<std::uint32_t>(i));
+    }
+    if (features_ > 0) batch_.x = View<const double, 2>(x_.data(), {rows, features_});
+  }
+
+  BranchedValue evaluate() {
+    model_.forward(ex_, {}, {parameters_, buffers_}, batch_, *tape_, {y_.data(), {batch_.size, out_}, {stride_, 1}});
+    double sum = 0.0;
+    magnitude_ = 0.0;
+    for (std::size_t s = 0; s < batch_.size; ++s)
+      for (std::size_t j = 0; j < out_; ++j) {
+        const double term = dl_dy_[s * stride_ + j] * y_[s * stride_ + j];
+        sum += term;
+        magnitude_ += std::abs(term);
+      }
+    std::uint64_t branches = 0;
+    if constexpr (HasBranches<M>) branches = model_.branches(*tape_);
+    return {sum, branches};
+  }
+
+  void differentiate() {
+    middle_ = evaluate();
+    rounding_ = 16 * std::numeric_limits<double>::epsilon() * magnitude_;
+    View<double, 2> dl_dx;
+    if (has_inputs()) dl_dx = View<double, 2>(dl_dx_.data(), {dl_dx_.size() / features_, features_});
+    model_.backward(ex_, {.arrays = {parameters_, buffers_},
+                          .batch = batch_,
+                          .tape = *tape_,
+                          .dl_dy = View<const double, 2>(dl_dy_.data(), {batch_.size, out_}, {stride_, 1}),
+                          .gradient = gradient_,
+                          .dl_dx = dl_dx});
+  }
+
+  template <class F>
+  void probe(GradientJudge& judge, double& element, double analytic, F&& where) {
+    const double centre = element;
+    const auto moved = [&](double h) {
+      element = centre + h;
+      return evaluate();
+    };
+    probe_element(judge, moved, middle_, options_.step, rounding_, analytic, where);
+    element = centre;
+  }
+
+  std::size_t every_of(std::size_t elements) const {
+    return options_.max_elements == 0 ? 1 : std::max<std::size_t>(1, divide_up(elements, options_.max_elements));
+  }
+  static double largest(std::span<const double> v) {
+    double m = 0.0;
+    for (double e : v) m = std::max(m, std::abs(e));
+    return m;
+  }
+
+  const Exec& ex_;
+  const M& model_;
+  const GradientCheckOptions& options_;
+  typename M::Batch batch_;
+  std::size_t out_, stride_, features_ = 0;
+  Buffer<double> parameters_, buffers_, gradient_, y_, dl_dy_, x_, dl_dx_;
+  std::optional<typename M::Tape> tape_;
+  BranchedValue middle_{};
+  double magnitude_ = 0.0, rounding_ = 0.0;
+};
+
 // Checks dl/dparameters and (for models on rows) dl/dx of l = sum r_bj y_bj with random r, at parameters + noise.
 // `buffers` are used as they are. The model runs in double.
 template <class M>
@@ -127,116 +264,9 @@ requires Model<M, double> GradientCheckReport check_gradient(const Exec& ex, con
                                                              std::span<const double> parameters,
                                                              std::span<const double> buffers,
                                                              const GradientCheckOptions& options = {}) {
-  const Slices& slices = model.parameters();
-  Buffer<double> p(slices.flat_size()), b(buffers.size()), gradient(slices.flat_size());
-  std::copy(buffers.begin(), buffers.end(), b.data());
-  std::copy(parameters.begin(), parameters.end(), p.data());
-  const RandomStream noise(options.seed, RandomUse::check, 0);
-  for (const Slice& slice : slices)
-    for_each_logical(slice,
-                     [&](std::size_t i) { p[i] += options.noise * noise.normal(static_cast<std::uint32_t>(i)); });
-
-  constexpr bool kHasInput = requires {
-    typename M::Scalar;
-    batch.x.extent(1);
-  };
-  bool inputs = false;
-  std::size_t features = 0, input_rows = 0;
-  if constexpr (kHasInput) {
-    features = batch.x.extent(1);
-    inputs = options.inputs && features > 0;
-    // Rows of x are samples, unless the batch is of another kind (the nodes of graphs).
-    input_rows = std::is_same_v<typename M::Batch, RowBatch<double>> ? batch.size : batch.x.extent(0);
-  }
-  const std::size_t out = model.output_width(), stride = padded(out);
-  Buffer<double> y(batch.size * stride), dl_dy(batch.size * stride), x(input_rows * features),
-      dl_dx(input_rows * features);
-  typename M::Batch probe = batch;
-  if constexpr (kHasInput) {
-    for (std::size_t s = 0; s < input_rows; ++s)
-      for (std::size_t i = 0; i < features; ++i) x[s * features + i] = batch.x(s, i);
-    if (options.input_noise > 0) {
-      const RandomStream jitter(options.seed, RandomUse::check, 4);
-      for (std::size_t i = 0; i < x.size(); ++i)
-        x[i] += options.input_noise * jitter.normal(static_cast<std::uint32_t>(i));
-    }
-    if (features > 0) probe.x = View<const double, 2>(x.data(), {input_rows, features});
-  }
-  const RandomStream random_direction(options.seed, RandomUse::check, 1);
-  for (std::size_t s = 0; s < batch.size; ++s)
-    for (std::size_t j = 0; j < out; ++j)
-      dl_dy[s * stride + j] = random_direction.normal(static_cast<std::uint32_t>(s * out + j));
-
-  auto tape =
-      model.make_tape(ex, {.batch = std::max<std::size_t>(1, batch.size), .backward = true, .input_gradient = inputs});
-  const Step step;
-  const ModelArrays<double> arrays{p, b};
-  const View<double, 2> y_view(y.data(), {batch.size, out}, {stride, 1});
-  double magnitude = 0.0;
-  const auto evaluate = [&]() -> BranchedValue {
-    model.forward(ex, step, arrays, probe, tape, y_view);
-    double sum = 0.0;
-    magnitude = 0.0;
-    for (std::size_t s = 0; s < batch.size; ++s)
-      for (std::size_t j = 0; j < out; ++j) {
-        const double term = dl_dy[s * stride + j] * y[s * stride + j];
-        sum += term;
-        magnitude += std::abs(term);
-      }
-    std::uint64_t branches = 0;
-    if constexpr (HasBranches<M>) branches = model.branches(tape);
-    return {sum, branches};
-  };
-  const BranchedValue middle = evaluate();
-  const double rounding = 16 * std::numeric_limits<double>::epsilon() * magnitude;
-  model.backward(ex, {.step = step,
-                      .arrays = arrays,
-                      .batch = probe,
-                      .tape = tape,
-                      .dl_dy = View<const double, 2>(dl_dy.data(), {batch.size, out}, {stride, 1}),
-                      .gradient = gradient,
-                      .dl_dx = inputs ? View<double, 2>(dl_dx.data(), {input_rows, features}) : View<double, 2>()});
-
-  const auto largest = [](std::span<const double> v) {
-    double m = 0.0;
-    for (double e : v) m = std::max(m, std::abs(e));
-    return m;
-  };
-  GradientJudge judge(options.tolerance, largest(gradient.span()), "the parameters");
-  const auto probe_at = [&](GradientJudge& to, double& element, double analytic, auto&& where) {
-    const double centre = element;
-    const auto moved = [&](double h) {
-      element = centre + h;
-      return evaluate();
-    };
-    probe_element(to, moved, middle, options.step, rounding, analytic, where);
-    element = centre;
-  };
-  const std::size_t total = slices.logical_size();
-  const std::size_t every = options.max_elements == 0 ? 1 : (total + options.max_elements - 1) / options.max_elements;
-  std::size_t counter = 0;
-  for (const Slice& slice : slices)
-    for_each_logical(slice, [&](std::size_t i) {
-      if (counter++ % every != 0) return;
-      probe_at(judge, p[i], gradient[i], [&] { return slice.name + "[" + std::to_string(i - slice.offset) + "]"; });
-    });
-  GradientCheckReport report = judge.finish();
-  if (inputs) {
-    GradientJudge input_judge(options.tolerance, largest(dl_dx.span()), "the inputs");
-    const std::size_t skip =
-        options.max_elements == 0 ? 1 : (dl_dx.size() + options.max_elements - 1) / options.max_elements;
-    for (std::size_t i = 0; i < dl_dx.size(); i += std::max<std::size_t>(1, skip))
-      probe_at(input_judge, x[i], dl_dx[i],
-               [&] { return "input[" + std::to_string(i / features) + "," + std::to_string(i % features) + "]"; });
-    const GradientCheckReport more = input_judge.finish();
-    report.max_relative_error = std::max(report.max_relative_error, more.max_relative_error);
-    report.checked += more.checked;
-    report.zero += more.zero;
-    report.redrawn += more.redrawn;
-    report.mismatches.insert(report.mismatches.end(), more.mismatches.begin(), more.mismatches.end());
-    if (!more.passed && report.passed) report.reason = more.reason;
-    report.passed = report.passed && more.passed;
-  }
+  GradientProbe<M> probe(ex, model, batch, {parameters, buffers}, options);
+  GradientCheckReport report = probe.check_parameters();
+  if (probe.has_inputs()) report.add(probe.check_inputs());
   return report;
 }
 

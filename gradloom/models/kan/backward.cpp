@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "gradloom/base/error.h"
 #include "gradloom/exec/profile.h"
 #include "gradloom/models/kan/network.h"
 #include "gradloom/models/kan/panels.h"
@@ -30,28 +31,31 @@ std::size_t half_of(std::size_t inputs) { return inputs == kInputs ? kInputs / 2
 
 template <class T>
 void Network<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const {
-  const Step& step = call.step;
-  const Batch& batch = call.batch;
-  Tape& tape = call.tape;
-  if (!tape.limits_.backward) throw Exception(ErrorCode::invalid_input, "the tape was made for forward passes only");
-  if (tape.batch_ != batch.size)
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("backward of {} samples after a forward pass of {}", batch.size, tape.batch_));
+  const Tape& tape = call.tape;
+  if (!tape.limits_.backward) throw_invalid("the tape was made for forward passes only");
+  if (tape.batch_ != call.batch.size)
+    throw_invalid(fmt::format("backward of {} samples after a forward pass of {}", call.batch.size, tape.batch_));
   if (!call.dl_dx.empty() && !tape.limits_.input_gradient)
-    throw Exception(ErrorCode::invalid_input, "dl_dx was asked for, but the tape was made without input gradients");
-  const std::size_t size = batch.size, tile = tile_size(ex, options_.grid, size), stride = tape.stride_;
-  const T* scale = call.arrays.buffers.data() + buffers_[affine_.input_scale].offset;
-  const T* out_std = call.arrays.buffers.data() + buffers_[affine_.output_std].offset;
-  const auto gradient_of = [&](std::size_t l) { return tape.workspace_.template at<T>(tape.layers_[l].gradient); };
+    throw_invalid("dl_dx was asked for, but the tape was made without input gradients");
   const auto trainable = [&](std::size_t l) {
-    return !step.is_frozen(slices_[l].weight) || (shapes_[l].bias && !step.is_frozen(slices_[l].bias));
+    return !call.step.is_frozen(slices_[l].weight) || (shapes_[l].bias && !call.step.is_frozen(slices_[l].bias));
   };
   // Nothing below the lowest trainable layer is computed, unless dl_dx is asked for.
   std::size_t lowest = 0;
   if (call.dl_dx.empty())
     while (lowest < layers() && !trainable(lowest)) ++lowest;
   if (lowest == layers()) return;
+  input_gradients(ex, call, lowest);
+  parameter_gradients(ex, call, lowest);
+}
 
+template <class T>
+void Network<T>::input_gradients(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, std::size_t lowest) const {
+  Tape& tape = call.tape;
+  const std::size_t size = call.batch.size, tile = tile_size(ex, options_.grid, size), stride = tape.stride_;
+  const T* scale = call.arrays.buffers.data() + buffers_[affine_.input_scale].offset;
+  const T* out_std = call.arrays.buffers.data() + buffers_[affine_.output_std].offset;
+  const auto gradient_of = [&](std::size_t l) { return tape.workspace_.template at<T>(tape.layers_[l].gradient); };
   ex.parallel_for((size + tile - 1) / tile, [&](std::size_t index, unsigned worker) {
     const spline::Range samples{index * tile, std::min(size, (index + 1) * tile)};
     to_panels(
@@ -69,9 +73,17 @@ void Network<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& ca
       for (std::size_t i = 0; i < input_width(); ++i)
         call.dl_dx(s, i) = panel[(i / kPanel * stride + s) * kPanel + i % kPanel] * scale[i];
   });
+}
 
-  // From here on nobody reads parameters. Tasks are some inputs of a layer or its bias, the top layer first; those of
-  // the lowest layer are small, so that the threads end at about the same time.
+// Nobody reads parameters here. Tasks are some inputs of a layer or its bias, the top layer first; those of the lowest
+// layer are small, so that the threads end at about the same time.
+template <class T>
+void Network<T>::parameter_gradients(const Exec& ex, const BackwardCall<T, Batch, Tape>& call,
+                                     std::size_t lowest) const {
+  const Step& step = call.step;
+  Tape& tape = call.tape;
+  const std::size_t size = call.batch.size, stride = tape.stride_;
+  const auto gradient_of = [&](std::size_t l) { return tape.workspace_.template at<T>(tape.layers_[l].gradient); };
   const auto group_of = [&](std::size_t l) {
     const std::size_t inputs = inputs_per_task(shapes_[l], size);
     return l == lowest && ex.threads() > 1 ? half_of(inputs) : inputs;

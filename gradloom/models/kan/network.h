@@ -132,6 +132,9 @@ class Network {
   const AffineSlices& affine() const { return affine_; }
 
  private:
+  // The two halves of backward(), from the top to layer `lowest`.
+  void input_gradients(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, std::size_t lowest) const;
+  void parameter_gradients(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, std::size_t lowest) const;
   kernels::spline::LayerTape<T> layer_tape(std::size_t layer, Tape& tape) const;
   // Reserves the pieces of a tape, with `stride` samples from one input to the next. The memory itself is not made.
   void lay_out(Tape& tape, std::size_t stride) const;
