@@ -12,8 +12,8 @@ namespace gradloom {
 // One column that became features.
 struct ColumnCode {
   std::string name;
-  std::vector<std::string> words;  // of a text column, in the order of encode_labels(); empty: numbers
-  std::vector<double> means;       // of its features; empty unless missing values are filled in
+  std::vector<std::string> categories;  // of a text column, in the order of encode_labels(); empty: numbers
+  std::vector<double> means;            // of its features; empty unless missing values are filled in
 };
 
 struct RowCode {

@@ -86,7 +86,7 @@ struct RowSource {
 Result<RowDataset<double>> load_rows(const RowSource& source);
 
 // load_rows() with what it learned of the columns. A file that is read by the code of another one (`known`) has that
-// one's words and means; a word that it does not know is an error. Formulas take no code.
+// one's categories and means; a category that it does not know is an error. Formulas take no code.
 Result<LoadedRows> load_coded_rows(const RowSource& source, const RowCode* known = nullptr);
 
 // Whether the source is a text table, and that table as it stands in the file. Fails with not_found, io, invalid_input.

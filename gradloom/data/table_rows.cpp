@@ -157,44 +157,44 @@ class TableEncoder {
         place(row, column));
   }
 
-  enum class Kind { numbers, words };
+  enum class Kind { numbers, text };
 
   Kind kind_of(std::size_t column) const {
-    if (categorical_[column]) return Kind::words;
-    std::size_t numeric = 0, words = 0, first_word = 0;
+    if (categorical_[column]) return Kind::text;
+    std::size_t numeric = 0, text = 0, first_text = 0;
     double value;
     for (std::size_t r : rows_) {
       const std::string_view cell = table_.cell(r, column);
       if (parse_number(cell, value))
         ++numeric;
-      else if (!is_missing(cell) && words++ == 0)
-        first_word = r;
+      else if (!is_missing(cell) && text++ == 0)
+        first_text = r;
     }
-    if (words == 0) return Kind::numbers;
-    if (numeric > words)
+    if (text == 0) return Kind::numbers;
+    if (numeric > text)
       fail("{} is not a number, but most of the column is; correct it, or name the column in data.categorical",
-           place(first_word, column));
-    return Kind::words;
+           place(first_text, column));
+    return Kind::text;
   }
 
   RowCode learn() const {
     RowCode code{table_.has_header, table_.columns, {}};
     for (std::size_t c = 0; c < roles_.size(); ++c)
-      if (roles_[c] == Role::feature) code.features.push_back({table_.columns[c], words_of(c), {}});
+      if (roles_[c] == Role::feature) code.features.push_back({table_.columns[c], categories_of(c), {}});
     return code;
   }
 
-  // The different words of a text column; none for numbers.
-  std::vector<std::string> words_of(std::size_t column) const {
+  // The different categories of a text column; none for numbers.
+  std::vector<std::string> categories_of(std::size_t column) const {
     if (kind_of(column) == Kind::numbers) return {};
     const std::string& name = table_.columns[column];
     if (source_.categories == CategoryPolicy::error)
       fail("the column '{}' holds text; name it in data.drop, or set data.categories to one-hot or ordinal", name);
-    std::vector<std::string_view> words;
+    std::vector<std::string_view> cells;
     for (std::size_t r : rows_)
-      if (!is_missing(table_.cell(r, column))) words.push_back(table_.cell(r, column));
-    if (words.empty()) fail_empty(name);
-    Labels labels = encode_labels(words);
+      if (!is_missing(table_.cell(r, column))) cells.push_back(table_.cell(r, column));
+    if (cells.empty()) fail_empty(name);
+    Labels labels = encode_labels(cells);
     if (source_.categories == CategoryPolicy::one_hot && labels.names.size() > kMostCategories)
       fail(
           "the column '{}' has {} different values, too many for one feature each; name it in data.drop, or set "
@@ -208,26 +208,26 @@ class TableEncoder {
   void add_feature(ColumnCode& code) {
     const std::size_t column = find_column(code.name, kFeature);
     std::vector<std::vector<double>> features;
-    if (code.words.empty())
+    if (code.categories.empty())
       features.push_back(numbers(column, source_.missing));
     else
-      features = word_features(column, code);
-    const bool one_hot = !code.words.empty() && source_.categories == CategoryPolicy::one_hot;
+      features = category_features(column, code);
+    const bool one_hot = !code.categories.empty() && source_.categories == CategoryPolicy::one_hot;
     for (std::size_t k = 0; k < features.size(); ++k) {
       if (source_.missing == MissingPolicy::mean) {
         if (!known_) code.means.push_back(mean_of(features[k], code.name));
         fill(features[k], code.means.at(k), code.name);
       }
-      feature_names_.push_back(one_hot ? fmt::format("{}={}", code.name, code.words[k]) : code.name);
+      feature_names_.push_back(one_hot ? fmt::format("{}={}", code.name, code.categories[k]) : code.name);
       features_.push_back(std::move(features[k]));
     }
   }
 
-  // The features of a text column; a missing word fails, or becomes NaN under `mean`.
-  std::vector<std::vector<double>> word_features(std::size_t column, const ColumnCode& code) const {
+  // The features of a text column; a missing category fails, or becomes NaN under `mean`.
+  std::vector<std::vector<double>> category_features(std::size_t column, const ColumnCode& code) const {
     const bool one_hot = source_.categories == CategoryPolicy::one_hot;
-    const LabelIndex index(code.words);
-    std::vector<std::vector<double>> features(one_hot ? code.words.size() : 1,
+    const LabelIndex index(code.categories);
+    std::vector<std::vector<double>> features(one_hot ? code.categories.size() : 1,
                                               std::vector<double>(rows_.size(), kMissing));
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       const std::string_view cell = table_.cell(rows_[i], column);
@@ -235,21 +235,22 @@ class TableEncoder {
         if (source_.missing != MissingPolicy::mean) fail_missing(rows_[i], column);
         continue;
       }
-      const auto word = index.find(cell);
-      if (!word)
+      const auto category = index.find(cell);
+      if (!category)
         fail("{} is a value that the model was not trained on; it knows {}", place(rows_[i], column),
-             some_of(code.words));
-      if (!one_hot) features[0][i] = static_cast<double>(*word);
-      for (std::size_t k = 0; k < features.size() && one_hot; ++k) features[k][i] = *word == k ? 1.0 : 0.0;
+             some_of(code.categories));
+      if (!one_hot) features[0][i] = static_cast<double>(*category);
+      for (std::size_t k = 0; k < features.size() && one_hot; ++k) features[k][i] = *category == k ? 1.0 : 0.0;
     }
     return features;
   }
 
-  static std::string some_of(const std::vector<std::string>& words) {
+  static std::string some_of(const std::vector<std::string>& categories) {
     constexpr std::size_t kMost = 20;
-    const std::size_t shown = std::min(words.size(), kMost);
-    std::string text = fmt::format("'{}'", fmt::join(words.begin(), words.begin() + static_cast<long>(shown), "', '"));
-    return shown == words.size() ? text : fmt::format("{} and {} more", text, words.size() - shown);
+    const std::size_t shown = std::min(categories.size(), kMost);
+    std::string text =
+        fmt::format("'{}'", fmt::join(categories.begin(), categories.begin() + static_cast<long>(shown), "', '"));
+    return shown == categories.size() ? text : fmt::format("{} and {} more", text, categories.size() - shown);
   }
 
   [[noreturn]] void fail_empty(const std::string& name) const {
@@ -281,12 +282,12 @@ class TableEncoder {
     }
     if (source_.task == Task::classification) {
       const std::size_t column = find_column(source_.target[0], kTarget);
-      std::vector<std::string_view> words;
+      std::vector<std::string_view> cells;
       for (std::size_t r : rows_) {
-        words.push_back(table_.cell(r, column));
-        if (is_missing(words.back())) fail_missing(r, column);
+        cells.push_back(table_.cell(r, column));
+        if (is_missing(cells.back())) fail_missing(r, column);
       }
-      Labels labels = encode_labels(words);
+      Labels labels = encode_labels(cells);
       parts.label = std::move(labels.index);
       parts.class_names = std::move(labels.names);
       parts.target_names = {};

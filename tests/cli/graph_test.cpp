@@ -36,7 +36,7 @@ TEST_F(Graphs, KarateIsLearnedFromTwoMembers) {
   EXPECT_GT(sum / 5, 0.85);
   const std::string report = bytes_of(scratch_ / "runs/seed-0/report.html");
   for (const char* text : {"<h1>karate: seed-0</h1>", "trained on 2 labelled nodes of 34", "test accuracy",
-                           "Graph of 34 nodes and 78 edges", "node 33: president, which it was told"})
+                           "Graph of 34 nodes and 78 edges", "node 33: president, labelled"})
     EXPECT_THAT(report, testing::HasSubstr(text));
 }
 

@@ -86,7 +86,7 @@ std::string class_name(const GraphPicture& graph, std::size_t node_class) {
 }
 
 void append_dot(std::string& out, const GraphPicture& graph, const GraphNode& node, Point at) {
-  const char* verdict = node.wrong ? ", which is wrong" : node.labelled ? ", which it was told" : "";
+  const char* verdict = node.wrong ? ", which is wrong" : node.labelled ? ", labelled" : "";
   fmt::format_to(std::back_inserter(out), "<g class=\"{}\"><title>{}: {}{}</title>", kClassStyles[node.node_class],
                  escape_html(node.name), escape_html(class_name(graph, node.node_class)), verdict);
   if (node.wrong)
@@ -113,7 +113,7 @@ void append_graph_legend(std::string& out, const GraphPicture& graph) {
     item(fmt::format("<g class=\"{}\"><circle class=\"dot\" cx=\"11\" cy=\"11\" r=\"7\"/></g>", kClassStyles[c]),
          class_name(graph, c));
   if (any([](const GraphNode& node) { return node.labelled; }))
-    item("<rect class=\"sample\" x=\"4\" y=\"4\" width=\"14\" height=\"14\"/>", "its class was told");
+    item("<rect class=\"sample\" x=\"4\" y=\"4\" width=\"14\" height=\"14\"/>", "labelled");
   if (any([](const GraphNode& node) { return node.wrong; }))
     item("<circle class=\"ring\" cx=\"11\" cy=\"11\" r=\"9\"/>", "predicted wrongly");
   out += "</ul>\n";

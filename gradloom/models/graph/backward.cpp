@@ -33,7 +33,7 @@ void GraphNetwork<T>::find_needed(const Step& step, bool inputs, Tape& tape) con
 // The gradient of the network's output goes to its tensor.
 template <class T>
 void GraphNetwork<T>::begin_backward(const Call& call, View<const T, 2> dl_dy) const {
-  const std::size_t rows = call.batch.size, stride = last_.stride, pieces = task_count(rows * kPlain * stride);
+  const std::size_t rows = call.batch.size, stride = last_.stride, pieces = task_count(rows * kElementwise * stride);
   T* top = call.tape.workspace_.template at<T>(call.tape.gradient_[last_.id]);
   call.ex.parallel_for(pieces + ops_.size(), [&](std::size_t t, unsigned) {
     if (t >= pieces) {
@@ -118,7 +118,7 @@ void GraphNetwork<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape
   if (!inputs) return;
   const Tensor& x = tensors_[0];
   const T* from = tape.workspace_.template at<T>(tape.gradient_[0]);
-  for_rows(ex, 0, batch.nodes, kPlain * x.width, [&](std::size_t begin, std::size_t end) {
+  for_rows(ex, 0, batch.nodes, kElementwise * x.width, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)
       for (std::size_t c = 0; c < x.width; ++c) call.dl_dx(i, c) = from[i * x.stride + c];
   });

@@ -81,7 +81,7 @@ void GraphNetwork<T>::run_forward(const Call& call, View<T, 2> y) const {
     op.forward(pass_of(call, who, part, op));
   });
   const T* from = seen_by(tape, *ops_.back()).value(last_);
-  for_rows(ex, 0, batch.size, kPlain * last_.width, [&](std::size_t begin, std::size_t end) {
+  for_rows(ex, 0, batch.size, kElementwise * last_.width, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) std::copy_n(from + i * last_.stride, last_.width, y.row(i));
   });
 }

@@ -15,8 +15,9 @@ namespace message = kernels::message;
 namespace rowwise = kernels::rowwise;
 
 // Parallel tasks for so much work, some microseconds each. Work is counted in multiplications of a dense product; an
-// element that is read, changed a little and written takes as long as kPlain of them, one that is gathered kGathered.
-inline constexpr std::size_t kPlain = 8, kGathered = 4;
+// element that is read, changed a little and written takes as long as kElementwise of them, one that is gathered
+// kGathered.
+inline constexpr std::size_t kElementwise = 8, kGathered = 4;
 inline std::size_t task_count(std::size_t work) { return std::clamp<std::size_t>(work / 65536, 1, 256); }
 
 // body(begin, end) for pieces of rows [first, last), each with about equal work; boundaries are multiples of 12 from

@@ -82,10 +82,10 @@ void Network<T>::initialise(std::uint64_t seed, std::span<T> parameters, std::sp
                                 static_cast<std::uint32_t>(i));
       for (std::size_t r = 0; r < s.rows(); ++r) {
         const bool base_row = s.base && r == s.rows() - 1;
-        const double deviation = scale * (base_row ? options_.base_scale : options_.spline_noise);
+        const double weight_std = scale * (base_row ? options_.base_scale : options_.spline_noise);
         for (std::size_t j = 0; j < s.out; ++j)
           weight[(i * s.rows() + r) * s.out_padded() + j] =
-              static_cast<T>(deviation * stream.normal(static_cast<std::uint32_t>(r * s.out + j)));
+              static_cast<T>(weight_std * stream.normal(static_cast<std::uint32_t>(r * s.out + j)));
       }
     }
     set(slices_[l].lo, options_.lo);

@@ -19,7 +19,7 @@ void bind_graph_data(const OptionPart<GraphDataOptions>& data) {
                "Divide given features by the sum of their node.");
   features.key("edge_labels", &GraphFeatureOptions::edge_labels, "Labels of edges become features of edges.");
   data.key("train_nodes", &D::train_nodes,
-           "Nodes: those whose class is told; all others are tested. None: the split of the file.")
+           "Nodes: the labelled ones; all others are tested. None: the split of the file.")
       .at_least(0);
   data.key("validation", &D::validation, "Fraction held out to watch training.").at_least(0).below(1);
   data.key("test", &D::test, "Fraction held out for the final test.").at_least(0).below(1);

@@ -53,7 +53,7 @@ std::vector<double> importance_of(const LayerFunctions<T>& f, const kan::Network
                                   const typename kan::Network<T>::Tape& tape, std::size_t l, std::size_t samples) {
   const std::size_t in = f.shape().in, out = f.shape().out;
   samples = std::clamp<std::size_t>(kEvaluations / (in * out), std::min<std::size_t>(samples, 16), samples);
-  std::vector<double> deviation(in * out), value(out), sum(out), squares(out), total(out, 0.0);
+  std::vector<double> share(in * out), value(out), sum(out), squares(out), total(out, 0.0);
   for (std::size_t i = 0; i < in; ++i) {
     std::fill(sum.begin(), sum.end(), 0.0);
     std::fill(squares.begin(), squares.end(), 0.0);
@@ -64,13 +64,13 @@ std::vector<double> importance_of(const LayerFunctions<T>& f, const kan::Network
     for (std::size_t j = 0; j < out; ++j) {
       const double n = static_cast<double>(samples), mean = sum[j] / n;
       const double variance = std::max(0.0, squares[j] / n - mean * mean);
-      deviation[i * out + j] = std::sqrt(variance);
+      share[i * out + j] = std::sqrt(variance);
       total[j] += variance;
     }
   }
-  for (std::size_t e = 0; e < deviation.size(); ++e)
-    deviation[e] = total[e % out] > 0 ? deviation[e] / std::sqrt(total[e % out]) : 0.0;
-  return deviation;
+  for (std::size_t e = 0; e < share.size(); ++e)
+    share[e] = total[e % out] > 0 ? share[e] / std::sqrt(total[e % out]) : 0.0;
+  return share;
 }
 
 template <class T>

@@ -17,13 +17,16 @@ void bind_kan_model(const OptionPart<KanModelOptions>& model) {
   model.choice("knots", &M::knots, kernels::spline::kKnots, "Even knots, or knots of each input's own.");
   model.key("lo", &M::lo, "Lower end of the grids before they are refitted.");
   model.key("hi", &M::hi, "Upper end of the grids before they are refitted.");
-  model.key("spline_noise", &M::spline_noise, "Deviation of the initial spline coefficients, over sqrt(inputs).")
+  model
+      .key("spline_noise", &M::spline_noise,
+           "Standard deviation of the initial spline coefficients, over sqrt(inputs).")
       .at_least(0);
-  model.key("base_scale", &M::base_scale, "Deviation of the initial base weights, over sqrt(inputs).").at_least(0);
+  model.key("base_scale", &M::base_scale, "Standard deviation of the initial base weights, over sqrt(inputs).")
+      .at_least(0);
   model.choice("normalise", &M::normalise, kInputScales,
                "How inputs are scaled: not, to mean 0 and standard deviation 1, or to the grid's range.");
   model.key("scale_targets", &M::scale_targets,
-            "Regression: let the network predict in units of the targets' deviation.");
+            "Regression: let the network predict in units of the targets' standard deviation.");
   model
       .key("refit", &M::refit,
            "Epochs of a stage before which its grids are refitted to the data; the number of epochs itself: after the "

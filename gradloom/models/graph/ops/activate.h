@@ -30,7 +30,7 @@ class ActivateOp final : public SmallSumsOp<T> {
 
   void forward(const Pass<T>& p) const override {
     if (this->follows_) return;
-    p.for_rows(out_, kPlain, [&](std::size_t begin, std::size_t end) { run_rows(p, begin, end); });
+    p.for_rows(out_, kElementwise, [&](std::size_t begin, std::size_t end) { run_rows(p, begin, end); });
   }
 
   void backward(const Pass<T>& p) const override {
@@ -45,13 +45,13 @@ class ActivateOp final : public SmallSumsOp<T> {
     const auto make_rows = [&](std::size_t begin, std::size_t end) {
       rowwise::activate_gradient<T>({begin, end, out_.width, stride}, f_.activation, x, bias, dl_dy, dl_dz);
     };
-    if (!p.trains(f_.bias)) return p.for_rows(out_, kPlain, make_rows);
+    if (!p.trains(f_.bias)) return p.for_rows(out_, kElementwise, make_rows);
     T* sums = p.numbers(kSums);
     if (p.whole(out_)) {
       p.column_sums(out_, dl_dz, sums, make_rows);
       return this->finish_sums(p);
     }
-    p.for_rows(out_, kPlain, make_rows);
+    p.for_rows(out_, kElementwise, make_rows);
     p.column_sums(out_, dl_dz, sums);
   }
 

@@ -52,7 +52,7 @@ class DropoutOp final : public Op<T> {
     T* to = p.target(f_.in);
     const std::uint8_t* keep = p.flags(kKeep);
     const T scale = static_cast<T>(dropout_of(p.step, f_.probability, this->index(), 0).scale());
-    p.for_rows(out_, kPlain, [&](std::size_t begin, std::size_t end) {
+    p.for_rows(out_, kElementwise, [&](std::size_t begin, std::size_t end) {
       if (p.trained())
         rowwise::apply_dropout<T>(dl_dy, keep, scale, begin * stride, end * stride, to);
       else

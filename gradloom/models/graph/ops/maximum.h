@@ -99,7 +99,7 @@ class JumpOp final : public WinnerOp<T> {
   void forward(const Pass<T>& p) const override {
     std::uint32_t* winner = p.indices(kWinner);
     T* y = p.output(out_);
-    p.for_rows(out_, kPlain, [&](std::size_t first, std::size_t last) {
+    p.for_rows(out_, kElementwise, [&](std::size_t first, std::size_t last) {
       for (std::size_t k = 0; k < f_.ins.size(); ++k) {
         const T* x = p.value(f_.ins[k]);
         for (std::size_t i = first * out_.stride; i < last * out_.stride; ++i) {
@@ -118,7 +118,7 @@ class JumpOp final : public WinnerOp<T> {
     for (std::size_t k = 0; k < f_.ins.size(); ++k) {
       if (!p.needed(f_.ins[k])) continue;
       T* to = p.target(f_.ins[k]);
-      p.for_rows(out_, kPlain, [&](std::size_t begin, std::size_t end) {
+      p.for_rows(out_, kElementwise, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin * stride; i < end * stride; ++i) to[i] = winner[i] == k ? dl_dy[i] : T(0);
       });
       p.written(f_.ins[k]);

@@ -53,7 +53,7 @@ class LayerNormOp final : public SmallSumsOp<T> {
   void forward(const Pass<T>& p) const override {
     auto n = norm_of(p);
     n.y = p.output(out_);
-    p.for_rows(out_, 2 * kPlain, [&](std::size_t begin, std::size_t end) {
+    p.for_rows(out_, 2 * kElementwise, [&](std::size_t begin, std::size_t end) {
       rowwise::layer_norm<T>({begin, end, out_.width, out_.stride}, n);
     });
   }
@@ -126,7 +126,7 @@ class BatchNormOp final : public Op<T> {
       }
     }
     const auto n = norm_of(p);
-    p.for_rows(out_, 2 * kPlain, [&](std::size_t begin, std::size_t end) {
+    p.for_rows(out_, 2 * kElementwise, [&](std::size_t begin, std::size_t end) {
       rowwise::batch_norm<T>({begin, end, out_.width, stride}, n, y);
     });
   }
@@ -145,7 +145,7 @@ class BatchNormOp final : public Op<T> {
     T *mean_product = blocks, *mean_dy = blocks + stride;
     const T count = count_of(p);
     for (std::size_t c = 0; c < stride; ++c) mean_product[c] = sums[c] / count, mean_dy[c] = sums[stride + c] / count;
-    p.for_rows(out_, 2 * kPlain, [&](std::size_t begin, std::size_t end) {
+    p.for_rows(out_, 2 * kElementwise, [&](std::size_t begin, std::size_t end) {
       rowwise::batch_norm_gradient<T>({begin, end, out_.width, stride}, n, dl_dy, p.training() ? mean_dy : nullptr,
                                       mean_product, dl_dx);
     });

@@ -32,7 +32,7 @@ template <class T>
 void Pass<T>::written(const Tensor& t) const {
   if (!graded(t)) return;
   T* to = gradient(t);
-  for_rows(t, kPlain, [&](std::size_t begin, std::size_t end) {
+  for_rows(t, kElementwise, [&](std::size_t begin, std::size_t end) {
     rowwise::add<T>({begin, end, t.width, t.stride}, scratch_of(t), to);
   });
 }

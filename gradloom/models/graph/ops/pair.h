@@ -24,7 +24,7 @@ class PairFeaturesOp final : public UnaryOp<T> {
 
   void forward(const Pass<T>& p) const override {
     T* y = p.output(out_);
-    p.for_rows(out_, kPlain, [&](std::size_t begin, std::size_t end) {
+    p.for_rows(out_, kElementwise, [&](std::size_t begin, std::size_t end) {
       for (std::size_t k = begin; k < end; ++k) {
         const T *u = row(p, pairs_of(p.batch).first[k]), *v = row(p, pairs_of(p.batch).second[k]);
         T* to = y + k * out_.stride;
@@ -40,7 +40,7 @@ class PairFeaturesOp final : public UnaryOp<T> {
     const std::size_t width = in_.width, graphs = batch.graphs;
     const T* dl_dy = p.gradient(out_);
     T* dl_dx = p.target(in_);
-    const std::size_t tasks = std::min(graphs, task_count(kPlain * p.rows(out_) * width));
+    const std::size_t tasks = std::min(graphs, task_count(kElementwise * p.rows(out_) * width));
     p.ex.parallel_for(tasks, [&](std::size_t t, unsigned) {
       for (std::size_t g = graphs * t / tasks; g < graphs * (t + 1) / tasks; ++g) {
         T* to = dl_dx + g * in_.stride;
@@ -91,7 +91,7 @@ class SimilarityOp final : public UnaryOp<T> {
   void forward(const Pass<T>& p) const override {
     const T* z = p.value(in_);
     T* y = p.output(out_);
-    p.for_rows(out_, kPlain, [&](std::size_t begin, std::size_t end) {
+    p.for_rows(out_, kElementwise, [&](std::size_t begin, std::size_t end) {
       for (std::size_t k = begin; k < end; ++k)
         y[k * out_.stride] = kernels::exp(-softplus(z[k * in_.stride]) * pairs_of(p.batch).inverse_size[k]);
     });
@@ -101,7 +101,7 @@ class SimilarityOp final : public UnaryOp<T> {
     if (!p.needed(in_)) return;
     const T *z = p.value(in_), *dl_dy = p.gradient(out_);
     T* dl_dz = p.target(in_);
-    p.for_rows(out_, kPlain, [&](std::size_t begin, std::size_t end) {
+    p.for_rows(out_, kElementwise, [&](std::size_t begin, std::size_t end) {
       for (std::size_t k = begin; k < end; ++k) {
         const T s = pairs_of(p.batch).inverse_size[k], value = z[k * in_.stride];
         T* to = dl_dz + k * in_.stride;

@@ -83,7 +83,8 @@ class ReadoutOp final : public WinnerOp<T> {
   void for_graphs(const Pass<T>& p, F&& body) const {
     const Part& part = p.part;
     const std::size_t graphs = part.last_graph - part.first_graph,
-                      tasks = std::min(graphs, task_count((part.last_node - part.first_node) * kPlain * out_.stride));
+                      tasks =
+                          std::min(graphs, task_count((part.last_node - part.first_node) * kElementwise * out_.stride));
     p.ex.parallel_for(tasks, [&](std::size_t t, unsigned) {
       for (std::size_t g = graphs * t / tasks; g < graphs * (t + 1) / tasks; ++g) {
         const std::size_t graph = part.first_graph + g;

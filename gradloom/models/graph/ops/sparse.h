@@ -53,7 +53,7 @@ class SparseOp final : public Op<T> {
                                .width = stride};
     p.gather(g, first, last, Hubs::feature_in);
     if (f_.start != dense::Start::y) return;
-    p.for_rows(out_, kPlain, [&](std::size_t begin, std::size_t end) {
+    p.for_rows(out_, kElementwise, [&](std::size_t begin, std::size_t end) {
       rowwise::add<T>({begin, end, out_.width, stride}, to, y);
     });
   }

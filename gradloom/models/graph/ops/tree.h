@@ -25,12 +25,13 @@ class EmbedOp final : public SmallSumsOp<T> {
     SliceRef weight;
     std::size_t symbols = 0;
   };
-  EmbedOp(std::string name, Fields f) : SmallSumsOp<T>("embed", std::move(name), f.out, {}, {f.weight}), f_(std::move(f)) {}
+  EmbedOp(std::string name, Fields f)
+      : SmallSumsOp<T>("embed", std::move(name), f.out, {}, {f.weight}), f_(std::move(f)) {}
 
   void forward(const Pass<T>& p) const override {
     const T* weight = p.parameter(f_.weight);
     T* y = p.output(out_);
-    p.for_rows(out_, kPlain, [&](std::size_t begin, std::size_t end) {
+    p.for_rows(out_, kElementwise, [&](std::size_t begin, std::size_t end) {
       for (std::size_t v = begin; v < end; ++v) {
         const auto [symbol, side] = rows_of(p.batch, v);
         for (std::size_t c = 0; c < out_.stride; ++c) y[v * out_.stride + c] = weight[symbol + c] + weight[side + c];
@@ -81,14 +82,13 @@ class NeighboursOp final : public UnaryOp<T> {
 
  public:
   static constexpr std::size_t kRows = 4;
-  NeighboursOp(std::string name, const typename UnaryOp<T>::Fields& f)
-      : UnaryOp<T>("neighbours", std::move(name), f) {}
+  NeighboursOp(std::string name, const typename UnaryOp<T>::Fields& f) : UnaryOp<T>("neighbours", std::move(name), f) {}
 
   void forward(const Pass<T>& p) const override {
     const std::size_t w = in_.width;
     const T* x = p.value(in_);
     T* y = p.output(out_);
-    p.for_rows(out_, kPlain, [&](std::size_t begin, std::size_t end) {
+    p.for_rows(out_, kElementwise, [&](std::size_t begin, std::size_t end) {
       for (std::size_t v = begin; v < end; ++v)
         for (std::size_t k = 0; k < kRows; ++k) {
           const std::uint32_t from = neighbour(p.batch, v, k);
@@ -105,7 +105,7 @@ class NeighboursOp final : public UnaryOp<T> {
     const TreeBatch<T>& trees = trees_of(p.batch);
     const T* dl_dy = p.gradient(out_);
     T* dl_dx = p.gradient(in_);
-    p.for_rows(in_, kRows * kPlain, [&](std::size_t begin, std::size_t end) {
+    p.for_rows(in_, kRows * kElementwise, [&](std::size_t begin, std::size_t end) {
       if (!p.graded(in_)) std::fill(dl_dx + begin * w, dl_dx + end * w, T(0));
       for (std::size_t v = begin; v < end; ++v) {
         const auto add = [&](std::uint32_t reader, std::size_t k) {
@@ -149,11 +149,10 @@ class AnswersOp final : public UnaryOp<T> {
   void forward(const Pass<T>& p) const override {
     const T* x = p.value(in_);
     T* y = p.output(out_);
-    p.for_rows(out_, kPlain, [&](std::size_t begin, std::size_t end) {
+    p.for_rows(out_, kElementwise, [&](std::size_t begin, std::size_t end) {
       std::fill(y + begin * out_.stride, y + end * out_.stride, T(0));
-      each_node(p, begin, end, [&](std::size_t v, std::size_t at) {
-        std::copy_n(x + v * in_.stride, in_.width, y + at);
-      });
+      each_node(p, begin, end,
+                [&](std::size_t v, std::size_t at) { std::copy_n(x + v * in_.stride, in_.width, y + at); });
     });
   }
 
@@ -161,7 +160,7 @@ class AnswersOp final : public UnaryOp<T> {
     if (!p.needed(in_)) return;
     const T* dl_dy = p.gradient(out_);
     T* dl_dx = p.target(in_);
-    p.for_rows(out_, kPlain, [&](std::size_t begin, std::size_t end) {
+    p.for_rows(out_, kElementwise, [&](std::size_t begin, std::size_t end) {
       each_node(p, begin, end, [&](std::size_t v, std::size_t at) {
         T* to = dl_dx + v * in_.stride;
         std::fill_n(std::copy_n(dl_dy + at, in_.width, to), in_.stride - in_.width, T(0));

@@ -16,7 +16,7 @@ constexpr unsigned kFire = 154;             // of 256: close to 0.6
 constexpr std::size_t kLargerStarts = 4;    // on each larger grid
 constexpr std::size_t kLargestSide = 64;    // of a checkerboard in a trial, about
 constexpr std::size_t kClearOfTheEdge = 3;  // cells between a dead block and the edge
-constexpr std::uint64_t kPlain = 0xffff, kAsynchronous = kPlain << 16, kDamaged = ~std::uint64_t{0} << 32;
+constexpr std::uint64_t kSynchronous = 0xffff, kAsynchronous = kSynchronous << 16, kDamaged = ~std::uint64_t{0} << 32;
 
 // A checkerboard is tried on a grid that is not too large for 64 of them, with the same number of cells beyond the last
 // pair of squares.
@@ -61,7 +61,10 @@ void ask_for_a_checkerboard(const AutomatonSubject& subject, const GridTask& tas
     return;
   }
   trial.asynchronous = kAsynchronous;
-  trial.looks = {{steps, kPlain}, {2 * steps, kPlain | kDamaged}, {3 * steps, kPlain}, {4 * steps, ~std::uint64_t{0}}};
+  trial.looks = {{steps, kSynchronous},
+                 {2 * steps, kSynchronous | kDamaged},
+                 {3 * steps, kSynchronous},
+                 {4 * steps, ~std::uint64_t{0}}};
 }
 
 }  // namespace

@@ -257,8 +257,8 @@ template <class T>
 std::string GraphFamily<T>::learned_from() const {
   if (options_.model.task != GraphTask::node) return fmt::format("{} training graphs", train_->size());
   const auto batch = train_->all();
-  const auto told = std::count_if(batch.weight.begin(), batch.weight.end(), [](T w) { return w != T(0); });
-  return fmt::format("trained on {} labelled nodes of {}", told, batch.weight.size());
+  const auto labelled = std::count_if(batch.weight.begin(), batch.weight.end(), [](T w) { return w != T(0); });
+  return fmt::format("trained on {} labelled nodes of {}", labelled, batch.weight.size());
 }
 
 template <class T>

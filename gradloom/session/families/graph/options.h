@@ -18,7 +18,7 @@ inline constexpr Choice<ShippedGraph> kShippedGraphs[] = {
 
 struct GraphDataOptions : GraphFileOptions {
   ShippedGraph graph = ShippedGraph::none;  // without a path
-  std::vector<std::uint64_t> train_nodes;   // nodes whose class is told; none: the split of the file
+  std::vector<std::uint64_t> train_nodes;   // labelled nodes; none: the split of the file
   std::size_t folds = 0;                    // cross-validation over graphs; 0: off
   std::int64_t fold = -1;                   // the fold to test on; -1: the seed modulo `folds`
   bool curve = false;                       // note the accuracy on validation and test data after every epoch
