@@ -51,8 +51,12 @@ void bind_optimizer(const OptionPart<TrainingOptions>& train) {
 void bind_schedule(const OptionPart<ScheduleOptions>& schedule) {
   using S = ScheduleOptions;
   schedule.choice("kind", &S::kind, kSchedules, "How the learning rate changes over a stage.");
-  schedule.key("warmup", &S::warmup, "Fraction of a stage over which the rate rises from 0.").at_least(0).below(1);
-  schedule.key("final", &S::final_factor, "Cosine: last rate as a fraction of the first.").at_least(0).at_most(1);
+  schedule.key("warmup", &S::warmup, "Fraction of a stage over which the learning rate rises from 0.")
+      .at_least(0)
+      .below(1);
+  schedule.key("final", &S::final_factor, "Cosine: last learning rate as a fraction of the first.")
+      .at_least(0)
+      .at_most(1);
   schedule.key("every", &S::every, "Step: fraction of a stage between two steps.").above(0).at_most(1);
   schedule.key("factor", &S::factor, "Step: factor of each step.").above(0).at_most(1);
 }
