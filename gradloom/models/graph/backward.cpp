@@ -107,9 +107,9 @@ void GraphNetwork<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape
     p.flat = call.gradient, p.sink = call.sink, p.edges = inputs;
     return p;
   };
-  run_ops(ex, batch, tape, Order::backwards, [&](const Exec& who, const Part& part, const Op<T>& op, unsigned worker) {
+  run_ops(ex, batch, tape, Order::backwards, [&](const Exec& who, const Part& part, const Op<T>& op) {
     if (!tape.needed_[op.out().id]) return;
-    const ProfileScope scope(ex, tape.backward_phase_[op.index()], worker);
+    const ProfileScope scope(ex, tape.backward_phase_[op.index()], part.worker);
     for (const OpInput& in : op.inputs())
       if (in.tensor.recomputed) ops_[op.index() - 1]->forward(pass(who, part, *ops_[op.index() - 1]));
     op.backward(pass(who, part, op));

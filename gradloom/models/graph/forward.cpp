@@ -76,8 +76,8 @@ void GraphNetwork<T>::run_forward(const Call& call, View<T, 2> y) const {
   }
   plan(batch, tape);
   const Exec& ex = call.ex;
-  run_ops(ex, batch, tape, Order::forwards, [&](const Exec& who, const Part& part, const Op<T>& op, unsigned worker) {
-    const ProfileScope scope(ex, tape.forward_phase_[op.index()], worker);
+  run_ops(ex, batch, tape, Order::forwards, [&](const Exec& who, const Part& part, const Op<T>& op) {
+    const ProfileScope scope(ex, tape.forward_phase_[op.index()], part.worker);
     op.forward(pass_of(call, who, part, op));
   });
   const T* from = seen_by(tape, *ops_.back()).value(last_);

@@ -176,8 +176,8 @@ class GraphNetwork {
   Part whole_part(const Batch& batch) const { return {0, batch.nodes, 0, batch.graphs, batch.size}; }
   Part part_of(const Batch& batch, const Tape& tape, std::size_t list, std::size_t k) const;
   Pass<T> pass_of(const Call& call, const Exec& ex, const Part& part, const Op<T>& op) const;
-  // Calls run(ex, part, operation, worker) for every operation on all parts.
-  using RunOp = FunctionRef<void(const Exec& ex, const Part& part, const Op<T>& op, unsigned worker)>;
+  // Calls run(ex, part, operation) for every operation on all parts.
+  using RunOp = FunctionRef<void(const Exec& ex, const Part& part, const Op<T>& op)>;
   void run_ops(const Exec& ex, const Batch& batch, const Tape& tape, Order order, RunOp run) const;
   void find_hubs(std::span<const std::uint32_t> ptr, Tape& tape, Hubs which) const;
   void find_needed(const Step& step, bool inputs, Tape& tape) const;

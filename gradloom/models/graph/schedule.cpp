@@ -71,17 +71,17 @@ void GraphNetwork<T>::run_ops(const Exec& ex, const Batch& batch, const Tape& ta
   const auto op = [&](std::size_t k) -> const Op<T>& { return *ops_[order == Order::forwards ? k : count - 1 - k]; };
   for (std::size_t at = 0; at < count;) {
     if (op(at).is_barrier()) {
-      run(ex, whole_part(batch), op(at++), 0u);
+      run(ex, whole_part(batch), op(at++));
       continue;
     }
     std::size_t end = at;
     while (end < count && !op(end).is_barrier()) ++end;
     for (std::size_t p = 0; p < tape.wide_count_; ++p)
-      for (std::size_t k = at; k < end; ++k) run(ex, part_of(batch, tape, tape.wide_, p), op(k), 0u);
+      for (std::size_t k = at; k < end; ++k) run(ex, part_of(batch, tape, tape.wide_, p), op(k));
     ex.parallel_for(tape.pack_count_, [&](std::size_t p, unsigned worker) {
       Part part = part_of(batch, tape, tape.packs_, p);
       part.worker = worker;
-      for (std::size_t k = at; k < end; ++k) run(alone, part, op(k), worker);
+      for (std::size_t k = at; k < end; ++k) run(alone, part, op(k));
     });
     at = end;
   }

@@ -31,7 +31,7 @@ TreeNetwork<T>::TreeNetwork(TreeOptions options)
     h = this->add_activation(name, z, false, Activation::silu, h);
   }
   h = this->add_dense("head.weight", h, o.outputs, {}, "head.bias");
-  this->template add<AnswersOp>("answers",
+  this->template add<FlattenOp>("flatten",
                                 {.in = h, .out = this->add_tensor(o.most_nodes * o.outputs, RowsAre::graphs)});
 }
 

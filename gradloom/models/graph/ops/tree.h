@@ -1,4 +1,4 @@
-// Symbols, neighbours and answers of the nodes of trees.
+// Operations on trees: symbols of nodes, their neighbours, and the rows of all nodes as one.
 #pragma once
 
 #include "gradloom/models/graph/ops/dual_pass.h"
@@ -140,11 +140,11 @@ class NeighboursOp final : public UnaryOp<T> {
 
 // The rows of a tree's nodes one behind the other, zeros behind the last.
 template <class T>
-class AnswersOp final : public UnaryOp<T> {
+class FlattenOp final : public UnaryOp<T> {
   using UnaryOp<T>::in_, Op<T>::out_;
 
  public:
-  AnswersOp(std::string name, const typename UnaryOp<T>::Fields& f) : UnaryOp<T>("answers", std::move(name), f) {}
+  FlattenOp(std::string name, const typename UnaryOp<T>::Fields& f) : UnaryOp<T>("flatten", std::move(name), f) {}
 
   void forward(const Pass<T>& p) const override {
     const T* x = p.value(in_);
