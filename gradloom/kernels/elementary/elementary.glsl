@@ -2,6 +2,7 @@
 #ifndef GRADLOOM_ELEMENTARY_GLSL
 #define GRADLOOM_ELEMENTARY_GLSL
 
+#include "gradloom/kernels/shader/exact.glsl"
 #include "gradloom/kernels/shader/real.glsl"
 
 // The constants of elementary/limits.h, rounded to the scalar.
@@ -95,7 +96,7 @@ real elementary_sigmoid(real x) {
   precise real negative = real(0) - x;
   precise real e = elementary_exp(negative);
   precise real below = real(1) + e;
-  precise real result = real(1) / below;
+  precise real result = exact_divide(real(1), below);
   return result;
 }
 
@@ -115,7 +116,7 @@ real elementary_log(real x) {
   split(x, m, n);
   precise real above = m - real(1);
   precise real below = m + real(1);
-  precise real f = above / below;
+  precise real f = exact_divide(above, below);
   precise real f2 = f * f;
   precise real twice = f + f;
   precise real series = kInverseOdd[kLogTerms];
@@ -130,7 +131,7 @@ real elementary_log(real x) {
   precise real high = n * kLn2High;
   precise real fraction = twice + rest;
   precise real result = high + fraction;
-  if (!(real(0) < x)) result = not_a_number();
+  if (!(real(0) < x) || is_nan(x)) result = not_a_number();
   if (x == infinity()) result = x;
   if (x == real(0)) result = -infinity();
   return result;
@@ -141,7 +142,7 @@ real elementary_log1p(real x) {
   precise real u = real(1) + x;
   precise real whole = u - real(1);
   precise real lost = x - whole;
-  precise real correction = lost / u;
+  precise real correction = exact_divide(lost, u);
   precise real result = elementary_log(u) + correction;
   return result;
 }

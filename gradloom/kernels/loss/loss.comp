@@ -92,7 +92,7 @@ real cross_entropy(uint s, real weight) {
     sum = sum + elementary_exp(shifted);
   }
   const uint label = numbers[what.label_at + s];
-  precise real inverse = real(1) / sum;
+  precise real inverse = exact_divide(real(1), sum);
   precise real factor = weight * load_step().loss_factor;
   for (uint j = 0; j < what.out_width; ++j) {
     precise real shifted = y_of(s, j) - top;
@@ -167,6 +167,5 @@ void main() {
   const uint slot = (numbers[0] + group) * 2;
   losses[slot] = shared_sum[0];
   losses[slot + 1] = shared_rest[0];
-  precise real zero = shared_sum[0] - shared_sum[0];  // NaN unless the sum is finite
-  if (!(zero == real(0))) atomicOr(status[0], 1u);
+  if (!is_finite(shared_sum[0])) atomicOr(status[0], 1u);
 }

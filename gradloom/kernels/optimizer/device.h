@@ -1,5 +1,5 @@
-// The updates of optimizer.h on a Vulkan device, with their bits where division and square root are correctly rounded,
-// and clipping by norm. The constants of a step stand in the head of the batch (shader/step.h).
+// The updates of optimizer.h on a Vulkan device, with their bits, and clipping by norm. The constants of a step stand
+// in the head of the batch (shader/step.h).
 #pragma once
 
 #include <cstdint>

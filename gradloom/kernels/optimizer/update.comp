@@ -4,6 +4,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
+#include "gradloom/kernels/shader/exact.glsl"
 #include "gradloom/kernels/shader/real.glsl"
 
 layout(constant_id = 0) const uint kRule = 3;  // of rule_list.inc
@@ -33,6 +34,13 @@ real4 rule_sign(real4 a) {
   return mix(mix(real4(0), real4(-1), lessThan(a, real4(0))), real4(1), greaterThan(a, real4(0)));
 }
 
+#define sqrt rule_sqrt
+real4 rule_sqrt(real4 a) { return real4(exact_sqrt(a.x), exact_sqrt(a.y), exact_sqrt(a.z), exact_sqrt(a.w)); }
+#define GRADLOOM_DIVIDE rule_divide
+real4 rule_divide(real4 a, real4 b) {
+  return real4(exact_divide(a.x, b.x), exact_divide(a.y, b.y), exact_divide(a.z, b.z), exact_divide(a.w, b.w));
+}
+
 // The functions of the rules, of c, g, w, m and v. Every operation that an output comes from is precise.
 #define GRADLOOM_RULE_BODY(name) \
   void name##_rule(StepScalars c, real4 g, inout precise real4 w, inout precise real4 m, inout precise real4 v)
@@ -40,9 +48,8 @@ real4 rule_sign(real4 a) {
 
 // The scale of the gradient that clips its norm.
 real clip_scale(real limit) {
-  precise real length = sqrt(norm.squares);
-  precise real limited = limit / length;
-  return length > limit ? limited : real(1);
+  const real length = exact_sqrt(norm.squares);
+  return length > limit ? exact_divide(limit, length) : real(1);
 }
 
 void update(uint n, StepScalars c) {

@@ -27,10 +27,12 @@ void meet() {
 }
 
 uint least(uint value) {
+  if (kShare == 1) return value;
   [[unroll]] for (uint step = 1; step < kShare; step *= 2) value = min(value, subgroupShuffleXor(value, step));
   return value;
 }
 uint greatest(uint value) {
+  if (kShare == 1) return value;
   [[unroll]] for (uint step = 1; step < kShare; step *= 2) value = max(value, subgroupShuffleXor(value, step));
   return value;
 }

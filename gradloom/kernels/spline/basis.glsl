@@ -162,7 +162,7 @@ BasisPoint nothing() {
 }
 
 BasisPoint basis_point(InputGrid g, real x) {
-  const bool below = !(x >= g.lo), above = x > g.hi;
+  const bool lost = is_nan(x), below = lost || x < g.lo, above = !lost && x > g.hi;
   const real inside = kExtends ? x : (below ? g.lo : (above ? g.hi : x));
   const int last = int(layer.grid) - 1;
   BasisPoint b = nothing();
@@ -173,7 +173,7 @@ BasisPoint basis_point(InputGrid g, real x) {
     precise real u = offset * g.inverse_step;
     const real reach = real(kDegree + 1), low = -reach, high = real(layer.grid) + reach;
     const real whole = floor(u < low ? low : (high < u ? high : u));
-    beyond_all = kExtends && !(whole >= -real(kDegree) && whole < real(layer.grid + kDegree));
+    beyond_all = kExtends && (lost || !(whole >= -real(kDegree) && whole < real(layer.grid + kDegree)));
     interval = int(whole);
     if (!kExtends) interval = clamp(interval, 0, last);
     precise real t = u - real(interval);
@@ -183,7 +183,7 @@ BasisPoint basis_point(InputGrid g, real x) {
     const uint knots = layer.extended_at + g.i * (layer.grid + 4 * kDegree + 1);
     const uint first = kExtends ? kDegree : 2 * kDegree;
     const uint end = layer.grid + (kExtends ? 3 * kDegree : 2 * kDegree + 1);
-    if (kExtends) beyond_all = !(x >= buffers[knots + first] && x < buffers[knots + end]);
+    if (kExtends) beyond_all = lost || !(x >= buffers[knots + first] && x < buffers[knots + end]);
     interval = int(first + knots_below(g.i, first, end, inside)) - 1 - 2 * int(kDegree);
     // Those beyond all knots are dropped below; until then they need some interval that exists.
     interval = kExtends ? clamp(interval, -int(kDegree), last + int(kDegree)) : clamp(interval, 0, last);

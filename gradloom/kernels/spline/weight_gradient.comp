@@ -271,7 +271,10 @@ void leave_share(uint group) {
     norm.share[layer.first_share + group] = of_group;
     memoryBarrierBuffer();
     shared_is_last = atomicAdd(norm.done, 1) == layer.shares - 1;
+    memoryBarrierBuffer();
   }
+  // What the other groups left came to invocation 0 with the counter; from there it must come to all.
+  memoryBarrier();
   meet();
   if (!shared_is_last) return;
   memoryBarrierBuffer();
@@ -280,7 +283,7 @@ void leave_share(uint group) {
   const real all = sum_of_group(some);
   if (me != 0) return;
   norm.squares = all;
-  if (isinf(all) || isnan(all)) norm.not_finite = 1;
+  if (!is_finite(all)) norm.not_finite = 1;
   norm.done = 0;
 }
 
