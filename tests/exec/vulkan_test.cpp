@@ -38,6 +38,11 @@ TEST(VulkanChoice, TakesNamesNumbersAndTheBestDevice) {
     EXPECT_EQ(none.error().code, ErrorCode::missing_device);
     EXPECT_THAT(none.error().message, HasSubstr("Big GPU 3000"));
   }
+  auto three = devices;
+  three.push_back(devices[1]);
+  three[2].number = 2;
+  three[2].memory_bytes = 1;
+  EXPECT_EQ(vulkan::choose_device(three, "gpu")->number, 2u) << "the largest memory of its kind";
   EXPECT_EQ(vulkan::choose_device({}, "gpu").error().code, ErrorCode::missing_device);
 }
 

@@ -43,8 +43,9 @@ Result<DeviceInfo> choose_device(const std::vector<DeviceInfo>& devices, std::st
     return Error{ErrorCode::missing_device,
                  "there is no device '" + std::string(wish) + "': no Vulkan driver offers one"};
   if (wish == "gpu")
-    return *std::min_element(devices.begin(), devices.end(),
-                             [](const DeviceInfo& a, const DeviceInfo& b) { return a.kind < b.kind; });
+    return *std::min_element(devices.begin(), devices.end(), [](const DeviceInfo& a, const DeviceInfo& b) {
+      return a.kind != b.kind ? a.kind < b.kind : a.memory_bytes > b.memory_bytes;
+    });
   unsigned number = 0;
   const auto [end, problem] = std::from_chars(wish.data(), wish.data() + wish.size(), number);
   const bool is_number = problem == std::errc() && end == wish.data() + wish.size();

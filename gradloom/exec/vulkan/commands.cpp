@@ -45,7 +45,8 @@ VkDescriptorSet allocate_set(Commands::Impl& impl, const Kernel& kernel) {
 
 Commands::Impl::~Impl() {
   if (!owner) return;
-  if (pending) vkWaitForFences(owner->device, 1, &fence, VK_TRUE, kTimeout);
+  // What may still run is not freed.
+  if (pending && vkWaitForFences(owner->device, 1, &fence, VK_TRUE, owner->hangs ? 0 : kTimeout) == VK_TIMEOUT) return;
   for (VkDescriptorPool pool : descriptor_pools) vkDestroyDescriptorPool(owner->device, pool, nullptr);
   if (queries) vkDestroyQueryPool(owner->device, queries, nullptr);
   if (fence) vkDestroyFence(owner->device, fence, nullptr);
@@ -166,7 +167,7 @@ void Commands::submit() {
 void Commands::wait() {
   if (!impl_->pending) return;
   const VkResult result = vkWaitForFences(impl_->owner->device, 1, &impl_->fence, VK_TRUE, kTimeout);
-  impl_->pending = false;
+  impl_->pending = impl_->owner->hangs = result == VK_TIMEOUT;
   check(result == VK_TIMEOUT ? VK_ERROR_DEVICE_LOST : result, "waiting for the device");
 }
 

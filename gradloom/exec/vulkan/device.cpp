@@ -18,6 +18,9 @@ Result<void> check_limits(const DeviceInfo& info) {
     return Error{ErrorCode::unsuitable_device, "the device " + info.name + " has " + what + " " + std::to_string(has) +
                                                    "; the kernels need " + std::to_string(needs)};
   };
+  if (info.subgroup == 0)
+    return Error{ErrorCode::unsuitable_device,
+                 "the device " + info.name + " has Vulkan " + info.api + "; 1.2 is needed"};
   if (info.max_bindings < kNeededBindings)
     return lacks("storage buffers per shader:", info.max_bindings, kNeededBindings);
   if (info.max_group_size < kNeededGroup) return lacks("invocations per group:", info.max_group_size, kNeededGroup);
@@ -32,11 +35,7 @@ Result<void> check_limits(const DeviceInfo& info) {
 Device::Impl::~Impl() {
   if (device) {
     vkDeviceWaitIdle(device);
-    for (auto& [key, kernel] : kernels) {
-      vkDestroyPipeline(device, kernel.pipeline, nullptr);
-      vkDestroyPipelineLayout(device, kernel.layout, nullptr);
-      vkDestroyDescriptorSetLayout(device, kernel.set_layout, nullptr);
-    }
+    for (const auto& [key, kernel] : kernels) destroy(kernel);
     memory_pool.reset();
     if (pool) vkDestroyCommandPool(device, pool, nullptr);
     vkDestroyDevice(device, nullptr);
@@ -49,8 +48,10 @@ void Device::Impl::create(const DeviceOptions& options) {
   std::vector<VkQueueFamilyProperties> families(count);
   vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families.data());
   family = count;
-  for (std::uint32_t f = 0; f < count && family == count; ++f)
-    if (families[f].queueFlags & VK_QUEUE_COMPUTE_BIT) family = f;
+  // A queue without graphics, where there is one: what the screen shows need not wait for it.
+  for (const VkQueueFlags unwanted : {VkQueueFlags{VK_QUEUE_GRAPHICS_BIT}, VkQueueFlags{0}})
+    for (std::uint32_t f = 0; f < count && family == count; ++f)
+      if ((families[f].queueFlags & (VK_QUEUE_COMPUTE_BIT | unwanted)) == VK_QUEUE_COMPUTE_BIT) family = f;
   if (family == count)
     throw Exception(ErrorCode::unsuitable_device, "the device " + info.name + " has no compute queue");
   info.timestamps = families[family].timestampValidBits > 0;
@@ -162,19 +163,15 @@ DeviceBuffer::~DeviceBuffer() = default;
 std::uint64_t DeviceBuffer::bytes() const { return impl_ ? impl_->bytes : 0; }
 std::byte* DeviceBuffer::host() const { return impl_ && impl_->use != BufferUse::device ? impl_->piece.host : nullptr; }
 
-const Kernel& Device::kernel(const KernelSource& source, std::span<const std::uint32_t> constants) {
-  const auto key = std::make_pair(source.spirv.data(), std::vector<std::uint32_t>(constants.begin(), constants.end()));
-  if (const auto found = impl_->kernels.find(key); found != impl_->kernels.end()) return found->second;
+void Device::Impl::build(Kernel& kernel, const KernelSource& source, std::span<const std::uint32_t> constants) {
   const ShaderInterface needs = shader_interface(source.spirv);
-  if (needs.bindings > impl_->info.max_bindings || needs.push_bytes > impl_->info.push_bytes)
+  if (needs.bindings > info.max_bindings || needs.push_bytes > info.push_bytes)
     throw Exception(ErrorCode::unsuitable_device,
-                    "the shader " + source.name + " needs more bindings than " + impl_->info.name + " has");
+                    "the shader " + source.name + " needs more bindings than " + info.name + " has");
   const bool wide = uses_float64(source.spirv);
-  if (wide && !impl_->info.float64)
-    throw Exception(
-        ErrorCode::unsuitable_device,
-        "the device " + impl_->info.name + " has no 64-bit floating-point numbers; use precision = \"float32\"");
-  Kernel kernel;
+  if (wide && !info.float64)
+    throw Exception(ErrorCode::unsuitable_device,
+                    "the device " + info.name + " has no 64-bit floating-point numbers; use precision = \"float32\"");
   kernel.name = source.name;
   kernel.bindings = needs.bindings;
   kernel.push_bytes = needs.push_bytes;
@@ -184,36 +181,56 @@ const Kernel& Device::kernel(const KernelSource& source, std::span<const std::ui
   VkDescriptorSetLayoutCreateInfo set_info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
   set_info.bindingCount = needs.bindings;
   set_info.pBindings = bindings.data();
-  check(vkCreateDescriptorSetLayout(impl_->device, &set_info, nullptr, &kernel.set_layout), "describing a shader");
+  check(vkCreateDescriptorSetLayout(device, &set_info, nullptr, &kernel.set_layout), "describing a shader");
   const VkPushConstantRange push{VK_SHADER_STAGE_COMPUTE_BIT, 0, needs.push_bytes};
   VkPipelineLayoutCreateInfo layout_info{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
   layout_info.setLayoutCount = 1;
   layout_info.pSetLayouts = &kernel.set_layout;
   layout_info.pushConstantRangeCount = needs.push_bytes > 0 ? 1 : 0;
   layout_info.pPushConstantRanges = &push;
-  check(vkCreatePipelineLayout(impl_->device, &layout_info, nullptr, &kernel.layout), "describing a shader");
+  check(vkCreatePipelineLayout(device, &layout_info, nullptr, &kernel.layout), "describing a shader");
 
   const std::vector<std::uint32_t> code =
-      with_float_controls(source.spirv, wide ? impl_->info.controls64 : impl_->info.controls32, wide ? 64 : 32);
+      with_float_controls(source.spirv, wide ? info.controls64 : info.controls32, wide ? 64 : 32);
   VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
   module_info.codeSize = code.size() * sizeof(std::uint32_t);
   module_info.pCode = code.data();
   VkShaderModule module = VK_NULL_HANDLE;
-  check(vkCreateShaderModule(impl_->device, &module_info, nullptr, &module), "loading a shader");
+  check(vkCreateShaderModule(device, &module_info, nullptr, &module), "loading a shader");
   std::vector<VkSpecializationMapEntry> entries;
   for (std::uint32_t c = 0; c < constants.size(); ++c) entries.push_back({c, c * 4, 4});
   const VkSpecializationInfo special{static_cast<std::uint32_t>(entries.size()), entries.data(), constants.size() * 4,
                                      constants.data()};
-  VkComputePipelineCreateInfo info{VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
-  info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
-  info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
-  info.stage.module = module;
-  info.stage.pName = "main";
-  info.stage.pSpecializationInfo = &special;
-  info.layout = kernel.layout;
-  const VkResult result = vkCreateComputePipelines(impl_->device, VK_NULL_HANDLE, 1, &info, nullptr, &kernel.pipeline);
-  vkDestroyShaderModule(impl_->device, module, nullptr);
+  VkComputePipelineCreateInfo pipeline_info{VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
+  pipeline_info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+  pipeline_info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+  pipeline_info.stage.module = module;
+  pipeline_info.stage.pName = "main";
+  pipeline_info.stage.pSpecializationInfo = &special;
+  pipeline_info.layout = kernel.layout;
+  const VkResult result =
+      vkCreateComputePipelines(device, VK_NULL_HANDLE, 1, &pipeline_info, nullptr, &kernel.pipeline);
+  vkDestroyShaderModule(device, module, nullptr);
   check(result, ("compiling the shader " + source.name).c_str());
+}
+
+void Device::Impl::destroy(const Kernel& kernel) {
+  vkDestroyPipeline(device, kernel.pipeline, nullptr);
+  vkDestroyPipelineLayout(device, kernel.layout, nullptr);
+  vkDestroyDescriptorSetLayout(device, kernel.set_layout, nullptr);
+}
+
+const Kernel& Device::kernel(const KernelSource& asked, std::span<const std::uint32_t> constants) {
+  const KernelSource source = impl_->faults.replace ? impl_->faults.replace(asked) : asked;
+  const auto key = std::make_pair(source.spirv.data(), std::vector<std::uint32_t>(constants.begin(), constants.end()));
+  if (const auto found = impl_->kernels.find(key); found != impl_->kernels.end()) return found->second;
+  Kernel kernel;
+  try {
+    impl_->build(kernel, source, constants);
+  } catch (...) {
+    impl_->destroy(kernel);
+    throw;
+  }
   return impl_->kernels[key] = kernel;
 }
 

@@ -16,6 +16,12 @@ namespace gradloom::vulkan {
 
 enum class Validation { off, on };  // on: core and synchronization checks of the validation layer
 
+// A compute shader as it was built: storage buffers at bindings 0, 1, ..., push constants, entry point main.
+struct KernelSource {
+  std::string name;
+  std::span<const std::uint32_t> spirv;
+};
+
 // What tests can make go wrong. Zero means: as it is.
 struct Faults {
   std::uint64_t memory_bytes = 0;      // allocations beyond this many bytes in total fail as they do on a full device
@@ -24,6 +30,7 @@ struct Faults {
   std::uint64_t lose_at_submit = 0;    // this submit (from 1) and all later ones report a lost device
   std::uint32_t drop_barrier = 0;      // this barrier (from 1) of every recording is left out
   bool as_discrete = false;            // a software device counts as a discrete one: kernels choose its tiles
+  std::function<KernelSource(const KernelSource&)> replace;  // another shader in the place of each
 };
 
 struct DeviceOptions {
@@ -63,12 +70,6 @@ class DeviceBuffer {
 
  private:
   std::unique_ptr<Impl> impl_;
-};
-
-// A compute shader as it was built: storage buffers at bindings 0, 1, ..., push constants, entry point main.
-struct KernelSource {
-  std::string name;
-  std::span<const std::uint32_t> spirv;
 };
 
 struct Kernel;  // a pipeline; belongs to the device

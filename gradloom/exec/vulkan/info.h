@@ -48,8 +48,8 @@ struct DeviceInfo {
 // this build has no Vulkan backend.
 Result<std::vector<DeviceInfo>> list_devices();
 
-// The device that `wish` means: "gpu" (discrete before integrated, virtual, software), a number, or a part of a name in
-// any case. Fails with missing_device, naming what there is.
+// The device that `wish` means: "gpu" (discrete before integrated, virtual, software; then the largest memory), a
+// number, or a part of a name in any case. Fails with missing_device, naming what there is.
 Result<DeviceInfo> choose_device(const std::vector<DeviceInfo>& devices, std::string_view wish);
 
 }  // namespace gradloom::vulkan

@@ -54,11 +54,14 @@ struct Device::Impl {
   VkPhysicalDeviceMemoryProperties memory{};
   std::unique_ptr<MemoryPool> memory_pool;
   std::map<std::pair<const std::uint32_t*, std::vector<std::uint32_t>>, Kernel> kernels;
-  bool lost = false;
+  bool hangs = false;  // something did not end in time and may still run
 
   Impl() = default;
   ~Impl();
   void create(const DeviceOptions& options);
+  // Fills a kernel; what a failure leaves in it is for the caller to destroy.
+  void build(Kernel& kernel, const KernelSource& source, std::span<const std::uint32_t> constants);
+  void destroy(const Kernel& kernel);
   std::uint32_t memory_type(std::uint32_t allowed, BufferUse use) const;
 };
 
