@@ -2,6 +2,7 @@
 
 #include "gradloom/exec/vulkan/spirv.h"
 #include "gradloom/kernels/shader/shaders.h"
+#include "tests/support/sloppy_shaders.h"
 
 namespace gradloom::kernels {
 namespace {
@@ -15,6 +16,20 @@ TEST(Shaders, LeaveNoOperationToBeFused) {
       const bool on_bits = shader == Shader::compress_half;
       EXPECT_TRUE(found.operations > 0 || on_bits) << source.name;
       EXPECT_EQ(found.allowed, 0u) << source.name << ", of " << found.operations;
+    }
+}
+
+// What exact.glsl corrects is all that a shader divides by itself: where that is replaced by something else, no
+// division is left, and no root.
+TEST(Shaders, DivideAndTakeRootsByExactGlslAlone) {
+  for (const Shader shader : kAllShaders)
+    for (const auto& source : {shader_source<float>(shader), shader_source<double>(shader)}) {
+      if (source.spirv.empty()) GTEST_SKIP() << "this build has no GPU backend";
+      const auto sloppy = test::sloppy_shader(source);
+      EXPECT_EQ(vulkan::count_approximate(sloppy.spirv), 0u) << source.name;
+      const bool divides = shader != Shader::compress_half && shader != Shader::compress_top_k;
+      EXPECT_EQ(vulkan::count_approximate(source.spirv) > 0, divides) << source.name;
+      EXPECT_EQ(vulkan::count_contraction(sloppy.spirv).allowed, 0u) << source.name;
     }
 }
 

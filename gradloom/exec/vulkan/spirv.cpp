@@ -14,6 +14,10 @@ constexpr std::uint32_t kOpExtension = 10, kOpEntryPoint = 15, kOpExecutionMode 
                         kOpTypeInt = 21, kOpTypeFloat = 22, kOpTypeStruct = 30, kOpTypePointer = 32, kOpDecorate = 71,
                         kOpMemberDecorate = 72, kNoContraction = 42, kBinding = 33, kOffset = 35, kPushConstant = 9,
                         kCapabilityFloat64 = 10;
+constexpr std::uint32_t kOpExtInst = 12, kOpFDiv = 136, kOpFRem = 140, kOpFMod = 141, kOpVectorTimesMatrix = 144,
+                        kOpDot = 148;
+// Of the extended instructions of GLSL: FAbs, SAbs, Floor, Ceil, minima, maxima and clamps, packing of doubles.
+constexpr std::uint32_t kExactInstructions[] = {4, 5, 8, 9, 37, 38, 39, 40, 41, 42, 43, 44, 45, 59, 65};
 constexpr std::uint32_t kOpFAdd = 129, kOpFSub = 131, kOpFMul = 133, kOpVectorTimesScalar = 142;
 constexpr std::uint32_t kDenormFlushToZero = 4460, kSignedZeroInfNanPreserve = 4461, kRoundingModeRte = 4462;
 constexpr std::uint32_t kCapabilityOfMode = 5;  // each capability's number is its mode's and this
@@ -104,6 +108,15 @@ Contraction count_contraction(std::span<const std::uint32_t> spirv) {
     result.allowed += strict.count(words[2]) == 0;
   });
   return result;
+}
+
+std::size_t count_approximate(std::span<const std::uint32_t> spirv) {
+  std::size_t found = 0;
+  for_each_instruction(spirv, [&](std::uint32_t op, auto words) {
+    found += op == kOpFDiv || op == kOpFRem || op == kOpFMod || (op >= kOpVectorTimesMatrix && op <= kOpDot);
+    found += op == kOpExtInst && std::ranges::count(kExactInstructions, words[4]) == 0;
+  });
+  return found;
 }
 
 bool uses_float64(std::span<const std::uint32_t> spirv) {

@@ -27,6 +27,10 @@ struct Contraction {
 };
 Contraction count_contraction(std::span<const std::uint32_t> spirv);
 
+// Operations in a module that a device need not round correctly: divisions, roots, what else is built on them. For
+// tests.
+std::size_t count_approximate(std::span<const std::uint32_t> spirv);
+
 // Whether a module computes with 64-bit floating-point numbers.
 bool uses_float64(std::span<const std::uint32_t> spirv);
 
