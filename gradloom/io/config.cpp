@@ -47,11 +47,6 @@ bool is_parent(std::string_view parent, std::string_view child) {
   return child.size() > parent.size() && child.starts_with(parent) && child[parent.size()] == '.';
 }
 
-template <class T>
-ConfigValue value_or_absent(std::optional<T> value) {
-  return value ? ConfigValue(std::move(*value)) : ConfigValue();
-}
-
 }  // namespace
 
 SchemaKey& SchemaKey::above(double bound) { return low = bound, low_open = true, *this; }
@@ -60,7 +55,6 @@ SchemaKey& SchemaKey::below(double bound) { return high = bound, high_open = tru
 SchemaKey& SchemaKey::at_most(double bound) { return high = bound, high_open = false, *this; }
 SchemaKey& SchemaKey::one_of(std::vector<std::string> allowed) { return choices = std::move(allowed), *this; }
 SchemaKey& SchemaKey::required() { return fallback = {}, must_be_set = true, *this; }
-SchemaKey& SchemaKey::file() { return names_file = true, *this; }
 SchemaKey& SchemaKey::count(std::size_t least, std::size_t most) {
   min_count = least;
   max_count = most;
@@ -96,36 +90,6 @@ SchemaKey& Schema::add(std::string path, ValueType type, ConfigValue fallback, s
   return key;
 }
 
-SchemaKey& Schema::integer(std::string path, std::optional<std::int64_t> fallback, std::string doc) {
-  return add(std::move(path), ValueType::integer, value_or_absent(fallback), std::move(doc));
-}
-SchemaKey& Schema::number(std::string path, std::optional<double> fallback, std::string doc) {
-  return add(std::move(path), ValueType::number, value_or_absent(fallback), std::move(doc));
-}
-SchemaKey& Schema::boolean(std::string path, std::optional<bool> fallback, std::string doc) {
-  return add(std::move(path), ValueType::boolean, value_or_absent(fallback), std::move(doc));
-}
-SchemaKey& Schema::string(std::string path, std::optional<std::string> fallback, std::string doc) {
-  return add(std::move(path), ValueType::string, value_or_absent(std::move(fallback)), std::move(doc));
-}
-SchemaKey& Schema::integers(std::string path, std::vector<std::int64_t> fallback, std::string doc) {
-  return add(std::move(path), ValueType::integers, std::move(fallback), std::move(doc));
-}
-SchemaKey& Schema::integers(std::string path, std::nullopt_t, std::string doc) {
-  return add(std::move(path), ValueType::integers, {}, std::move(doc));
-}
-SchemaKey& Schema::numbers(std::string path, std::vector<double> fallback, std::string doc) {
-  return add(std::move(path), ValueType::numbers, std::move(fallback), std::move(doc));
-}
-SchemaKey& Schema::numbers(std::string path, std::nullopt_t, std::string doc) {
-  return add(std::move(path), ValueType::numbers, {}, std::move(doc));
-}
-SchemaKey& Schema::strings(std::string path, std::vector<std::string> fallback, std::string doc) {
-  return add(std::move(path), ValueType::strings, std::move(fallback), std::move(doc));
-}
-SchemaKey& Schema::strings(std::string path, std::nullopt_t, std::string doc) {
-  return add(std::move(path), ValueType::strings, {}, std::move(doc));
-}
 SchemaKey& Schema::tables(std::string path, Schema table, std::string doc, std::size_t fallback_count) {
   SchemaKey& key = add(std::move(path), ValueType::tables, {}, std::move(doc));
   key.tables = std::make_shared<const Schema>(std::move(table));
@@ -183,19 +147,8 @@ const ConfigValue& Config::value(std::string_view key) const { return entry(key)
 std::int64_t Config::integer(std::string_view key) const {
   return std::get<std::int64_t>(entry(key, ValueType::integer).value);
 }
-double Config::number(std::string_view key) const { return std::get<double>(entry(key, ValueType::number).value); }
-bool Config::boolean(std::string_view key) const { return std::get<bool>(entry(key, ValueType::boolean).value); }
 const std::string& Config::string(std::string_view key) const {
   return std::get<std::string>(entry(key, ValueType::string).value);
-}
-const std::vector<std::int64_t>& Config::integers(std::string_view key) const {
-  return std::get<std::vector<std::int64_t>>(entry(key, ValueType::integers).value);
-}
-const std::vector<double>& Config::numbers(std::string_view key) const {
-  return std::get<std::vector<double>>(entry(key, ValueType::numbers).value);
-}
-const std::vector<std::string>& Config::strings(std::string_view key) const {
-  return std::get<std::vector<std::string>>(entry(key, ValueType::strings).value);
 }
 const std::vector<Config>& Config::tables(std::string_view key) const { return entry(key, ValueType::tables).tables; }
 

@@ -48,30 +48,18 @@ struct SchemaKey {
   SchemaKey& one_of(std::vector<std::string> allowed);
   SchemaKey& count(std::size_t least, std::size_t most = SIZE_MAX);
   SchemaKey& required();  // takes the default away
-  SchemaKey& file();
 
   std::string describe() const;  // "number, > 0": type, range, choices
 };
 
-// The keys of a configuration, in the order in which they are written. A default of std::nullopt makes a key optional.
-// Throws on a path that repeats, that is a parent of another, or whose parts are not letters, digits, `_` and `-`.
+// The keys of a configuration, in the order in which they are written. Throws on a path that repeats, that is a parent
+// of another, or whose parts are not letters, digits, `_` and `-`.
 class Schema {
  public:
-  SchemaKey& integer(std::string path, std::optional<std::int64_t> fallback, std::string doc);
-  SchemaKey& number(std::string path, std::optional<double> fallback, std::string doc);
-  SchemaKey& boolean(std::string path, std::optional<bool> fallback, std::string doc);
-  SchemaKey& string(std::string path, std::optional<std::string> fallback, std::string doc);
-  SchemaKey& integers(std::string path, std::vector<std::int64_t> fallback, std::string doc);
-  SchemaKey& integers(std::string path, std::nullopt_t, std::string doc);
-  SchemaKey& numbers(std::string path, std::vector<double> fallback, std::string doc);
-  SchemaKey& numbers(std::string path, std::nullopt_t, std::string doc);
-  SchemaKey& strings(std::string path, std::vector<std::string> fallback, std::string doc);
-  SchemaKey& strings(std::string path, std::nullopt_t, std::string doc);
+  // `fallback` is of the type, or monostate for a key without a default.
+  SchemaKey& add(std::string path, ValueType type, ConfigValue fallback, std::string doc);
   // A list of tables, `[[path]]`; `fallback_count` tables of defaults when it is not set.
   SchemaKey& tables(std::string path, Schema table, std::string doc, std::size_t fallback_count = 0);
-
-  // Any of these but tables; `fallback` is of the type, or monostate for a key without a default.
-  SchemaKey& add(std::string path, ValueType type, ConfigValue fallback, std::string doc);
 
   const std::deque<SchemaKey>& keys() const { return keys_; }
   std::size_t find(std::string_view path) const;  // index of a key, or keys().size()
@@ -90,12 +78,7 @@ class Config {
   bool was_set(std::string_view key) const;  // by the text or an override, rather than by default
 
   std::int64_t integer(std::string_view key) const;
-  double number(std::string_view key) const;
-  bool boolean(std::string_view key) const;
   const std::string& string(std::string_view key) const;
-  const std::vector<std::int64_t>& integers(std::string_view key) const;
-  const std::vector<double>& numbers(std::string_view key) const;
-  const std::vector<std::string>& strings(std::string_view key) const;
   const std::vector<Config>& tables(std::string_view key) const;
   // Of any type but tables; monostate for a key without a value.
   const ConfigValue& value(std::string_view key) const;

@@ -16,21 +16,23 @@ using testing::HasSubstr;
 
 Schema example() {
   Schema layer;
-  layer.integer("width", 8, "Units.").at_least(1);
+  layer.add("width", ValueType::integer, 8, "Units.").at_least(1);
   Schema stage;
-  stage.integer("grid", 5, "Intervals of the grid.").at_least(1);
-  stage.number("optimizer.lr", std::nullopt, "Learning rate of this stage.").above(0);
+  stage.add("grid", ValueType::integer, 5, "Intervals of the grid.").at_least(1);
+  stage.add("optimizer.lr", ValueType::number, {}, "Learning rate of this stage.").above(0);
   stage.tables("layer", layer, "Layers.");
   Schema schema;
-  schema.integer("epochs", 10, "Passes over the data.").at_least(0);
-  schema.string("name", "run", "Name of the run.");
-  schema.number("optimizer.lr", 1e-2, "Learning rate.").above(0).below(10);
-  schema.string("optimizer.kind", "adam", "Algorithm.").one_of({"adam", "lbfgs", "sgd"});
-  schema.boolean("data.shuffle", true, "Whether to shuffle.");
-  schema.string("data.target", std::nullopt, "Column to predict.");
-  schema.integers("model.widths", {2, 5, 1}, "Units per layer.").at_least(1).count(2);
-  schema.numbers("model.range", {-1, 1}, "Grid range.");
-  schema.strings("data.drop", {}, "Columns to leave out.");
+  schema.add("epochs", ValueType::integer, 10, "Passes over the data.").at_least(0);
+  schema.add("name", ValueType::string, "run", "Name of the run.");
+  schema.add("optimizer.lr", ValueType::number, 1e-2, "Learning rate.").above(0).below(10);
+  schema.add("optimizer.kind", ValueType::string, "adam", "Algorithm.").one_of({"adam", "lbfgs", "sgd"});
+  schema.add("data.shuffle", ValueType::boolean, true, "Whether to shuffle.");
+  schema.add("data.target", ValueType::string, {}, "Column to predict.");
+  schema.add("model.widths", ValueType::integers, std::vector<std::int64_t>{2, 5, 1}, "Units per layer.")
+      .at_least(1)
+      .count(2);
+  schema.add("model.range", ValueType::numbers, std::vector<double>{-1, 1}, "Grid range.");
+  schema.add("data.drop", ValueType::strings, std::vector<std::string>{}, "Columns to leave out.");
   schema.tables("stage", stage, "Stages of the run.", 1);
   return schema;
 }
@@ -47,12 +49,12 @@ std::string error_of(const std::string& text, const std::vector<std::string>& ov
 TEST(Config, HasDefaultsWhenNothingIsSet) {
   const Config config = parse("");
   EXPECT_EQ(config.integer("epochs"), 10);
-  EXPECT_EQ(config.number("optimizer.lr"), 0.01);
+  EXPECT_EQ(std::get<double>(config.value("optimizer.lr")), 0.01);
   EXPECT_EQ(config.string("optimizer.kind"), "adam");
-  EXPECT_TRUE(config.boolean("data.shuffle"));
+  EXPECT_TRUE(std::get<bool>(config.value("data.shuffle")));
   EXPECT_FALSE(config.has("data.target"));
-  EXPECT_THAT(config.integers("model.widths"), ElementsAre(2, 5, 1));
-  EXPECT_TRUE(config.strings("data.drop").empty());
+  EXPECT_THAT(std::get<std::vector<std::int64_t>>(config.value("model.widths")), ElementsAre(2, 5, 1));
+  EXPECT_TRUE(std::get<std::vector<std::string>>(config.value("data.drop")).empty());
   ASSERT_EQ(config.tables("stage").size(), 1u);
   EXPECT_EQ(config.tables("stage")[0].integer("grid"), 5);
   EXPECT_FALSE(config.was_set("epochs"));
@@ -77,14 +79,14 @@ width = 4
 )");
   EXPECT_EQ(config.integer("epochs"), 3);
   EXPECT_TRUE(config.was_set("epochs"));
-  EXPECT_EQ(config.number("optimizer.lr"), 1.0);
-  EXPECT_THAT(config.numbers("model.range"), ElementsAre(0, 0.5));
-  EXPECT_THAT(config.strings("data.drop"), ElementsAre("id"));
+  EXPECT_EQ(std::get<double>(config.value("optimizer.lr")), 1.0);
+  EXPECT_THAT(std::get<std::vector<double>>(config.value("model.range")), ElementsAre(0, 0.5));
+  EXPECT_THAT(std::get<std::vector<std::string>>(config.value("data.drop")), ElementsAre("id"));
   EXPECT_EQ(config.string("data.target"), "y");
   ASSERT_EQ(config.tables("stage").size(), 2u);
   EXPECT_EQ(config.tables("stage")[0].integer("grid"), 3);
   EXPECT_FALSE(config.tables("stage")[0].has("optimizer.lr"));
-  EXPECT_EQ(config.tables("stage")[1].number("optimizer.lr"), 0.5);
+  EXPECT_EQ(std::get<double>(config.tables("stage")[1].value("optimizer.lr")), 0.5);
   EXPECT_EQ(config.tables("stage")[1].tables("layer")[0].integer("width"), 4);
   EXPECT_TRUE(parse("stage = []").tables("stage").empty());
 }
@@ -130,7 +132,7 @@ TEST(Config, RefusesKeysThatNestTooDeep) {
   EXPECT_THAT(error_of("epochs = " + std::string(100'000, '[')), HasSubstr("not valid TOML"));
   std::string many = "model.range = [0.5";
   for (int i = 0; i < 1000; ++i) many += ", 0.5";
-  EXPECT_EQ(parse(many + "]").numbers("model.range").size(), 1001u);
+  EXPECT_EQ(std::get<std::vector<double>>(parse(many + "]").value("model.range")).size(), 1001u);
   EXPECT_EQ(parse("name = '" + std::string(1000, '.') + "'").string("name").size(), 1000u);
 }
 
@@ -140,15 +142,15 @@ TEST(Config, AppliesOverridesInOrder) {
       {"epochs=1", "epochs = 7", "optimizer.lr=1e-3", "name=a=b c.csv", "model.widths=[3,4]", "data.drop=[id, name]",
        "data.target=3", "data.shuffle=false", "stage.1.grid=9", "optimizer.kind=sgd", "stage.0.optimizer.lr=2"});
   EXPECT_EQ(config.integer("epochs"), 7);
-  EXPECT_EQ(config.number("optimizer.lr"), 1e-3);
+  EXPECT_EQ(std::get<double>(config.value("optimizer.lr")), 1e-3);
   EXPECT_EQ(config.string("name"), "a=b c.csv");
-  EXPECT_THAT(config.integers("model.widths"), ElementsAre(3, 4));
-  EXPECT_THAT(config.strings("data.drop"), ElementsAre("id", "name"));
+  EXPECT_THAT(std::get<std::vector<std::int64_t>>(config.value("model.widths")), ElementsAre(3, 4));
+  EXPECT_THAT(std::get<std::vector<std::string>>(config.value("data.drop")), ElementsAre("id", "name"));
   EXPECT_EQ(config.string("data.target"), "3");
-  EXPECT_FALSE(config.boolean("data.shuffle"));
+  EXPECT_FALSE(std::get<bool>(config.value("data.shuffle")));
   EXPECT_EQ(config.tables("stage")[0].integer("grid"), 5);
   EXPECT_EQ(config.tables("stage")[1].integer("grid"), 9);
-  EXPECT_EQ(config.tables("stage")[0].number("optimizer.lr"), 2);
+  EXPECT_EQ(std::get<double>(config.tables("stage")[0].value("optimizer.lr")), 2);
   EXPECT_TRUE(config.was_set("epochs"));
 }
 
@@ -166,20 +168,20 @@ TEST(Config, NamesTheOverrideThatIsWrong) {
 
 TEST(Config, RefusesTextThatIsNotUtf8) {
   Schema schema;
-  schema.string("name", std::nullopt, "A name.");
-  schema.strings("words", std::nullopt, "Words.");
+  schema.add("name", ValueType::string, {}, "A name.");
+  schema.add("words", ValueType::strings, {}, "Words.");
   for (const char* bad : {"name=\xe9", "name='\xe9'", "words=[a, \xff]", "words=\xc0\x80", "name=\xed\xa0\x80"})
     EXPECT_THAT(parse_config(schema, "", "t", std::vector<std::string>{bad}).error().message, HasSubstr("not UTF-8"));
   EXPECT_EQ(parse_config(schema, "", "t", std::vector<std::string>{"name=é"}).or_throw().string("name"), "é");
   EXPECT_FALSE(parse_config(schema, "name = \"\xe9\"", "t").ok());
   Schema broken;
-  broken.string("name", "\xe9", "A name.");
+  broken.add("name", ValueType::string, "\xe9", "A name.");
   EXPECT_THROW(Config(std::make_shared<const Schema>(broken)).to_toml(), Exception);
 }
 
 TEST(Config, NeedsItsRequiredKeys) {
   Schema schema;
-  schema.string("data.path", std::nullopt, "File with the rows.").required();
+  schema.add("data.path", ValueType::string, {}, "File with the rows.").required();
   EXPECT_THAT(parse_config(schema, "", "r.toml").error().message,
               HasSubstr("r.toml: the key 'data.path' is required: File with the rows."));
   const std::vector<std::string> overrides{"data.path=a.csv"};
@@ -230,13 +232,13 @@ TEST(Config, ThrowsWhenAskedForWhatIsNotThere) {
 
 TEST(Schema, ThrowsOnKeysThatExcludeEachOther) {
   Schema schema;
-  schema.integer("a.b", 1, "");
-  EXPECT_THROW(schema.integer("a.b", 1, ""), Exception);
-  EXPECT_THROW(schema.integer("a", 1, ""), Exception);
-  EXPECT_THROW(schema.integer("a.b.c", 1, ""), Exception);
-  EXPECT_THROW(schema.integer("a b", 1, ""), Exception);
-  EXPECT_THROW(schema.integer("", 1, ""), Exception);
-  EXPECT_NO_THROW(schema.integer("a.bc", 1, ""));
+  schema.add("a.b", ValueType::integer, 1, "");
+  EXPECT_THROW(schema.add("a.b", ValueType::integer, 1, ""), Exception);
+  EXPECT_THROW(schema.add("a", ValueType::integer, 1, ""), Exception);
+  EXPECT_THROW(schema.add("a.b.c", ValueType::integer, 1, ""), Exception);
+  EXPECT_THROW(schema.add("a b", ValueType::integer, 1, ""), Exception);
+  EXPECT_THROW(schema.add("", ValueType::integer, 1, ""), Exception);
+  EXPECT_NO_THROW(schema.add("a.bc", ValueType::integer, 1, ""));
 }
 
 TEST(Config, SurvivesRandomDamage) {

@@ -56,7 +56,7 @@ TEST(OptionSchema, TheStructHasTheDefaults) {
   EXPECT_EQ(config.string("title"), "none");
   EXPECT_EQ(config.string("pen"), "auto");
   EXPECT_EQ(config.integer("shape.width"), 3);
-  EXPECT_THAT(config.integers("shape.sides"), ElementsAre(1, 2));
+  EXPECT_THAT(std::get<std::vector<std::int64_t>>(config.value("shape.sides")), ElementsAre(1, 2));
   EXPECT_EQ(config.string("shape.colour"), "blue");
   EXPECT_TRUE(schema.schema().keys()[schema.schema().find("file")].names_file);
   EXPECT_FALSE(schema.schema().keys()[schema.schema().find("title")].names_file);
