@@ -2,8 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <thread>
 
 #include "cli/allocation_counter.h"
 #include "cli/commands.h"
@@ -12,6 +10,7 @@
 #include "cli/text.h"
 #include "gradloom/app/bench/bench.h"
 #include "gradloom/app/circuit/jobs.h"
+#include "gradloom/exec/pool.h"
 #include "gradloom/session/options/family.h"
 
 namespace gradloom::cli {
@@ -19,58 +18,49 @@ namespace {
 
 struct BenchFlags {
   app::BenchKanOptions options;
-  std::string base = "off", precision = "float32", device = "cpu";
+  std::string base = "off", device = "cpu";
 };
 
-std::string cell(const nlohmann::json& r, const char* key, const char* format = "{:.2f}") {
-  if (!r.contains(key) || !r[key].is_number()) return "-";
-  return fmt::format(fmt::runtime(format), r[key].get<double>());
-}
+std::string cell(double value) { return fmt::format("{:.2f}", value); }
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-std::string percent(const nlohmann::json& r, const char* key) {
-  if (!r.contains(key) || !r[key].is_number()) return "-";
-  return fmt::format("{:.1f} %", 100 * r[key].get<double>());
-}
-
-void print_bench(const Output& out, const BenchFlags& flags, const nlohmann::json& r) {
+void print_bench(const Output& out, const BenchFlags& flags, const app::BenchKanReport& r) {
   const app::BenchKanOptions& o = flags.options;
   out.print(fmt::format("{}  grid {}, degree {}, batch {}, {}, {}, base {}\n",
                         out.paint(Paint::bold, fmt::format("kan {}", fmt::join(o.widths, "-"))), o.grid, o.degree,
-                        o.batch, flags.precision, counted(o.threads, "thread"), flags.base));
+                        o.batch, o.precision, counted(o.threads, "thread"), flags.base));
   const auto line = [&](std::string_view what, std::string_view us, std::string_view gflops, std::string_view share) {
     return fmt::format("  {:<24}{:>12}{:>12}{:>10}\n", what, us, gflops, share);
   };
   out.print(out.paint(Paint::dim, line("", "us", "GFLOP/s", "of peak")));
-  out.print(line("forward", cell(r, "forward_us"), cell(r, "gflops_forward"), percent(r, "fraction_forward")));
-  out.print(line("train step (Adam)", cell(r, "train_step_us"), cell(r, "gflops_train"), percent(r, "fraction_train")));
-  out.print(line("  scalar reference", cell(r, "sequential_train_step_us"), "", ""));
-  out.print(line("one sample", cell(r, "single_us"), "", ""));
-  out.print(line("  99th percentile", cell(r, "p99_single_us"), "", ""));
-  out.print(line("peak, multiply and add", "", cell(r, "peak_gflops"), ""));
-  out.print(line("peak, fused", "", cell(r, "peak_fma_gflops"), ""));
-  out.print_rows({{"speedup over reference", cell(r, "speedup")},
-                  {"speedup over one thread", cell(r, "speedup_threads")},
-                  {"serial fraction", percent(r, "serial_fraction")},
-                  {"parallel tasks per step", cell(r, "parallel_tasks", "{:.0f}")},
-                  {"bytes allocated per step", cell(r, "bytes_allocated_per_step", "{:.0f}")},
-                  {"bytes of the tape", cell(r, "tape_bytes", "{:.0f}")},
-                  {"bytes of parameters", cell(r, "parameter_bytes", "{:.0f}")}});
-  if (!r.contains("phases") || !r["phases"].is_object()) return;
-  print_phases(out, r["phases"]);
+  out.print(line("forward", cell(r.forward_us), cell(r.gflops_forward), percent(r.fraction_forward)));
+  out.print(line("train step (Adam)", cell(r.train_step_us), cell(r.gflops_train), percent(r.fraction_train)));
+  out.print(line("  scalar reference", cell(r.sequential_train_step_us), "", ""));
+  out.print(line("one sample", cell(r.single_us), "", ""));
+  out.print(line("  99th percentile", cell(r.p99_single_us), "", ""));
+  out.print(line("peak, multiply and add", "", cell(r.peak_gflops), ""));
+  out.print(line("peak, fused", "", cell(r.peak_fma_gflops), ""));
+  out.print_rows({{"speedup over reference", cell(r.speedup)},
+                  {"speedup over one thread", cell(r.speedup_threads)},
+                  {"serial fraction", percent(r.serial.serial_fraction)},
+                  {"parallel tasks per step", fmt::format("{}", r.serial.parallel_tasks)},
+                  {"bytes allocated per step", fmt::format("{}", r.bytes_allocated_per_step.value_or(0))},
+                  {"bytes of the tape", fmt::format("{}", r.tape_bytes)},
+                  {"bytes of parameters", fmt::format("{}", r.parameter_bytes)}});
+  print_phases(out, r.phases);
 }
 
-void print_device_bench(const Output& out, const nlohmann::json& r) {
-  out.print(fmt::format("{}  on {}\n", out.paint(Paint::bold, "kan"), r.value("device", "")));
+void print_device_bench(const Output& out, const app::BenchKanDeviceReport& r) {
+  out.print(fmt::format("{}  on {}\n", out.paint(Paint::bold, "kan"), r.device));
   std::vector<std::pair<std::string, std::string>> rows{
-      {"train step (Adam)", cell(r, "train_step_us") + " us"},
-      {"bytes to the device", cell(r, "bytes_host_to_device_per_step", "{:.0f} per step")},
-      {"bytes from the device", cell(r, "bytes_device_to_host_per_step", "{:.0f} per step")},
-      {"dispatches", cell(r, "dispatches_per_step", "{:.0f} per step")},
-      {"submits", cell(r, "submits_per_step", "{:.0f} per step")},
-      {"bytes on the device", cell(r, "device_memory_bytes", "{:.0f}")},
-      {"same bits as the cpu", r.value("equal_bits", false) ? "yes" : "no"}};
-  for (const auto& [kernel, us] : r["kernel_us"].items())
-    rows.emplace_back(kernel, fmt::format("{:.2f} us", us.get<double>()));
+      {"train step (Adam)", cell(r.train_step_us) + " us"},
+      {"bytes to the device", fmt::format("{} per step", r.bytes_host_to_device_per_step)},
+      {"bytes from the device", fmt::format("{} per step", r.bytes_device_to_host_per_step)},
+      {"dispatches", fmt::format("{} per step", r.dispatches_per_step)},
+      {"submits", fmt::format("{} per step", r.submits_per_step)},
+      {"bytes on the device", fmt::format("{}", r.device_memory_bytes)},
+      {"same bits as the cpu", r.equal_bits ? "yes" : "no"}};
+  for (const auto& [kernel, us] : r.kernel_us) rows.emplace_back(kernel, fmt::format("{:.2f} us", us));
   out.print_rows(rows);
 }
 
@@ -78,18 +68,19 @@ int bench_kan(const Output& out, BenchFlags flags) {
   app::BenchKanOptions& o = flags.options;
   if (o.widths.size() < 2)
     throw Exception(ErrorCode::invalid_input, "--widths needs at least two widths, such as 21,64,24");
-  if (o.threads == 0) o.threads = std::max(1u, std::thread::hardware_concurrency());
+  if (o.threads == 0) o.threads = default_threads();
   o.base = flags.base == "on";
-  o.double_precision =
-      value_of<Precision>(kPrecisions, flags.precision, "--precision").or_throw() == Precision::float64;
   o.allocated_bytes = allocated_bytes;
   o.device = open_device(out, flags.device);
-  const nlohmann::json result = app::bench_kan(o).or_throw();
-  if (o.device)
-    print_device_bench(out, result);
-  else
-    print_bench(out, flags, result);
-  out.result(result);
+  if (o.device) {
+    const app::BenchKanDeviceReport report = app::bench_kan_device(o).or_throw();
+    print_device_bench(out, report);
+    out.result(to_json(report));
+  } else {
+    const app::BenchKanReport report = app::bench_kan(o).or_throw();
+    print_bench(out, flags, report);
+    out.result(to_json(report));
+  }
   return kDone;
 }
 
@@ -100,18 +91,16 @@ struct BenchCircuitFlags {
 
 int bench_circuit(const Output& out, BenchCircuitFlags flags) {
   flags.options.circuits.assign(flags.circuits.begin(), flags.circuits.end());
-  const nlohmann::json result = app::bench_circuit(flags.options).or_throw();
+  const app::BenchCircuitReport report = app::bench_circuit(flags.options).or_throw();
   const auto line = [&](std::string_view what, std::string_view gates, std::string_view ms, std::string_view speed) {
     return fmt::format("  {:<32}{:>14}{:>12}{:>12}\n", what, gates, ms, speed);
   };
   out.print(fmt::format("circuits on {} x {} cells, {}\n", flags.options.width, flags.options.height,
-                        counted(result["threads"].get<unsigned>(), "thread")));
+                        counted(report.threads, "thread")));
   out.print(out.paint(Paint::dim, line("", "gates", "ms per step", "Gcells/s")));
-  for (const nlohmann::json& r : result["circuits"])
-    out.print(line(r["name"].get<std::string>(),
-                   fmt::format("{} of {}", r["gates"].get<std::size_t>(), r["gates_given"].get<std::size_t>()),
-                   cell(r, "step_ms"), cell(r, "gcells_per_s")));
-  out.result(result);
+  for (const app::CircuitSpeed& c : report.circuits)
+    out.print(line(c.name, fmt::format("{} of {}", c.gates, c.gates_given), cell(c.step_ms), cell(c.gcells_per_s)));
+  out.result(to_json(report));
   return kDone;
 }
 
@@ -127,9 +116,7 @@ void add_bench_circuit_command(CLI::App& bench, Choice& choice) {
   command->add_option("--width", o.width, "Columns")->type_name("W")->check(CLI::Range(1u, 1u << 31).description(""));
   command->add_option("--height", o.height, "Rows")->type_name("H")->check(CLI::Range(1u, 1u << 31).description(""));
   add_threads_option(*command, o.threads);
-  command->add_option("--seconds", o.seconds, "Time for each circuit, about")
-      ->type_name("S")
-      ->check(number_between(0.001, 3600.0));
+  add_seconds_option(*command, o.seconds, "Time for each circuit, about");
   add_output_options(*command, choice.flags);
   command->footer(
       "Examples:\n  gradloom bench circuit --json\n  gradloom bench circuit --circuit circuit.json --threads 1");
@@ -165,12 +152,10 @@ void add_bench_command(CLI::App& program, Choice& choice) {
   command->add_option("--base", flags->base, "Add the base branch")
       ->type_name("on|off")
       ->check(CLI::IsMember({"on", "off"}).description(""));
-  command->add_option("--precision", flags->precision, "Type of all numbers")
+  command->add_option("--precision", o.precision, "Type of all numbers")
       ->type_name("TYPE")
       ->check(name_in(kPrecisions));
-  command->add_option("--seconds", o.seconds, "Time for each figure, about")
-      ->type_name("S")
-      ->check(number_between(0.001, 3600.0));
+  add_seconds_option(*command, o.seconds, "Time for each figure, about");
   command->add_flag("--profile", o.profile, "Measure the time of each phase");
   command->add_option("--device", flags->device, "cpu, gpu, auto, or a device by name or number")->type_name("NAME");
   add_output_options(*command, choice.flags);

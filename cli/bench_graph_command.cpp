@@ -3,8 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <thread>
 
 #include "cli/allocation_counter.h"
 #include "cli/commands.h"
@@ -12,54 +10,52 @@
 #include "cli/phases.h"
 #include "cli/text.h"
 #include "gradloom/app/bench/bench.h"
+#include "gradloom/exec/pool.h"
 #include "gradloom/models/graph/network.h"
 
 namespace gradloom::cli {
 namespace {
 
 int run_bench(const Output& out, app::BenchGraphOptions o) {
-  if (o.threads == 0) o.threads = std::max(1u, std::thread::hardware_concurrency());
+  if (o.threads == 0) o.threads = default_threads();
   o.allocated_bytes = allocated_bytes;
-  nlohmann::json r = app::bench_graph(o).or_throw();
+  app::BenchGraphReport r = app::bench_graph(o).or_throw();
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
-  r["peak_rss_bytes"] = static_cast<std::uint64_t>(used.ru_maxrss) * 1024;
-  const auto cell = [&](const char* key) { return fmt::format("{:.4g}", r[key].get<double>()); };
+  r.peak_rss_bytes = static_cast<std::uint64_t>(used.ru_maxrss) * 1024;
   out.print(fmt::format("{}  {} of {} ({}), degree {}, {}, {}\n",
                         out.paint(Paint::bold, fmt::format("{} of {}", counted(o.depth, "layer"), o.layers)),
                         counted(o.graphs, "graph"), counted(o.nodes, "node"), o.kind, o.degree,
                         counted(o.features, "feature"), counted(o.threads, "thread")));
-  out.print_rows({{"forward, ms", cell("forward_ms")},
-                  {"train step (Adam), ms", cell("train_step_ms")},
-                  {"  on one thread", cell("one_thread_train_step_ms")},
-                  {"  scalar reference", cell("sequential_train_step_ms")},
-                  {"GFLOP/s", cell("gflops")},
-                  {"GB/s of the gathers", cell("gbytes_per_s")},
-                  {"bytes per edge", cell("bytes_per_edge")},
-                  {"peak memory, bytes", cell("peak_rss_bytes")},
-                  {"memory, two threads over one", cell("bandwidth_ratio")},
-                  {"serial fraction", cell("serial_fraction")},
-                  {"parallel tasks per step", cell("parallel_tasks")}});
-  if (r.contains("phases")) print_phases(out, r["phases"]);
-  out.result(r);
+  out.print_rows({{"forward, ms", figure(r.forward_ms)},
+                  {"train step (Adam), ms", figure(r.train_step_ms)},
+                  {"  on one thread", figure(r.one_thread_train_step_ms)},
+                  {"  scalar reference", figure(r.sequential_train_step_ms)},
+                  {"GFLOP/s", figure(r.gflops)},
+                  {"GB/s of the gathers", figure(r.gbytes_per_s)},
+                  {"bytes per edge", figure(r.bytes_per_edge)},
+                  {"peak memory, bytes", figure(static_cast<double>(*r.peak_rss_bytes))},
+                  {"memory, two threads over one", figure(r.bandwidth_ratio)},
+                  {"serial fraction", figure(r.serial.serial_fraction)},
+                  {"parallel tasks per step", figure(static_cast<double>(r.serial.parallel_tasks))}});
+  print_phases(out, r.phases);
+  out.result(to_json(r));
   return kDone;
 }
 
-int run_recipe(const Output& out, app::BenchGraphRecipeOptions o) {
-  if (o.threads == 0) o.threads = std::max(1u, std::thread::hardware_concurrency());
+int run_recipe(const Output& out, app::BenchRecipeOptions o) {
+  if (o.threads == 0) o.threads = default_threads();
   o.data_root = default_data_root();
-  const nlohmann::json r = app::bench_graph_recipe(o).or_throw();
-  const auto cell = [&](const char* key) { return fmt::format("{:.4g}", r[key].get<double>()); };
-  out.print(fmt::format("{}  {}, {}, {}\n", out.paint(Paint::bold, o.recipe),
-                        counted(r["samples"].get<std::size_t>(), "sample"),
-                        counted(r["updates"].get<std::size_t>(), "update"), counted(o.threads, "thread")));
-  out.print_rows({{"epoch, ms", cell("epoch_ms")},
-                  {"  on one thread", cell("one_thread_epoch_ms")},
-                  {"  scalar reference", cell("sequential_epoch_ms")},
-                  {"serial fraction", cell("serial_fraction")},
-                  {"parallel tasks per epoch", cell("parallel_tasks")}});
-  if (r.contains("phases")) print_phases(out, r["phases"]);
-  out.result(r);
+  const app::BenchGraphRecipeReport r = app::bench_graph_recipe(o).or_throw();
+  out.print(fmt::format("{}  {}, {}, {}\n", out.paint(Paint::bold, o.recipe), counted(r.samples, "sample"),
+                        counted(r.updates, "update"), counted(o.threads, "thread")));
+  out.print_rows({{"epoch, ms", figure(r.epoch_ms)},
+                  {"  on one thread", figure(r.one_thread_epoch_ms)},
+                  {"  scalar reference", figure(r.sequential_epoch_ms)},
+                  {"serial fraction", figure(r.serial.serial_fraction)},
+                  {"parallel tasks per epoch", figure(static_cast<double>(r.serial.parallel_tasks))}});
+  print_phases(out, r.phases);
+  out.result(to_json(r));
   return kDone;
 }
 
@@ -68,7 +64,7 @@ int run_recipe(const Output& out, app::BenchGraphRecipeOptions o) {
 void add_bench_graph_command(CLI::App& bench, Choice& choice) {
   CLI::App* command = bench.add_subcommand("graph", "Graph networks: forward and training step on random graphs");
   auto o = std::make_shared<app::BenchGraphOptions>();
-  auto recipe = std::make_shared<app::BenchGraphRecipeOptions>();
+  auto recipe = std::make_shared<app::BenchRecipeOptions>();
   const auto number = [&](const char* name, std::size_t& to, const char* text, unsigned most) {
     command->add_option(name, to, text)->type_name("N")->check(CLI::Range(1u, most).description(""));
   };
@@ -84,15 +80,10 @@ void add_bench_graph_command(CLI::App& bench, Choice& choice) {
       ->type_name("uniform|powerlaw|star")
       ->check(name_in(app::kRandomGraphs));
   add_threads_option(*command, o->threads);
-  command->add_option("--seconds", o->seconds, "Time for each figure, about")
-      ->type_name("S")
-      ->check(number_between(0.001, 3600.0));
+  add_seconds_option(*command, o->seconds, "Time for each figure, about");
   auto* name = command->add_option("--recipe", recipe->recipe, "Measure an epoch of this recipe on its data instead")
                    ->type_name("NAME|FILE");
-  command->add_option("--set", recipe->overrides, "Change a key of the recipe; repeatable")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false)
-      ->needs(name);
+  add_set_option(*command, recipe->overrides)->needs(name);
   command->add_flag("--profile", o->profile, "Measure the time of each phase");
   add_output_options(*command, choice.flags);
   command->footer("Example:\n  gradloom bench graph --nodes 1000 --graphs 32 --layers gin --threads 2");

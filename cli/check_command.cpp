@@ -29,9 +29,10 @@ void print_mismatches(const Output& out, const std::vector<GradientMismatch>& mi
 // What was compared with the cpu, and how far apart they may be.
 std::string device_text(const Config& recipe, const DeviceComparison& d) {
   const std::string after =
-      fmt::format("parameters after {} of {}", counted(d.steps, "step"), recipe.string("optimizer.kind"));
-  if (d.equal) return "equal bits: " + after;
-  return fmt::format("{} differ by {} of the largest; {} is allowed", after, figure(d.difference), figure(d.allowed));
+      fmt::format("parameters after {} of {}", counted(d.device_steps, "step"), recipe.string("optimizer.kind"));
+  if (d.device_equal) return "equal bits: " + after;
+  return fmt::format("{} differ by {} of the largest; {} is allowed", after, figure(d.device_difference),
+                     figure(d.device_allowed));
 }
 
 void print_check(const Output& out, const std::string& title, const Config& recipe, const CheckReport& r) {

@@ -18,26 +18,17 @@ struct EvalFlags {
 int evaluate(const Output& out, const EvalFlags& flags) {
   refuse_recipe_name(flags.folder);
   refuse_overwriting_run(flags.predictions, flags.folder);
-  app::Evaluation evaluation =
+  const app::Evaluation e =
       app::evaluate(flags.folder, run_options(out, flags.exec), {.predictions = flags.predictions, .data = flags.data})
           .or_throw();
-  nlohmann::json& result = evaluation.result;
-  out.print(fmt::format("{}, after {}\n", flags.folder, counted(result.value("epochs", std::uint64_t{0}), "epoch")));
-  if (result.value("data_changed", false))
-    out.tell("warning: the training data have changed since this run was trained\n");
-  std::vector<std::pair<std::string, std::string>> rows;
-  for (const char* part : {"test", "validation", "train"})
-    if (result.contains(part) && result[part].is_object()) rows.emplace_back(part, metrics_text(result[part]));
-  if (!flags.data.empty())
-    rows.emplace_back(flags.data, result["data"].is_object() ? metrics_text(result["data"]) : "has no target column");
-  rows.insert(rows.end(), evaluation.rows.begin(), evaluation.rows.end());
-  if (!flags.predictions.empty()) {
-    rows.emplace_back("predictions",
-                      fmt::format("{}, {}", flags.predictions, counted(result.value("rows", std::uint64_t{0}), "row")));
-    result["predictions"] = flags.predictions;
-  }
+  out.print(fmt::format("{}, after {}\n", flags.folder, counted(e.epochs, "epoch")));
+  if (e.data_changed) out.tell("warning: the training data have changed since this run was trained\n");
+  std::vector<app::TextRow> rows = metrics_rows(e.metrics);
+  if (e.data) rows.emplace_back(flags.data, e.data->is_object() ? metrics_text(*e.data) : "has no target column");
+  rows.insert(rows.end(), e.found.begin(), e.found.end());
+  if (e.rows) rows.emplace_back("predictions", fmt::format("{}, {}", flags.predictions, counted(*e.rows, "row")));
   out.print_rows(rows);
-  out.result(result);
+  out.result(to_json(e));
   return kDone;
 }
 

@@ -80,11 +80,7 @@ void add_export_command(CLI::App& program, Choice& choice) {
   CLI::App* command = program.add_subcommand("export", "Write a hard circuit for other tools, with a proof");
   auto flags = std::make_shared<ExportFlags>();
   app::ExportCircuitOptions& o = flags->options;
-  command
-      ->add_option("CIRCUIT", flags->circuit,
-                   "A circuit.json, the folder of a run, or a circuit that ships: game-of-life, checkerboard")
-      ->type_name("")
-      ->required();
+  add_circuit_option(*command, flags->circuit);
   command->add_option("--format", flags->format, "c, verilog, json, dot or svg")
       ->type_name("FORMAT")
       ->required()

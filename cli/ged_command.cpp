@@ -187,16 +187,15 @@ int run_bench(const Output& out, const BenchGedFlags& flags) {
   o.costs = flags.common.chosen_costs();
   o.limits = flags.common.limits();
   o.threads = flags.common.threads;
-  const nlohmann::json r = app::bench_ged(o).or_throw();
-  out.print(fmt::format("{}  {}, {}\n", out.paint(Paint::bold, "ged"),
-                        counted(r["graphs"].get<std::uint64_t>(), "graph"),
-                        counted(r["threads"].get<unsigned>(), "thread")));
-  out.print_rows({{"pairs per second", fmt::format("{:.0f}", r["pairs_per_s"].get<double>())},
-                  {"exact", fmt::format("{:.2f} %", 100 * r["exact_share"].get<double>())},
-                  {"expanded per pair", fmt::format("{:.1f}", r["expanded_per_pair"].get<double>())},
-                  {"most expanded", fmt::format("{}", r["most_expanded"].get<std::uint64_t>())},
-                  {"pairs checked before", fmt::format("{}", r["checked"].get<std::uint64_t>())}});
-  out.result(r);
+  const app::BenchGedReport r = app::bench_ged(o).or_throw();
+  out.print(fmt::format("{}  {}, {}\n", out.paint(Paint::bold, "ged"), counted(r.graphs, "graph"),
+                        counted(r.threads, "thread")));
+  out.print_rows({{"pairs per second", fmt::format("{:.0f}", r.pairs_per_s)},
+                  {"exact", fmt::format("{:.2f} %", 100 * r.exact_share)},
+                  {"expanded per pair", fmt::format("{:.1f}", r.expanded_per_pair)},
+                  {"most expanded", fmt::format("{}", r.most_expanded)},
+                  {"pairs checked before", fmt::format("{}", r.checked)}});
+  out.result(to_json(r));
   return kDone;
 }
 
@@ -236,9 +235,7 @@ void add_bench_ged_command(CLI::App& bench, Choice& choice) {
       ->type_name("N")
       ->check(CLI::Range(1u, 1000u).description(""));
   command->add_option("--seed", o.seed, "Of the random graphs")->type_name("S");
-  command->add_option("--seconds", o.seconds, "Time for the figure, about")
-      ->type_name("S")
-      ->check(number_between(0.001, 3600.0));
+  add_seconds_option(*command, o.seconds, "Time for the figure, about");
   add_common_options(*command, flags->common);
   add_output_options(*command, choice.flags);
   command->footer("Example:\n  gradloom bench ged --graphs 100 --nodes 10 --threads 2");

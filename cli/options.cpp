@@ -56,6 +56,10 @@ void add_threads_option(CLI::App& command, unsigned& threads) {
       ->check(whole_number(0, 1024));
 }
 
+void add_seconds_option(CLI::App& command, double& seconds, const std::string& text) {
+  command.add_option("--seconds", seconds, text)->type_name("S")->check(number_between(0.001, 3600.0));
+}
+
 void add_exec_options(CLI::App& command, ExecFlags& flags) {
   add_threads_option(command, flags.threads);
   command.add_option("--exec", flags.exec, "fast, or reference: scalar, slow, the same bits")
@@ -65,13 +69,22 @@ void add_exec_options(CLI::App& command, ExecFlags& flags) {
       ->type_name("NAME");
 }
 
+void add_circuit_option(CLI::App& command, std::string& circuit) {
+  const char* text = "A circuit.json, the folder of a run, or a circuit that ships: game-of-life, checkerboard";
+  command.add_option("CIRCUIT", circuit, text)->type_name("")->required();
+}
+
+CLI::Option* add_set_option(CLI::App& command, std::vector<std::string>& overrides) {
+  return command.add_option("--set", overrides, "Override a key of the recipe; repeatable")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+}
+
 void add_recipe_options(CLI::App& command, RecipeFlags& flags) {
   command.add_option("RECIPE", flags.recipe, "A recipe's name (see gradloom recipes) or a file.toml")
       ->type_name("")
       ->required();
-  command.add_option("--set", flags.overrides, "Override a key of the recipe; repeatable")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+  add_set_option(command, flags.overrides);
 }
 
 Config load_recipe(const RecipeFlags& flags, app::RecipeName naming) {

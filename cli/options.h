@@ -39,13 +39,17 @@ CLI::Validator name_in(const Table& table) {
 }
 
 void add_threads_option(CLI::App& command, unsigned& threads);
+void add_seconds_option(CLI::App& command, double& seconds, const std::string& text);
 void add_exec_options(CLI::App& command, ExecFlags& flags);  // --threads, --exec, --device
+
+void add_circuit_option(CLI::App& command, std::string& circuit);  // CIRCUIT
 
 struct RecipeFlags {
   std::string recipe;
   std::vector<std::string> overrides;
 };
 
+CLI::Option* add_set_option(CLI::App& command, std::vector<std::string>& overrides);
 void add_recipe_options(CLI::App& command, RecipeFlags& flags);  // RECIPE, --set
 // Throws Failure as load_recipe fails.
 Config load_recipe(const RecipeFlags& flags, app::RecipeName naming = app::RecipeName::of_file);

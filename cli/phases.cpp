@@ -6,14 +6,15 @@
 
 namespace gradloom::cli {
 
-void print_phases(const Output& out, const nlohmann::json& phases) {
+void print_phases(const Output& out, const std::optional<std::map<std::string, double>>& phases) {
+  if (!phases) return;
   const std::string device = "gpu ";
   std::vector<std::pair<std::string, double>> sorted, kernels;
-  for (const auto& [name, value] : phases.items())
+  for (const auto& [name, ms] : *phases)
     if (name.starts_with(device))
-      kernels.emplace_back(name.substr(device.size()), value.get<double>());
+      kernels.emplace_back(name.substr(device.size()), ms);
     else
-      sorted.emplace_back(name, value.get<double>());
+      sorted.emplace_back(name, ms);
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   const auto parent = [](const std::string& name) { return name.substr(0, name.find(' ')); };
   double total = 0.0;

@@ -61,11 +61,7 @@ void add_run_circuit_command(CLI::App& program, Choice& choice) {
   CLI::App* command = program.add_subcommand("run-circuit", "Run a hard circuit on a grid of cells");
   auto flags = std::make_shared<RunCircuitFlags>();
   app::RunCircuitOptions& o = flags->options;
-  command
-      ->add_option("CIRCUIT", flags->circuit,
-                   "A circuit.json, the folder of a run, or a circuit that ships: game-of-life, checkerboard")
-      ->type_name("")
-      ->required();
+  add_circuit_option(*command, flags->circuit);
   CLI::Option* pattern = command->add_option("--pattern", flags->pattern, "Start with this, in the middle")
                              ->type_name("F.rle")
                              ->check(names_a_file);

@@ -34,59 +34,53 @@ std::string advice(const Error& error, const std::filesystem::path& folder) {
 }  // namespace
 
 WatchedRun watch_run(const Output& out, const std::filesystem::path& folder, app::RunOptions options,
-                     const std::function<Result<app::RunOutcome>(const app::RunOptions&)>& work) {
+                     const std::function<Result<app::RunSummary>(const app::RunOptions&)>& work) {
   const StopSignals signals;
   ProgressView view(stderr, out.quiet() ? Show::nothing : Show::progress);
   options.stop = &signals.requested();
   options.progress = [&](const app::Progress& p) { view.update(p); };
   options.log = [&](LogLevel level, const std::string& text) { view.message(level, text); };
-  auto outcome = work(options);
+  auto summary = work(options);
   view.finish();
-  if (!outcome) throw Failure(outcome.error(), advice(outcome.error(), folder));
+  if (!summary) throw Failure(summary.error(), advice(summary.error(), folder));
   WatchedRun run;
-  run.summary = std::move(outcome->summary);
-  run.rows = std::move(outcome->rows);
+  run.summary = std::move(*summary);
   if (signals.requested()) run.stop_code = signals.exit_code();
-  if (outcome->interrupted) {
+  if (run.summary.interrupted) {
     run.exit_code = signals.exit_code();
-    run.summary["resume"] = resume_command(folder, options);
+    run.summary.resume = resume_command(folder, options);
   }
   return run;
 }
 
 void print_run(const Output& out, const std::filesystem::path& folder, const WatchedRun& run) {
-  const nlohmann::json& s = run.summary;
-  const std::string spent =
-      fmt::format("{}, {}", counted(s.value("epochs", std::uint64_t{0}), "epoch"), duration(s.value("seconds", 0.0)));
-  if (run.interrupted()) {
+  const app::RunSummary& s = run.summary;
+  const std::string spent = fmt::format("{}, {}", counted(s.epochs, "epoch"), duration(s.seconds));
+  if (!s.result) {
     // Among several starts none is saved before the best is known.
-    const bool began = s.value("epochs", std::uint64_t{0}) > 0;
     out.tell(fmt::format("Interrupted ({}). {}; go on with\n  {}\n", spent,
-                         began ? "Nothing is lost" : "The first epoch was not finished",
-                         s["resume"].get<std::string>()));
+                         s.epochs > 0 ? "Nothing is lost" : "The first epoch was not finished", *s.resume));
     return;
   }
-  const bool has_goal = s.contains("success"), reached = s.value("success", true);
+  const app::RunResult& r = *s.result;
+  const bool has_goal = r.found.contains("success"), reached = r.found.value("success", true);
   const std::string goal = !has_goal ? "" : reached ? ", goal reached" : ", goal not reached";
-  if (s.contains("finished_before"))
+  if (r.finished_before)
     out.print(fmt::format("{}{} ({}): nothing was left to train\n", out.paint(Paint::green, "Finished before"), goal,
-                          counted(s.value("epochs", std::uint64_t{0}), "epoch")));
+                          counted(s.epochs, "epoch")));
   else
     out.print(fmt::format("{}{} ({})\n", out.paint(Paint::green, "Done"), goal, spent));
-  std::vector<std::pair<std::string, std::string>> rows;
-  for (const char* part : {"test", "validation", "train"})
-    if (s.contains(part) && s[part].is_object()) rows.emplace_back(part, metrics_text(s[part]));
-  rows.insert(rows.end(), run.rows.begin(), run.rows.end());
-  if (s.contains("parameters")) rows.emplace_back("parameters", s["parameters"].dump());
-  if (s.contains("report")) rows.emplace_back("report", s["report"].get<std::string>());
+  std::vector<app::TextRow> rows = metrics_rows(r.metrics);
+  rows.insert(rows.end(), r.rows.begin(), r.rows.end());
+  rows.emplace_back("parameters", std::to_string(r.parameters));
+  if (r.report) rows.emplace_back("report", *r.report);
   rows.emplace_back("evaluate", "gradloom eval " + shell_word(folder));
-  if (s.contains("circuit"))
+  if (r.found.contains("circuit"))
     rows.emplace_back("circuit",
                       fmt::format("gradloom export {} --format c --out circuit.c --verify", shell_word(folder)));
-  if (s.contains("warnings"))
-    for (const auto& warning : s["warnings"]) rows.emplace_back("warning", warning.get<std::string>());
+  for (const std::string& warning : r.warnings) rows.emplace_back("warning", warning);
   out.print_rows(rows);
-  if (s.contains("phases")) print_phases(out, s["phases"]);
+  print_phases(out, r.phases);
 }
 
 }  // namespace gradloom::cli

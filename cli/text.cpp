@@ -59,6 +59,14 @@ std::string metrics_text(const nlohmann::json& metrics) {
   return text;
 }
 
+std::vector<app::TextRow> metrics_rows(const Metrics& metrics) {
+  std::vector<app::TextRow> rows;
+  if (metrics.test) rows.emplace_back("test", metrics_text(to_json(*metrics.test)));
+  if (metrics.validation) rows.emplace_back("validation", metrics_text(to_json(*metrics.validation)));
+  rows.emplace_back("train", metrics_text(to_json(metrics.train)));
+  return rows;
+}
+
 std::string shell_word(const std::filesystem::path& path) {
   const std::string& word = path.native();
   const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {

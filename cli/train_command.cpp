@@ -98,7 +98,7 @@ int train_seeds(const Output& out, const TrainFlags& flags, std::int64_t first, 
     nlohmann::json object;
     try {
       const WatchedRun run = train_once(out, recipe, part, options);
-      object = run.summary;
+      object = to_json(run.summary);
       code = run.interrupted() ? run.exit_code : run.stop_code;
       if (run.interrupted())
         print_run(out, part, run);
@@ -156,7 +156,7 @@ int train(const Output& out, TrainFlags flags) {
   if (flags.seeds) return train_seeds(out, flags, seed, folder, options);
   const WatchedRun run = train_once(out, recipe, folder, options);
   print_run(out, folder, run);
-  out.result(run.summary);
+  out.result(to_json(run.summary));
   return run.exit_code;
 }
 
@@ -173,7 +173,7 @@ int resume(const Output& out, const ResumeFlags& flags) {
   const WatchedRun run =
       watch_run(out, flags.folder, options, [&](const app::RunOptions& o) { return app::resume(flags.folder, o); });
   print_run(out, flags.folder, run);
-  out.result(run.summary);
+  out.result(to_json(run.summary));
   return run.exit_code;
 }
 

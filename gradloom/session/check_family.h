@@ -160,10 +160,8 @@ void compare_runs(const F& family, const SessionOptions& settings, CheckReport& 
 
 }  // namespace check_detail
 
-// Gradients are checked in double precision, bits are compared in that of the options. Throws invalid_input when there
-// is nothing to check.
 template <template <class> class F>
-CheckReport check_family(const typename F<double>::Options& options, const typename F<double>::Source& source,
+CheckReport check_family(const typename F<float>::Options& options, const typename F<float>::Source& source,
                          const SessionOptions& settings, const CheckOptions& what) {
   using namespace check_detail;
   if (what.samples == 0) throw Exception(ErrorCode::invalid_input, "a check needs at least one sample");

@@ -21,12 +21,11 @@
 #include <string>
 #include <vector>
 
+#include "gradloom/base/random.h"
 #include "gradloom/base/result.h"
-#include "gradloom/circuit/json.h"
 #include "gradloom/data/rows.h"
+#include "gradloom/session/check.h"
 #include "gradloom/session/model_file.h"
-#include "gradloom/session/options/family.h"
-#include "gradloom/train/state.h"
 
 namespace gradloom {
 
@@ -83,8 +82,12 @@ class Family {
     return stages() > 1 ? fmt::format("stage {}", stage + 1) : "";
   }
 
-  // Fresh parameters and buffers; `restart` counts from 0.
-  virtual TrainState<T> start(const Exec& ex, std::size_t restart) const = 0;
+  // Fresh parameters and buffers; `restart` counts from 0, which has the seed of the run.
+  virtual TrainState<T> start(const Exec&, std::size_t restart) const {
+    const std::uint64_t seed = options_.train.seed;
+    const RandomStream others(seed, RandomUse::restart);
+    return initial_state(model(0), restart == 0 ? seed : others.bits(static_cast<std::uint32_t>(restart)));
+  }
   // Maps the state at the end of the stage before to the beginning of `stage`.
   virtual void enter_stage(const Exec&, std::size_t /*stage*/, TrainState<T>&) const {}
   // What must happen before this epoch of a stage; true when parameters or buffers changed.
@@ -124,8 +127,11 @@ class Family {
                                                 const D& data, View<const T, 2> y) const = 0;
   // What only this family can tell of its model (a hard circuit on larger grids, under damage); null when nothing.
   virtual nlohmann::json study(const Exec&, const M&, const ModelArrays<T>&) const { return nullptr; }
-  // Adds its own keys to the summary of a finished run, which holds the metrics of all parts.
-  virtual void conclude(const Exec&, const M&, const ModelArrays<T>&, nlohmann::json& /*summary*/) const {}
+  // Its own keys in the summary of a finished run, whose metrics are given; here, what study() found.
+  virtual nlohmann::json conclude(const Exec& ex, const M& model, const ModelArrays<T>& arrays, const Metrics&) const {
+    nlohmann::json found = study(ex, model, arrays);
+    return found.is_null() ? nlohmann::json::object() : found;
+  }
   // The circuit that the parameters stand for, as it was learned; none for networks that are no circuits.
   virtual std::optional<circuit::AnyCircuit> hard_circuit(const M&, const ModelArrays<T>&) const {
     return std::nullopt;
@@ -144,5 +150,23 @@ class Family {
   O options_;
   std::optional<D> train_, validation_, test_;  // a constructor sets train_ at least
 };
+
+// The session of a family in the precision of its options. Defined in family_session.h; each family of the library has
+// its own compiled.
+template <template <class> class F>
+std::unique_ptr<Session> make_session(const typename F<float>::Options& options,
+                                      const typename F<float>::Source& source, SessionOptions settings);
+
+// A session without data from a model file.
+template <template <class> class F>
+Result<std::unique_ptr<Session>> load_session(const typename F<float>::Options& options, const ModelHead& head,
+                                              const TensorFile& file, const std::filesystem::path& name,
+                                              SessionOptions settings);
+
+// Likewise, in check_family.h. Gradients are checked in double precision, bits are compared in that of the options.
+// Throws invalid_input when there is nothing to check.
+template <template <class> class F>
+CheckReport check_family(const typename F<float>::Options& options, const typename F<float>::Source& source,
+                         const SessionOptions& settings, const CheckOptions& what);
 
 }  // namespace gradloom

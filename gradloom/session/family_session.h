@@ -79,7 +79,9 @@ class FamilySession final : public TypedSession<F> {
     return m;
   }
   nlohmann::json study() override { return family_.study(exec_, this->model(), result_arrays()); }
-  void conclude(nlohmann::json& summary) override { family_.conclude(exec_, this->model(), result_arrays(), summary); }
+  nlohmann::json conclude(const Metrics& metrics) override {
+    return family_.conclude(exec_, this->model(), result_arrays(), metrics);
+  }
   std::optional<circuit::AnyCircuit> hard_circuit() override {
     return family_.hard_circuit(this->model(), result_arrays());
   }
@@ -127,7 +129,6 @@ class FamilySession final : public TypedSession<F> {
   std::optional<std::uint64_t> data_;  // fingerprint of the training data, once it is needed
 };
 
-// The session of a family in the precision of its options.
 template <template <class> class F>
 std::unique_ptr<Session> make_session(const typename F<float>::Options& options,
                                       const typename F<float>::Source& source, SessionOptions settings) {

@@ -1,12 +1,8 @@
 #include "gradloom/session/session.h"
 
-#include <cmath>
+#include "gradloom/io/fields.h"
 
 namespace gradloom {
-
-nlohmann::json finite_or_null(double value) {
-  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
-}
 
 nlohmann::json to_json(const PartMetrics& metrics) {
   nlohmann::json result{{"loss", finite_or_null(metrics.loss)}};

@@ -1,7 +1,7 @@
 // Session: a model, its data and its state, in memory, whatever the family and precision. It trains, measures, predicts
 // and saves itself; it knows no recipes, run folders or terminals. What happens is told to a SessionListener.
 //
-//   auto session = make_kan_session(options, source, {.exec = {.threads = 2}});
+//   auto session = make_session<KanFamily>(options, source, {.exec = {.threads = 2}});
 //   session->preflight();
 //   if (train(*session, listener) == TrainEnd::finished) print(session->metrics());
 #pragma once
@@ -39,8 +39,6 @@ struct SessionOptions {
   LogCallback log;                          // may be empty
   const std::atomic<bool>* stop = nullptr;  // set it to finish the step and return
 };
-
-nlohmann::json finite_or_null(double value);  // NaN and infinity have no place in JSON
 
 // The figures of one part of the data. NaN and infinity are possible.
 struct PartMetrics {
@@ -134,7 +132,8 @@ class Session {
   // last.
   virtual Metrics metrics() = 0;
   virtual nlohmann::json study() = 0;
-  virtual void conclude(nlohmann::json& summary) = 0;
+  // What the family adds to the summary of a finished run with these metrics, by key.
+  virtual nlohmann::json conclude(const Metrics& metrics) = 0;
   virtual std::optional<circuit::AnyCircuit> hard_circuit() = 0;
   virtual std::vector<std::string> warnings() = 0;
   // Of the test data, or of the training data where there is none.

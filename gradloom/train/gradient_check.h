@@ -14,6 +14,7 @@
 #include "gradloom/base/random.h"
 #include "gradloom/base/rounding.h"
 #include "gradloom/data/batch.h"
+#include "gradloom/io/fields.h"
 #include "gradloom/models/model.h"
 
 namespace gradloom {
@@ -32,6 +33,7 @@ struct GradientCheckOptions {
 struct GradientMismatch {
   std::string where;  // "layer0.weight[17]" or "input[3,1]"
   double analytic = 0.0, numeric = 0.0;
+  GRADLOOM_FIELDS(where, analytic, numeric)
 };
 
 struct GradientCheckReport {

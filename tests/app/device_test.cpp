@@ -40,7 +40,7 @@ TEST_F(RunOnDevice, LostDeviceLeavesACheckpointFromWhichTheCpuGoesOn) {
   ASSERT_FALSE(lost.ok()) << "the device was not lost; the run was too short";
   EXPECT_EQ(lost.error().code, ErrorCode::device_lost) << lost.error().message;
   const auto resumed = resume(scratch / "run", on_cpu()).or_throw();
-  EXPECT_EQ(resumed.summary["test"], whole.summary["test"]);
+  EXPECT_EQ(to_json(resumed)["test"], to_json(whole)["test"]);
 }
 
 TEST_F(RunOnDevice, CompressedGradientsGoOnAfterALostDevice) {
@@ -56,7 +56,7 @@ TEST_F(RunOnDevice, CompressedGradientsGoOnAfterALostDevice) {
   ASSERT_FALSE(lost.ok()) << "the device was not lost; the run was too short";
   EXPECT_EQ(lost.error().code, ErrorCode::device_lost) << lost.error().message;
   const auto resumed = resume(scratch / "run", on({})).or_throw();
-  EXPECT_EQ(resumed.summary["test"], whole.summary["test"]);
+  EXPECT_EQ(to_json(resumed)["test"], to_json(whole)["test"]);
 }
 
 TEST_F(RunOnDevice, WhereTheOptimizerRunsIsChecked) {
@@ -86,7 +86,7 @@ TEST_F(RunOnDevice, FullDeviceIsRefusedBeforeAnythingIsWritten) {
   std::string told;
   options.device_policy = DevicePolicy::preferred;
   options.log = [&](LogLevel, const std::string& text) { told += text; };
-  EXPECT_EQ(train(small_recipe(), scratch / "run", options).or_throw().summary["device"], "cpu");
+  EXPECT_EQ(train(small_recipe(), scratch / "run", options).or_throw().result->device, "cpu");
   EXPECT_NE(told.find("running on the cpu: the device has no room"), std::string::npos) << told;
 }
 

@@ -53,7 +53,7 @@ struct Events : SessionListener {
 };
 
 TEST(Session, TrainsAndMeasuresInMemory) {
-  const auto session = make_kan_session(small_options(), products(), {.exec = {.threads = 1}});
+  const auto session = make_session<KanFamily>(small_options(), products(), {.exec = {.threads = 1}});
   session->preflight();
   ASSERT_EQ(session->start(), TrainEnd::finished);
   const double before = session->metrics().train.loss;
@@ -72,7 +72,7 @@ TEST(Session, PrecisionsShareOneInterface) {
   KanOptions o = small_options();
   for (const Precision precision : {Precision::float32, Precision::float64}) {
     o.precision = precision;
-    const auto session = make_kan_session(o, products(), {.exec = {.threads = 1}});
+    const auto session = make_session<KanFamily>(o, products(), {.exec = {.threads = 1}});
     session->start();
     const PredictedRows y = session->predict();
     EXPECT_EQ(y.precision, precision);
@@ -87,7 +87,7 @@ TEST(Session, ContinuesFromItsCheckpointWithTheSameBits) {
   const RowSplits source = products();
   const KanOptions o = small_options();
   Events whole;
-  const auto all = make_kan_session(o, source, {.exec = {.threads = 1}});
+  const auto all = make_session<KanFamily>(o, source, {.exec = {.threads = 1}});
   all->start();
   train(*all, whole);
 
@@ -100,12 +100,12 @@ TEST(Session, ContinuesFromItsCheckpointWithTheSameBits) {
     void after_step(Session&) override { stop = ++steps == 9; }  // in the middle of the third epoch
     void stopped(Session& session) override { session.save(path, 0).or_throw(); }
   };
-  const auto first = make_kan_session(o, source, {.exec = {.threads = 1}, .stop = &stop});
+  const auto first = make_session<KanFamily>(o, source, {.exec = {.threads = 1}, .stop = &stop});
   first->start();
   Stopping stopping(stop, path);
   ASSERT_EQ(train(*first, stopping), TrainEnd::stopped);
 
-  const auto second = make_kan_session(o, source, {.exec = {.threads = 1}});
+  const auto second = make_session<KanFamily>(o, source, {.exec = {.threads = 1}});
   const auto restored = second->restore(read_safetensors(path).or_throw(), path).or_throw();
   EXPECT_FALSE(restored.data_changed);
   Events rest;
@@ -117,17 +117,17 @@ TEST(Session, ContinuesFromItsCheckpointWithTheSameBits) {
 TEST(Session, NoticesOtherTrainingData) {
   const test::Scratch scratch;
   const auto path = scratch.path() / "c.safetensors";
-  const auto session = make_kan_session(small_options(), products(), {.exec = {.threads = 1}});
+  const auto session = make_session<KanFamily>(small_options(), products(), {.exec = {.threads = 1}});
   session->start();
   session->save(path, 0).or_throw();
-  const auto other = make_kan_session(small_options(), products(121), {.exec = {.threads = 1}});
+  const auto other = make_session<KanFamily>(small_options(), products(121), {.exec = {.threads = 1}});
   EXPECT_TRUE(other->restore(read_safetensors(path).or_throw(), path).or_throw().data_changed);
 }
 
 TEST(Session, PreflightNamesWhatDoesNotFit) {
   KanOptions o = small_options();
   o.train.loss_kind = LossKind::binary_cross_entropy;  // targets beyond 0 and 1
-  const auto session = make_kan_session(o, products(), {.exec = {.threads = 1}});
+  const auto session = make_session<KanFamily>(o, products(), {.exec = {.threads = 1}});
   std::string message;
   try {
     session->preflight();
@@ -140,7 +140,7 @@ TEST(Session, PreflightNamesWhatDoesNotFit) {
 
 TEST(Session, MeasuresAndPredictsNewRows) {
   const RowSplits source = products();
-  const auto session = make_kan_session(small_options(), source, {.exec = {.threads = 1}});
+  const auto session = make_session<KanFamily>(small_options(), source, {.exec = {.threads = 1}});
   session->start();
   Events events;
   train(*session, events);

@@ -1,17 +1,31 @@
 // Benchmarks that check their result first, then measure; every speed stands beside the peak measured in the same run.
+// Reports become JSON by to_json() of gradloom/io/fields.h. Benchmarks fail with numeric when a result differs in any
+// bit from that of the scalar reference.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
+#include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "gradloom/base/choice.h"
+#include "gradloom/base/result.h"
 #include "gradloom/exec/vulkan/device.h"
+#include "gradloom/io/fields.h"
 
 namespace gradloom::app {
+
+// Milliseconds by phase, where a profile was asked for.
+using Phases = std::optional<std::map<std::string, double>>;
+
+struct SerialShare {
+  double serial_fraction = 0.0;      // of the time spent outside of parallel loops, on two threads at least
+  std::uint64_t parallel_tasks = 0;  // in one call
+};
 
 struct BenchKanOptions {
   std::vector<std::size_t> widths = {21, 64, 64, 24};
@@ -20,38 +34,88 @@ struct BenchKanOptions {
   std::size_t batch = 64;
   unsigned threads = 1;
   bool base = false;
-  bool double_precision = false;
+  std::string precision = "float32";  // of kPrecisions
   bool profile = false;
   double seconds = 1.0;                    // spent on each figure, about
   std::shared_ptr<vulkan::Device> device;  // null: the CPU
-  // Bytes that the program has allocated so far; the command counts them. Empty: bytes_allocated_per_step is null.
+  // Bytes that the program has allocated so far; the command counts them. Empty: no bytes_allocated_per_step.
   std::function<std::uint64_t()> allocated_bytes;
 };
 
-// JSON: forward_us, train_step_us (Adam), single_us, p99_single_us, gflops_forward, gflops_train, peak_gflops,
-// peak_fma_gflops, fraction_forward, fraction_train (of peak_gflops), sequential_train_step_us, speedup,
-// one_thread_train_step_us, speedup_threads, bytes_allocated_per_step, serial_fraction, parallel_tasks, tape_bytes,
-// parameter_bytes. Fails with numeric when the result differs from the scalar reference in any bit.
-//
-// On a device: train_step_us, train_step_median_us, kernel_us (by kernel, fastest), bytes_host_to_device_per_step,
-// bytes_device_to_host_per_step, dispatches_per_step, submits_per_step, device_memory_bytes, parameter_bytes,
-// max_difference (from the CPU after two steps, of the largest parameter). Fails with numeric when that is above 1e-4.
-Result<nlohmann::json> bench_kan(const BenchKanOptions& options);
+// A training step is one of Adam.
+struct BenchKanReport {
+  BenchKanOptions options;
+  double forward_us = 0.0, train_step_us = 0.0, train_step_p5_us = 0.0, train_step_median_us = 0.0;
+  double single_us = 0.0, p99_single_us = 0.0;  // of one sample
+  double gflops_forward = 0.0, gflops_train = 0.0, peak_gflops = 0.0, peak_fma_gflops = 0.0;
+  double fraction_forward = 0.0, fraction_train = 0.0;  // of peak_gflops
+  double sequential_train_step_us = 0.0, speedup = 0.0;
+  double one_thread_train_step_us = 0.0, speedup_threads = 0.0;
+  std::optional<std::uint64_t> bytes_allocated_per_step;
+  SerialShare serial;
+  std::size_t tape_bytes = 0, parameter_bytes = 0;
+  Phases phases;
 
-struct BenchLogicOptions {
-  std::string recipe = "checkerboard";
+  GRADLOOM_FIELDS(options.widths, options.grid, options.degree, options.batch, options.base, options.precision,
+                  options.threads, forward_us, train_step_us, train_step_p5_us, train_step_median_us, single_us,
+                  p99_single_us, gflops_forward, gflops_train, peak_gflops, peak_fma_gflops, fraction_forward,
+                  fraction_train, sequential_train_step_us, speedup, one_thread_train_step_us, speedup_threads,
+                  bytes_allocated_per_step, serial.serial_fraction, serial.parallel_tasks, tape_bytes, parameter_bytes,
+                  phases)
+};
+
+// On the CPU; options.device is null.
+Result<BenchKanReport> bench_kan(const BenchKanOptions& options);
+
+struct BenchKanDeviceReport {
+  BenchKanOptions options;
+  std::string device;
+  double train_step_us = 0.0, train_step_median_us = 0.0;
+  std::map<std::string, double> kernel_us;  // fastest, by kernel
+  std::uint64_t bytes_host_to_device_per_step = 0, bytes_device_to_host_per_step = 0;
+  std::uint64_t dispatches_per_step = 0, submits_per_step = 0, device_memory_bytes = 0;
+  std::size_t parameter_bytes = 0;
+  double max_difference = 0.0;  // from the CPU after two steps, of the largest parameter
+  bool equal_bits = false;
+
+  GRADLOOM_FIELDS(options.widths, options.grid, options.degree, options.batch, options.base, options.precision, device,
+                  train_step_us, train_step_median_us, kernel_us, bytes_host_to_device_per_step,
+                  bytes_device_to_host_per_step, dispatches_per_step, submits_per_step, device_memory_bytes,
+                  parameter_bytes, max_difference, equal_bits)
+};
+
+// On options.device. Fails with numeric when max_difference is above 1e-4.
+Result<BenchKanDeviceReport> bench_kan_device(const BenchKanOptions& options);
+
+struct BenchRecipeOptions {
+  std::string recipe;
   std::vector<std::string> overrides;  // "key=value"
   std::filesystem::path data_root = ".";
   unsigned threads = 1;
   bool profile = false;
-  double seconds = 2.0;  // spent on the update, about
+  double seconds = 1.0;  // spent on each figure, about
 };
 
-// One update (forward, backward, optimizer) of a logic automaton. JSON: update_ms, ns_per_gate_cell (time over the
-// gates of all cells that are computed in all steps), gflops, peak_gflops, sequential_update_ms (the scalar reference),
-// speedup, one_thread_update_ms, speedup_threads, tape_bytes, scratch_bytes_per_thread, serial_fraction,
-// parallel_tasks. Fails with numeric when the result differs from the scalar reference in any bit.
-Result<nlohmann::json> bench_logic(const BenchLogicOptions& options);
+struct BenchLogicReport {
+  std::string recipe;
+  unsigned threads = 1;
+  std::size_t gates = 0, gate_evaluations_per_cell = 0, cells = 0, steps = 0, batch = 0;
+  double update_ms = 0.0, update_median_ms = 0.0;
+  double ns_per_gate_cell = 0.0;  // over the gates of all cells that are computed in all steps
+  double gflops = 0.0, peak_gflops = 0.0;
+  double sequential_update_ms = 0.0, speedup = 0.0, one_thread_update_ms = 0.0, speedup_threads = 0.0;
+  std::size_t tape_bytes = 0, scratch_bytes_per_thread = 0;
+  SerialShare serial;
+  Phases phases;
+
+  GRADLOOM_FIELDS(recipe, threads, gates, gate_evaluations_per_cell, cells, steps, batch, update_ms, update_median_ms,
+                  ns_per_gate_cell, gflops, peak_gflops, sequential_update_ms, speedup, one_thread_update_ms,
+                  speedup_threads, tape_bytes, scratch_bytes_per_thread, serial.serial_fraction, serial.parallel_tasks,
+                  phases)
+};
+
+// One update (forward, backward, optimizer) of a logic automaton.
+Result<BenchLogicReport> bench_logic(const BenchRecipeOptions& options);
 
 enum class RandomGraph { uniform, powerlaw, star };
 inline constexpr Choice<RandomGraph> kRandomGraphs[] = {
@@ -74,26 +138,47 @@ struct BenchGraphOptions {
   std::function<std::uint64_t()> allocated_bytes;
 };
 
-// JSON: nodes, arcs, forward_ms, train_step_ms (Adam), one_thread_train_step_ms, speedup_threads,
-// sequential_train_step_ms (the scalar reference), speedup, gflops, gbytes_per_s (of the gathers, counted as rows read
-// and written), bytes_per_edge (how much all memory grows with an edge, two arcs), tape_bytes, bandwidth_ratio (reading
-// memory with two threads over one), serial_fraction, parallel_tasks, bytes_allocated_per_step. Fails with numeric when
-// the result differs from the scalar reference in any bit.
-Result<nlohmann::json> bench_graph(const BenchGraphOptions& options);
+// A training step is one of Adam.
+struct BenchGraphReport {
+  BenchGraphOptions options;
+  std::size_t nodes = 0, arcs = 0;  // of all graphs
+  double forward_ms = 0.0, train_step_ms = 0.0;
+  double one_thread_train_step_ms = 0.0, speedup_threads = 0.0, sequential_train_step_ms = 0.0, speedup = 0.0;
+  double gflops = 0.0, gflops_forward = 0.0;
+  double gbytes_per_s = 0.0;    // of the gathers, counted as rows read and written
+  double bytes_per_edge = 0.0;  // how much all memory grows with an edge, two arcs
+  std::size_t tape_bytes = 0;
+  double bandwidth_ratio = 0.0, read_gbytes_per_s = 0.0;  // reading memory with two threads over one; with one
+  std::optional<std::uint64_t> bytes_allocated_per_step;
+  std::optional<std::uint64_t> peak_rss_bytes;  // of the process, which the command asks for
+  SerialShare serial;
+  Phases phases;
 
-struct BenchGraphRecipeOptions {
-  std::string recipe;
-  std::vector<std::string> overrides;  // "key=value"
-  std::filesystem::path data_root = ".";
-  unsigned threads = 1;
-  bool profile = false;
-  double seconds = 1.0;  // spent on each figure, about
+  GRADLOOM_FIELDS(nodes, arcs, options.graphs, options.features, options.layers, options.kind, options.threads,
+                  forward_ms, train_step_ms, one_thread_train_step_ms, speedup_threads, sequential_train_step_ms,
+                  speedup, gflops, gflops_forward, gbytes_per_s, bytes_per_edge, tape_bytes, bandwidth_ratio,
+                  read_gbytes_per_s, bytes_allocated_per_step, peak_rss_bytes, serial.serial_fraction,
+                  serial.parallel_tasks, phases)
 };
 
-// One epoch (all updates, no validation) of a recipe of graph networks on its own data. JSON: samples, updates,
-// epoch_ms, median_epoch_ms, one_thread_epoch_ms, speedup_threads, sequential_epoch_ms (the scalar reference), speedup,
-// serial_fraction, parallel_tasks, tape_bytes. Fails with numeric when the result differs from the reference in any
-// bit.
-Result<nlohmann::json> bench_graph_recipe(const BenchGraphRecipeOptions& options);
+Result<BenchGraphReport> bench_graph(const BenchGraphOptions& options);
+
+struct BenchGraphRecipeReport {
+  std::string recipe;
+  unsigned threads = 1;
+  std::size_t samples = 0;
+  std::uint64_t updates = 0;
+  double epoch_ms = 0.0, median_epoch_ms = 0.0;
+  double one_thread_epoch_ms = 0.0, speedup_threads = 0.0, sequential_epoch_ms = 0.0, speedup = 0.0;
+  SerialShare serial;
+  std::size_t tape_bytes = 0;
+  Phases phases;
+
+  GRADLOOM_FIELDS(recipe, threads, samples, updates, epoch_ms, median_epoch_ms, one_thread_epoch_ms, speedup_threads,
+                  sequential_epoch_ms, speedup, serial.serial_fraction, serial.parallel_tasks, tape_bytes, phases)
+};
+
+// One epoch (all updates, no validation) of a recipe of graph networks on its own data.
+Result<BenchGraphRecipeReport> bench_graph_recipe(const BenchRecipeOptions& options);
 
 }  // namespace gradloom::app

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 
 #include "gradloom/app/circuit/jobs.h"
 #include "gradloom/app/circuit/shipped.h"
@@ -13,7 +12,6 @@
 namespace gradloom::app {
 namespace {
 
-using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kCheckedHeight = 70, kCheckedWidth = 333;
@@ -51,7 +49,7 @@ std::vector<Measured> measured(const BenchCircuitOptions& o) {
   return result;
 }
 
-json measure_run(const Exec& exec, const BenchCircuitOptions& o, const Measured& what) {
+CircuitSpeed measure_run(const Exec& exec, const BenchCircuitOptions& o, const Measured& what) {
   if (!std::holds_alternative<circuit::CellRule>(what.circuit))
     throw Exception(ErrorCode::invalid_input,
                     fmt::format("{} is a plain circuit; only a cell rule runs on a grid", what.file));
@@ -75,35 +73,30 @@ json measure_run(const Exec& exec, const BenchCircuitOptions& o, const Measured&
   }
   const double gcells = static_cast<double>(o.width) * static_cast<double>(o.height) / fastest * 1e-9;
   const circuit::CircuitSize size = circuit::size_of(timed.circuit);
-  json r;
-  r["name"] = what.name;
-  r["file"] = what.file;
-  r["channels"] = given.channels;
-  r["gates_given"] = given.circuit.gates.size();
-  r["gates"] = size.gates;
-  r["depth"] = size.depth;
-  r["instructions"] = runner.program().instructions.size();
-  r["temporaries"] = runner.program().temporaries;
-  r["step_ms"] = fastest * 1e3;
-  r["gcells_per_s"] = gcells;
-  r["gcells_per_s_per_thread"] = gcells / exec.threads();
-  r["gate_gcells_per_s"] = gcells * static_cast<double>(size.gates);
+  CircuitSpeed r;
+  r.name = what.name;
+  r.file = what.file;
+  r.channels = given.channels;
+  r.gates_given = given.circuit.gates.size();
+  r.gates = size.gates;
+  r.depth = size.depth;
+  r.instructions = runner.program().instructions.size();
+  r.temporaries = runner.program().temporaries;
+  r.step_ms = fastest * 1e3;
+  r.gcells_per_s = gcells;
+  r.gcells_per_s_per_thread = gcells / exec.threads();
+  r.gate_gcells_per_s = gcells * static_cast<double>(size.gates);
   return r;
 }
 
 }  // namespace
 
-Result<json> bench_circuit(const BenchCircuitOptions& o) try {
+Result<BenchCircuitReport> bench_circuit(const BenchCircuitOptions& o) try {
   const Exec exec({o.threads, Variant::fast});
-  json r;
-  r["width"] = o.width;
-  r["height"] = o.height;
-  r["threads"] = exec.threads();
-  r["circuits"] = json::array();
+  BenchCircuitReport r{.width = o.width, .height = o.height, .threads = exec.threads()};
   for (const Measured& what : measured(o)) {
-    const json one = measure_run(exec, o, what);
-    r["gcells_per_s"][one["name"].get<std::string>()] = one["gcells_per_s"];
-    r["circuits"].push_back(one);
+    const CircuitSpeed& speed = r.circuits.emplace_back(measure_run(exec, o, what));
+    r.gcells_per_s[speed.name] = speed.gcells_per_s;
   }
   return r;
 } catch (const Exception& e) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "gradloom/app/ged/run.h"
@@ -11,7 +10,6 @@
 namespace gradloom::app {
 namespace {
 
-using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t kMostForBestFirst = 8;  // nodes: the second search keeps every open mapping in memory
@@ -67,7 +65,7 @@ std::size_t check(const Exec& ex, const GraphSet& set, const ged::CostTable& cos
 
 }  // namespace
 
-Result<json> bench_ged(const BenchGedOptions& o) try {
+Result<BenchGedReport> bench_ged(const BenchGedOptions& o) try {
   GraphSet set;
   if (o.file.empty()) {
     set = random_graphs(o);
@@ -99,16 +97,16 @@ Result<json> bench_ged(const BenchGedOptions& o) try {
   } while (std::chrono::duration<double>(Clock::now() - begin).count() < o.seconds);
 
   const auto count = static_cast<double>(pairs.upper.size());
-  json r;
-  r["pairs_per_s"] = count / fastest;
-  r["exact_share"] = static_cast<double>(pairs.exact) / count;
-  r["pairs"] = pairs.upper.size();
-  r["graphs"] = set.size();
-  r["threads"] = ex.threads();
-  r["expanded_per_pair"] =
+  BenchGedReport r;
+  r.pairs_per_s = count / fastest;
+  r.exact_share = static_cast<double>(pairs.exact) / count;
+  r.pairs = pairs.upper.size();
+  r.graphs = set.size();
+  r.threads = ex.threads();
+  r.expanded_per_pair =
       static_cast<double>(std::accumulate(pairs.expanded.begin(), pairs.expanded.end(), std::uint64_t{0})) / count;
-  r["most_expanded"] = *std::max_element(pairs.expanded.begin(), pairs.expanded.end());
-  r["checked"] = checked;
+  r.most_expanded = *std::max_element(pairs.expanded.begin(), pairs.expanded.end());
+  r.checked = checked;
   return r;
 } catch (const Exception& e) {
   return e.error();

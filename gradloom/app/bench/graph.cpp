@@ -1,37 +1,28 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "gradloom/app/bench/bench.h"
 #include "gradloom/app/bench/timing.h"
 #include "gradloom/base/random.h"
 #include "gradloom/base/rounding.h"
-#include "gradloom/exec/profile.h"
 #include "gradloom/models/graph/network.h"
-#include "gradloom/train/trainer.h"
 
 namespace gradloom::app {
 namespace {
 
-using nlohmann::json;
-using Clock = std::chrono::steady_clock;
 using Arrays = GraphArrays<float>;
 
-double milliseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
+double milliseconds_since(BenchClock::time_point start) { return microseconds_since(start) * 1e-3; }
 
 // The fastest of repetitions over about `seconds`: what neighbours on the machine cost does not show in it.
 template <class F>
 double fastest(double seconds, std::size_t least, F&& f) {
   double best = std::numeric_limits<double>::infinity();
-  const auto begin = Clock::now();
+  const auto begin = BenchClock::now();
   for (std::size_t n = 0; n < least || milliseconds_since(begin) < seconds * 1e3; ++n) {
-    const auto start = Clock::now();
+    const auto start = BenchClock::now();
     f();
     best = std::min(best, milliseconds_since(start));
   }
@@ -127,32 +118,17 @@ graph::NetworkOptions network_options(const BenchGraphOptions& o, const GraphDat
   return n;
 }
 
-// One network and a trainer on it; the data is shared.
-struct GraphSetup {
-  using Model = graph::GraphNetwork<float>;
-  Exec ex;
-  Model network;
-  TrainState<float> state;
-  std::unique_ptr<Trainer<Model, GraphDataset<float>>> trainer;
+using GraphTraining = BenchTraining<graph::GraphNetwork<float>, GraphDataset<float>>;
 
-  GraphSetup(const BenchGraphOptions& o, const GraphDataset<float>& data, Variant variant, unsigned threads,
-             Profile* profile = nullptr)
-      : ex({.threads = threads, .variant = variant}), network(network_options(o, data)) {
-    ex.set_profile(profile);
-    state = initial_state(network, 1);
-    TrainOptions options;
-    options.batch = 0;
-    options.shuffle = false;
-    options.epochs = std::uint64_t{1} << 40;
-    options.loss.kind = LossKind::cross_entropy;
-    options.optimizer.lr = 1e-6;  // weights stay as they are, so every step is the same work
-    trainer = std::make_unique<Trainer<Model, GraphDataset<float>>>(ex, network, data, options, state);
-  }
-  void step() {
-    state.position.batch = 0;
-    trainer->step();
-  }
-};
+std::unique_ptr<GraphTraining> make_graph_training(const BenchGraphOptions& o, const GraphDataset<float>& data,
+                                                   const ExecOptions& exec, Profile* profile = nullptr) {
+  graph::GraphNetwork<float> network(network_options(o, data));
+  TrainOptions options = steady_options();
+  options.shuffle = false;
+  options.loss.kind = LossKind::cross_entropy;
+  auto start = initial_state(network, 1);
+  return std::make_unique<GraphTraining>(exec, profile, std::move(network), data, options, std::move(start));
+}
 
 // Multiplications and additions of a step, and bytes that its gathers read and write; forward, dl_dx and dl_dw each.
 struct Work {
@@ -208,128 +184,119 @@ ReadSpeed read_speed() {
 }
 
 // Bytes by which memory grows with one more edge: two arcs in the indices and in the tape.
-double bytes_per_edge(const GraphSetup& setup) {
-  graph::NetworkOptions larger = setup.network.options();
+double bytes_per_edge(const GraphTraining& training) {
+  graph::NetworkOptions larger = training.model.options();
   constexpr std::size_t kMore = 1 << 16;
   for (std::size_t& n : larger.limits.arcs) n += kMore;
   const TapeLimits limits{.batch = 1};
-  const auto before = setup.network.make_tape(setup.ex, limits).bytes();
-  const auto after = graph::GraphNetwork<float>(larger).make_tape(setup.ex, limits).bytes();
+  const auto before = training.model.make_tape(training.ex, limits).bytes();
+  const auto after = graph::GraphNetwork<float>(larger).make_tape(training.ex, limits).bytes();
   return 2 * (3 * sizeof(std::uint32_t) + static_cast<double>(after - before) / static_cast<double>(kMore));
 }
-
-// What a step leaves behind.
-struct Left {
-  Buffer<float> parameters, gradient;
-};
 
 // The first steps by the scalar reference, timed; a graph that takes it seconds gets one.
 struct Sequential {
   int steps = 0;
   double milliseconds = std::numeric_limits<double>::infinity();
-  Left left;
+  TrainState<float> left;  // by these steps: parameters and gradient
 };
 Sequential run_reference(const BenchGraphOptions& o, const GraphDataset<float>& data) {
   constexpr double kLong = 2000.0;
   Sequential s;
-  GraphSetup reference(o, data, Variant::reference, 1);
+  const auto reference = make_graph_training(o, data, {.threads = 1, .variant = Variant::reference});
   const auto step = [&] {
-    const auto start = Clock::now();
-    reference.step();
+    const auto start = BenchClock::now();
+    reference->step();
     s.milliseconds = std::min(s.milliseconds, milliseconds_since(start));
   };
   for (step(), s.steps = 1; s.steps < 2 && s.milliseconds < kLong; ++s.steps) step();
-  s.left = {Buffer<float>(reference.state.parameters.size()), Buffer<float>(reference.state.gradient.size())};
-  std::copy_n(reference.state.parameters.data(), s.left.parameters.size(), s.left.parameters.data());
-  std::copy_n(reference.state.gradient.data(), s.left.gradient.size(), s.left.gradient.data());
+  const auto copy = [](const Buffer<float>& from, Buffer<float>& to) {
+    to = Buffer<float>(from.size());
+    std::copy_n(from.data(), from.size(), to.data());
+  };
+  copy(reference->state.parameters, s.left.parameters);
+  copy(reference->state.gradient, s.left.gradient);
   if (s.milliseconds < kLong) fastest(std::min(o.seconds, 0.3), 1, step);
   return s;
 }
 
-void check_bits(GraphSetup& fast, const Sequential& s) {
-  for (int i = 0; i < s.steps; ++i) fast.step();
-  if (!same_bits(fast.state.parameters, s.left.parameters) || !same_bits(fast.state.gradient, s.left.gradient))
-    throw Exception(ErrorCode::numeric,
-                    "the fast kernels and the scalar reference differ: this build is broken, its speed means nothing");
-}
-
-double forward_time(const BenchGraphOptions& o, const GraphDataset<float>& data, const GraphSetup& fast) {
-  auto tape = fast.network.make_tape(fast.ex, {.batch = data.size(), .backward = false});
-  const std::size_t stride = padded(fast.network.output_width());
+double forward_time(const BenchGraphOptions& o, const GraphDataset<float>& data, const GraphTraining& fast) {
+  auto tape = fast.model.make_tape(fast.ex, {.batch = data.size(), .backward = false});
+  const std::size_t stride = padded(fast.model.output_width());
   Buffer<float> y(data.size() * stride);
   const ModelArrays<float> arrays{fast.state.parameters, fast.state.buffers};
   const GraphBatch<float> batch = data.all();
   return fastest(o.seconds, 3, [&] {
-    fast.network.forward(fast.ex, {.mode = Mode::evaluate}, arrays, batch, tape,
-                         {y.data(), {batch.size, fast.network.output_width()}, {stride, 1}});
+    fast.model.forward(fast.ex, {.mode = Mode::evaluate}, arrays, batch, tape,
+                       {y.data(), {batch.size, fast.model.output_width()}, {stride, 1}});
   });
 }
 
 // Up to this size of a tape there is room for two networks, which are measured in turn.
 constexpr std::size_t kRoomForTwo = std::size_t{1} << 30;
 
-json measure(const BenchGraphOptions& o, const GraphDataset<float>& data) {
+BenchGraphReport measure(const BenchGraphOptions& o, const GraphDataset<float>& data) {
+  const auto make = [&](const ExecOptions& exec, Profile* profile) {
+    return make_graph_training(o, data, exec, profile);
+  };
+  const auto step = [](GraphTraining& training) { training.step(); };
   const Sequential sequential = run_reference(o, data);
-  json r;
+  BenchGraphReport r;
   double step_ms = 0.0, one_ms = 0.0;
   Work work;
   {
-    GraphSetup fast(o, data, Variant::fast, o.threads);
-    check_bits(fast, sequential);
-    if (o.threads > 1 && fast.trainer->tape_bytes() <= kRoomForTwo) {
-      GraphSetup one(o, data, Variant::fast, 1);
-      one.step();
-      const auto [step, alone] = repeat_in_turn(
-          o.seconds, [&] { fast.step(); }, [&] { one.step(); });
-      step_ms = step.fastest * 1e-3, one_ms = alone.fastest * 1e-3;
+    const auto fast = make_graph_training(o, data, {.threads = o.threads});
+    for (int i = 0; i < sequential.steps; ++i) fast->step();
+    require_same_bits(fast->state, sequential.left);
+    if (o.threads > 1 && fast->trainer.tape_bytes() <= kRoomForTwo) {
+      const auto one = make_graph_training(o, data, {.threads = 1});
+      one->step();
+      const auto [all, alone] = repeat_in_turn(
+          o.seconds, [&] { fast->step(); }, [&] { one->step(); });
+      step_ms = all.fastest * 1e-3, one_ms = alone.fastest * 1e-3;
     } else {
-      step_ms = fastest(o.seconds, 3, [&] { fast.step(); });
+      step_ms = fastest(o.seconds, 3, [&] { fast->step(); });
       if (o.threads == 1) one_ms = step_ms;
     }
-    r["bytes_allocated_per_step"] = nullptr;
     if (o.allocated_bytes) {
       const std::uint64_t before = o.allocated_bytes();
-      for (int i = 0; i < 3; ++i) fast.step();
-      r["bytes_allocated_per_step"] = (o.allocated_bytes() - before) / 3;
+      for (int i = 0; i < 3; ++i) fast->step();
+      r.bytes_allocated_per_step = (o.allocated_bytes() - before) / 3;
     }
-    r["forward_ms"] = forward_time(o, data, fast);
-    r["bytes_per_edge"] = bytes_per_edge(fast), r["tape_bytes"] = fast.trainer->tape_bytes();
-    work = work_of(fast.network, data.arrays());
+    r.forward_ms = forward_time(o, data, *fast);
+    r.bytes_per_edge = bytes_per_edge(*fast);
+    r.tape_bytes = fast->trainer.tape_bytes();
+    work = work_of(fast->model, data.arrays());
   }
   if (one_ms == 0.0) {
-    GraphSetup one(o, data, Variant::fast, 1);
-    one.step();
-    one_ms = fastest(o.seconds, 3, [&] { one.step(); });
+    const auto one = make_graph_training(o, data, {.threads = 1});
+    one->step();
+    one_ms = fastest(o.seconds, 3, [&] { one->step(); });
   }
-  {
-    // How much of a step runs outside of parallel loops, measured on two threads at least.
-    GraphSetup threaded(o, data, Variant::fast, std::max(2u, o.threads));
-    const SerialShare share = serial_share(threaded.ex, 5, [&] { threaded.step(); });
-    r["serial_fraction"] = share.fraction, r["parallel_tasks"] = share.tasks;
-  }
+  r.serial = serial_share(o.threads, 5, make, step);
   const ReadSpeed read = read_speed();
-  const double forward_ms = r["forward_ms"];
-  r["nodes"] = data.arrays().nodes, r["arcs"] = data.arrays().source.size(), r["graphs"] = o.graphs;
-  r["features"] = o.features, r["layers"] = o.layers, r["kind"] = o.kind, r["threads"] = o.threads;
-  r["train_step_ms"] = step_ms, r["one_thread_train_step_ms"] = one_ms, r["speedup_threads"] = one_ms / step_ms;
-  r["sequential_train_step_ms"] = sequential.milliseconds, r["speedup"] = sequential.milliseconds / step_ms;
-  r["gflops"] = work.step_flops / step_ms * 1e-6, r["gflops_forward"] = work.forward_flops / forward_ms * 1e-6;
-  r["gbytes_per_s"] = work.gathered_bytes / step_ms * 1e-6;
-  r["bandwidth_ratio"] = read.two / read.one, r["read_gbytes_per_s"] = read.one;
+  r.options = o;
+  r.nodes = data.arrays().nodes;
+  r.arcs = data.arrays().source.size();
+  r.train_step_ms = step_ms;
+  r.one_thread_train_step_ms = one_ms;
+  r.speedup_threads = one_ms / step_ms;
+  r.sequential_train_step_ms = sequential.milliseconds;
+  r.speedup = sequential.milliseconds / step_ms;
+  r.gflops = work.step_flops / step_ms * 1e-6;
+  r.gflops_forward = work.forward_flops / r.forward_ms * 1e-6;
+  r.gbytes_per_s = work.gathered_bytes / step_ms * 1e-6;
+  r.bandwidth_ratio = read.two / read.one;
+  r.read_gbytes_per_s = read.one;
+  if (o.profile) r.phases = phases_of(o.threads, 20, make, step);
   return r;
 }
 
 }  // namespace
 
-Result<json> bench_graph(const BenchGraphOptions& o) try {
+Result<BenchGraphReport> bench_graph(const BenchGraphOptions& o) try {
   const GraphDataset<float> data(std::make_shared<const Arrays>(random_arrays(o)), {});
-  json r = measure(o, data);
-  if (o.profile) {
-    Profile profile(o.threads);
-    GraphSetup profiled(o, data, Variant::fast, o.threads, &profile);
-    r["phases"] = phases_of(profile, 20, [&] { profiled.step(); });
-  }
-  return r;
+  return measure(o, data);
 } catch (const Exception& e) {
   return e.error();
 }

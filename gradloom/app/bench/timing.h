@@ -1,17 +1,16 @@
-// How benchmarks measure: repetitions, their fastest and their spread, the share of work that is serial, and
-// phases.
+// How benchmarks measure: repetitions, their fastest and their spread, and training in several ways.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <nlohmann/json.hpp>
+#include <memory>
 #include <utility>
 #include <vector>
 
-#include "gradloom/exec/buffer.h"
-#include "gradloom/exec/exec.h"
+#include "gradloom/app/bench/bench.h"
 #include "gradloom/exec/profile.h"
+#include "gradloom/train/trainer.h"
 
 namespace gradloom::app {
 
@@ -80,31 +79,64 @@ std::pair<Timing, Timing> repeat_in_turn(double seconds, F&& f, G&& g) {
   return {of_f.timing(), of_g.timing()};
 }
 
-// A step on several threads beside one on a single thread, which `make_one` returns; with one thread they are the same.
-template <class Fast, class MakeOne>
-std::pair<Timing, Timing> repeat_threads(double seconds, unsigned threads, Fast&& fast, MakeOne&& make_one) {
-  if (threads == 1) {
-    const Timing alone = repeat(seconds, fast);
-    return {alone, alone};
-  }
-  auto one = make_one();
-  one();
-  return repeat_in_turn(seconds, fast, one);
+template <class T>
+bool same_bits(const Buffer<T>& a, const Buffer<T>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
 
-struct SerialShare {
-  double fraction = 0.0;    // of the time spent outside of parallel loops
-  std::uint64_t tasks = 0;  // of parallel loops, in one call
+// A model and its trainer. Benchmarks time single updates on the same data again and again, and look at gradients and
+// tapes; a session hands out neither, and validates between epochs. So they drive a trainer themselves.
+template <class M, class D>
+struct BenchTraining {
+  Exec ex;
+  M model;
+  TrainState<typename M::Scalar> state;
+  Trainer<M, D> trainer;
+
+  BenchTraining(const ExecOptions& exec, Profile* profile, M of, const D& data, const TrainOptions& options,
+                TrainState<typename M::Scalar> start)
+      : ex(exec),
+        model(std::move(of)),
+        state(std::move(start)),
+        trainer((ex.set_profile(profile), ex), model, data, options, state) {}
+  void step() {
+    state.position.batch = 0;
+    trainer.step();
+  }
 };
 
-// `ex` has two threads at least; `f` runs on it, `count` times after a first one that is not counted.
-template <class F>
-SerialShare serial_share(Exec& ex, int count, F&& f) {
-  f();
+inline constexpr std::uint64_t kEndless = std::uint64_t{1} << 40;  // epochs
+
+// All samples in a step, and weights that stay as they are: every step is the same work.
+inline TrainOptions steady_options() {
+  TrainOptions options;
+  options.batch = 0;
+  options.epochs = kEndless;
+  options.optimizer.lr = 1e-6;
+  return options;
+}
+
+// Throws numeric when two trainings have not led to the same parameters by the same gradient.
+template <class T>
+void require_same_bits(const TrainState<T>& fast, const TrainState<T>& reference) {
+  if (!same_bits(fast.parameters, reference.parameters) || !same_bits(fast.gradient, reference.gradient))
+    throw Exception(ErrorCode::numeric,
+                    "the fast kernels and the scalar reference differ: this build is broken, its speed means nothing");
+}
+
+// In what follows, make(ExecOptions, Profile*) returns a unique_ptr to a BenchTraining, and once(BenchTraining&) does
+// with it what is timed.
+
+// Over `count` calls after a first one.
+template <class Make, class Once>
+SerialShare serial_share(unsigned threads, int count, const Make& make, const Once& once) {
+  const auto training = make(ExecOptions{.threads = std::max(2u, threads)}, nullptr);
+  Exec& ex = training->ex;
+  once(*training);
   ex.set_timing(true);
   const ExecCounters before = ex.counters();
   const auto start = BenchClock::now();
-  for (int i = 0; i < count; ++i) f();
+  for (int i = 0; i < count; ++i) once(*training);
   const double wall = microseconds_since(start);
   const ExecCounters after = ex.counters();
   ex.set_timing(false);
@@ -112,20 +144,56 @@ SerialShare serial_share(Exec& ex, int count, F&& f) {
   return {std::clamp(1.0 - inside / wall, 0.0, 1.0), (after.tasks - before.tasks) / static_cast<std::uint64_t>(count)};
 }
 
-// Milliseconds of each phase of f, as the profile hears of them, over `count` calls after a first one.
-template <class F>
-nlohmann::json phases_of(Profile& profile, int count, F&& f) {
-  f();
+// Of one call, from `count` of them after a first one.
+template <class Make, class Once>
+std::map<std::string, double> phases_of(unsigned threads, int count, const Make& make, const Once& once) {
+  Profile profile(threads);
+  const auto training = make(ExecOptions{.threads = threads}, &profile);
+  once(*training);
   profile.clear();
-  for (int i = 0; i < count; ++i) f();
-  nlohmann::json phases = nlohmann::json::object();
+  for (int i = 0; i < count; ++i) once(*training);
+  std::map<std::string, double> phases;
   for (const Profile::Entry& entry : profile.entries()) phases[entry.name] = entry.milliseconds / count;
   return phases;
 }
 
-template <class T>
-bool same_bits(const Buffer<T>& a, const Buffer<T>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
-}
+// The fast kernels on some threads and the scalar reference, side by side, after two calls that led to the same bits.
+template <class Make, class Once>
+class TrainingPair {
+ public:
+  using Training = typename std::invoke_result_t<Make, ExecOptions, Profile*>::element_type;
+
+  TrainingPair(unsigned threads, const Make& make, const Once& once)
+      : threads_(threads),
+        make_(make),
+        once_(once),
+        fast_(make(ExecOptions{.threads = threads}, nullptr)),
+        reference_(make(ExecOptions{.threads = 1, .variant = Variant::reference}, nullptr)) {
+    for (int i = 0; i < 2; ++i) once(*fast_), once(*reference_);
+    require_same_bits(fast_->state, reference_->state);
+  }
+
+  Training& fast() { return *fast_; }
+  // On all threads, and in turn with them on one; with one thread they are the same.
+  std::pair<Timing, Timing> time(double seconds) {
+    const auto fast = [&] { once_(*fast_); };
+    if (threads_ == 1) {
+      const Timing alone = repeat(seconds, fast);
+      return {alone, alone};
+    }
+    const auto one = make_(ExecOptions{.threads = 1}, nullptr);
+    once_(*one);
+    return repeat_in_turn(seconds, fast, [&] { once_(*one); });
+  }
+  Timing time_reference(double seconds) {
+    return repeat(seconds, [&] { once_(*reference_); });
+  }
+
+ private:
+  unsigned threads_;
+  const Make& make_;
+  const Once& once_;
+  std::unique_ptr<Training> fast_, reference_;
+};
 
 }  // namespace gradloom::app

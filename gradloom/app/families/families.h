@@ -24,6 +24,8 @@ namespace gradloom {
 
 namespace gradloom::app {
 
+struct RunResult;
+
 // A metric that the head of a report shows.
 struct Headline {
   std::string_view metric, label;
@@ -39,11 +41,11 @@ struct AppFamily {
   Result<CheckReport> (*check)(const Config& recipe, const std::filesystem::path& data_root,
                                const SessionOptions& settings, const CheckOptions& what);
   // Adds the sections that only this family has. The session is one that `open` made.
-  void (*describe)(Session& session, const nlohmann::json& summary, Report& report);
-  std::span<const Headline> headlines;
-  // What only this family can tell, for people: from the summary of a run, and from what its session's study() found.
+  void (*describe)(Session& session, const RunResult& result, Report& report);
+  std::vector<Headline> headlines;
+  // What only this family can tell, for people: from RunResult::found, and from what its session's study() found.
   // Null: nothing.
-  std::vector<TextRow> (*summary_rows)(const nlohmann::json& summary);
+  std::vector<TextRow> (*summary_rows)(const nlohmann::json& found);
   std::vector<TextRow> (*study_rows)(const nlohmann::json& study);
   // A few words for the progress line, from what the family measured last. Null: none.
   std::string (*progress)(const nlohmann::json& metrics);
@@ -62,14 +64,17 @@ std::span<const AppFamily> families();
 // The family of this name. Throws invalid_input, naming those there are.
 const AppFamily& find_family(std::string_view name);
 
-// The schema of each family's options, and its entry.
-template <class O>
-const OptionSchema<O>& option_schema();
-#define GRADLOOM_FAMILY(name, Options)          \
-  template <>                                   \
-  const OptionSchema<Options>& option_schema(); \
+// The keys of each family's options, and its entry.
+#define GRADLOOM_FAMILY(name, Options)             \
+  void bind_options(const OptionPart<Options>& o); \
   AppFamily name##_family();
 #include "gradloom/app/families/list.inc"
 #undef GRADLOOM_FAMILY
+
+template <class O>
+const OptionSchema<O>& option_schema() {
+  static const OptionSchema<O> schema(bind_options);
+  return schema;
+}
 
 }  // namespace gradloom::app

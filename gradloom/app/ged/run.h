@@ -3,14 +3,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <utility>
 
 #include "gradloom/base/result.h"
 #include "gradloom/data/graph_source.h"
 #include "gradloom/ged/ged.h"
+#include "gradloom/io/fields.h"
 
 namespace gradloom::app {
 
@@ -61,8 +59,18 @@ struct BenchGedOptions {
   double seconds = 1.0;
 };
 
-// JSON: pairs_per_s, exact_share, pairs, graphs, threads, expanded_per_pair, most_expanded, checked. Fails with numeric
-// when a mapping does not cost what was said, or the two exact searches disagree.
-Result<nlohmann::json> bench_ged(const BenchGedOptions& options);
+struct BenchGedReport {
+  double pairs_per_s = 0.0, exact_share = 0.0;
+  std::size_t pairs = 0, graphs = 0;
+  unsigned threads = 1;
+  double expanded_per_pair = 0.0;
+  std::uint64_t most_expanded = 0;
+  std::size_t checked = 0;  // pairs
+
+  GRADLOOM_FIELDS(pairs_per_s, exact_share, pairs, graphs, threads, expanded_per_pair, most_expanded, checked)
+};
+
+// Fails with numeric when a mapping does not cost what was said, or the two exact searches disagree.
+Result<BenchGedReport> bench_ged(const BenchGedOptions& options);
 
 }  // namespace gradloom::app

@@ -2,33 +2,36 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include <cmath>
 
 namespace gradloom::app {
 namespace {
 
 using nlohmann::json;
 
-Value value_of(const json& v) { return v.is_number() ? Value(v.get<double>()) : Value("–"); }
+Value value_of(double v) { return std::isfinite(v) ? Value(v) : Value("–"); }
 
-Value stage_loss(const json& part) { return part.is_object() ? value_of(part["loss"]) : Value("–"); }
+Value stage_loss(const json& part) {
+  return part.is_object() && part["loss"].is_number() ? Value(part["loss"].get<double>()) : Value("–");
+}
 
-void add_figures(std::span<const Headline> headlines, const json& summary, Report& r) {
-  for (const char* part : {"test", "validation"}) {
-    if (!summary[part].is_object()) continue;
+void add_figures(std::span<const Headline> headlines, const RunSummary& summary, Report& r) {
+  const Metrics& metrics = summary.result->metrics;
+  const auto add = [&](const char* name, const std::optional<PartMetrics>& part) {
+    if (!part) return;
     for (const Headline& h : headlines) {
-      if (!summary[part].contains(h.metric)) continue;
-      const json& value = summary[part][std::string(h.metric)];
-      const std::string name = fmt::format("{} {}", part, h.label);
-      if (h.as == Headline::As::percent)
-        r.figures.push_back({name, value.get<double>() * 100, "%"});
-      else
-        r.figures.push_back({name, value_of(value), ""});
+      const auto at = part->values.find(std::string(h.metric));
+      if (at == part->values.end()) continue;
+      const bool percent = h.as == Headline::As::percent;
+      r.figures.push_back({fmt::format("{} {}", name, h.label),
+                           percent ? Value(at->second * 100) : value_of(at->second), percent ? "%" : ""});
     }
-  }
-  r.figures.push_back({"training loss", value_of(summary["loss"]), ""});
+  };
+  add("test", metrics.test);
+  add("validation", metrics.validation);
+  r.figures.push_back({"training loss", value_of(metrics.train.loss), ""});
   // Nobody has written down how long a run took that was finished before.
-  if (!summary.contains("finished_before")) r.figures.push_back(time_figure(summary["seconds"].get<double>()));
+  if (!summary.result->finished_before) r.figures.push_back(time_figure(summary.seconds));
 }
 
 Chart loss_chart(const std::vector<json>& log) {
@@ -52,17 +55,17 @@ Chart loss_chart(const std::vector<json>& log) {
   return chart;
 }
 
-Table metrics_table(const json& summary) {
+Table metrics_table(const Metrics& metrics) {
   Table table{"Metrics",
               "Of the parameters that were kept. The curve has the mean over each epoch, while they changed.",
-              {"part"},
-              {},
-              std::nullopt};
-  for (const auto& [name, value] : summary["train"].items()) table.columns.push_back(name);
+              {"part"}};
+  const json parts = to_json(metrics);
+  for (const auto& [name, value] : parts["train"].items()) table.columns.push_back(name);
   for (const char* part : {"train", "validation", "test"}) {
-    if (!summary[part].is_object()) continue;
+    if (!parts[part].is_object()) continue;
     std::vector<Value> row{part};
-    for (const auto& [name, value] : summary[part].items()) row.push_back(value_of(value));
+    for (const auto& [name, value] : parts[part].items())
+      row.push_back(value.is_number() ? Value(value.get<double>()) : Value("–"));
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -86,24 +89,20 @@ Figure time_figure(double seconds) {
 }
 
 Report run_report(const Session& session, std::span<const Headline> headlines, std::string settings,
-                  const json& summary, const std::filesystem::path& folder, const std::vector<json>& log) {
+                  const RunSummary& summary, const std::filesystem::path& folder, const std::vector<json>& log) {
   const FamilyOptions& options = session.options();
+  const RunResult& result = *summary.result;
   Report r;
   r.title = run_title(options.name.value_or(""), folder);
-  r.subtitle =
-      fmt::format("{}, {} parameters, {}, seed {}", session.learned_from(), summary["parameters"].get<std::size_t>(),
-                  name_of(kPrecisions, options.precision), options.train.seed);
-  r.warnings = summary["warnings"].get<std::vector<std::string>>();
+  r.subtitle = fmt::format("{}, {} parameters, {}, seed {}", session.learned_from(), result.parameters,
+                           name_of(kPrecisions, options.precision), options.train.seed);
+  r.warnings = result.warnings;
   add_figures(headlines, summary, r);
   r.sections.push_back(loss_chart(log));
-  r.sections.push_back(metrics_table(summary));
-  if (summary["stages"].size() > 1) {
-    Table stages{"Stages",
-                 "The function is kept from one stage to the next.",
-                 {"stage", "training loss", "test loss"},
-                 {},
-                 std::nullopt};
-    for (const json& s : summary["stages"])
+  r.sections.push_back(metrics_table(result.metrics));
+  if (result.stages.size() > 1) {
+    Table stages{"Stages", "The function is kept from one stage to the next.", {"stage", "training loss", "test loss"}};
+    for (const json& s : result.stages)
       stages.rows.push_back({s["note"].get<std::string>(), stage_loss(s["train"]), stage_loss(s["test"])});
     r.sections.push_back(std::move(stages));
   }
@@ -111,14 +110,14 @@ Report run_report(const Session& session, std::span<const Headline> headlines, s
   return r;
 }
 
-void add_phases(const json& summary, Report& r) {
-  if (!summary.contains("phases")) return;
+void add_phases(const RunResult& result, Report& r) {
+  if (!result.phases) return;
   Table phases{"Where the time went",
                "Phases by the clock; parts of a phase are added up over threads.",
                {"phase", "ms"},
                {},
                1};
-  for (const auto& [name, value] : summary["phases"].items()) phases.rows.push_back({name, value.get<double>()});
+  for (const auto& [name, milliseconds] : *result.phases) phases.rows.push_back({name, milliseconds});
   r.sections.push_back(std::move(phases));
 }
 

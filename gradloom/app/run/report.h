@@ -2,20 +2,19 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "gradloom/app/families/families.h"
 #include "gradloom/app/report/report.h"
-#include "gradloom/session/session.h"
+#include "gradloom/app/run/run.h"
 
 namespace gradloom::app {
 
-// `headlines` are the metrics shown first, `settings` is the recipe as text, `summary` as in RunOutcome, `folder` that
-// of the run, `log` the lines of its log.
+// `headlines` are the metrics shown first, `settings` is the recipe as text; the summary has a result; `folder` is
+// that of the run, `log` the lines of its log.
 Report run_report(const Session& session, std::span<const Headline> headlines, std::string settings,
-                  const nlohmann::json& summary, const std::filesystem::path& folder,
+                  const RunSummary& summary, const std::filesystem::path& folder,
                   const std::vector<nlohmann::json>& log);
 
 // What the report of a run is titled: the recipe's name, which may be empty, and the folder's, unless that begins with
@@ -26,6 +25,6 @@ std::string run_title(const std::string& name, const std::filesystem::path& fold
 Figure time_figure(double seconds);
 
 // Where the time went, when the run was profiled.
-void add_phases(const nlohmann::json& summary, Report& report);
+void add_phases(const RunResult& result, Report& report);
 
 }  // namespace gradloom::app

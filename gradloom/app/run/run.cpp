@@ -56,17 +56,23 @@ Result<void> check_evaluation(const Config& recipe, const RunOptions& options, c
   return refuse_overwriting(what.predictions, data_paths(recipe, options.data_root), InFolders::contents);
 }
 
-RunOutcome interrupted(const Session& session, const RunFolder* folder, double seconds) {
-  RunOutcome outcome;
-  outcome.interrupted = true;
-  outcome.summary = {{"epochs", session.position().run_epoch}, {"seconds", seconds}, {"interrupted", true}};
-  if (folder) outcome.summary["run"] = folder->path().string();
-  return outcome;
+RunSummary summary_so_far(const Session& session, const RunFolder* folder, const RunRecorder& recorder) {
+  RunSummary summary;
+  if (folder) summary.run = folder->path().string();
+  summary.epochs = session.position().run_epoch;
+  summary.seconds = recorder.seconds();
+  return summary;
+}
+
+RunSummary interrupted(const Session& session, const RunFolder* folder, const RunRecorder& recorder) {
+  RunSummary summary = summary_so_far(session, folder, recorder);
+  summary.interrupted = true;
+  return summary;
 }
 
 // The ends of all stages.
-json stages_of(const std::vector<json>& lines) {
-  json stages = json::array();
+std::vector<json> stages_of(const std::vector<json>& lines) {
+  std::vector<json> stages;
   for (const json& line : lines)
     if (line.value("event", "") == "stage") {
       json stage = line.value("metrics", json::object());
@@ -77,9 +83,8 @@ json stages_of(const std::vector<json>& lines) {
 }
 
 // Accuracies after each epoch that the log has, and the epoch that did best on validation data.
-void add_curve(const std::vector<json>& lines, json& summary) {
-  std::vector<double> validation, test;
-  std::vector<std::uint64_t> epochs;
+void add_curve(const std::vector<json>& lines, RunResult& result) {
+  auto& [epochs, validation, test] = result.curve.emplace();
   for (const json& line : lines) {
     const json v = line.value("validation_accuracy", json()), t = line.value("test_accuracy", json());
     if (!v.is_number() && !t.is_number()) continue;
@@ -87,27 +92,27 @@ void add_curve(const std::vector<json>& lines, json& summary) {
     if (v.is_number()) validation.push_back(v.get<double>());
     if (t.is_number()) test.push_back(t.get<double>());
   }
-  summary["curve"] = {{"epoch", epochs}, {"validation", validation}, {"test", test}};
   if (validation.size() != epochs.size() || test.size() != epochs.size() || epochs.empty()) return;
   const auto best = std::max_element(validation.begin(), validation.end());
   const auto at = static_cast<std::size_t>(best - validation.begin());
-  summary["chosen"] = {{"epoch", epochs[at]}, {"validation", *best}, {"test", test[at]}};
+  result.chosen = {epochs[at], *best, test[at]};
 }
 
-json summarise(Session& session, const std::vector<json>& lines) {
-  const json figures = to_json(session.metrics());
-  json summary{
-      {"epochs", session.position().run_epoch},  {"loss", figures["train"]["loss"]}, {"train", figures["train"]},
-      {"validation", figures["validation"]},     {"test", figures["test"]},          {"stages", stages_of(lines)},
-      {"parameters", session.parameter_count()}, {"device", session.device()},       {"warnings", session.warnings()}};
-  session.conclude(summary);
-  if (session.logs_accuracy()) add_curve(lines, summary);
-  return summary;
+RunResult measure_result(Session& session, const std::vector<json>& lines) {
+  RunResult result;
+  result.metrics = session.metrics();
+  result.stages = stages_of(lines);
+  result.parameters = session.parameter_count();
+  result.device = session.device();
+  result.warnings = session.warnings();
+  result.found = session.conclude(result.metrics);
+  if (session.logs_accuracy()) add_curve(lines, result);
+  return result;
 }
 
 // Trains to the end, or until a stop; then measures, and writes what a finished run leaves in its folder, if it has
 // one.
-Result<RunOutcome> run_session(const Config& recipe, Session& session, RunRecorder& recorder, const RunFolder* folder) {
+Result<RunSummary> run_session(const Config& recipe, Session& session, RunRecorder& recorder, const RunFolder* folder) {
   const AppFamily& family = family_of(recipe);
   if (auto r = recorder.open(); !r) return r.error();
   const TrainPosition& at = session.position();
@@ -115,30 +120,28 @@ Result<RunOutcome> run_session(const Config& recipe, Session& session, RunRecord
       at.stage + 1 == session.stages() && at.stage_closed && folder && std::filesystem::exists(folder->report());
   // What follows training takes a while for some families; whoever resumes a stopped run gets it.
   if (gradloom::train(session, recorder) == TrainEnd::stopped || session.stop_requested())
-    return interrupted(session, folder, recorder.seconds());
+    return interrupted(session, folder, recorder);
   if (folder) folder->check_own().or_throw();
   auto lines = recorder.lines();
   if (!lines) return lines.error();
-  RunOutcome outcome;
-  outcome.summary = summarise(session, *lines);
-  json& summary = outcome.summary;
-  if (was_finished) summary["finished_before"] = true;
+  RunResult result = measure_result(session, *lines);
+  if (was_finished) result.finished_before = true;
   if (folder) {
-    summary["run"] = folder->path().string();
-    summary["report"] = folder->report().string();
+    result.report = folder->report().string();
     if (const auto circuit = session.hard_circuit())
       if (auto r = circuit::save_circuit(folder->path() / "circuit.json", *circuit); !r) return r.error();
   }
-  if (family.summary_rows) outcome.rows = family.summary_rows(summary);
-  summary["seconds"] = recorder.seconds();
-  if (const auto phases = session.phases(); !phases.empty()) summary["phases"] = phases;
+  if (family.summary_rows) result.rows = family.summary_rows(result.found);
+  if (auto phases = session.phases(); !phases.empty()) result.phases = std::move(phases);
+  RunSummary summary = summary_so_far(session, folder, recorder);
+  summary.result = std::move(result);
   // A report of the whole run is better than one of what is left of its log.
-  if (!folder || (was_finished && recorder.log_is_short() && std::filesystem::exists(folder->report()))) return outcome;
+  if (!folder || (was_finished && recorder.log_is_short() && std::filesystem::exists(folder->report()))) return summary;
   Report report = run_report(session, family.headlines, recipe.to_toml(), summary, folder->path(), *lines);
-  family.describe(session, summary, report);
-  add_phases(summary, report);
+  family.describe(session, *summary.result, report);
+  add_phases(*summary.result, report);
   if (auto r = write_file_atomic(folder->report(), report_html(report)); !r) return r.error();
-  return outcome;
+  return summary;
 }
 
 struct Restored {
@@ -190,8 +193,23 @@ Result<void> write_predictions(const std::filesystem::path& path, const Predicte
 
 }  // namespace
 
-Result<RunOutcome> train(const Config& recipe, const std::filesystem::path& path, const RunOptions& options) {
-  return guarded([&]() -> Result<RunOutcome> {
+json to_json(const RunSummary& summary) {
+  json object = to_json<RunSummary>(summary);
+  if (!summary.result) return object;
+  object.update(to_json(*summary.result));
+  object.update(to_json(summary.result->metrics));
+  object.update(summary.result->found);
+  return object;
+}
+
+json to_json(const Evaluation& evaluation) {
+  json object = to_json<Evaluation>(evaluation);
+  object.update(to_json(evaluation.metrics));
+  return object;
+}
+
+Result<RunSummary> train(const Config& recipe, const std::filesystem::path& path, const RunOptions& options) {
+  return guarded([&]() -> Result<RunSummary> {
     auto session = open_session(recipe, options);
     if (!session) return session.error();
     // The folder comes after everything that can be wrong: a mistake in the recipe must not leave an empty run behind.
@@ -205,17 +223,17 @@ Result<RunOutcome> train(const Config& recipe, const std::filesystem::path& path
     }
     const RunFolder* kept = folder ? &*folder : nullptr;
     RunRecorder recorder(options, family_of(recipe), kept);
-    if ((*session)->start() == TrainEnd::stopped) return interrupted(**session, kept, recorder.seconds());
+    if ((*session)->start() == TrainEnd::stopped) return interrupted(**session, kept, recorder);
     return run_session(recipe, **session, recorder, kept);
   });
 }
 
-Result<RunOutcome> resume(const std::filesystem::path& path, const RunOptions& options) {
+Result<RunSummary> resume(const std::filesystem::path& path, const RunOptions& options) {
   auto folder = RunFolder::open(path, FolderAccess::write);
   if (!folder) return folder.error();
   auto recipe = reopen_recipe(*folder);
   if (!recipe) return recipe.error();
-  return guarded([&]() -> Result<RunOutcome> {
+  return guarded([&]() -> Result<RunSummary> {
     auto session = open_session(*recipe, options);
     if (!session) return session.error();
     RunRecorder recorder(options, family_of(*recipe), &*folder);
@@ -228,7 +246,7 @@ Result<RunOutcome> resume(const std::filesystem::path& path, const RunOptions& o
         options.log(LogLevel::warning, fmt::format("{} has no checkpoint: the run begins again, and its log with it",
                                                    folder->path().string()));
       if (auto kept = keep_first_lines(folder->log(), 0); !kept) return kept.error();
-      if ((*session)->start() == TrainEnd::stopped) return interrupted(**session, &*folder, recorder.seconds());
+      if ((*session)->start() == TrainEnd::stopped) return interrupted(**session, &*folder, recorder);
     }
     return run_session(*recipe, **session, recorder, &*folder);
   });
@@ -259,19 +277,19 @@ Result<Evaluation> evaluate(const std::filesystem::path& path, const RunOptions&
     auto restored = restore(session, *folder, OtherData::tell, options.log);
     if (!restored) return restored.error();
     Evaluation evaluation;
-    json& result = evaluation.result;
-    result = to_json(session.metrics());
-    result["data_changed"] = restored->data_changed;
-    result["run"] = path.string();
-    result["epochs"] = session.position().run_epoch;
+    evaluation.run = path.string();
+    evaluation.epochs = session.position().run_epoch;
+    evaluation.data_changed = restored->data_changed;
+    evaluation.metrics = session.metrics();
     if (json study = session.study(); !study.is_null()) {
-      if (family.study_rows) evaluation.rows = family.study_rows(study);
-      result["study"] = std::move(study);
+      if (family.study_rows) evaluation.found = family.study_rows(study);
+      evaluation.study = std::move(study);
     }
-    if (added) result["data"] = added->has_targets ? to_json(session.measure(added->rows)) : json();
+    if (added) evaluation.data = added->has_targets ? to_json(session.measure(added->rows)) : json();
     if (what.predictions.empty()) return evaluation;
     const PredictedRows y = added ? session.predict(added->rows) : session.predict();
-    result["rows"] = y.width == 0 ? 0 : y.values.size() / y.width;
+    evaluation.rows = y.width == 0 ? 0 : y.values.size() / y.width;
+    evaluation.predictions = what.predictions.string();
     if (auto r = write_predictions(what.predictions, y, added ? added->numbers : std::vector<std::uint32_t>()); !r)
       return r.error();
     return evaluation;

@@ -3,11 +3,12 @@
 
 #include <filesystem>
 #include <functional>
-#include <nlohmann/json.hpp>
+#include <map>
 
 #include "gradloom/app/text.h"
 #include "gradloom/base/result.h"
 #include "gradloom/io/config.h"
+#include "gradloom/io/fields.h"
 #include "gradloom/session/check.h"
 #include "gradloom/session/session.h"
 
@@ -27,27 +28,64 @@ struct Progress {
 
 using gradloom::CheckOptions;
 using gradloom::DevicePolicy;
+using gradloom::to_json;
 
 struct RunOptions : SessionOptions {
   std::filesystem::path data_root = ".";
   std::function<void(const Progress&)> progress;  // after each epoch; may be empty
 };
 
-// What a run ended with. summary: run, epochs, seconds, loss, validation, test (metrics by name), phases when profiled,
-// finished_before when there was nothing left to train.
-struct RunOutcome {
-  nlohmann::json summary;
-  std::vector<TextRow> rows;  // what only the family can tell, for people
-  bool interrupted = false;   // stopped on request; `gradloom resume` goes on
+// Accuracies by epoch of the run; of one part only, or none, where the log has no others.
+struct AccuracyCurve {
+  std::vector<std::uint64_t> epoch;
+  std::vector<double> validation, test;
+  GRADLOOM_FIELDS(epoch, validation, test)
 };
+
+// The epoch that did best on validation data.
+struct ChosenEpoch {
+  std::uint64_t epoch = 0;
+  double validation = 0.0, test = 0.0;
+  GRADLOOM_FIELDS(epoch, validation, test)
+};
+
+// What a run that was not interrupted ended with.
+struct RunResult {
+  Metrics metrics;
+  std::vector<nlohmann::json> stages;  // as they were logged: metrics and note
+  std::size_t parameters = 0;
+  std::string device;
+  std::vector<std::string> warnings;
+  std::optional<AccuracyCurve> curve;  // of families that log accuracies
+  std::optional<ChosenEpoch> chosen;
+  nlohmann::json found;                                 // by the family, by key
+  std::vector<TextRow> rows;                            // the same for people
+  std::optional<std::string> report;                    // file
+  std::optional<bool> finished_before;                  // true: there was nothing left to train
+  std::optional<std::map<std::string, double>> phases;  // milliseconds, when profiled
+  GRADLOOM_FIELDS(metrics.train.loss, stages, parameters, device, warnings, curve, chosen, report, finished_before,
+                  phases)
+};
+
+struct RunSummary {
+  std::optional<std::string> run;  // folder
+  std::uint64_t epochs = 0;
+  double seconds = 0.0;
+  std::optional<bool> interrupted;    // true: stopped on request; `gradloom resume` goes on
+  std::optional<std::string> resume;  // the command for that, from whoever prints the summary
+  std::optional<RunResult> result;
+  GRADLOOM_FIELDS(run, epochs, seconds, interrupted, resume)
+};
+// One object: the fields of both, the metrics, and what the family found.
+nlohmann::json to_json(const RunSummary& summary);
 
 // Makes `folder` (it must not exist, or be empty) and trains; an empty path: nothing is written. Fails with
 // invalid_input, not_found, busy, io, numeric; what was saved before a failure stays.
-Result<RunOutcome> train(const Config& recipe, const std::filesystem::path& folder, const RunOptions& options);
+Result<RunSummary> train(const Config& recipe, const std::filesystem::path& folder, const RunOptions& options);
 
 // Continues a run from its last checkpoint, with the bits of a run that was never interrupted. Refuses other training
 // data than those of the run.
-Result<RunOutcome> resume(const std::filesystem::path& folder, const RunOptions& options);
+Result<RunSummary> resume(const std::filesystem::path& folder, const RunOptions& options);
 
 struct EvaluateOptions {
   // Where to write predictions as CSV: for `data`, otherwise for the test part (the training part where there is none);
@@ -56,12 +94,19 @@ struct EvaluateOptions {
   std::filesystem::path data;  // a new file to measure and predict, with or without targets; empty: none
 };
 
-// result: metrics of a run's model on all parts of its data, and on a new file (`data`; null where that has no
-// targets); rows: how many predictions were written; data_changed: the training data are no longer those of the run.
 struct Evaluation {
-  nlohmann::json result;
-  std::vector<TextRow> rows;  // what only the family can tell, for people
+  std::string run;  // folder
+  std::uint64_t epochs = 0;
+  bool data_changed = false;            // the training data are no longer those of the run
+  Metrics metrics;                      // on all parts of its data
+  std::optional<nlohmann::json> data;   // metrics on the new file; null where that has no targets
+  std::optional<nlohmann::json> study;  // what the family found
+  std::vector<TextRow> found;           // the same for people
+  std::optional<std::size_t> rows;      // predictions that were written, and where
+  std::optional<std::string> predictions;
+  GRADLOOM_FIELDS(run, epochs, data_changed, data, study, rows, predictions)
 };
+nlohmann::json to_json(const Evaluation& evaluation);
 
 // Does not write into the folder.
 Result<Evaluation> evaluate(const std::filesystem::path& folder, const RunOptions& options,

@@ -8,7 +8,7 @@
 
 #include "gradloom/app/families/automaton/automaton.h"
 #include "gradloom/app/families/automaton/pictures.h"
-#include "gradloom/app/families/circuit_row.h"
+#include "gradloom/app/families/circuit_text.h"
 #include "gradloom/app/families/entry.h"
 #include "gradloom/app/settings.h"
 #include "gradloom/circuit/run.h"
@@ -162,7 +162,7 @@ std::vector<TextRow> automaton_rows(const json& study) {
         fmt::format("{} after {}, {} after {}", percent(study["stability"]["accuracy"].get<double>()),
                     counted(study["stability"]["trained_steps"].get<std::size_t>(), "step"),
                     percent(study["stability"]["curve"].back().get<double>()), study["stability"]["curve"].size()));
-  add_circuit_row(study, rows);
+  for (TextRow& row : circuit_rows(study)) rows.push_back(std::move(row));
   return rows;
 }
 
@@ -199,8 +199,7 @@ void describe_automaton(const Exec& ex, const AutomatonSubject& subject, const j
     report.sections.push_back(std::move(chart));
   }
   if (study.contains("sizes")) {
-    Table sizes{
-        "Other grids", "The worst of the starts.", {"cells", "starts", "steps", "right,\u00a0%"}, {}, std::nullopt};
+    Table sizes{"Other grids", "The worst of the starts.", {"cells", "starts", "steps", "right,\u00a0%"}};
     const bool phases = subject.task.kind == GridTaskKind::checkerboard;
     if (phases)
       sizes.columns.insert(sizes.columns.end(), {"colours as trained,\u00a0%", "swapped,\u00a0%", "shifted,\u00a0%"});
@@ -230,27 +229,20 @@ Result<GridTask> load_automaton(const AutomatonOptions& o, const std::filesystem
 }
 
 template <class T>
-void describe(const TypedSession<AutomatonFamily<T>>& session, const nlohmann::json& summary, Report& report) {
+void describe(const TypedSession<AutomatonFamily<T>>& session, const RunResult& result, Report& report) {
   const AutomatonSubject subject = session.family().subject(session.model(), session.result_arrays());
-  describe_automaton(session.exec(), subject, summary["study"], report);
-  const nlohmann::json& c = summary["circuit"];
-  Table table{"The circuit",
-              "circuit.json holds it as it was learned; gradloom export minimises it and writes C, Verilog, a drawing.",
-              {"", "gates"},
-              {},
-              std::nullopt};
-  table.rows.push_back({"with weights of their own", c["gates"].get<std::size_t>()});
-  table.rows.push_back({"that do more than pass one input on", c["active_gates"].get<std::size_t>()});
-  table.rows.push_back({"of a cell, with kernels on every channel", c["gate_evaluations"].get<std::size_t>()});
-  table.rows.push_back({"of a cell, simplified", c["simplified_gates"].get<std::size_t>()});
-  table.rows.push_back({"on the longest way, simplified", c["depth"].get<std::size_t>()});
-  report.sections.push_back(std::move(table));
+  describe_automaton(session.exec(), subject, result.found["study"], report);
+  report.sections.push_back(
+      circuit_table(result.found, {{"gates", "with weights of their own"},
+                                   {"active_gates", "that do more than pass one input on"},
+                                   {"gate_evaluations", "of a cell, with kernels on every channel"},
+                                   {"simplified_gates", "of a cell, simplified"},
+                                   {"depth", "on the longest way, simplified"}}));
 }
 
 AppFamily automaton_family() {
-  AppFamily entry = make_entry<AutomatonFamily, load_automaton, make_automaton_session, check_automaton>("automaton");
-  static constexpr Headline kHeadlines[] = {kHardAccuracy};
-  entry.headlines = kHeadlines;
+  AppFamily entry = make_entry<AutomatonFamily, load_automaton>("automaton");
+  entry.headlines = {kHardAccuracy};
   entry.study_rows = automaton_rows;
   return entry;
 }

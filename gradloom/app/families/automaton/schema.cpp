@@ -65,7 +65,9 @@ void bind_goal(const OptionPart<AutomatonGoalOptions>& goal) {
       .at_most(100000000);
 }
 
-void bind_automaton(const OptionPart<AutomatonOptions>& o) {
+}  // namespace
+
+void bind_options(const OptionPart<AutomatonOptions>& o) {
   bind_head(o.as<FamilyOptions>(), "Epochs of each stage; every epoch draws data.samples new samples.");
   bind_grid_data(o.part("data", &AutomatonOptions::data));
   bind_automaton_model(o.part("model", &AutomatonOptions::model));
@@ -73,14 +75,6 @@ void bind_automaton(const OptionPart<AutomatonOptions>& o) {
   bind_goal(o.part("train", &AutomatonOptions::goal));
   o.stage("steps", "model.steps", "Steps in this stage; unset: model.steps.");
   o.stage("fire", "model.fire", "Probability that a cell is updated in this stage; unset: model.fire.");
-}
-
-}  // namespace
-
-template <>
-const OptionSchema<AutomatonOptions>& option_schema() {
-  static const OptionSchema<AutomatonOptions> schema(bind_automaton);
-  return schema;
 }
 
 }  // namespace gradloom::app

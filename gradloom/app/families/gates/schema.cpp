@@ -4,9 +4,7 @@
 #include "gradloom/session/families/gates/options.h"
 
 namespace gradloom::app {
-namespace {
-
-void bind_gates(const OptionPart<GatesOptions>& o) {
+void bind_options(const OptionPart<GatesOptions>& o) {
   bind_head(o.as<FamilyOptions>(), "Passes over the data in each stage.");
   o.choice("task", &GatesOptions::task, without(kTasks, Task::regression), "What is learned.");
   bind_row_data(o.part("data", &GatesOptions::data));
@@ -28,14 +26,6 @@ void bind_gates(const OptionPart<GatesOptions>& o) {
            "The count of a class's gates is divided by this before the softmax.")
       .above(0);
   bind_training(o.part("", &GatesOptions::train));
-}
-
-}  // namespace
-
-template <>
-const OptionSchema<GatesOptions>& option_schema() {
-  static const OptionSchema<GatesOptions> schema(bind_gates);
-  return schema;
 }
 
 }  // namespace gradloom::app

@@ -67,11 +67,11 @@ std::optional<GraphPicture> picture(const TypedSession<GraphFamily<T>>& session)
 }  // namespace
 
 template <class T>
-void describe(const TypedSession<GraphFamily<T>>& session, const nlohmann::json& summary, Report& report) {
+void describe(const TypedSession<GraphFamily<T>>& session, const RunResult& result, Report& report) {
   const GraphSet& set = session.family().graphs();
   if (auto drawn = picture(session)) report.sections.push_back(std::move(*drawn));
   const GraphArrays<T>& a = session.family().train().arrays();
-  Table table{"The graphs", "", {"", "number"}, {}, std::nullopt};
+  Table table{"The graphs", "", {"", "number"}};
   table.rows.push_back({"graphs", set.size()});
   std::size_t nodes = 0, edges = 0;
   for (const Graph& g : set.graphs) nodes += g.nodes(), edges += g.edges();
@@ -80,16 +80,17 @@ void describe(const TypedSession<GraphFamily<T>>& session, const nlohmann::json&
   table.rows.push_back({"features of a node", a.features});
   if (a.edge_features > 0) table.rows.push_back({"features of an edge", a.edge_features});
   report.sections.push_back(std::move(table));
-  if (summary.contains("curve")) {
+  if (result.curve) {
     Chart chart{"Accuracy", "After each epoch, on data that is not trained on.", "epoch", "accuracy", Scale::linear, {},
                 {}};
-    for (const char* name : {"validation", "test"}) {
-      Series series{name, std::string_view(name) == "test" ? Role::test : Role::validation, {}};
-      const nlohmann::json &epochs = summary["curve"]["epoch"], &values = summary["curve"][name];
-      for (std::size_t e = 0; e < std::min(epochs.size(), values.size()); ++e)
-        series.points.push_back({epochs[e].get<double>(), values[e].get<double>()});
+    const auto add = [&](const char* name, Role role, const std::vector<double>& values) {
+      Series series{name, role, {}};
+      for (std::size_t e = 0; e < values.size(); ++e)
+        series.points.push_back({static_cast<double>(result.curve->epoch[e]), values[e]});
       if (!series.points.empty()) chart.series.push_back(std::move(series));
-    }
+    };
+    add("validation", Role::validation, result.curve->validation);
+    add("test", Role::test, result.curve->test);
     report.sections.push_back(std::move(chart));
   }
   report.sections.push_back(parameter_table(session.model().parameters()));
@@ -98,9 +99,9 @@ void describe(const TypedSession<GraphFamily<T>>& session, const nlohmann::json&
 namespace {
 
 // How outputs follow exact edit distances.
-std::vector<TextRow> graph_rows(const nlohmann::json& summary) {
-  if (!summary.contains("ged")) return {};
-  const nlohmann::json& g = summary["ged"];
+std::vector<TextRow> graph_rows(const nlohmann::json& found) {
+  if (!found.contains("ged")) return {};
+  const nlohmann::json& g = found["ged"];
   const auto number = [&](const char* key) {
     return g.contains(key) && g[key].is_number() ? fmt::format("{:.3g}", g[key].get<double>()) : std::string("-");
   };
@@ -118,9 +119,8 @@ std::string graph_progress(const nlohmann::json& metrics) {
 }  // namespace
 
 AppFamily graph_family() {
-  AppFamily entry = make_entry<GraphFamily, load_graph, make_graph_session, check_graph>("graph");
-  static constexpr Headline kHeadlines[] = {kAccuracy, kRmse};
-  entry.headlines = kHeadlines;
+  AppFamily entry = make_entry<GraphFamily, load_graph>("graph");
+  entry.headlines = {kAccuracy, kRmse};
   entry.summary_rows = graph_rows;
   entry.progress = graph_progress;
   return entry;

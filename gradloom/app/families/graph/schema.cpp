@@ -59,7 +59,9 @@ void bind_distances(const OptionPart<GraphDistanceOptions>& ged) {
       .at_least(1);
 }
 
-void bind_graph(const OptionPart<GraphOptions>& o) {
+}  // namespace
+
+void bind_options(const OptionPart<GraphOptions>& o) {
   bind_head(o.as<FamilyOptions>(), "Passes over the data in each stage.");
   o.part("", &GraphOptions::model)
       .choice("task", &graph::NetworkOptions::task, kGraphTasks,
@@ -73,14 +75,6 @@ void bind_graph(const OptionPart<GraphOptions>& o) {
            "Graphs that are computed at once; larger batches are cut, with the same bits; 0: whole batches.")
       .at_least(0);
   bind_distances(o.part("train", &GraphOptions::ged));
-}
-
-}  // namespace
-
-template <>
-const OptionSchema<GraphOptions>& option_schema() {
-  static const OptionSchema<GraphOptions> schema(bind_graph);
-  return schema;
 }
 
 }  // namespace gradloom::app

@@ -11,16 +11,12 @@
 
 namespace gradloom::app {
 
-Result<RowSplits> load_kan(const KanOptions& options, const std::filesystem::path& data_root) {
-  return load_splits(options, data_root);
-}
-
 template <class T>
-void describe(const TypedSession<KanFamily<T>>& session, const nlohmann::json& /*summary*/, Report& report) {
+void describe(const TypedSession<KanFamily<T>>& session, const RunResult&, Report& report) {
   const kan::Network<T> network = session.model();
   report.sections.push_back(spline_picture(session.exec(), network, session.result_arrays(), session.family().train()));
 
-  Table parameters{"Parameters", "", {"slice", "shape", "values"}, {}, std::nullopt};
+  Table parameters{"Parameters", "", {"slice", "shape", "values"}};
   for (const Slice& slice : network.parameters()) {
     std::string shape;
     for (std::size_t d : slice.shape) shape += (shape.empty() ? "" : " × ") + std::to_string(d);
@@ -43,9 +39,8 @@ Result<NewRows<double>> read_kan_rows(Session& session, const std::filesystem::p
 }  // namespace
 
 AppFamily kan_family() {
-  AppFamily entry = make_entry<KanFamily, load_kan, make_kan_session, check_kan>("kan");
-  static constexpr Headline kHeadlines[] = {kAccuracy, kRmse};
-  entry.headlines = kHeadlines;
+  AppFamily entry = make_entry<KanFamily, load_splits>("kan");
+  entry.headlines = {kAccuracy, kRmse};
   entry.read_rows = read_kan_rows;
   entry.load = load_model<KanOptions, load_kan_session>;
   return entry;

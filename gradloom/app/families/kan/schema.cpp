@@ -43,7 +43,9 @@ void bind_kan_model(const OptionPart<KanModelOptions>& model) {
       .at_most(1);
 }
 
-void bind_kan(const OptionPart<KanOptions>& o) {
+}  // namespace
+
+void bind_options(const OptionPart<KanOptions>& o) {
   bind_head(o.as<FamilyOptions>(), "Passes over the data in each stage (L-BFGS: steps).");
   o.choice("task", &KanOptions::task, kTasks, "What is learned.");
   bind_row_data(o.part("data", &KanOptions::data));
@@ -51,14 +53,6 @@ void bind_kan(const OptionPart<KanOptions>& o) {
   bind_training(o.part("", &KanOptions::train));
   o.stage("grid", "model.grid", "Grid intervals from here on; the function is kept.", Lasting::rest);
   o.stage("refit", "model.refit", "Epochs before which grids are refitted in this stage; unset: model.refit.");
-}
-
-}  // namespace
-
-template <>
-const OptionSchema<KanOptions>& option_schema() {
-  static const OptionSchema<KanOptions> schema(bind_kan);
-  return schema;
 }
 
 }  // namespace gradloom::app

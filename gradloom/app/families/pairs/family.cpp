@@ -20,25 +20,19 @@ Result<PairSource> load_pairs(const PairOptions& options, const std::filesystem:
 }
 
 template <class T>
-void describe(const TypedSession<PairFamily<T>>& session, const nlohmann::json& summary, Report& report) {
+void describe(const TypedSession<PairFamily<T>>& session, const RunResult& result, Report& report) {
   const PairFamily<T>& family = session.family();
-  Table table{
-      "The pairs", "Pairs that are not trained on hold a graph that was held out.", {"", "number"}, {}, std::nullopt};
+  Table table{"The pairs", "Pairs that are not trained on hold a graph that was held out.", {"", "number"}};
   table.rows.push_back({"graphs", family.graphs().size()});
   table.rows.push_back({"training pairs", family.train().size()});
   if (family.validation()) table.rows.push_back({"validation pairs", family.validation()->size()});
   if (family.test()) table.rows.push_back({"test pairs", family.test()->size()});
   if (family.unseen()) table.rows.push_back({"pairs of two test graphs", family.unseen()->size()});
   report.sections.push_back(std::move(table));
-  if (summary.contains("unseen") && summary["unseen"].is_object()) {
-    Table figures{"Pairs of two graphs that were never seen", "", {"figure", "value"}, {}, std::nullopt};
-    for (const auto& [name, value] : summary["unseen"].items())
-      if (value.is_number()) figures.rows.push_back({std::string(name), value.template get<double>()});
-    report.sections.push_back(std::move(figures));
-  }
+  add_figures("Pairs of two graphs that were never seen", result.found["unseen"], report);
   report.sections.push_back(parameter_table(session.model().parameters()));
 }
 
-AppFamily pairs_family() { return make_entry<PairFamily, load_pairs, make_pair_session, check_pair>("graph-pairs"); }
+AppFamily pairs_family() { return make_entry<PairFamily, load_pairs>("graph-pairs"); }
 
 }  // namespace gradloom::app

@@ -39,19 +39,13 @@ void bind_pair_model(const OptionPart<graph::PairOptions>& model) {
   encoder.key("residual", &M::residual, "Add the input of a layer to its output where widths agree.");
 }
 
-void bind_pairs(const OptionPart<PairOptions>& o) {
+}  // namespace
+
+void bind_options(const OptionPart<PairOptions>& o) {
   bind_head(o.as<FamilyOptions>(), "Passes over the training pairs in each stage.");
   bind_pair_data(o.part("data", &PairOptions::data));
   bind_pair_model(o.part("model", &PairOptions::model));
   bind_training(o.part("", &PairOptions::train));
-}
-
-}  // namespace
-
-template <>
-const OptionSchema<PairOptions>& option_schema() {
-  static const OptionSchema<PairOptions> schema(bind_pairs);
-  return schema;
 }
 
 }  // namespace gradloom::app

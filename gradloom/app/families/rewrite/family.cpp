@@ -13,24 +13,19 @@ namespace gradloom::app {
 Result<NoSource> load_rewrite(const RewriteOptions&, const std::filesystem::path&) { return NoSource(); }
 
 template <class T>
-void describe(const TypedSession<RewriteFamily<T>>& session, const nlohmann::json& summary, Report& report) {
+void describe(const TypedSession<RewriteFamily<T>>& session, const RunResult& result, Report& report) {
   const RewriteFamily<T>& family = session.family();
-  Table table{"The expressions", "A sample is one pass of the rules.", {"", "number"}, {}, std::nullopt};
+  Table table{"The expressions", "A sample is one pass of the rules.", {"", "number"}};
   table.rows.push_back({"rules", kRules});
   table.rows.push_back({"training samples", family.train().size()});
   table.rows.push_back({"left out: a cheaper edit path exists", family.proofs().beaten});
   table.rows.push_back({"left out: not proven", family.proofs().open});
   report.sections.push_back(std::move(table));
-  if (summary.contains("large") && summary["large"].is_object()) {
-    Table figures{"Larger expressions than were trained on", "", {"figure", "value"}, {}, std::nullopt};
-    for (const auto& [name, value] : summary["large"].items())
-      if (value.is_number()) figures.rows.push_back({std::string(name), value.template get<double>()});
-    report.sections.push_back(std::move(figures));
-  }
+  add_figures("Larger expressions than were trained on", result.found["large"], report);
   const TreeDataset<T>& shown = family.test() ? *family.test() : family.train();
   std::vector<Expression> some;
   for (std::size_t k = 0; k < std::min<std::size_t>(8, shown.size()); ++k) some.push_back(shown.samples()[k].source);
-  Table examples{"Some expressions", "", {"expression", "as rewritten", "normal form"}, {}, std::nullopt};
+  Table examples{"Some expressions", "", {"expression", "as rewritten", "normal form"}};
   const auto runs = graph::rewrite<T>(session.exec(), session.model(), session.result_arrays(), some,
                                       {.passes = family.options().model.passes});
   for (std::size_t k = 0; k < some.size(); ++k)
@@ -39,9 +34,8 @@ void describe(const TypedSession<RewriteFamily<T>>& session, const nlohmann::jso
 }
 
 AppFamily rewrite_family() {
-  AppFamily entry = make_entry<RewriteFamily, load_rewrite, make_rewrite_session, check_rewrite>("graph-rewrite");
-  static constexpr Headline kHeadlines[] = {{"exact_match", "exact match", Headline::As::percent}};
-  entry.headlines = kHeadlines;
+  AppFamily entry = make_entry<RewriteFamily, load_rewrite>("graph-rewrite");
+  entry.headlines = {{"exact_match", "exact match", Headline::As::percent}};
   return entry;
 }
 

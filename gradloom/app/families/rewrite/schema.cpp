@@ -28,7 +28,9 @@ void bind_expressions(const OptionPart<RewriteDataOptions>& data) {
   data.key("seed", &RewriteDataOptions::seed, "Seed of the expressions; unset: the run's seed.").at_least(0);
 }
 
-void bind_rewrite(const OptionPart<RewriteOptions>& o) {
+}  // namespace
+
+void bind_options(const OptionPart<RewriteOptions>& o) {
   using M = RewriteModelOptions;
   bind_head(o.as<FamilyOptions>(), "Passes over the training samples in each stage.");
   bind_expressions(o.part("data", &RewriteOptions::data));
@@ -50,14 +52,6 @@ void bind_rewrite(const OptionPart<RewriteOptions>& o) {
       .at_least(1)
       .at_most(100);
   bind_training(o.part("", &RewriteOptions::train));
-}
-
-}  // namespace
-
-template <>
-const OptionSchema<RewriteOptions>& option_schema() {
-  static const OptionSchema<RewriteOptions> schema(bind_rewrite);
-  return schema;
 }
 
 }  // namespace gradloom::app

@@ -12,7 +12,6 @@
 #include "gradloom/session/check_family.h"
 #include "gradloom/session/families/automaton/trials.h"
 #include "gradloom/session/family_session.h"
-#include "gradloom/session/restart_seed.h"
 
 namespace gradloom {
 
@@ -71,11 +70,6 @@ logic::Automaton<T> AutomatonFamily<T>::model(std::size_t stage) const {
 }
 
 template <class T>
-TrainState<T> AutomatonFamily<T>::start(const Exec&, std::size_t restart) const {
-  return initial_state(model(0), restart_seed(options_.train.seed, restart));
-}
-
-template <class T>
 bool AutomatonFamily<T>::looks_at(std::uint64_t epoch) const {
   const std::uint64_t every = options_.goal.every;
   return every != 0 && epoch % every == 0;
@@ -98,7 +92,7 @@ std::size_t AutomatonFamily<T>::start_over(const Exec& ex, std::size_t stage, st
                                            TrainState<T>& state) const {
   const std::uint64_t every = options_.goal.start_over;
   if (stage > 0 || every == 0 || epoch % every != 0 || epoch >= stage_of(options_, 0).train.epochs) return 0;
-  TrainState<T> fresh = start(ex, options_.train.restarts - 1 + epoch / every);
+  TrainState<T> fresh = this->start(ex, options_.train.restarts - 1 + epoch / every);
   state.parameters = std::move(fresh.parameters);
   state.buffers = std::move(fresh.buffers);
   return epoch / every + 1;
@@ -185,7 +179,7 @@ CheckSubject<logic::Automaton<T>> AutomatonFamily<T>::check_subject(const Exec&,
   if (task.kind == GridTaskKind::picture) task.image.resize(o.target_channels * task.height * task.width);
   auto data =
       std::make_shared<const Data>(task, GridPart::train, options_.train.seed, std::min(samples, kCheckSamples));
-  return {small, initial_state(small, restart_seed(options_.train.seed, 0)), data->all(), data};
+  return {small, initial_state(small, options_.train.seed), data->all(), data};
 }
 
 template <class T>
@@ -206,12 +200,12 @@ std::vector<std::string> AutomatonFamily<T>::warnings(const Exec&, const Model& 
 }
 
 template <class T>
-void AutomatonFamily<T>::conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
-                                  json& summary) const {
-  json found = study(ex, model, arrays);
-  summary["circuit"] = found["circuit"];
-  summary["study"] = std::move(found);
-  summary["success"] = summary["test"]["hard_accuracy"] == 1.0;
+json AutomatonFamily<T>::conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                                  const Metrics& metrics) const {
+  const json found = study(ex, model, arrays);
+  return {{"circuit", found["circuit"]},
+          {"study", found},
+          {"success", metrics.test && metrics.test->values.at("hard_accuracy") == 1.0}};
 }
 
 template <class T>
@@ -220,17 +214,11 @@ std::optional<circuit::AnyCircuit> AutomatonFamily<T>::hard_circuit(const Model&
   return logic::harden(model, arrays);
 }
 
-std::unique_ptr<Session> make_automaton_session(const AutomatonOptions& options, const GridTask& source,
-                                                SessionOptions settings) {
-  return make_session<AutomatonFamily>(options, source, std::move(settings));
-}
-
-CheckReport check_automaton(const AutomatonOptions& options, const GridTask& source, const SessionOptions& settings,
-                            const CheckOptions& what) {
-  return check_family<AutomatonFamily>(options, source, settings, what);
-}
-
 template class AutomatonFamily<float>;
 template class AutomatonFamily<double>;
+template std::unique_ptr<Session> make_session<AutomatonFamily>(const AutomatonOptions&, const GridTask&,
+                                                                SessionOptions);
+template CheckReport check_family<AutomatonFamily>(const AutomatonOptions&, const GridTask&, const SessionOptions&,
+                                                   const CheckOptions&);
 
 }  // namespace gradloom

@@ -4,7 +4,6 @@
 #include "gradloom/data/grids.h"
 #include "gradloom/models/logic/automaton.h"
 #include "gradloom/models/logic/dual.h"
-#include "gradloom/session/check.h"
 #include "gradloom/session/families/automaton/options.h"
 #include "gradloom/session/families/automaton/study.h"
 #include "gradloom/session/family.h"
@@ -22,7 +21,6 @@ class AutomatonFamily final : public Family<T, logic::Automaton<T>, GridDataset<
   AutomatonFamily(AutomatonOptions options, Source source);
 
   Model model(std::size_t stage) const override;
-  TrainState<T> start(const Exec& ex, std::size_t restart) const override;
   // Every goal.every epochs: a search for a circuit near the hard one that does all that is asked, on training
   // draws (trials.h). The parameters change only when it is found and passes goal_reached().
   void repair(const Exec& ex, const Model& model, std::uint64_t epoch, TrainState<T>& state) const override;
@@ -43,8 +41,8 @@ class AutomatonFamily final : public Family<T, logic::Automaton<T>, GridDataset<
                                         const Data& data, View<const T, 2> y) const override;
   nlohmann::json study(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const override;
   // Adds circuit, study and success.
-  void conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
-                nlohmann::json& summary) const override;
+  nlohmann::json conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                          const Metrics& metrics) const override;
   std::optional<circuit::AnyCircuit> hard_circuit(const Model& model, const ModelArrays<T>& arrays) const override;
   std::vector<std::string> warnings(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const override;
   // The same circuit on a small grid with few steps.
@@ -64,11 +62,5 @@ class AutomatonFamily final : public Family<T, logic::Automaton<T>, GridDataset<
 
   Data judged_;  // by the hard circuit, neither trained nor tested on
 };
-
-std::unique_ptr<Session> make_automaton_session(const AutomatonOptions& options, const GridTask& source,
-                                                SessionOptions settings);
-
-CheckReport check_automaton(const AutomatonOptions& options, const GridTask& source, const SessionOptions& settings,
-                            const CheckOptions& what);
 
 }  // namespace gradloom

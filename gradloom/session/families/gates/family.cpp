@@ -9,7 +9,6 @@
 #include "gradloom/models/logic/harden.h"
 #include "gradloom/session/check_family.h"
 #include "gradloom/session/family_session.h"
-#include "gradloom/session/restart_seed.h"
 #include "gradloom/train/metrics.h"
 
 namespace gradloom {
@@ -79,11 +78,6 @@ logic::GateClassifier<T> GatesFamily<T>::model(std::size_t) const {
 }
 
 template <class T>
-TrainState<T> GatesFamily<T>::start(const Exec&, std::size_t restart) const {
-  return initial_state(model(0), restart_seed(options_.train.seed, restart));
-}
-
-template <class T>
 std::map<std::string, double> GatesFamily<T>::metrics(const Exec&, const Model& model, const ModelArrays<T>& arrays,
                                                       const Data& data, View<const T, 2> y) const {
   std::map<std::string, double> result = row_metrics<T>(data.all(), y);
@@ -126,7 +120,7 @@ json GatesFamily<T>::study(const Exec&, const Model& model, const ModelArrays<T>
 
 template <class T>
 CheckSubject<logic::GateClassifier<T>> GatesFamily<T>::check_subject(const Exec& ex, std::size_t samples) const {
-  return {model(0), start(ex, 0), first_rows(train_->all(), samples), nullptr};
+  return {model(0), this->start(ex, 0), first_rows(train_->all(), samples), nullptr};
 }
 
 template <class T>
@@ -142,33 +136,18 @@ std::vector<std::string> GatesFamily<T>::warnings(const Exec&, const Model& mode
 }
 
 template <class T>
-void GatesFamily<T>::conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, json& summary) const {
-  summary["circuit"] = study(ex, model, arrays)["circuit"];
-}
-
-template <class T>
 std::optional<circuit::AnyCircuit> GatesFamily<T>::hard_circuit(const Model& model,
                                                                 const ModelArrays<T>& arrays) const {
   return logic::harden(model, arrays);
 }
 
-std::unique_ptr<Session> make_gates_session(const GatesOptions& options, const RowSplits& source,
-                                            SessionOptions settings) {
-  return make_session<GatesFamily>(options, source, std::move(settings));
-}
-
-Result<std::unique_ptr<Session>> load_gates_session(const GatesOptions& options, const ModelHead& head,
-                                                    const TensorFile& file, const std::filesystem::path& name,
-                                                    SessionOptions settings) {
-  return load_session<GatesFamily>(options, head, file, name, std::move(settings));
-}
-
-CheckReport check_gates(const GatesOptions& options, const RowSplits& source, const SessionOptions& settings,
-                        const CheckOptions& what) {
-  return check_family<GatesFamily>(options, source, settings, what);
-}
-
 template class GatesFamily<float>;
 template class GatesFamily<double>;
+template std::unique_ptr<Session> make_session<GatesFamily>(const GatesOptions&, const RowSplits&, SessionOptions);
+template Result<std::unique_ptr<Session>> load_session<GatesFamily>(const GatesOptions&, const ModelHead&,
+                                                                  const TensorFile&, const std::filesystem::path&,
+                                                                  SessionOptions);
+template CheckReport check_family<GatesFamily>(const GatesOptions&, const RowSplits&, const SessionOptions&,
+                                               const CheckOptions&);
 
 }  // namespace gradloom

@@ -6,7 +6,6 @@
 #include "gradloom/data/binarise.h"
 #include "gradloom/models/logic/classifier.h"
 #include "gradloom/models/logic/dual.h"
-#include "gradloom/session/check.h"
 #include "gradloom/session/families/gates/options.h"
 #include "gradloom/session/family.h"
 #include "gradloom/session/rows.h"
@@ -30,7 +29,6 @@ class GatesFamily final : public Family<T, logic::GateClassifier<T>, RowDataset<
   static Result<Source> restore_source(const ModelDescription& description);
 
   Model model(std::size_t stage) const override;
-  TrainState<T> start(const Exec& ex, std::size_t restart) const override;
   Result<void> restore(const Model& model, TrainState<T>& state) const override {
     return model.derive(state.buffers.span());
   }
@@ -39,9 +37,6 @@ class GatesFamily final : public Family<T, logic::GateClassifier<T>, RowDataset<
   std::map<std::string, double> metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
                                         const Data& data, View<const T, 2> y) const override;
   nlohmann::json study(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const override;
-  // Adds circuit.
-  void conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
-                nlohmann::json& summary) const override;
   std::optional<circuit::AnyCircuit> hard_circuit(const Model& model, const ModelArrays<T>& arrays) const override;
   std::vector<std::string> warnings(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const override;
   CheckSubject<Model> check_subject(const Exec& ex, std::size_t samples) const override;
@@ -57,16 +52,5 @@ class GatesFamily final : public Family<T, logic::GateClassifier<T>, RowDataset<
   std::vector<std::string> features_;  // that the bits are made of
   std::vector<BitColumn> bits_;
 };
-
-std::unique_ptr<Session> make_gates_session(const GatesOptions& options, const RowSplits& source,
-                                            SessionOptions settings);
-
-// A session without data from a model file.
-Result<std::unique_ptr<Session>> load_gates_session(const GatesOptions& options, const ModelHead& head,
-                                                    const TensorFile& file, const std::filesystem::path& name,
-                                                    SessionOptions settings);
-
-CheckReport check_gates(const GatesOptions& options, const RowSplits& source, const SessionOptions& settings,
-                        const CheckOptions& what);
 
 }  // namespace gradloom

@@ -9,7 +9,6 @@
 #include "gradloom/data/split.h"
 #include "gradloom/session/check_family.h"
 #include "gradloom/session/family_session.h"
-#include "gradloom/session/restart_seed.h"
 #include "gradloom/train/metrics.h"
 #include "gradloom/train/predict.h"
 
@@ -185,11 +184,6 @@ graph::GraphNetwork<T> GraphFamily<T>::model(std::size_t) const {
 }
 
 template <class T>
-TrainState<T> GraphFamily<T>::start(const Exec&, std::size_t restart) const {
-  return initial_state(model(0), restart_seed(options_.train.seed, restart));
-}
-
-template <class T>
 double GraphFamily<T>::accuracy(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
                                 const Data& data) const {
   Predictor<Model, Data> predictor(ex, model, data);
@@ -244,7 +238,7 @@ CheckSubject<graph::GraphNetwork<T>> GraphFamily<T>::check_subject(const Exec&, 
   graph::NetworkOptions o = network_options(data->arrays());
   o.limits.include(*data);
   Model network(std::move(o));
-  TrainState<T> state = initial_state(network, restart_seed(options_.train.seed, 0));
+  TrainState<T> state = initial_state(network, options_.train.seed);
   const GraphBatch<T> batch = data->all();
   return {.model = std::move(network),
           .state = std::move(state),
@@ -262,26 +256,15 @@ std::string GraphFamily<T>::learned_from() const {
 }
 
 template <class T>
-std::vector<std::string> GraphFamily<T>::warnings(const Exec&, const Model&, const ModelArrays<T>&) const {
-  return {};
-}
-
-template <class T>
-void GraphFamily<T>::conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, json& summary) const {
-  if (options_.ged.sample > 0) summary["ged"] = judge_distances(ex, model, arrays);
-}
-
-std::unique_ptr<Session> make_graph_session(const GraphOptions& options, std::shared_ptr<const GraphSet> source,
-                                            SessionOptions settings) {
-  return make_session<GraphFamily>(options, std::move(source), std::move(settings));
-}
-
-CheckReport check_graph(const GraphOptions& options, const std::shared_ptr<const GraphSet>& source,
-                        const SessionOptions& settings, const CheckOptions& what) {
-  return check_family<GraphFamily>(options, source, settings, what);
+json GraphFamily<T>::conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, const Metrics&) const {
+  return options_.ged.sample > 0 ? json{{"ged", judge_distances(ex, model, arrays)}} : json::object();
 }
 
 template class GraphFamily<float>;
 template class GraphFamily<double>;
+template std::unique_ptr<Session> make_session<GraphFamily>(const GraphOptions&, const std::shared_ptr<const GraphSet>&,
+                                                            SessionOptions);
+template CheckReport check_family<GraphFamily>(const GraphOptions&, const std::shared_ptr<const GraphSet>&,
+                                               const SessionOptions&, const CheckOptions&);
 
 }  // namespace gradloom

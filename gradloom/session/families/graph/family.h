@@ -6,7 +6,6 @@
 #include "gradloom/data/graph_dataset.h"
 #include "gradloom/models/graph/dual.h"
 #include "gradloom/models/graph/network.h"
-#include "gradloom/session/check.h"
 #include "gradloom/session/families/graph/ged_sample.h"
 #include "gradloom/session/families/graph/options.h"
 #include "gradloom/session/family.h"
@@ -27,7 +26,6 @@ class GraphFamily final : public Family<T, graph::GraphNetwork<T>, GraphDataset<
   GraphFamily(GraphOptions options, Source source);
 
   Model model(std::size_t stage) const override;
-  TrainState<T> start(const Exec& ex, std::size_t restart) const override;
 
   // With data.curve: `validation_accuracy` and `test_accuracy`, where there are such data. With ged.sample, every
   // ged.every epochs: `ged`, what GedSample::judge() says of the outputs for graphs that are not trained on.
@@ -37,10 +35,9 @@ class GraphFamily final : public Family<T, graph::GraphNetwork<T>, GraphDataset<
   std::map<std::string, double> metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
                                         const Data& data, View<const T, 2> y) const override;
   // Adds `ged`, with ged.sample.
-  void conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
-                nlohmann::json& summary) const override;
+  nlohmann::json conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                          const Metrics& metrics) const override;
   std::string learned_from() const override;  // "2 labelled nodes of 34", or how many graphs
-  std::vector<std::string> warnings(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const override;
   CheckSubject<Model> check_subject(const Exec& ex, std::size_t samples) const override;
   static double exact_derivative(const Model& model, const ModelArrays<T>& arrays, const GraphBatch<T>& batch,
                                  View<const T, 2> dl_dy, std::size_t i) requires std::same_as<T, double> {
@@ -63,11 +60,5 @@ class GraphFamily final : public Family<T, graph::GraphNetwork<T>, GraphDataset<
   // Measured when they are first needed; copies of a family share them.
   std::shared_ptr<std::optional<GedSample>> distances_ = std::make_shared<std::optional<GedSample>>();
 };
-
-std::unique_ptr<Session> make_graph_session(const GraphOptions& options, std::shared_ptr<const GraphSet> source,
-                                            SessionOptions settings);
-
-CheckReport check_graph(const GraphOptions& options, const std::shared_ptr<const GraphSet>& source,
-                        const SessionOptions& settings, const CheckOptions& what);
 
 }  // namespace gradloom

@@ -9,7 +9,6 @@
 #include "gradloom/models/kan/grid.h"
 #include "gradloom/session/check_family.h"
 #include "gradloom/session/family_session.h"
-#include "gradloom/session/restart_seed.h"
 #include "gradloom/train/metrics.h"
 
 namespace gradloom {
@@ -113,10 +112,7 @@ std::string KanFamily<T>::stage_note(std::size_t stage) const {
 template <class T>
 TrainState<T> KanFamily<T>::start(const Exec& ex, std::size_t restart) const {
   const Model network = model(0);
-  TrainState<T> state;
-  state.parameters = Buffer<T>(network.parameters().flat_size());
-  state.buffers = Buffer<T>(network.buffers().flat_size());
-  network.initialise(restart_seed(options_.train.seed, restart), state.parameters.span(), state.buffers.span());
+  TrainState<T> state = Base::start(ex, restart);
   normalise_inputs(options_.model, network, *train_, state.buffers.span());
   if (options_.model.scale_targets && !train_->is_classification())
     scale_outputs(network, *train_, state.buffers.span());
@@ -182,22 +178,13 @@ std::map<std::string, double> KanFamily<T>::metrics(const Exec&, const Model&, c
   return row_metrics<T>(data.all(), y);
 }
 
-std::unique_ptr<Session> make_kan_session(const KanOptions& options, const RowSplits& source, SessionOptions settings) {
-  return make_session<KanFamily>(options, source, std::move(settings));
-}
-
-Result<std::unique_ptr<Session>> load_kan_session(const KanOptions& options, const ModelHead& head,
-                                                  const TensorFile& file, const std::filesystem::path& name,
-                                                  SessionOptions settings) {
-  return load_session<KanFamily>(options, head, file, name, std::move(settings));
-}
-
-CheckReport check_kan(const KanOptions& options, const RowSplits& source, const SessionOptions& settings,
-                      const CheckOptions& what) {
-  return check_family<KanFamily>(options, source, settings, what);
-}
-
 template class KanFamily<float>;
 template class KanFamily<double>;
+template std::unique_ptr<Session> make_session<KanFamily>(const KanOptions&, const RowSplits&, SessionOptions);
+template Result<std::unique_ptr<Session>> load_session<KanFamily>(const KanOptions&, const ModelHead&,
+                                                                  const TensorFile&, const std::filesystem::path&,
+                                                                  SessionOptions);
+template CheckReport check_family<KanFamily>(const KanOptions&, const RowSplits&, const SessionOptions&,
+                                             const CheckOptions&);
 
 }  // namespace gradloom

@@ -5,7 +5,6 @@
 
 #include "gradloom/models/kan/device_network.h"
 #include "gradloom/models/kan/dual.h"
-#include "gradloom/session/check.h"
 #include "gradloom/session/families/kan/options.h"
 #include "gradloom/session/family.h"
 #include "gradloom/session/rows.h"
@@ -60,15 +59,5 @@ class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOpti
 
   LoadedRows schema_;
 };
-
-std::unique_ptr<Session> make_kan_session(const KanOptions& options, const RowSplits& source, SessionOptions settings);
-
-// A session without data from a model file.
-Result<std::unique_ptr<Session>> load_kan_session(const KanOptions& options, const ModelHead& head,
-                                                  const TensorFile& file, const std::filesystem::path& name,
-                                                  SessionOptions settings);
-
-CheckReport check_kan(const KanOptions& options, const RowSplits& source, const SessionOptions& settings,
-                      const CheckOptions& what);
 
 }  // namespace gradloom

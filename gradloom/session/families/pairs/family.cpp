@@ -9,7 +9,6 @@
 #include "gradloom/session/check_family.h"
 #include "gradloom/session/families/graph/family.h"
 #include "gradloom/session/family_session.h"
-#include "gradloom/session/restart_seed.h"
 #include "gradloom/train/predict.h"
 #include "gradloom/train/ranking.h"
 
@@ -84,11 +83,6 @@ graph::PairNetwork<T> PairFamily<T>::model(std::size_t) const {
 }
 
 template <class T>
-TrainState<T> PairFamily<T>::start(const Exec&, std::size_t restart) const {
-  return initial_state(model(0), restart_seed(options_.train.seed, restart));
-}
-
-template <class T>
 std::map<std::string, double> PairFamily<T>::metrics(const Exec& ex, const Model&, const ModelArrays<T>&,
                                                      const Data& data, View<const T, 2> y) const {
   const PairBatch<T> batch = data.all();
@@ -154,7 +148,7 @@ CheckSubject<graph::PairNetwork<T>> PairFamily<T>::check_subject(const Exec&, st
   graph::PairOptions o = network_options(data->graphs().arrays());
   o.encoder.limits.include(data->graphs());
   Model network(std::move(o));
-  TrainState<T> state = initial_state(network, restart_seed(options_.train.seed, 0));
+  TrainState<T> state = initial_state(network, options_.train.seed);
   const PairBatch<T> batch = data->all();
   // Sums of products of large numbers: a noise of 1 would make every similarity exactly 0.
   return {
@@ -162,21 +156,14 @@ CheckSubject<graph::PairNetwork<T>> PairFamily<T>::check_subject(const Exec&, st
 }
 
 template <class T>
-void PairFamily<T>::conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, json& summary) const {
-  summary["unseen"] = unseen_metrics(ex, model, arrays);
-}
-
-std::unique_ptr<Session> make_pair_session(const PairOptions& options, const PairSource& source,
-                                           SessionOptions settings) {
-  return make_session<PairFamily>(options, source, std::move(settings));
-}
-
-CheckReport check_pair(const PairOptions& options, const PairSource& source, const SessionOptions& settings,
-                       const CheckOptions& what) {
-  return check_family<PairFamily>(options, source, settings, what);
+json PairFamily<T>::conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, const Metrics&) const {
+  return {{"unseen", unseen_metrics(ex, model, arrays)}};
 }
 
 template class PairFamily<float>;
 template class PairFamily<double>;
+template std::unique_ptr<Session> make_session<PairFamily>(const PairOptions&, const PairSource&, SessionOptions);
+template CheckReport check_family<PairFamily>(const PairOptions&, const PairSource&, const SessionOptions&,
+                                              const CheckOptions&);
 
 }  // namespace gradloom

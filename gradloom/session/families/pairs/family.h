@@ -7,7 +7,6 @@
 #include "gradloom/data/graph_pairs.h"
 #include "gradloom/models/graph/dual.h"
 #include "gradloom/models/graph/pair_network.h"
-#include "gradloom/session/check.h"
 #include "gradloom/session/families/pairs/options.h"
 #include "gradloom/session/family.h"
 
@@ -34,7 +33,6 @@ class PairFamily final : public Family<T, graph::PairNetwork<T>, PairDataset<T>,
   const Data* unseen() const { return unseen_ ? &*unseen_ : nullptr; }
 
   Model model(std::size_t stage) const override;
-  TrainState<T> start(const Exec& ex, std::size_t restart) const override;
 
   // mse, mae of the similarity; distance_mae; spearman over all pairs, spearman_mean and precision_at_10 over queries:
   // a query is a graph that stands first in a pair, with all pairs that hold it.
@@ -42,8 +40,8 @@ class PairFamily final : public Family<T, graph::PairNetwork<T>, PairDataset<T>,
                                         const Data& data, View<const T, 2> y) const override;
   nlohmann::json study(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const override;
   // Adds `unseen`, the metrics on pairs of two test graphs.
-  void conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
-                nlohmann::json& summary) const override;
+  nlohmann::json conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                          const Metrics& metrics) const override;
   CheckSubject<Model> check_subject(const Exec& ex, std::size_t samples) const override;
   static double exact_derivative(const Model& model, const ModelArrays<T>& arrays, const PairBatch<T>& batch,
                                  View<const T, 2> dl_dy, std::size_t i) requires std::same_as<T, double> {
@@ -65,11 +63,5 @@ class PairFamily final : public Family<T, graph::PairNetwork<T>, PairDataset<T>,
   std::shared_ptr<const DistanceTable> distances_;
   std::optional<Data> unseen_;
 };
-
-std::unique_ptr<Session> make_pair_session(const PairOptions& options, const PairSource& source,
-                                           SessionOptions settings);
-
-CheckReport check_pair(const PairOptions& options, const PairSource& source, const SessionOptions& settings,
-                       const CheckOptions& what);
 
 }  // namespace gradloom

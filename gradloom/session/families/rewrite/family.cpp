@@ -8,7 +8,6 @@
 #include "gradloom/models/graph/rewrite_run.h"
 #include "gradloom/session/check_family.h"
 #include "gradloom/session/family_session.h"
-#include "gradloom/session/restart_seed.h"
 
 namespace gradloom {
 
@@ -69,11 +68,6 @@ graph::TreeNetwork<T> RewriteFamily<T>::model(std::size_t) const {
   for (const auto* part : {&validation_, &test_})
     if (*part) o.most_nodes = std::max(o.most_nodes, (*part)->most_nodes());
   return Model(o);
-}
-
-template <class T>
-TrainState<T> RewriteFamily<T>::start(const Exec&, std::size_t restart) const {
-  return initial_state(model(0), restart_seed(options_.train.seed, restart));
 }
 
 template <class T>
@@ -147,27 +141,22 @@ CheckSubject<graph::TreeNetwork<T>> RewriteFamily<T>::check_subject(const Exec&,
   graph::TreeOptions o = model(0).options();
   o.most_nodes = data->most_nodes();
   Model network(o);
-  TrainState<T> state = initial_state(network, restart_seed(options_.train.seed, 0));
+  TrainState<T> state = initial_state(network, options_.train.seed);
   const TreeBatch<T> batch = data->all();
   return {std::move(network), std::move(state), batch, std::move(data)};
 }
 
 template <class T>
-void RewriteFamily<T>::conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, json& summary) const {
-  summary["large"] = large_metrics(ex, model, arrays);
-  summary["paths"] = {{"exact", proofs_.exact}, {"beaten", proofs_.beaten}, {"open", proofs_.open}};
-}
-
-std::unique_ptr<Session> make_rewrite_session(const RewriteOptions& options, NoSource source, SessionOptions settings) {
-  return make_session<RewriteFamily>(options, source, std::move(settings));
-}
-
-CheckReport check_rewrite(const RewriteOptions& options, NoSource source, const SessionOptions& settings,
-                          const CheckOptions& what) {
-  return check_family<RewriteFamily>(options, source, settings, what);
+json RewriteFamily<T>::conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                                const Metrics&) const {
+  return {{"large", large_metrics(ex, model, arrays)},
+          {"paths", {{"exact", proofs_.exact}, {"beaten", proofs_.beaten}, {"open", proofs_.open}}}};
 }
 
 template class RewriteFamily<float>;
 template class RewriteFamily<double>;
+template std::unique_ptr<Session> make_session<RewriteFamily>(const RewriteOptions&, const NoSource&, SessionOptions);
+template CheckReport check_family<RewriteFamily>(const RewriteOptions&, const NoSource&, const SessionOptions&,
+                                                 const CheckOptions&);
 
 }  // namespace gradloom

@@ -7,7 +7,6 @@
 #include "gradloom/models/graph/dual.h"
 #include "gradloom/models/graph/rewrite_loss.h"
 #include "gradloom/models/graph/tree_network.h"
-#include "gradloom/session/check.h"
 #include "gradloom/session/families/rewrite/options.h"
 #include "gradloom/session/family.h"
 
@@ -41,7 +40,6 @@ class RewriteFamily final : public Family<T, graph::TreeNetwork<T>, TreeDataset<
   void check_part(const Model&, const Data&) const override {}  // drawn for its loss
 
   Model model(std::size_t stage) const override;
-  TrainState<T> start(const Exec& ex, std::size_t restart) const override;
 
   // edit_accuracy (of nodes) and pass_match (of expressions) after one pass; exact_match, ged (mean distance to the
   // normal form, unit costs; ged_exact is the share that was proven) and settled after rewriting to the end;
@@ -50,8 +48,8 @@ class RewriteFamily final : public Family<T, graph::TreeNetwork<T>, TreeDataset<
                                         const Data& data, View<const T, 2> y) const override;
   nlohmann::json study(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const override;
   // Adds `large` (metrics on larger expressions) and `paths` (how many edits were proven).
-  void conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
-                nlohmann::json& summary) const override;
+  nlohmann::json conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                          const Metrics& metrics) const override;
   CheckSubject<Model> check_subject(const Exec& ex, std::size_t samples) const override;
   static double exact_derivative(const Model& model, const ModelArrays<T>& arrays, const TreeBatch<T>& batch,
                                  View<const T, 2> dl_dy, std::size_t i) requires std::same_as<T, double> {
@@ -75,10 +73,5 @@ class RewriteFamily final : public Family<T, graph::TreeNetwork<T>, TreeDataset<
   std::vector<Expression> large_;
   Proofs proofs_;
 };
-
-std::unique_ptr<Session> make_rewrite_session(const RewriteOptions& options, NoSource source, SessionOptions settings);
-
-CheckReport check_rewrite(const RewriteOptions& options, NoSource source, const SessionOptions& settings,
-                          const CheckOptions& what);
 
 }  // namespace gradloom
