@@ -141,13 +141,9 @@ void add_bench_command(CLI::App& program, Choice& choice) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::Range(1u, 1u << 20).description(""));
-  command->add_option("--grid", o.grid, "Grid intervals")->type_name("N")->check(CLI::Range(1u, 1024u).description(""));
-  command->add_option("--degree", o.degree, "Degree of the splines")
-      ->type_name("N")
-      ->check(CLI::Range(1u, 7u).description(""));
-  command->add_option("--batch", o.batch, "Samples of a step")
-      ->type_name("N")
-      ->check(CLI::Range(1u, 1u << 24).description(""));
+  add_count_option(*command, "--grid", o.grid, "Grid intervals", 1, 1024);
+  add_count_option(*command, "--degree", o.degree, "Degree of the splines", 1, 7);
+  add_count_option(*command, "--batch", o.batch, "Samples of a step", 1, 1u << 24);
   add_threads_option(*command, o.threads);
   command->add_option("--base", flags->base, "Add the base branch")
       ->type_name("on|off")

@@ -65,16 +65,13 @@ void add_bench_graph_command(CLI::App& bench, Choice& choice) {
   CLI::App* command = bench.add_subcommand("graph", "Graph networks: forward and training step on random graphs");
   auto o = std::make_shared<app::BenchGraphOptions>();
   auto recipe = std::make_shared<app::BenchRecipeOptions>();
-  const auto number = [&](const char* name, std::size_t& to, const char* text, unsigned most) {
-    command->add_option(name, to, text)->type_name("N")->check(CLI::Range(1u, most).description(""));
-  };
-  number("--nodes", o->nodes, "Nodes of each graph", 1u << 26);
+  add_count_option(*command, "--nodes", o->nodes, "Nodes of each graph", 1, 1u << 26);
   command->add_option("--degree", o->degree, "Neighbours of a node, on average")
       ->type_name("D")
       ->check(number_between(0.0, 10000.0));
-  number("--features", o->features, "Features of nodes and width of layers", 4096);
-  number("--depth", o->depth, "Layers", 64);
-  number("--graphs", o->graphs, "Graphs of a batch", 1u << 20);
+  add_count_option(*command, "--features", o->features, "Features of nodes and width of layers", 1, 4096);
+  add_count_option(*command, "--depth", o->depth, "Layers", 1, 64);
+  add_count_option(*command, "--graphs", o->graphs, "Graphs of a batch", 1, 1u << 20);
   command->add_option("--layers", o->layers, "Kind of the layers")->type_name("KIND")->check(name_in(graph::kLayers));
   command->add_option("--kind", o->kind, "Kind of the graphs")
       ->type_name("uniform|powerlaw|star")

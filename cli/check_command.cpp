@@ -71,9 +71,7 @@ void add_check_command(CLI::App& program, Choice& choice) {
   CLI::App* command = program.add_subcommand("check", "Check a model's gradients, and that its bits are the same");
   auto flags = std::make_shared<CheckFlags>();
   add_recipe_options(*command, flags->recipe);
-  command->add_option("--samples", flags->what.samples, "Samples to check on")
-      ->type_name("N")
-      ->check(CLI::Range(1u, 1000000u).description(""));
+  add_count_option(*command, "--samples", flags->what.samples, "Samples to check on", 1, 1000000);
   command->add_option("--max-elements", flags->what.max_elements, "Most elements of each gradient to check")
       ->type_name("N")
       ->check(whole_number(1, std::uint64_t{1} << 62));

@@ -228,12 +228,8 @@ void add_bench_ged_command(CLI::App& bench, Choice& choice) {
   auto flags = std::make_shared<BenchGedFlags>();
   app::BenchGedOptions& o = flags->options;
   command->add_option("--file", o.file, "Graphs to compare; random ones otherwise")->type_name("FILE");
-  command->add_option("--graphs", o.graphs, "How many, at most")
-      ->type_name("N")
-      ->check(CLI::Range(2u, 100000u).description(""));
-  command->add_option("--nodes", o.nodes, "Nodes of the largest random graph")
-      ->type_name("N")
-      ->check(CLI::Range(1u, 1000u).description(""));
+  add_count_option(*command, "--graphs", o.graphs, "How many, at most", 2, 100000);
+  add_count_option(*command, "--nodes", o.nodes, "Nodes of the largest random graph", 1, 1000);
   command->add_option("--seed", o.seed, "Of the random graphs")->type_name("S");
   add_seconds_option(*command, o.seconds, "Time for the figure, about");
   add_common_options(*command, flags->common);

@@ -38,6 +38,12 @@ CLI::Validator name_in(const Table& table) {
   return CLI::IsMember(names).description("");
 }
 
+// A whole number from `low` to `high`, N in the help.
+template <class V>
+void add_count_option(CLI::App& command, const char* name, V& value, const char* text, unsigned low, unsigned high) {
+  command.add_option(name, value, text)->type_name("N")->check(CLI::Range(low, high).description(""));
+}
+
 void add_threads_option(CLI::App& command, unsigned& threads);
 void add_seconds_option(CLI::App& command, double& seconds, const std::string& text);
 void add_exec_options(CLI::App& command, ExecFlags& flags);  // --threads, --exec, --device

@@ -190,9 +190,7 @@ void add_train_command(CLI::App& program, Choice& choice) {
   command->add_option("--seed", flags->seed, "The same as --set seed=S")
       ->type_name("S")
       ->check(whole_number(0, kLargestSeed));
-  command->add_option("--seeds", flags->seeds, "Train seeds S .. S+N-1, each in DIR/seed-S")
-      ->type_name("N")
-      ->check(CLI::Range(1u, 100000u).description(""));
+  add_count_option(*command, "--seeds", flags->seeds, "Train seeds S .. S+N-1, each in DIR/seed-S", 1, 100000);
   add_exec_options(*command, flags->exec);
   command->add_flag("--profile", flags->profile, "Measure the time of each phase");
   add_quiet_option(*command, choice.flags);
