@@ -56,12 +56,12 @@ void to_probabilities(std::span<const double> logits, std::span<double> probabil
 }  // namespace
 
 FittedModel fit(const MatrixView& x, const TargetView& y, const KanOptions& options, const FitOptions& more) {
-  return fit_rows(x, y, options, more, make_kan_session);
+  return fit_rows(x, y, options, more, make_session<KanFamily>);
 }
 
 FittedModel fit(const MatrixView& x, const TargetView& y, const GatesOptions& options, const FitOptions& more) {
   if (!y.are_classes()) throw_invalid("y holds numbers, but gates learn classes: pass integers, or names of classes");
-  return fit_rows(x, y, options, more, make_gates_session);
+  return fit_rows(x, y, options, more, make_session<GatesFamily>);
 }
 
 FittedModel load(const std::filesystem::path& path, const SessionOptions& settings) {

@@ -42,7 +42,7 @@ AppFamily kan_family() {
   AppFamily entry = make_entry<KanFamily, load_splits>("kan");
   entry.headlines = {kAccuracy, kRmse};
   entry.read_rows = read_kan_rows;
-  entry.load = load_model<KanOptions, load_kan_session>;
+  entry.load = load_model<KanFamily>;
   return entry;
 }
 

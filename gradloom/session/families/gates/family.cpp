@@ -145,8 +145,8 @@ template class GatesFamily<float>;
 template class GatesFamily<double>;
 template std::unique_ptr<Session> make_session<GatesFamily>(const GatesOptions&, const RowSplits&, SessionOptions);
 template Result<std::unique_ptr<Session>> load_session<GatesFamily>(const GatesOptions&, const ModelHead&,
-                                                                  const TensorFile&, const std::filesystem::path&,
-                                                                  SessionOptions);
+                                                                    const TensorFile&, const std::filesystem::path&,
+                                                                    SessionOptions);
 template CheckReport check_family<GatesFamily>(const GatesOptions&, const RowSplits&, const SessionOptions&,
                                                const CheckOptions&);
 
