@@ -39,6 +39,18 @@ TEST_F(OnDevice, TrainingAndEvaluationGiveTheResultsOfTheCpu) {
   EXPECT_EQ(bytes_of(scratch_ / "a.csv"), bytes_of(scratch_ / "b.csv"));
 }
 
+// A file that is no library stands in the way of the system's.
+TEST_F(OnDevice, WithoutVulkanTheProgramStartsAndSaysWhatIsMissing) {
+  std::filesystem::create_directory(scratch_ / "lib");
+  std::ofstream(scratch_ / "lib" / "libvulkan.so.1") << "";
+  const std::map<std::string, std::string> no_vulkan{{"LD_LIBRARY_PATH", (scratch_ / "lib").string()}};
+  EXPECT_EQ(run_with("", {"devices"}, no_vulkan).code, 0);
+  EXPECT_EQ(run_with("", Words{"train", "kan-hello"} + kAdam, no_vulkan).code, 0);
+  const Ended refused = run_with("", Words{"train", "kan-hello", "--device", "gpu"} + kAdam, no_vulkan);
+  EXPECT_EQ(refused.code, 3);
+  EXPECT_THAT(refused.err, testing::HasSubstr("Vulkan is not installed"));
+}
+
 TEST_F(OnDevice, ADeviceInSoftwareIsToldAsSuch) {
   if (vulkan::list_devices()->front().kind != vulkan::DeviceKind::software) GTEST_SKIP() << "the device is no software";
   const Words words = Words{"train", "kan-hello", "--device", "0"} + kAdam;

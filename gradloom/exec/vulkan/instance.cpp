@@ -69,6 +69,7 @@ Instance::~Instance() {
 
 Result<std::unique_ptr<Instance>> make_instance(Validation validation,
                                                 std::function<void(const std::string&)> on_message) {
+  if (auto loaded = load_api(); !loaded) return loaded.error();
   auto instance = std::make_unique<Instance>();
   instance->on_message = std::move(on_message);
   VkApplicationInfo application{VK_STRUCTURE_TYPE_APPLICATION_INFO};

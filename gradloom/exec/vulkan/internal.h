@@ -1,13 +1,12 @@
 // What the sources of this folder share: Vulkan handles behind the public classes.
 #pragma once
 
-#include <vulkan/vulkan.h>
-
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "gradloom/exec/vulkan/api.h"
 #include "gradloom/exec/vulkan/device.h"
 #include "gradloom/exec/vulkan/memory.h"
 

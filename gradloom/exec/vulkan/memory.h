@@ -1,11 +1,11 @@
 // Sub-allocation: few allocations of the device, cut into aligned pieces.
 #pragma once
 
-#include <vulkan/vulkan.h>
-
 #include <cstdint>
 #include <memory>
 #include <vector>
+
+#include "gradloom/exec/vulkan/api.h"
 
 namespace gradloom::vulkan {
 

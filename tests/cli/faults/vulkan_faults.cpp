@@ -12,7 +12,9 @@ namespace {
 
 template <class F>
 F next(const char* name) {
-  return reinterpret_cast<F>(dlsym(RTLD_NEXT, name));
+  // The program loads Vulkan for itself alone.
+  static void* const loader = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+  return reinterpret_cast<F>(dlsym(loader, name));
 }
 
 // The number behind "NAME=", or 0.
