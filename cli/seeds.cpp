@@ -4,6 +4,8 @@
 #include <map>
 #include <string>
 
+#include "gradloom/train/metrics.h"
+
 namespace gradloom::cli {
 namespace {
 
@@ -13,10 +15,11 @@ double median_of(std::vector<double> values) {
   return n % 2 == 1 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
 }
 
-double worst_of(const std::string& metric, const std::vector<double>& values) {
-  const bool more_is_better = metric.ends_with("accuracy") || metric == "r2";
-  return more_is_better ? *std::min_element(values.begin(), values.end())
-                        : *std::max_element(values.begin(), values.end());
+nlohmann::json worst_of(const std::string& metric, const std::vector<double>& values) {
+  const MetricKind* kind = find_metric(metric);
+  if (!kind) return nullptr;
+  return kind->better == Better::larger ? *std::min_element(values.begin(), values.end())
+                                        : *std::max_element(values.begin(), values.end());
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "gradloom/train/metrics.h"
+
 namespace gradloom::cli {
 
 std::string figure(double value) { return std::isfinite(value) ? fmt::format("{:.4g}", value) : "-"; }
@@ -40,12 +42,9 @@ std::string metrics_text(const nlohmann::json& metrics) {
   if (!metrics.is_object() || metrics.empty()) return "-";
   std::vector<std::string> names;
   for (const auto& [name, value] : metrics.items()) names.push_back(name);
-  // What people ask for first comes first.
   const auto place = [](const std::string& name) {
-    static const std::vector<std::string> order = {"hard_accuracy", "hard_loss", "accuracy", "exact_match",
-                                                   "rmse",          "mae",       "r2"};
-    return name == "loss" ? order.size() + 1
-                          : static_cast<std::size_t>(std::find(order.begin(), order.end(), name) - order.begin());
+    const MetricKind* kind = find_metric(name);
+    return kind ? kind - std::begin(kMetricKinds) : std::ssize(kMetricKinds);
   };
   std::stable_sort(names.begin(), names.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
   // Padded, so that the figures of several parts stand below each other.

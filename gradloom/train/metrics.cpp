@@ -2,9 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <vector>
 
 namespace gradloom {
+
+const MetricKind* find_metric(std::string_view name) {
+  const auto found = std::ranges::find(kMetricKinds, name, &MetricKind::name);
+  return found == std::end(kMetricKinds) ? nullptr : found;
+}
 
 template <class T>
 std::map<std::string, double> row_metrics(const RowBatch<T>& batch, View<const T, 2> y) {

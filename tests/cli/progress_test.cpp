@@ -83,6 +83,17 @@ TEST(Seeds, MedianWorstAndFailures) {
   EXPECT_EQ(r["runs"].size(), 5u);
 }
 
+TEST(Seeds, TheWorstMatchIsTheSmallestAndTheWorstDistanceTheLargest) {
+  const auto run = [](double match, double distance) {
+    return nlohmann::json{{"test", {{"exact_match", match}, {"spearman", match}, {"ged", distance}, {"other", 1.0}}}};
+  };
+  const auto worst = cli::summarise_seeds({run(0.9, 1), run(0.5, 4)})["worst"];
+  EXPECT_EQ(worst["exact_match"], 0.5);
+  EXPECT_EQ(worst["spearman"], 0.5);
+  EXPECT_EQ(worst["ged"], 4.0);
+  EXPECT_TRUE(worst["other"].is_null());
+}
+
 TEST(Seeds, NothingToTestGivesNoMetrics) {
   const auto r = cli::summarise_seeds({{{"test", nullptr}}});
   EXPECT_TRUE(r["median"].empty());
