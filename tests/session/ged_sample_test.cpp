@@ -21,15 +21,6 @@ GraphSet paths(std::uint32_t count) {
   return set.finish();
 }
 
-TEST(RankCorrelation, CountsEqualValuesByTheirMeanRank) {
-  EXPECT_DOUBLE_EQ(rank_correlation({1, 2, 3, 4}, {10, 20, 30, 400}), 1.0);
-  EXPECT_DOUBLE_EQ(rank_correlation({1, 2, 3, 4}, {4, 3, 2, 1}), -1.0);
-  // Ranks 0.5, 0.5, 2 and 0, 1, 2: covariance 1.5 over sqrt(1.5 * 2).
-  EXPECT_DOUBLE_EQ(rank_correlation({7, 7, 9}, {1, 2, 3}), 1.5 / std::sqrt(3.0));
-  EXPECT_TRUE(std::isnan(rank_correlation({1, 1}, {1, 2})));
-  EXPECT_TRUE(std::isnan(rank_correlation({}, {})));
-}
-
 TEST(GedSample, JudgesOutputsByExactDistancesOnAnyThreads) {
   const GraphSet set = paths(9);
   const std::vector<std::uint32_t> part = {8, 2, 0, 5, 7, 3};

@@ -2,29 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <numeric>
+#include <optional>
 
 #include "gradloom/base/random.h"
+#include "gradloom/train/ranking.h"
 
 namespace gradloom {
 
 using nlohmann::json;
 
 namespace {
-
-std::vector<double> ranks_of(const std::vector<double>& v) {
-  std::vector<std::size_t> order(v.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return v[a] < v[b]; });
-  std::vector<double> ranks(v.size());
-  for (std::size_t first = 0, last; first < order.size(); first = last) {
-    for (last = first; last < order.size() && v[order[last]] == v[order[first]];) ++last;
-    for (std::size_t k = first; k < last; ++k) ranks[order[k]] = 0.5 * static_cast<double>(first + last - 1);
-  }
-  return ranks;
-}
 
 struct Mean {
   double sum = 0.0;
@@ -34,18 +22,6 @@ struct Mean {
 };
 
 }  // namespace
-
-double rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
-  const std::vector<double> x = ranks_of(a), y = ranks_of(b);
-  const double middle = 0.5 * (static_cast<double>(x.size()) - 1);
-  double xy = 0.0, xx = 0.0, yy = 0.0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    xy += (x[i] - middle) * (y[i] - middle);
-    xx += (x[i] - middle) * (x[i] - middle);
-    yy += (y[i] - middle) * (y[i] - middle);
-  }
-  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : std::numeric_limits<double>::quiet_NaN();
-}
 
 GedSample::GedSample(const Exec& ex, const GraphSet& set, const std::vector<std::uint32_t>& part,
                      const GedSampleOptions& o) {
@@ -80,9 +56,9 @@ json GedSample::judge(View<const T, 2> y) const {
       all.add(exact.back());
       (class_of(rows_[i]) == class_of(rows_[j]) ? same : different).add(exact.back());
     }
-  const double correlation = rank_correlation(exact, apart);
+  const std::optional<double> correlation = spearman(exact, apart);
   json result{{"pairs", pairs_.upper.size()}, {"exact", exact.size()}, {"mean", all.value()}};
-  result["spearman"] = std::isfinite(correlation) ? json(correlation) : json(nullptr);
+  result["spearman"] = correlation ? json(*correlation) : json(nullptr);
   if (out > 1) result["same"] = same.value(), result["different"] = different.value();
   return result;
 }

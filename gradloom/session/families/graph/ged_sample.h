@@ -36,8 +36,4 @@ class GedSample {
   ged::AllPairs pairs_;
 };
 
-// Spearman's rank correlation; equal values share the mean of their ranks. NaN for fewer than two values or when all
-// values of a side are equal.
-double rank_correlation(const std::vector<double>& a, const std::vector<double>& b);
-
 }  // namespace gradloom
