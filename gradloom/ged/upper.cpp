@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
-#include <memory>
 #include <numeric>
 
 namespace gradloom::ged {
 namespace {
-
-std::uint32_t image_of(const Problem& p, std::uint16_t column) { return column < p.columns() ? column : kErased; }
 
 // Edges between row i at column j and all other rows except `skip`, and the node itself.
 Cost share(const Problem& p, const std::vector<std::uint32_t>& image, std::uint32_t i, std::uint32_t j,
@@ -64,16 +61,6 @@ std::vector<std::uint32_t> greedy_mapping(const Problem& p, std::chrono::steady_
   return image;
 }
 
-std::vector<std::uint32_t> assigned_mapping(const Problem& p) {
-  Assigner assigner;
-  assigner.set(p);
-  OpenNodes root;
-  assigner.root(root);
-  std::vector<std::uint32_t> image(p.rows());
-  for (std::uint32_t i = 0; i < p.rows(); ++i) image[i] = image_of(p, root.row_match[i]);
-  return image;
-}
-
 Cost improve_by_swaps(const Problem& p, std::vector<std::uint32_t>& image, unsigned rounds,
                       std::chrono::steady_clock::time_point deadline) {
   const bool timed = deadline != std::chrono::steady_clock::time_point::max();
@@ -119,51 +106,6 @@ Cost improve_by_swaps(const Problem& p, std::vector<std::uint32_t>& image, unsig
     }
   }
   return cost;
-}
-
-std::vector<std::uint32_t> beam_mapping(const Problem& p, unsigned width) {
-  struct Partial {
-    OpenNodes node;
-    std::vector<std::uint32_t> image;
-  };
-  struct Next {
-    Cost bound;
-    std::size_t parent;
-    std::uint16_t column;
-  };
-  Assigner assigner;
-  assigner.set(p);
-  std::vector<std::unique_ptr<Partial>> beam;
-  beam.push_back(std::make_unique<Partial>());
-  assigner.root(beam[0]->node);
-  beam[0]->image.assign(p.rows(), kErased);
-  for (std::uint32_t i : by_degree(p)) {
-    std::vector<Next> next;
-    for (std::size_t b = 0; b < beam.size(); ++b)
-      for (std::uint16_t j : beam[b]->node.columns) {
-        next.push_back({beam[b]->node.bound() + assigner.reduced(beam[b]->node, i, j), b, j});
-        if (assigner.is_dummy_column(j)) break;
-      }
-    const std::size_t keep = std::min<std::size_t>(next.size(), width);
-    std::partial_sort(next.begin(), next.begin() + static_cast<std::ptrdiff_t>(keep), next.end(),
-                      [](const Next& a, const Next& b) {
-                        return std::tuple(a.bound, a.parent, a.column) < std::tuple(b.bound, b.parent, b.column);
-                      });
-    std::vector<std::unique_ptr<Partial>> chosen;
-    for (std::size_t n = 0; n < keep; ++n) {
-      const Partial& parent = *beam[next[n].parent];
-      auto partial = std::make_unique<Partial>();
-      assigner.child(parent.node, i, next[n].column, std::numeric_limits<Cost>::max(), partial->node);
-      partial->image = parent.image;
-      partial->image[i] = image_of(p, next[n].column);
-      chosen.push_back(std::move(partial));
-    }
-    beam = std::move(chosen);
-  }
-  std::size_t best = 0;
-  for (std::size_t b = 1; b < beam.size(); ++b)
-    if (p.cost(beam[b]->image) < p.cost(beam[best]->image)) best = b;
-  return beam[best]->image;
 }
 
 }  // namespace gradloom::ged

@@ -5,27 +5,20 @@
 #include <cstdint>
 #include <vector>
 
-#include "gradloom/ged/assignment.h"
 #include "gradloom/ged/problem.h"
 
 namespace gradloom::ged {
 
-// All return images of the rows of the problem; problem.cost() says what they cost. Deterministic.
+// Both return images of the rows of the problem; problem.cost() says what they cost. Deterministic.
 
 // Maps row after row, those with most edges first, each to the column that costs least at that moment; after the
 // deadline edges are no longer looked at.
 std::vector<std::uint32_t> greedy_mapping(const Problem& problem, std::chrono::steady_clock::time_point deadline =
                                                                       std::chrono::steady_clock::time_point::max());
 
-// The cheapest assignment of nodes with half of their edges (problems without forbidden pairs only).
-std::vector<std::uint32_t> assigned_mapping(const Problem& problem);
-
 // Exchanges the images of two rows, or moves a row to a free column (or deletes it), as long as that helps; at most
 // `rounds` passes over all pairs, none after the deadline. `image` is the start and the result; returns its cost.
 Cost improve_by_swaps(const Problem& problem, std::vector<std::uint32_t>& image, unsigned rounds = 100,
                       std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max());
-
-// Keeps the `width` best partial mappings of each depth, by their lower bounds. Fails to nothing: always a mapping.
-std::vector<std::uint32_t> beam_mapping(const Problem& problem, unsigned width);
 
 }  // namespace gradloom::ged

@@ -29,16 +29,15 @@ TEST(UpperBounds, AreMappingsAboveTheDistanceAndSwapsNeverHurt) {
   for (std::size_t i = 1; i < set.size(); ++i) {
     const Problem& p = solver.set(dense[i - 1], dense[i], costs);
     const Cost distance = solver.solve(nullptr, {}).upper;
-    for (auto image : {greedy_mapping(p), assigned_mapping(p), beam_mapping(p, 4)}) {
-      expect_mapping(p, image);
-      const Cost before = p.cost(image);
-      EXPECT_GE(before, distance);
-      const Cost after = improve_by_swaps(p, image);
-      expect_mapping(p, image);
-      EXPECT_EQ(after, p.cost(image));
-      EXPECT_LE(after, before);
-      EXPECT_GE(after, distance);
-    }
+    std::vector<std::uint32_t> image = greedy_mapping(p);
+    expect_mapping(p, image);
+    const Cost before = p.cost(image);
+    EXPECT_GE(before, distance);
+    const Cost after = improve_by_swaps(p, image);
+    expect_mapping(p, image);
+    EXPECT_EQ(after, p.cost(image));
+    EXPECT_LE(after, before);
+    EXPECT_GE(after, distance);
     EXPECT_EQ(costs.value(p.cost(greedy_mapping(p))),
               mapping_cost(set.graphs[i - 1], set.graphs[i], costs, p.to_first(greedy_mapping(p))));
   }
@@ -61,18 +60,6 @@ TEST(Deadlines, ThatHavePassedStillLeaveAMappingAndABracket) {
     EXPECT_LE(late.lower, known.upper);
     EXPECT_LE(known.lower, late.upper);
     EXPECT_LE(late.expanded, 1u);
-  }
-}
-
-TEST(UpperBounds, AWideBeamFindsTheDistance) {
-  const GraphSet set = random_graphs({.most_nodes = 5}, 10, 4);
-  const CostTable costs(uniform_costs(), set.node_labels, set.edge_labels);
-  std::vector<DenseGraph> dense;
-  for (const Graph& g : set.graphs) dense.emplace_back(g, Labels::compare);
-  PairSolver solver;
-  for (std::size_t i = 1; i < set.size(); ++i) {
-    const Problem& p = solver.set(dense[i - 1], dense[i], costs);
-    EXPECT_EQ(p.cost(beam_mapping(p, 1000)), solver.solve(nullptr, {}).upper);
   }
 }
 
