@@ -11,8 +11,8 @@
 
 #include "gradloom/base/random.h"
 #include "gradloom/circuit/circuit.h"
-#include "gradloom/circuit/gate_list.h"
 #include "gradloom/circuit/simulate.h"
+#include "tests/circuit/gate_list.h"
 
 namespace gradloom::test {
 
