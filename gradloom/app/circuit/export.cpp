@@ -17,11 +17,6 @@ using circuit::AnyCircuit;
 using circuit::Circuit;
 using nlohmann::json;
 
-const char* format_name(ExportFormat format) {
-  constexpr const char* kNames[] = {"c", "verilog", "json", "dot", "svg"};
-  return kNames[static_cast<int>(format)];
-}
-
 std::string written(const AnyCircuit& any, const ExportCircuitOptions& o) {
   switch (o.format) {
     case ExportFormat::c:
@@ -103,7 +98,7 @@ Result<ExportedCircuit> export_circuit(const ExportCircuitOptions& o) try {
   ExportedCircuit result;
   json& r = result.report;
   r["circuit"] = o.circuit.string();
-  r["format"] = format_name(o.format);
+  r["format"] = name_of(kExportFormats, o.format);
   r["steps"] = json::array({step_of("given", circuit::size_of(circuit::circuit_of(any)))});
   if (!o.observed.empty()) {
     const auto* rule = std::get_if<circuit::CellRule>(&any);
