@@ -8,13 +8,13 @@ Result<void> check_position(std::span<const std::uint64_t> epochs, std::size_t s
                             const std::string& file) {
   const auto wrong = [&](const std::string& what) -> Result<void> {
     return Error{ErrorCode::invalid_input,
-                 fmt::format("{} {}; the checkpoint and recipe.toml are not of one run", file, what)};
+                 fmt::format("{} {}; the checkpoint and the options are not of one run", file, what)};
   };
   if (at.stage >= epochs.size())
-    return wrong(fmt::format("is in stage {}, but the recipe has {}", at.stage + 1, epochs.size()));
+    return wrong(fmt::format("is in stage {}, but the options have {}", at.stage + 1, epochs.size()));
   if (at.epoch > epochs[at.stage])
-    return wrong(
-        fmt::format("has done {} epochs of stage {}, but the recipe has {}", at.epoch, at.stage + 1, epochs[at.stage]));
+    return wrong(fmt::format("has done {} epochs of stage {}, but the options have {}", at.epoch, at.stage + 1,
+                             epochs[at.stage]));
   std::uint64_t before = 0;
   for (std::size_t s = 0; s < at.stage; ++s) before += epochs[s];
   if (at.run_epoch < at.epoch || at.run_epoch - at.epoch > before)

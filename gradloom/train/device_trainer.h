@@ -1,4 +1,4 @@
-// DeviceTrainer: a Trainer whose parameters, gradients, optimizer state and activations live on a Vulkan device.
+// DeviceTrainer: an EpochLoop whose parameters, gradients, optimizer state and activations live on a Vulkan device.
 //
 // A step is one submit of a command buffer that was recorded once for its size of batch: the batch goes in, and nothing
 // comes out. Losses gather on the device and are read at the end of an epoch, or when the state is asked for. The state

@@ -66,7 +66,7 @@ struct EpochReport {
 
 enum class Continue { yes, stop };
 
-// Hooks may be empty. Both run between steps, when the state is consistent and, after sync(), may be saved.
+// Hooks may be empty. All run between steps, when the state is consistent and, after sync(), may be saved.
 struct TrainHooks {
   std::function<Continue(const TrainPosition&)> after_step;
   std::function<double()> validate;  // the loss on data that is not trained on

@@ -18,8 +18,8 @@ Result<void> find_functions() {
   // Never closed: drivers leave threads and handlers behind.
   void* const loader = dlopen(kLoader, RTLD_NOW | RTLD_LOCAL);
   if (!loader)
-    return Error{ErrorCode::missing_device,
-                 std::string("Vulkan is not installed (") + kLoader + " cannot be loaded); it comes with a GPU's driver"};
+    return Error{ErrorCode::missing_device, std::string("Vulkan is not installed (") + kLoader +
+                                                " cannot be loaded); it comes with a GPU's driver"};
   const char* missing = nullptr;
   const auto find = [&]<class F>(const char* name, F& function) {
     void* address = dlsym(RTLD_DEFAULT, name);

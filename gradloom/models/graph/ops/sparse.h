@@ -6,7 +6,7 @@
 
 namespace gradloom::graph {
 
-// The same with the sparse features of the batch, which dropout thins out first. Node tasks only.
+// A product with weights (dense.h) of the sparse features of the batch, which dropout thins out first. Node tasks only.
 template <class T>
 class SparseOp final : public Op<T> {
   using Op<T>::out_;
