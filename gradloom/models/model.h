@@ -6,12 +6,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
+#include "gradloom/base/error.h"
 #include "gradloom/base/slices.h"
 #include "gradloom/base/view.h"
 #include "gradloom/exec/buffer.h"
 #include "gradloom/exec/exec.h"
 #include "gradloom/kernels/gradient_mode.h"
+#include "gradloom/kernels/reduce/tree_sum.h"
 
 namespace gradloom {
 
@@ -25,6 +28,9 @@ struct Step {
   Mode mode = Mode::train;
   GradientMode gradient = GradientMode::overwrite;
   GradientIs gradient_is = GradientIs::complete;
+  // Leaves of this optimizer step that were summed before (HasLeaves); 0 where the gradient is overwritten, and only
+  // there.
+  std::size_t leaf = 0;
   // The key of the step's random stream.
   std::uint64_t seed = 0;
   std::uint32_t epoch = 0;
@@ -73,6 +79,9 @@ struct BackwardCall {
   std::span<T> gradient = {};    // flat; overwritten or added to, as step.gradient says; frozen slices are left alone
   View<T, 2> dl_dx = {};         // overwritten; empty: not wanted
   GradientSink* sink = nullptr;  // null: nobody is told
+  // The upper levels of the stack whose level 0 is the gradient, each as long as it; they keep what they hold between
+  // the pieces of a step. Only for models with leaves, and only as many as the leaves need (gradient_levels()).
+  std::span<T> levels = {};
 };
 
 // T is the scalar. `forward` overwrites y (B, output_width()); row stride is a multiple of 16, columns beyond the width
@@ -97,6 +106,44 @@ template <class M>
 concept HasBranches = requires(const M& m, const typename M::Tape& tape) {
   { m.branches(tape) } -> std::convertible_to<std::uint64_t>;
 };
+
+// A model that sums its gradient over leaves in the tree of kernels/reduce/tree_sum.h says how many a batch has, at
+// least 1 unless the batch is empty. Leaves are numbered through the pieces of an optimizer step; behind the last piece
+// the model finishes the sums. Any other model adds the gradient of a piece to what there is.
+template <class M>
+concept HasLeaves = requires(const M& m, const typename M::Batch& batch) {
+  { m.leaves(batch) } -> std::convertible_to<std::size_t>;
+};
+
+// The stack that a backward pass with so many leaves goes on with. Throws invalid_input when the call has too few
+// levels for them, or contradicts itself.
+template <class T, class Batch, class Tape>
+kernels::reduce::TreeSum<T> tree_of(const BackwardCall<T, Batch, Tape>& call, std::size_t leaves) {
+  const Step& step = call.step;
+  if ((step.leaf == 0) != (step.gradient == GradientMode::overwrite))
+    throw_invalid("a gradient is overwritten by the first leaf of a step and by no other; the step says leaf " +
+                  std::to_string(step.leaf));
+  const std::size_t all = step.leaf + leaves, size = call.gradient.size();
+  if (call.levels.size() < (kernels::reduce::tree_levels(all) - 1) * size)
+    throw_invalid("a gradient over " + std::to_string(all) + " leaves needs " +
+                  std::to_string(kernels::reduce::tree_levels(all) - 1) + " upper levels; the call has room for " +
+                  std::to_string(size == 0 ? 0 : call.levels.size() / size));
+  return {.root = call.gradient.data(),
+          .upper = call.levels.data(),
+          .stride = size,
+          .leaf = step.leaf,
+          .complete = step.gradient_is == GradientIs::complete};
+}
+
+// Memory for BackwardCall::levels where this batch is the whole step.
+template <class M>
+Buffer<typename M::Scalar> gradient_levels(const M& model, const typename M::Batch& batch) {
+  if constexpr (HasLeaves<M>)
+    return Buffer<typename M::Scalar>((kernels::reduce::tree_levels(model.leaves(batch)) - 1) *
+                                      model.parameters().flat_size());
+  else
+    return {};
+}
 
 // A model with buffers that follow the training batches (the statistics of batch norm): the trainer calls this after
 // each step, with the tape of its forward pass.

@@ -34,7 +34,10 @@ double largest_dual_error(const Exec& ex, const typename F::Model& network, cons
   const ModelArrays<double> arrays{p, state.buffers};
   network.forward(ex, {}, arrays, batch, tape, {y.data(), {batch.size, out}, {stride, 1}});
   const View<const double, 2> dl_dy_view(dl_dy.data(), {batch.size, out}, {stride, 1});
-  network.backward(ex, {.arrays = arrays, .batch = batch, .tape = tape, .dl_dy = dl_dy_view, .gradient = gradient});
+  Buffer<double> levels = gradient_levels(network, batch);
+  network.backward(
+      ex,
+      {.arrays = arrays, .batch = batch, .tape = tape, .dl_dy = dl_dy_view, .gradient = gradient, .levels = levels});
   double largest = 0.0, error = 0.0;
   for (double g : gradient.span()) largest = std::max(largest, std::abs(g));
   const std::size_t every = std::max<std::size_t>(1, network.parameters().logical_size() / kDualElements);

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
+
+#include "gradloom/kernels/reduce/tree_sum.h"
 
 namespace gradloom {
 namespace {
@@ -27,6 +30,10 @@ void add_slices(std::vector<TensorView>& tensors, const std::string& prefix, con
       tensors.push_back(
           tensor_view<T>(prefix + s.name, values.subspan(s.offset, s.stored_size()), s.shape, s.stored_last));
 }
+
+// The upper levels of the stack of a half-accumulated gradient that hold something.
+unsigned upper_levels(std::size_t leaves) { return std::max(1u, kernels::reduce::tree_height(leaves)) - 1; }
+std::string level_prefix(unsigned level) { return fmt::format("levels/{}/", level); }
 
 struct DamagedState : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -146,12 +153,18 @@ Result<void> save_checkpoint(const std::filesystem::path& path, const Slices& pa
   }
   if (state.residual.size() > 0) add_slices<T>(tensors, "residual/", parameters, state.residual.span());
   if (gradient == GradientIn::checkpoint) add_slices<T>(tensors, "gradient/", parameters, state.gradient.span());
+  const unsigned levels = gradient == GradientIn::checkpoint ? upper_levels(state.leaves) : 0;
+  for (unsigned n = 1; n <= levels; ++n)
+    add_slices<T>(tensors, level_prefix(n), parameters,
+                  state.levels.span().subspan((n - 1) * parameters.flat_size(), parameters.flat_size()));
   json j = {{"position", position_json(state.position)},
             {"scalar", scalar_name<T>()},
             {"optimizer", optimizer},
             {"lbfgs_pairs", state.lbfgs.count},
             {"gradient", gradient == GradientIn::checkpoint},
             {"log_lines", notes.log_lines}};
+  // Sums in order need no number: a gradient that is there is added to.
+  if (kernels::kContract == 2 && gradient == GradientIn::checkpoint) j["leaves"] = state.leaves;
   if (notes.data) j["data"] = fmt::format("{:016x}", *notes.data);
   if (state.residual.size() > 0) j["residual"] = true;
   if (state.best) {
@@ -238,6 +251,16 @@ Result<TrainState<T>> load_checkpoint(const TensorFile& file, const std::filesys
     state.lbfgs.count = pairs;
     if (j.at("gradient").get<bool>())
       if (auto r = load("gradient/", parameters, state.gradient); !r) return r.error();
+    if (kernels::kContract == 2 && j.at("gradient").get<bool>()) {
+      state.leaves = count_at(j, "leaves");
+      const std::size_t size = parameters.flat_size();
+      state.levels = Buffer<T>(upper_levels(state.leaves) * size);
+      for (unsigned n = 1; n <= upper_levels(state.leaves); ++n) {
+        Buffer<T> level;
+        if (auto r = load(level_prefix(n), parameters, level); !r) return r.error();
+        std::copy_n(level.data(), size, state.levels.data() + (n - 1) * size);
+      }
+    }
     if (j.value("residual", false))
       if (auto r = load("residual/", parameters, state.residual); !r) return r.error();
     if (j.contains("best")) {

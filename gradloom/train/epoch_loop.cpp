@@ -189,7 +189,10 @@ void prepare_state(const TrainOptions& options, const Slices& parameters, const 
     throw Exception(ErrorCode::invalid_input,
                     fmt::format("the state holds {} parameters and {} buffers (with padding), the model has {} and {}",
                                 state.parameters.size(), state.buffers.size(), size, buffers.flat_size()));
-  if (state.gradient.size() != size) state.gradient = Buffer<T>(size);
+  if (state.gradient.size() != size) {
+    state.gradient = Buffer<T>(size), state.levels = {};
+    state.leaves = 0;
+  }
   if (options.patience > 0 && !state.best) state.best.emplace();
 }
 

@@ -219,12 +219,14 @@ class GradientProbe {
     rounding_ = 16 * std::numeric_limits<double>::epsilon() * magnitude_;
     View<double, 2> dl_dx;
     if (has_inputs()) dl_dx = View<double, 2>(dl_dx_.data(), {dl_dx_.size() / features_, features_});
+    Buffer<double> levels = gradient_levels(model_, batch_);
     model_.backward(ex_, {.arrays = {parameters_, buffers_},
                           .batch = batch_,
                           .tape = *tape_,
                           .dl_dy = View<const double, 2>(dl_dy_.data(), {batch_.size, out_}, {stride_, 1}),
                           .gradient = gradient_,
-                          .dl_dx = dl_dx});
+                          .dl_dx = dl_dx,
+                          .levels = levels});
   }
 
   template <class F>

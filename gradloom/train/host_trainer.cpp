@@ -9,6 +9,7 @@
 #include "gradloom/base/rounding.h"
 #include "gradloom/exec/profile.h"
 #include "gradloom/kernels/reduce/reduce.h"
+#include "gradloom/kernels/reduce/tree_sum.h"
 
 namespace gradloom {
 
@@ -102,12 +103,24 @@ template <class T>
 Step HostTrainer<T>::step_of(const Piece& piece) const {
   Step step;
   step.gradient = piece.gradient;
+  // A state that speaks of no leaves was half done by something that needs no more than level 0.
+  if (piece.gradient == GradientMode::accumulate) step.leaf = std::max<std::size_t>(1, state_.leaves);
   step.gradient_is = piece.completes_step ? GradientIs::complete : GradientIs::partial;
   step.seed = options().seed;
   step.epoch = static_cast<std::uint32_t>(position().run_epoch);
   step.index = static_cast<std::uint32_t>(position().batch);
   step.frozen = frozen_;
   return step;
+}
+
+// Room for a step of so many leaves; what there is stays.
+template <class T>
+void HostTrainer<T>::make_levels(std::size_t leaves) {
+  const std::size_t size = (kernels::reduce::tree_levels(leaves) - 1) * parameters_.flat_size();
+  if (size <= state_.levels.size()) return;
+  Buffer<T> more(size);
+  std::copy_n(state_.levels.data(), state_.levels.size(), more.data());
+  state_.levels = std::move(more);
 }
 
 template <class T>
@@ -169,19 +182,22 @@ void HostTrainer<T>::apply_update(double lr) {
 template <class T>
 void HostTrainer<T>::compute(const Piece& piece) {
   load(piece);
+  const Step step = step_of(piece);
+  make_levels(step.leaf + leaves());
   if (lbfgs_) return lbfgs_step(piece);
   const bool fuse = piece.completes_step && options().fused == FusedUpdate::automatic &&
                     !(options().optimizer.clip_norm > 0) && can_fuse();
   Fused sink(*this);
   if (fuse) begin_update(piece.learning_rate, 1.0);
   const double value =
-      evaluate(step_of(piece), piece.loss, state_.parameters.span(), state_.gradient.span(), fuse ? &sink : nullptr);
+      evaluate(step, piece.loss, state_.parameters.span(), state_.gradient.span(), fuse ? &sink : nullptr);
   if (!std::isfinite(value))
     throw Exception(
         ErrorCode::numeric,
         fmt::format("the loss is {} in epoch {}, batch {}: training diverged; try a smaller optimizer.lr or "
                     "clipping (optimizer.clip_norm)",
                     shown(value), position().run_epoch + 1, piece.batch + 1));
+  state_.leaves = leaves() == 0 ? 0 : step.leaf + leaves();
   if (piece.completes_step && !fuse) apply_update(piece.learning_rate);
   update_buffers();
   position().epoch_loss += value * piece.share;

@@ -32,6 +32,8 @@ class HostTrainer : public EpochLoop {
   virtual double evaluate(const Step& step, const LossOptions& loss, std::span<const T> parameters,
                           std::span<T> gradient, GradientSink* sink) = 0;
   virtual bool can_fuse() const { return true; }
+  // Of the samples that load() took up; 0: evaluate() adds their gradient to what there is.
+  virtual std::size_t leaves() const { return 0; }
   // After each piece, updated or not: statistics of its forward pass.
   virtual void update_buffers() {}
 
@@ -55,6 +57,7 @@ class HostTrainer : public EpochLoop {
   Best keep_best(double loss) override { return keep_best_parameters(state_, loss); }
   void lbfgs_step(const Piece& piece);
   Step step_of(const Piece& piece) const;
+  void make_levels(std::size_t leaves);
   void begin_update(double lr, double scale);
   void claim(std::size_t begin, std::size_t end);  // nothing with one thread
   void update_elements(std::size_t begin, std::size_t end, Lines lines);

@@ -40,7 +40,10 @@ template <class T>
 struct TrainState {
   TrainPosition position;
   Buffer<T> parameters, buffers;
-  Buffer<T> gradient;                        // meaningful between the micro-batches of one accumulated step
+  // Meaningful between the micro-batches of one accumulated step: level 0 of the stack of its sums, the upper levels,
+  // and the leaves summed so far (models/model.h).
+  Buffer<T> gradient, levels;
+  std::uint64_t leaves = 0;
   std::vector<OptimizerState<T>> optimizer;  // of an element-wise optimizer
   LbfgsHistory<T> lbfgs;
   std::optional<BestState<T>> best;

@@ -103,8 +103,16 @@ class Trainer final : public HostTrainer<typename M::Scalar> {
                          .tape = tape_,
                          .dl_dy = dl_dy,
                          .gradient = gradient,
-                         .sink = sink});
+                         .sink = sink,
+                         .levels = this->state().levels.span()});
     return value;
+  }
+
+  std::size_t leaves() const override {
+    if constexpr (HasLeaves<M>)
+      return model_.leaves(batch_);
+    else
+      return 0;
   }
 
   void update_buffers() override {

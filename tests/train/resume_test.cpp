@@ -92,6 +92,15 @@ TEST(Resume, InTheMiddleOfAnAccumulatedStepOfAdamOnThreads) {
   }
 }
 
+// So many that partial sums wait in upper levels of the stack, where sums follow the tree.
+TEST(Resume, InTheMiddleOfAStepOfManyMicroBatchesOnThreads) {
+  TrainOptions o;
+  o.epochs = 4;
+  o.batch = 2;
+  o.accumulate = 8;  // 14 micro-batches: groups of 8 and 6
+  for (std::uint64_t piece : {1u, 3u, 7u}) expect_resume_changes_nothing<float>(o, 27, piece);
+}
+
 TEST(Resume, InTheMiddleOfAnEpochOfSgdWithMomentumOnThreads) {
   TrainOptions o;
   o.epochs = 4;
