@@ -72,9 +72,8 @@ void backward(Problem<double>& p) {
   const std::size_t batch = p.what.batch;
   evaluate_basis(Variant::fast, p.layer, p.tape, {0, batch});
   input_gradient(Variant::fast, p.layer, p.tape, p.dl_dy.data(), {0, batch}, p.dl_dx.data());
-  weight_gradient(Variant::fast, p.what.shape, p.tape, p.dl_dy.data(), {0, p.what.shape.in}, GradientMode::overwrite,
-                  p.dl_dw.data());
-  bias_gradient(Variant::fast, p.what.shape, batch, p.dl_dy.data(), GradientMode::overwrite, p.dl_db.data());
+  weight_gradient(Variant::fast, p.what.shape, p.tape, p.dl_dy.data(), {0, p.what.shape.in}, {p.dl_dw.data()});
+  bias_gradient(Variant::fast, p.what.shape, batch, p.dl_dy.data(), {p.dl_db.data()});
 }
 
 // How many of the elements are wrong: error above 1e-6 max(|g|, 1e-3 largest |g|). An all-zero gradient counts as
@@ -225,8 +224,7 @@ TEST(SplineGradient, WrongTermsInsideTheSumsAreCaught) {
     if (mistake == 4)
       for (std::size_t n = 0; n < rows; ++n) std::swap(p.value[4 * n], p.value[4 * n + 1]);
     input_gradient(Variant::fast, p.layer, p.tape, p.dl_dy.data(), {0, c.batch}, p.dl_dx.data());
-    weight_gradient(Variant::fast, c.shape, p.tape, p.dl_dy.data(), {0, c.shape.in}, GradientMode::overwrite,
-                    p.dl_dw.data());
+    weight_gradient(Variant::fast, c.shape, p.tape, p.dl_dy.data(), {0, c.shape.in}, {p.dl_dw.data()});
     const bool about_inputs = mistake <= 1 || mistake == 3, about_weights = mistake >= 2;
     if (about_inputs) {
       EXPECT_GT(wrong(p, inputs(p)), 0u) << mistake;

@@ -56,8 +56,7 @@ TEST(TreeSum, NoLeafGoesBeyondTheLevelsThatAreAnnounced) {
   EXPECT_EQ(tree_levels<1>(5000), 1u);
 }
 
-// What ranks do: each sums its own leaves to maximal aligned ranges; whoever has all ranges, in order, adds a range of
-// 2^k leaves as one node of that size.
+// What ranks do: each sums its own leaves to maximal aligned ranges; whoever has all ranges adds them in order.
 struct AlignedRange {
   std::size_t first, size;
   float sum;
@@ -78,21 +77,15 @@ TEST(TreeSum, AnyContiguousSplitIsFinishedByItsAlignedRanges) {
     const std::vector<float> leaves = random_leaves(count);
     const RandomStream random(count, RandomUse::check, 2);
     for (std::uint32_t trial = 0; trial < 40; ++trial) {
-      std::vector<AlignedRange> stack;
+      float levels[10] = {};
+      const TreeSum<float> sum{.root = levels, .upper = levels + 1, .stride = 1};
       for (std::size_t first = 0, last; first < count; first = last) {
         last = first + 1 + random.below(trial * 128 + static_cast<std::uint32_t>(first), 1 + count / 3);
-        for (const AlignedRange& range : aligned_ranges(leaves, first, std::min(last, count))) {
-          stack.push_back(range);
-          while (stack.size() > 1) {
-            AlignedRange& left = stack[stack.size() - 2];
-            if (left.size != stack.back().size || left.first % (2 * left.size) != 0) break;
-            left.sum = left.sum + stack.back().sum, left.size *= 2;
-            stack.pop_back();
-          }
-        }
+        for (const AlignedRange& range : aligned_ranges(leaves, first, std::min(last, count)))
+          add_leaf<2>(sum, range.first / range.size, &range.sum, 0, 1);
       }
-      for (; stack.size() > 1; stack.pop_back()) stack[stack.size() - 2].sum += stack.back().sum;
-      EXPECT_TRUE(same_bits(stack[0].sum, definition(leaves))) << count << " leaves, trial " << trial;
+      finish_levels<2>(sum, count, 0, 1);
+      EXPECT_TRUE(same_bits(levels[0], definition(leaves))) << count << " leaves, trial " << trial;
     }
   }
 }
@@ -120,9 +113,12 @@ TEST(TreeSum, EmptyLeavesAreAddedAsOneNodeWhereTheyAreAligned) {
 }
 
 TEST(TreeSum, NothingIsAddedUnchanged) {
-  for (const float x : {1.5f, -3.0f, 0.0f, -0.0f}) EXPECT_TRUE(same_bits(x + nothing<float>(3), x));
-  EXPECT_FALSE(std::signbit(nothing<float>(0)));
-  EXPECT_TRUE(std::signbit(nothing<float>(1)));
+  const TreeSum<float> sum{}, range{.apart = true};
+  for (const float x : {1.5f, -3.0f, 0.0f, -0.0f}) {
+    EXPECT_TRUE(same_bits(x + sum.nothing(3), x));
+    EXPECT_TRUE(same_bits(x + range.nothing(0), x));
+  }
+  EXPECT_FALSE(std::signbit(sum.nothing(0)));
 }
 
 }  // namespace

@@ -195,7 +195,7 @@ TEST(KanNetwork, AccumulationAddsAndOverwritingForgets) {
   f.forward_backward(ex);
   EXPECT_TRUE(same_bits(once, f.gradient));
   Step step;
-  step.gradient = GradientMode::accumulate;
+  step.gradient = GradientMode::accumulate, step.leaf = 1;
   f.forward_backward(ex, step);
   for (std::size_t i = 0; i < once.size(); ++i) EXPECT_EQ(f.gradient[i], once[i] + once[i]);
 }

@@ -59,6 +59,7 @@ struct KanFixture {
   void forward_backward(const Exec& ex, Step step = {}, GradientSink* sink = nullptr, bool inputs = true) {
     auto tape = network.make_tape(ex, {.batch = std::max<std::size_t>(1, batch), .input_gradient = inputs});
     network.forward(ex, step, arrays(), rows(), tape, y_view());
+    Buffer<T> levels = gradient_levels(network, rows());
     network.backward(ex, {.step = step,
                           .arrays = arrays(),
                           .batch = rows(),
@@ -66,7 +67,8 @@ struct KanFixture {
                           .dl_dy = View<const T, 2>(dl_dy.data(), {batch, network.output_width()}, {stride, 1}),
                           .gradient = gradient,
                           .dl_dx = inputs ? View<T, 2>(dl_dx.data(), {batch, network.input_width()}) : View<T, 2>(),
-                          .sink = sink});
+                          .sink = sink,
+                          .levels = levels});
   }
 };
 

@@ -55,12 +55,6 @@ constexpr unsigned tree_levels(std::size_t leaves) {
   return static_cast<unsigned>(std::bit_width(leaves - 1));
 }
 
-// What a leaf leaves empty.
-template <class T>
-constexpr T nothing(std::size_t leaf) {
-  return leaf == 0 ? T(0) : -T(0);
-}
-
 // The stack of a sum of arrays, and how far it is. Level 0 is `root`; level n > 0 is upper + (n - 1) stride, which may
 // be null where tree_levels() of all leaves is 1. A view of the caller's memory.
 template <class T>
@@ -70,11 +64,14 @@ struct TreeSum {
   std::size_t stride = 0;  // from one upper level to the next
   std::size_t leaf = 0;    // leaves that came before
   bool complete = true;    // no leaf comes behind those of this call: it finishes the sum
+  bool apart = false;      // an aligned range of a larger sum, which it does not begin, counted from 0
 
   T* level(unsigned n) const { return n == 0 ? root : upper + (n - 1) * stride; }
   TreeSum at(std::size_t offset) const {
-    return {root + offset, upper ? upper + offset : nullptr, stride, leaf, complete};
+    return {root + offset, upper ? upper + offset : nullptr, stride, leaf, complete, apart};
   }
+  // What a leaf leaves empty.
+  T nothing(std::size_t of) const { return of == 0 && !apart ? T(0) : -T(0); }
 };
 
 template <class T>
@@ -97,7 +94,8 @@ void finish_levels(const TreeSum<T>& sum, std::size_t leaves, std::size_t begin,
   for (unsigned top = tree_height<contract>(leaves); top-- > 1;) add_level(sum, top, begin, end);
 }
 
-// A leaf that is an array of its own: elements [begin, end) go to their place.
+// A leaf that is an array of its own: elements [begin, end) go to their place. An aligned range of 2^k leaves from
+// `first` on is added in the same way, as leaf first >> k.
 template <int contract = kContract, class T>
 void add_leaf(const TreeSum<T>& sum, std::size_t leaf, const T* from, std::size_t begin, std::size_t end) {
   const LeafPlace place = place_of<contract>(leaf);

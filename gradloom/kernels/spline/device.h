@@ -6,6 +6,7 @@
 #pragma once
 
 #include "gradloom/exec/vulkan/device.h"
+#include "gradloom/kernels/gradient_mode.h"
 #include "gradloom/kernels/shader/shaders.h"
 #include "gradloom/kernels/spline/spline.h"
 

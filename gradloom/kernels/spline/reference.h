@@ -238,17 +238,19 @@ void input_gradient(const Layer<T>& layer, const LayerTape<T>& tape, const T* dl
 }
 
 template <class T>
-void weight_gradient(const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs, GradientMode mode,
-                     T* dl_dw, InputHook each) {
+void weight_gradient(const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs,
+                     const reduce::TreeSum<T>& dl_dw, InputHook each) {
   const std::size_t q = basis_stride(shape.degree), batch = tape.batch, stride = tape.pitch(), out = shape.out_padded(),
                     rows = shape.rows();
   for (std::size_t i = inputs.begin; i < inputs.end; ++i) {
-    T* gradient = dl_dw + i * rows * out;
-    if (mode == GradientMode::overwrite) std::fill_n(gradient, rows * out, T(0));
+    const reduce::TreeSum<T> sum = dl_dw.at(i * rows * out);
+    if (sum.leaf + leaves(batch) == 0) std::fill_n(sum.root, rows * out, T(0));
     if (batch > 0) each(i);
     for (std::size_t first = 0; first < batch; first += kChunk) {
-      const std::size_t last = std::min(first + kChunk, batch);
-      const bool store = mode == GradientMode::overwrite && first == 0;
+      const std::size_t last = std::min(first + kChunk, batch), leaf = sum.leaf + first / kChunk;
+      const reduce::LeafPlace place = reduce::place_of(leaf);
+      T* gradient = sum.level(place.level);
+      if (place.store) std::fill_n(gradient, rows * out, sum.nothing(leaf));
       for (std::size_t r = 0; r < rows; ++r) {
         const bool base_row = shape.base && r == rows - 1;
         for (std::size_t j = 0; j < shape.out_lanes(); ++j) {
@@ -266,23 +268,27 @@ void weight_gradient(const Shape& shape, const LayerTape<T>& tape, const T* dl_d
           }
           if (!touched) continue;
           T& g = gradient[r * out + j];
-          g = store ? acc : g + acc;
+          g = place.store ? acc : g + acc;
         }
       }
+      reduce::merge_levels(sum, leaf, 0, rows * out);
     }
+    if (sum.complete) reduce::finish_levels(sum, sum.leaf + leaves(batch), 0, rows * out);
   }
 }
 
 template <class T>
-void bias_gradient(const Shape& shape, SampleExtent batch, const T* dl_dy, GradientMode mode, T* dl_db) {
+void bias_gradient(const Shape& shape, SampleExtent batch, const T* dl_dy, const reduce::TreeSum<T>& dl_db) {
+  const std::size_t all = dl_db.leaf + leaves(batch.count);
   for (std::size_t j = 0; j < shape.out_padded(); ++j) {
-    if (mode == GradientMode::overwrite) dl_db[j] = T(0);
+    if (all == 0) dl_db.root[j] = T(0);
     for (std::size_t first = 0; first < batch.count; first += kChunk) {
       T acc = T(0);
       for (std::size_t s = first; s < std::min(first + kChunk, batch.count); ++s)
         acc = acc + dl_dy[panel_index<T>(batch.stride, j, s)];
-      dl_db[j] = mode == GradientMode::overwrite && first == 0 ? acc : dl_db[j] + acc;
+      reduce::add_leaf(dl_db.at(j), dl_db.leaf + first / kChunk, &acc, 0, 1);
     }
+    if (dl_db.complete) reduce::finish_levels(dl_db, all, j, j + 1);
   }
 }
 

@@ -23,15 +23,14 @@ void input_gradient(Variant variant, const Layer<T>& layer, const LayerTape<T>& 
 
 template <class T>
 void weight_gradient(Variant variant, const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs,
-                     GradientMode mode, T* dl_dw, InputHook each) {
-  choose(variant, reference::weight_gradient<T>, fast::weight_gradient<T>)(shape, tape, dl_dy, inputs, mode, dl_dw,
-                                                                           each);
+                     const reduce::TreeSum<T>& dl_dw, InputHook each) {
+  choose(variant, reference::weight_gradient<T>, fast::weight_gradient<T>)(shape, tape, dl_dy, inputs, dl_dw, each);
 }
 
 template <class T>
-void bias_gradient(Variant variant, const Shape& shape, SampleExtent batch, const T* dl_dy, GradientMode mode,
-                   T* dl_db) {
-  choose(variant, reference::bias_gradient<T>, fast::bias_gradient<T>)(shape, batch, dl_dy, mode, dl_db);
+void bias_gradient(Variant variant, const Shape& shape, SampleExtent batch, const T* dl_dy,
+                   const reduce::TreeSum<T>& dl_db) {
+  choose(variant, reference::bias_gradient<T>, fast::bias_gradient<T>)(shape, batch, dl_dy, dl_db);
 }
 
 template <class T>

@@ -21,12 +21,12 @@
 //   - t_l = B'_0 a_rl of the first row; for the next rows t_l = t_l + B'_k a_rl; with a base t_l = t_l + silu' a_rl;
 //   - a tree over lanes: t_l + t_{l+4}, then +2, then +1;
 //   - the first block is stored, the next ones are added.
-// - weight_gradient, for each chunk of kChunk = 256 consecutive samples:
+// - weight_gradient: a leaf is a chunk of kChunk = 256 consecutive samples; leaves are summed as reduce/tree_sum.h
+// says:
 //   - a row's sum starts at 0 and takes B_k dl_dy_j ordered by span, then by sample;
 //   - the base row takes silu dl_dy_j in the same order;
-//   - the first chunk is stored (or added when accumulating), the next ones are added;
-//   - rows that no sample of a chunk touches are left as they are (zero after the first chunk when overwriting).
-// - bias_gradient, for each chunk: the sum over samples in order, from 0; chunks are combined as above.
+//   - rows that no sample of a chunk touches are empty.
+// - bias_gradient, for each chunk: the sum over samples in order, from 0; the same leaves.
 // Products are formed as basis * weight, basis * dl_dy, dl_dy * weight; nothing is contracted.
 //
 // Best sizes of ranges: 64 to 128 samples for evaluate_basis, forward and input_gradient (multiples of 8; a tile's
@@ -44,7 +44,7 @@
 #include "gradloom/base/function_ref.h"
 #include "gradloom/base/rounding.h"
 #include "gradloom/exec/exec.h"
-#include "gradloom/kernels/gradient_mode.h"
+#include "gradloom/kernels/reduce/tree_sum.h"
 
 namespace gradloom::kernels::spline {
 
@@ -52,6 +52,7 @@ inline constexpr std::size_t kPanel = kRowPadding;
 inline constexpr std::size_t kLanes = 8;
 inline constexpr std::size_t kBlock = 64;
 inline constexpr std::size_t kChunk = 256;
+inline constexpr std::size_t leaves(std::size_t batch) { return divide_up(batch, kChunk); }
 inline constexpr unsigned kMaxDegree = 7;
 inline constexpr unsigned kMaxGrid = 1024;
 
@@ -166,17 +167,18 @@ void input_gradient(Variant variant, const Layer<T>& layer, const LayerTape<T>& 
 // For small work of the caller's that the sums of a gradient can hide.
 using InputHook = FunctionRef<void(std::size_t input)>;
 
-// dl_dw (In, R, OutP): the rows of the inputs in the range, over all B samples of the tape. With B > 0, `each` is
-// called once for each of these inputs, before the last samples are added to its sums.
+// dl_dw (In, R, OutP): the rows of the inputs in the range, over all B samples of the tape, which are leaves(B) leaves;
+// without samples an unbegun sum becomes 0. With B > 0, `each` is called once for each of these inputs, before the last
+// samples are added to its sums.
 template <class T>
 void weight_gradient(
-    Variant variant, const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs, GradientMode mode,
-    T* dl_dw, InputHook each = [](std::size_t) {});
+    Variant variant, const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs,
+    const reduce::TreeSum<T>& dl_dw, InputHook each = [](std::size_t) {});
 
-// dl_db (OutP).
+// dl_db (OutP); leaves as above.
 template <class T>
-void bias_gradient(Variant variant, const Shape& shape, SampleExtent batch, const T* dl_dy, GradientMode mode,
-                   T* dl_db);
+void bias_gradient(Variant variant, const Shape& shape, SampleExtent batch, const T* dl_dy,
+                   const reduce::TreeSum<T>& dl_db);
 
 // Basis and forward of one sample, without a tape. x (InP), y (OutP), both contiguous.
 template <class T>

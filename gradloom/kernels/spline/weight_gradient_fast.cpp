@@ -182,20 +182,20 @@ HWY_NOINLINE void by_span(D d, const Shape& shape, const SortedChunk<T>& chunk, 
   });
 }
 
-// What the first chunk leaves untouched, when overwriting: rows without samples, and the lanes beyond OutL.
+// What a chunk that is stored leaves untouched: rows without samples, and the lanes beyond OutL.
 template <class T>
-HWY_INLINE void zero_untouched(const Shape& shape, const SortedChunk<T>& chunk, T* gradient) {
+HWY_INLINE void empty_untouched(const Shape& shape, const SortedChunk<T>& chunk, T nothing, T* gradient) {
   constexpr Tag<T> d;
   const std::size_t out = shape.out_padded(), lanes = shape.out_lanes(), rows = shape.rows();
   const unsigned p = shape.degree, grid = shape.grid;
   for (unsigned r = 0; r < grid + p; ++r)
     if (chunk.start[r > p ? r - p : 0] == chunk.start[std::min(r + 1, grid)])
-      std::fill_n(gradient + r * out, out, T(0));
+      std::fill_n(gradient + r * out, out, nothing);
   if (lanes == out) return;
   T* beyond = gradient + lanes;
   for (std::size_t r = 0; r < rows; ++r, beyond += out)
     unroll<kLanes / hn::MaxLanes(d)>(
-        [&](auto v) GRADLOOM_UNROLLED { hn::StoreU(hn::Zero(d), d, beyond + v * hn::MaxLanes(d)); });
+        [&](auto v) GRADLOOM_UNROLLED { hn::StoreU(hn::Set(d, nothing), d, beyond + v * hn::MaxLanes(d)); });
 }
 
 inline constexpr std::size_t kInputsAtOnce = 8;
@@ -264,47 +264,52 @@ HWY_INLINE void chunk_gradient(const Shape& shape, const SortedChunk<T>* chunks,
 
 template <int kDegree, bool kBase, class T>
 void weight_gradient_degree(const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs,
-                            GradientMode mode, T* dl_dw, InputHook each) {
+                            const reduce::TreeSum<T>& dl_dw, InputHook each) {
   const std::size_t q = basis_stride(shape.degree), batch = tape.batch, stride = tape.pitch();
   const std::size_t size = shape.rows() * shape.out_padded();
-  if (mode == GradientMode::overwrite && batch == 0)
-    std::fill(dl_dw + inputs.begin * size, dl_dw + inputs.end * size, T(0));
+  if (dl_dw.leaf + leaves(batch) == 0)
+    std::fill(dl_dw.root + inputs.begin * size, dl_dw.root + inputs.end * size, T(0));
   SortedChunk<T> chunks[kInputsAtOnce];
   for (std::size_t i = inputs.begin; i < inputs.end; i += kInputsAtOnce) {
     const std::size_t at_once = std::min(kInputsAtOnce, inputs.end - i);
-    T* gradient = dl_dw + i * size;
+    const reduce::TreeSum<T> sum = dl_dw.at(i * size);
     for (std::size_t first = 0; first < batch; first += kChunk) {
       const std::size_t count = std::min(kChunk, batch - first);
-      const Write write = mode == GradientMode::overwrite && first == 0 ? Write::store : Write::add;
+      const std::size_t leaf = sum.leaf + first / kChunk;
+      const reduce::LeafPlace place = reduce::place_of(leaf);
+      const Write write = place.store ? Write::store : Write::add;
+      T* gradient = sum.level(place.level);
       for (std::size_t n = 0; n < at_once; ++n) {
         const std::size_t at = (i + n) * stride + first;
         SortedChunk<T>& chunk = chunks[n];
         sort_by_span(tape.span + at, count, shape.grid, chunk.samples, chunk.start);
         chunk.value = tape.value + at * q;
         chunk.base = kBase ? tape.base_value + at : nullptr;
-        if (write == Write::store) zero_untouched(shape, chunk, gradient + n * size);
+        if (place.store) empty_untouched(shape, chunk, sum.nothing(leaf), gradient + n * size);
       }
       const bool is_last = first + count == batch;
       chunk_gradient<kDegree, kBase>(shape, chunks, at_once, dl_dy + first * kPanel, stride * kPanel, write, gradient,
                                      [&](std::size_t n) {
                                        if (is_last) each(i + n);
                                      });
+      reduce::merge_levels(sum, leaf, 0, at_once * size);
     }
+    if (sum.complete) reduce::finish_levels(sum, sum.leaf + leaves(batch), 0, at_once * size);
   }
 }
 
 template <class T>
-void weight_gradient(const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs, GradientMode mode,
-                     T* dl_dw, InputHook each) {
+void weight_gradient(const Shape& shape, const LayerTape<T>& tape, const T* dl_dy, Range inputs,
+                     const reduce::TreeSum<T>& dl_dw, InputHook each) {
   for_degree(shape.degree, shape.base, [&](auto degree, auto base) GRADLOOM_UNROLLED {
-    weight_gradient_degree<degree, base>(shape, tape, dl_dy, inputs, mode, dl_dw, each);
+    weight_gradient_degree<degree, base>(shape, tape, dl_dy, inputs, dl_dw, each);
   });
 }
 
 // `count` vectors of the bias, from dl_db[from] on. Additions of one sum wait for each other; those of several vectors
 // do not.
 template <std::size_t count, class T>
-HWY_INLINE void bias_vectors(SampleExtent batch, const T* dl_dy, std::size_t from, GradientMode mode, T* dl_db) {
+HWY_INLINE void bias_vectors(SampleExtent batch, const T* dl_dy, std::size_t from, const reduce::TreeSum<T>& dl_db) {
   constexpr Tag<T> d;
   constexpr std::size_t lanes = hn::MaxLanes(d);
   using V = hn::Vec<Tag<T>>;
@@ -313,25 +318,30 @@ HWY_INLINE void bias_vectors(SampleExtent batch, const T* dl_dy, std::size_t fro
     const std::size_t j = from + v * lanes;
     column[v] = dl_dy + j / kPanel * batch.stride * kPanel + j % kPanel;
   });
-  if (mode == GradientMode::overwrite)
-    unroll<count>([&](auto v) GRADLOOM_UNROLLED { hn::StoreU(hn::Zero(d), d, dl_db + from + v * lanes); });
+  const std::size_t all = dl_db.leaf + leaves(batch.count), end = from + count * lanes;
+  if (all == 0) std::fill(dl_db.root + from, dl_db.root + end, T(0));
   for (std::size_t first = 0; first < batch.count; first += kChunk) {
-    const Write write = mode == GradientMode::overwrite && first == 0 ? Write::store : Write::add;
+    const std::size_t leaf = dl_db.leaf + first / kChunk;
+    const reduce::LeafPlace place = reduce::place_of(leaf);
+    const Write write = place.store ? Write::store : Write::add;
+    T* to = dl_db.level(place.level) + from;
     V sum[count];
     unroll<count>([&](auto v) GRADLOOM_UNROLLED { sum[v] = hn::Zero(d); });
     for (std::size_t s = first; s < std::min(first + kChunk, batch.count); ++s)
       unroll<count>([&](auto v) GRADLOOM_UNROLLED { sum[v] = hn::Add(sum[v], hn::LoadU(d, column[v] + s * kPanel)); });
-    unroll<count>([&](auto v) GRADLOOM_UNROLLED { write_sum(write, sum[v], dl_db + from + v * lanes); });
+    unroll<count>([&](auto v) GRADLOOM_UNROLLED { write_sum(write, sum[v], to + v * lanes); });
+    reduce::merge_levels(dl_db, leaf, from, end);
   }
+  if (dl_db.complete) reduce::finish_levels(dl_db, all, from, end);
 }
 
 template <class T>
-void bias_gradient(const Shape& shape, SampleExtent batch, const T* dl_dy, GradientMode mode, T* dl_db) {
+void bias_gradient(const Shape& shape, SampleExtent batch, const T* dl_dy, const reduce::TreeSum<T>& dl_db) {
   constexpr std::size_t lanes = hn::MaxLanes(Tag<T>()), many = 8, of_panel = kPanel / lanes;
   const std::size_t out = shape.out_padded();
   std::size_t j = 0;
-  for (; j + many * lanes <= out; j += many * lanes) bias_vectors<many>(batch, dl_dy, j, mode, dl_db);
-  for (; j < out; j += kPanel) bias_vectors<of_panel>(batch, dl_dy, j, mode, dl_db);
+  for (; j + many * lanes <= out; j += many * lanes) bias_vectors<many>(batch, dl_dy, j, dl_db);
+  for (; j < out; j += kPanel) bias_vectors<of_panel>(batch, dl_dy, j, dl_db);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -82,6 +82,7 @@ void Network<T>::parameter_gradients(const Exec& ex, const BackwardCall<T, Batch
                                      std::size_t lowest) const {
   const Step& step = call.step;
   Tape& tape = call.tape;
+  const auto tree = tree_of(call, leaves(call.batch));
   const std::size_t size = call.batch.size, stride = tape.stride_;
   const auto gradient_of = [&](std::size_t l) { return tape.workspace_.template at<T>(tape.layers_[l].gradient); };
   const auto group_of = [&](std::size_t l) {
@@ -99,8 +100,7 @@ void Network<T>::parameter_gradients(const Exec& ex, const BackwardCall<T, Batch
     if (task + 1 == tasks_of(l)) {
       if (!s.bias || step.is_frozen(slices_[l].bias)) return;
       const Slice& slice = parameters_[slices_[l].bias];
-      spline::bias_gradient(ex.variant(), s, {size, stride}, gradient_of(l), step.gradient,
-                            call.gradient.data() + slice.offset);
+      spline::bias_gradient(ex.variant(), s, {size, stride}, gradient_of(l), tree.at(slice.offset));
       if (call.sink) call.sink->finished(slice.offset, slice.end(), worker);
       return;
     }
@@ -114,8 +114,8 @@ void Network<T>::parameter_gradients(const Exec& ex, const BackwardCall<T, Batch
         const auto expect = [&](std::size_t input) {
           if (call.sink) call.sink->expected(slice.offset + input * row, slice.offset + (input + 1) * row, worker);
         };
-        spline::weight_gradient(ex.variant(), s, layer_tape(l, tape), gradient_of(l), {i, last}, step.gradient,
-                                call.gradient.data() + slice.offset, expect);
+        spline::weight_gradient(ex.variant(), s, layer_tape(l, tape), gradient_of(l), {i, last}, tree.at(slice.offset),
+                                expect);
       }
       // While the gradient of these inputs is in the cache.
       if (call.sink) call.sink->finished(slice.offset + i * row, slice.offset + last * row, worker);

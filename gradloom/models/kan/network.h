@@ -107,6 +107,7 @@ class Network {
   void forward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
                View<T, 2> y) const;
   void backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const;
+  std::size_t leaves(const Batch& batch) const { return kernels::spline::leaves(batch.size); }
 
   SingleWorkspace<T> make_single_workspace() const;
   // One sample: x (In), y (Out), contiguous. No allocation, no lock, no thread; the same bits as forward.
