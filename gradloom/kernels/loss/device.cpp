@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "gradloom/kernels/dispatch.h"
+#include "gradloom/kernels/reduce/tree_sum.h"
 #include "gradloom/kernels/shader/shaders.h"
 #include "gradloom/kernels/shader/step.h"
 
@@ -49,10 +50,14 @@ void record(vulkan::Device& device, vulkan::Commands& commands, const DevicePass
 
 template <class T>
 double sum_pairs(const T* pairs, std::size_t batch) {
-  double sum = 0.0;
-  for (std::size_t g = 0; g < device_groups(batch); ++g)
-    sum += static_cast<double>(pairs[2 * g]) + static_cast<double>(pairs[2 * g + 1]);
-  return sum;
+  double levels[64] = {};
+  const reduce::TreeSum<double> sum{.root = levels, .upper = levels + 1, .stride = 1};
+  for (std::size_t g = 0; g < device_groups(batch); ++g) {
+    const double own = static_cast<double>(pairs[2 * g]) + static_cast<double>(pairs[2 * g + 1]);
+    reduce::add_leaf(sum, g, &own, 0, 1);
+  }
+  reduce::finish_levels(sum, device_groups(batch), 0, 1);
+  return 0.0 + levels[0];
 }
 
 GRADLOOM_INSTANTIATE(fill_head);

@@ -10,6 +10,7 @@
 #include "gradloom/base/hash.h"
 #include "gradloom/kernels/dispatch.h"
 #include "gradloom/kernels/loss/reference.h"
+#include "gradloom/kernels/reduce/tree_sum.h"
 
 namespace gradloom::kernels::loss {
 namespace {
@@ -139,15 +140,32 @@ void check(const Options& o, const Wanted<T>& wanted, std::size_t out) {
 }
 
 template <class T>
+double sum_weights(const Wanted<T>& wanted, std::size_t terms) {
+  const auto add = [&](std::size_t begin, std::size_t end, double sum) {
+    for (std::size_t s = begin; s < end; ++s)
+      for (std::size_t j = 0; j < terms; ++j) sum += static_cast<double>(term_weight(wanted, s, j));
+    return sum;
+  };
+  if constexpr (kContract == 1) return add(0, wanted.size, 0.0);
+  double levels[64] = {};
+  const reduce::TreeSum<double> sum{.root = levels, .upper = levels + 1, .stride = 1};
+  const std::size_t chunks = partials(wanted.size);
+  for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+    const double own = add(chunk * kChunk, std::min(wanted.size, (chunk + 1) * kChunk), 0.0);
+    reduce::add_leaf(sum, chunk, &own, 0, 1);
+  }
+  reduce::finish_levels(sum, chunks, 0, 1);
+  return levels[0];
+}
+
+template <class T>
 double normaliser(const Options& o, const Wanted<T>& wanted, std::size_t out) {
   if (o.reduction == Reduction::sum) return 1.0;
   const std::size_t terms = o.kind == Kind::cross_entropy ? 1 : out;
   const std::size_t samples = o.samples == 0 ? wanted.size : o.samples;
   double total_weight = static_cast<double>(samples) * static_cast<double>(terms);
   if (!wanted.weight.empty() || !wanted.mask.empty()) {
-    total_weight = 0.0;
-    for (std::size_t s = 0; s < wanted.size; ++s)
-      for (std::size_t j = 0; j < terms; ++j) total_weight += static_cast<double>(term_weight(wanted, s, j));
+    total_weight = sum_weights(wanted, terms);
     if (samples != wanted.size) total_weight *= static_cast<double>(samples) / static_cast<double>(wanted.size);
   }
   return total_weight > 0 ? 1.0 / total_weight : 0.0;
@@ -174,8 +192,7 @@ double evaluate(const Exec& ex, const Options& o, const Wanted<T>& wanted, View<
       sums[chunk] = sum_rows(o.kind, rows, begin, end);
     }
   });
-  double loss = 0.0;
-  for (std::size_t chunk = 0; chunk < chunks; ++chunk) loss += sums[chunk];
+  const double loss = 0.0 + reduce::tree_total<kContract, double>(sums.first(chunks));
   return loss * factor * o.scale;
 }
 

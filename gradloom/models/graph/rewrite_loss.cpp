@@ -5,6 +5,7 @@
 #include "gradloom/base/error.h"
 #include "gradloom/ged/soft.h"
 #include "gradloom/kernels/elementary/elementary.h"
+#include "gradloom/kernels/reduce/tree_sum.h"
 #include "gradloom/models/graph/rewrite_path.h"
 
 namespace gradloom::graph {
@@ -180,9 +181,8 @@ double rewrite_loss(const Exec& ex, const TreeBatch<T>& batch, View<const T, 2> 
     }
     memory.value[t] = value;
   });
-  double sum = 0.0;
-  for (std::size_t t = 0; t < batch.size; ++t) sum += memory.value[t];
-  return sum * factor;
+  const std::span<const double> values(memory.value);
+  return (0.0 + kernels::reduce::tree_total(values.first(batch.size))) * factor;  // a tree is a leaf
 }
 
 template double rewrite_loss(const Exec&, const TreeBatch<float>&, View<const float, 2>, View<float, 2>, double);
