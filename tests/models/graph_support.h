@@ -115,6 +115,7 @@ struct GraphFixture {
     const bool inputs = !data.arrays().sparse();
     auto tape = network.make_tape(ex, {.batch = std::max<std::size_t>(1, rows), .input_gradient = inputs});
     network.forward(ex, step, arrays(), data.all(), tape, y_view());
+    Buffer<T> levels = gradient_levels(network, data.all());
     network.backward(
         ex, {.step = step,
              .arrays = arrays(),
@@ -123,7 +124,8 @@ struct GraphFixture {
              .dl_dy = dl_dy_view(),
              .gradient = gradient,
              .dl_dx = inputs ? View<T, 2>(dl_dx.data(), {data.arrays().nodes, data.arrays().features}) : View<T, 2>(),
-             .sink = sink});
+             .sink = sink,
+             .levels = levels});
     return tape;
   }
 };

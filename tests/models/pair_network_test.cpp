@@ -81,11 +81,13 @@ PairResult run(const Exec& ex) {
   r.y.resize(data.size() * 16), r.gradient.resize(p.size());
   std::vector<float> dl_dy(r.y.size(), 0.5f);
   network.forward(ex, {}, arrays, data.all(), tape, {r.y.data(), {data.size(), 1}, {16, 1}});
+  Buffer<float> levels = gradient_levels(network, data.all());
   network.backward(ex, {.arrays = arrays,
                         .batch = data.all(),
                         .tape = tape,
                         .dl_dy = {dl_dy.data(), {data.size(), 1}, {16, 1}},
-                        .gradient = r.gradient});
+                        .gradient = r.gradient,
+                        .levels = levels});
   return r;
 }
 
@@ -112,7 +114,13 @@ TEST(PairNetworks, BackwardMatchesDualNumbers) {
   for (int b = 0; b < 4; ++b) dl_dy[b * 16] = 1.0 - 0.7 * b;
   const View<const double, 2> direction(dl_dy.data(), {4, 1}, {16, 1});
   network.forward(ex, {}, arrays, data.all(), tape, {y.data(), {4, 1}, {16, 1}});
-  network.backward(ex, {.arrays = arrays, .batch = data.all(), .tape = tape, .dl_dy = direction, .gradient = gradient});
+  Buffer<double> levels = gradient_levels(network, data.all());
+  network.backward(ex, {.arrays = arrays,
+                        .batch = data.all(),
+                        .tape = tape,
+                        .dl_dy = direction,
+                        .gradient = gradient,
+                        .levels = levels});
   double largest = 0.0;
   for (const double g : gradient) largest = std::max(largest, std::abs(g));
   ASSERT_GT(largest, 0.0);

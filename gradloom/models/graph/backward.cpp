@@ -101,10 +101,11 @@ void GraphNetwork<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape
   if (inputs) begin_edges(batch, tape);
   find_needed(call.step, inputs, tape);
   const Call forward{ex, call.step, call.arrays, batch, tape};
+  const reduce::TreeSum<T> tree = tree_of(call, leaves(batch));
   begin_backward(forward, call.dl_dy);
   const auto pass = [&](const Exec& who, const Part& part, const Op<T>& op) {
     Pass<T> p = pass_of(forward, who, part, op);
-    p.flat = call.gradient, p.sink = call.sink, p.edges = inputs;
+    p.tree = tree, p.leaves = leaves(batch), p.sink = call.sink, p.edges = inputs;
     return p;
   };
   run_ops(ex, batch, tape, Order::backwards, [&](const Exec& who, const Part& part, const Op<T>& op) {

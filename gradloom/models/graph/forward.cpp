@@ -34,6 +34,8 @@ void GraphNetwork<T>::check(const Call& call) const {
   if (has.nodes > most.nodes || has.arcs > most.arcs || has.graphs > most.graphs)
     throw_invalid(fmt::format("the batch has {} nodes, {} arcs and {} graphs; the tape was made for {}, {} and {}",
                               has.nodes, has.arcs, has.graphs, most.nodes, most.arcs, most.graphs));
+  if (spare_sums(std::max(has.nodes, has.pairs), 1) > 0 && call.ex.threads() > tape.threads_)
+    throw_invalid(fmt::format("the tape was made for {} threads, not {}", tape.threads_, call.ex.threads()));
   if (tape.workers_ > 0 && call.ex.threads() > tape.workers_)
     throw_invalid(fmt::format("the tape was made for {} threads, not {}", tape.workers_, call.ex.threads()));
   if (options_.sparse != batch.sparse() || has.entries > most.entries)

@@ -257,7 +257,8 @@ GraphTape<T> GraphNetwork<T>::make_tape_for(const Exec& ex, const TapeLimits& li
   Tape t;
   t.limits_ = limits, t.most_ = most;
   Workspace& w = t.workspace_;
-  Reservation<T> r{.limits = limits, .sum_by = sum_by_, .most = most, .workspace = w};
+  Reservation<T> r{.limits = limits, .sum_by = sum_by_, .most = most, .workspace = w, .workers = ex.threads()};
+  t.threads_ = ex.threads();
   if (sum_by_ == SumBy::parts && !limits.backward) {
     t.workers_ = ex.threads(), t.part_nodes_ = std::min(kPartGraphs, most.graphs) * largest_graph;
     r.most.nodes = t.workers_ * t.part_nodes_;

@@ -80,10 +80,10 @@ void validate(const NetworkOptions& options);
 // A const description; owns no weights. A network is a list of operations on tensors (ops/); every layer is made
 // of these. Parameters: layer.l.weight (In, Out) and so on, head.weight, head.bias. Buffers: statistics of batch norm,
 // which update_buffers() moves after a training step. Order of sums: as the kernels say; over the rows of a node task
-// in dense::row_blocks; in graph tasks over the rows of each graph (in blocks when it is large), then graph after graph
-// onto what the gradient holds. So results do not depend on threads, and without batch norm a gradient does not depend
-// on how its graphs are dealt to batches that accumulate. Many small graphs run side by side, each by one worker; large
-// ones are cut within every operation.
+// in dense::row_blocks; in graph tasks over the rows of each graph (in blocks when it is large), which are leaves of
+// kernels/reduce/tree_sum.h; a parameter that has one sum for a batch has it in the first of these. So results do not
+// depend on threads, and without batch norm a gradient does not depend on how its graphs are dealt to batches that
+// accumulate. Many small graphs run side by side, each by one worker; large ones are cut within every operation.
 template <class T>
 class GraphNetwork {
  public:
@@ -111,6 +111,10 @@ class GraphNetwork {
   }
   // dl_dx (N, In) whatever the task; not for sparse features.
   void backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const;
+  // A graph is one in graph tasks; in other tasks the batch.
+  std::size_t leaves(const Batch& batch) const {
+    return sum_by_ == SumBy::graphs ? std::max<std::size_t>(1, batch.graphs) : 1;
+  }
   // After a training step: running = 0.9 running + 0.1 of the batch, for the statistics of batch norm.
   void update_buffers(const Tape& tape, std::span<T> buffers) const;
   std::uint64_t branches(const Tape& tape) const;
@@ -152,7 +156,7 @@ class GraphNetwork {
   }
   template <class B>
   void run_backward(const Exec& ex, const BackwardCall<T, B, Tape>& c) const {
-    GraphNetwork::backward(ex, {c.step, c.arrays, c.batch, c.tape, c.dl_dy, c.gradient, c.dl_dx, c.sink});
+    GraphNetwork::backward(ex, {c.step, c.arrays, c.batch, c.tape, c.dl_dy, c.gradient, c.dl_dx, c.sink, c.levels});
   }
 
  private:

@@ -39,6 +39,7 @@ class PairNetwork : private GraphNetwork<T> {
   using Base::buffers;
   using Base::initialise;
   using Base::last;
+  using Base::leaves;
   using Base::ops;
   using Base::output_width;
   using Base::parameters;

@@ -6,12 +6,14 @@
 
 #include "gradloom/kernels/dense/dense.h"
 #include "gradloom/kernels/message/message.h"
+#include "gradloom/kernels/reduce/tree_sum.h"
 #include "gradloom/kernels/rowwise/rowwise.h"
 
 namespace gradloom::graph {
 
 namespace dense = kernels::dense;
 namespace message = kernels::message;
+namespace reduce = kernels::reduce;
 namespace rowwise = kernels::rowwise;
 
 // Parallel tasks for so much work, some microseconds each. Work is counted in multiplications of a dense product; an
@@ -57,6 +59,36 @@ void for_blocks(const Exec& ex, std::size_t rows, F&& body, std::size_t least = 
   const std::size_t count = dense::row_blocks(rows, least), size = dense::block_rows(rows, least);
   ex.parallel_for(count,
                   [&](std::size_t b, unsigned) { body(b, std::min(rows, b * size), std::min(rows, (b + 1) * size)); });
+}
+
+// Arrays behind those of the blocks that for_leaves() needs for sums over so many rows.
+inline std::size_t spare_sums(std::size_t rows, unsigned workers) {
+  const std::size_t leaves = dense::block_leaves(rows);
+  return kernels::kContract == 2 && leaves > 1 ? workers * reduce::tree_levels(leaves) : 0;
+}
+
+// body(to, begin, end) stores the sum over some rows to an array of `size` numbers; the sum over each block of rows
+// [0, rows) is then in its array at `sums`.
+template <class T, class F>
+void for_leaves(const Exec& ex, std::size_t rows, T* sums, std::size_t size, F&& body) {
+  const std::size_t leaves = dense::block_leaves(rows);
+  if (kernels::kContract == 1 || leaves == 1)
+    return for_blocks(ex, rows,
+                      [&](std::size_t b, std::size_t begin, std::size_t end) { body(sums + b * size, begin, end); });
+  const std::size_t count = dense::row_blocks(rows), levels = reduce::tree_levels(leaves);
+  ex.parallel_for(count, [&](std::size_t b, unsigned worker) {
+    T* apart = sums + (count + worker * levels) * size;
+    const reduce::TreeSum<T> sum{.root = sums + b * size, .upper = apart + size, .stride = size};
+    const std::size_t first = b * dense::block_rows(rows), last = std::min(rows, first + dense::block_rows(rows));
+    for (std::size_t begin = first, leaf = 0; begin < last; begin += dense::kLeafRows, ++leaf) {
+      const reduce::LeafPlace place = reduce::place_of(leaf);
+      T* level = sum.level(place.level);
+      body(place.store ? level : apart, begin, std::min(last, begin + dense::kLeafRows));
+      for (std::size_t i = 0; !place.store && i < size; ++i) level[i] = level[i] + apart[i];
+      reduce::merge_levels(sum, leaf, 0, size);
+    }
+    reduce::finish_levels(sum, divide_up(last - first, dense::kLeafRows), 0, size);
+  });
 }
 
 }  // namespace gradloom::graph

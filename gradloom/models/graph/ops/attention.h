@@ -54,10 +54,9 @@ class AttentionOp final : public SmallSumsOp<T> {
         .dl_dleft = p.gradient(f_.left),
         .dl_dright = p.gradient(f_.right),
         .dl_dedge = p.edges && f_.edge_features > 0 ? p.edge_feature_gradient() : nullptr};
-    T* sums = p.numbers(kSums);
-    p.for_sums(out_, [&](std::size_t b, std::size_t begin, std::size_t end) {
+    p.for_sums(out_, p.numbers(kSums), this->sum_size(), [&](T* to, std::size_t begin, std::size_t end) {
       auto some = g;
-      some.dl_da = sums + b * this->sum_size(), some.dl_dedge_weight = some.dl_da + out_.stride;
+      some.dl_da = to, some.dl_dedge_weight = some.dl_da + out_.stride;
       message::attend_gradient<T>(a, some, begin, end);
     });
     p.for_arcs(out_, a.out_ptr, 4 * kGathered,

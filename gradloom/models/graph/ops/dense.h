@@ -74,9 +74,8 @@ class DenseOp final : public Op<T> {
     const bool whole = p.whole(out_);
     if ((whole || p.sum_by == SumBy::parts) && p.trains(f_.weight)) {
       T* sums = whole ? p.blocks() : p.numbers(kWeightSums);
-      p.for_sums(out_, [&](std::size_t b, std::size_t begin, std::size_t end) {
-        weight_gradient(p, begin, end, all_rows(), sums + b * f_.weight.size);
-      });
+      p.for_sums(out_, sums, f_.weight.size,
+                 [&](T* to, std::size_t begin, std::size_t end) { weight_gradient(p, begin, end, all_rows(), to); });
       if (whole) p.finish_blocks(f_.weight, out_, sums, f_.weight.size);
     }
     // Rows of graphs need no sums here: each is the whole of its graph.
@@ -122,11 +121,11 @@ class DenseOp final : public Op<T> {
     if (task.begin < task.end) return p.trains(f_.weight) ? sum_weight(p, task, worker) : void();
     if (out_.rows == RowsAre::nodes) return p.fold(f_.bias, p.numbers(kSums), out_.stride, worker);
     if (!p.trains(f_.bias)) return;
-    T *rows = p.gradient(out_), *to = p.gradient(f_.bias);
-    if (p.batch.graphs == 0 && p.step.gradient == GradientMode::overwrite) std::fill_n(to, out_.stride, T(0));
-    for (std::size_t g = 0; g < p.batch.graphs; ++g)
-      dense::add_blocks<T>(rows + g * out_.stride, 1, out_.stride, 0, out_.stride, p.mode_of(g), to);
-    p.tell(f_.bias, 0, f_.bias.size, worker);
+    T* rows = p.gradient(out_);
+    p.sum_graphs(f_.bias, 0, f_.bias.size, worker, [&](std::size_t g, bool store, T* to) {
+      dense::add_blocks<T>(rows + g * out_.stride, 1, out_.stride, 0, out_.stride,
+                           store ? GradientMode::overwrite : GradientMode::accumulate, to);
+    });
   }
 
   void dual(DualPass& p) const override {
@@ -162,25 +161,21 @@ class DenseOp final : public Op<T> {
   // Rows [begin, end) of the weight, graph after graph.
   void sum_weight(const Pass<T>& p, const SumTask<T>& task, unsigned worker) const {
     const T* large = p.large();
-    const std::size_t at = task.begin * out_.stride, size = (task.end - task.begin) * out_.stride;
-    T* to = p.gradient(f_.weight) + at;
-    const std::size_t graphs = p.batch.graphs;
-    const bool fresh = p.step.gradient == GradientMode::overwrite;
-    if (out_.rows == RowsAre::graphs || graphs == 0) {  // a graph is one row; its product is its sum
-      weight_gradient(p, 0, graphs, task, to, fresh ? dense::Start::zero : dense::Start::y);
-    } else {
-      for (std::size_t g = 0; g < graphs; ++g) {
-        const std::size_t first = p.batch.graph_ptr[g], last = p.batch.graph_ptr[g + 1];
-        const bool alone = fresh && g == 0;
-        if (dense::row_blocks(last - first, kGraphBlock) == 1) {
-          weight_gradient(p, first, last, task, to, alone ? dense::Start::zero : dense::Start::apart);
-          continue;
-        }
-        for (std::size_t i = 0; i < size; ++i) to[i] = alone ? large[at + i] : to[i] + large[at + i];
-        large += f_.weight.size;
-      }
+    const std::size_t begin = task.begin * out_.stride, end = task.end * out_.stride;
+    const bool rows_are_graphs = out_.rows == RowsAre::graphs;  // a graph is one row; its product is its sum
+    if (kernels::kContract == 1 && rows_are_graphs) {
+      weight_gradient(p, 0, p.batch.graphs, task, p.sum_of(f_.weight).root + begin,
+                      p.tree.leaf == 0 ? dense::Start::zero : dense::Start::y);
+      return p.tell(f_.weight, begin, end, worker);
     }
-    p.tell(f_.weight, at, at + size, worker);
+    p.sum_graphs(f_.weight, begin, end, worker, [&](std::size_t g, bool store, T* to) {
+      const std::size_t first = rows_are_graphs ? g : p.batch.graph_ptr[g];
+      const std::size_t last = rows_are_graphs ? g + 1 : p.batch.graph_ptr[g + 1];
+      if (dense::row_blocks(last - first, kGraphBlock) == 1)
+        return weight_gradient(p, first, last, task, to + begin, store ? dense::Start::zero : dense::Start::apart);
+      for (std::size_t i = begin; i < end; ++i) to[i] = store ? large[i] : to[i] + large[i];
+      large += f_.weight.size;
+    });
   }
 
   const Fields f_;

@@ -76,12 +76,11 @@ class GatherOp final : public SmallSumsOp<T> {
       p.written(f_.in);
     }
     if (!p.trains(f_.epsilon)) return;
-    T* sums = p.numbers(kSums);
-    p.for_sums(out_, [&](std::size_t b, std::size_t begin, std::size_t end) {
+    p.for_sums(out_, p.numbers(kSums), this->sum_size(), [&](T* to, std::size_t begin, std::size_t end) {
       T sum = 0;
       for (std::size_t i = begin; i < end; ++i)
         sum = sum + message::dot8(dl_dy + i * stride, forward.x + i * stride, stride);
-      sums[b] = sum;
+      *to = sum;
     });
     this->finish_sums(p);
   }

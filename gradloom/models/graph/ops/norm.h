@@ -61,9 +61,8 @@ class LayerNormOp final : public SmallSumsOp<T> {
   void backward(const Pass<T>& p) const override {
     const auto n = norm_of(p);
     const T* dl_dy = p.gradient(out_);
-    T *dl_dx = p.gradient(f_.in), *sums = p.numbers(kSums);
-    p.for_sums(out_, [&](std::size_t b, std::size_t begin, std::size_t end) {
-      T* to = sums + b * this->sum_size();
+    T* dl_dx = p.gradient(f_.in);
+    p.for_sums(out_, p.numbers(kSums), this->sum_size(), [&](T* to, std::size_t begin, std::size_t end) {
       rowwise::layer_norm_gradient<T>({begin, end, out_.width, out_.stride}, n, dl_dy, dl_dx, to, to + out_.stride);
     });
     this->finish_sums(p);
@@ -136,9 +135,8 @@ class BatchNormOp final : public Op<T> {
     const auto n = norm_of(p);
     const T* dl_dy = p.gradient(out_);
     T *dl_dx = p.gradient(f_.in), *blocks = p.blocks(), *sums = p.scratch();
-    for_blocks(p.ex, rows, [&](std::size_t b, std::size_t begin, std::size_t end) {
-      rowwise::batch_norm_sums<T>({begin, end, out_.width, stride}, n, dl_dy, blocks + b * both,
-                                  blocks + b * both + stride);
+    for_leaves(p.ex, rows, blocks, both, [&](T* to, std::size_t begin, std::size_t end) {
+      rowwise::batch_norm_sums<T>({begin, end, out_.width, stride}, n, dl_dy, to, to + stride);
     });
     dense::add_blocks<T>(blocks, dense::row_blocks(rows), both, 0, both, GradientMode::overwrite, sums);
     // Block 0 is used up: it holds the means from here on.
@@ -190,13 +188,13 @@ class BatchNormOp final : public Op<T> {
     const std::size_t rows = p.rows(out_), count = dense::row_blocks(rows), stride = out_.stride;
     const T* x = p.value(f_.in);
     T* blocks = p.blocks();
-    for_blocks(p.ex, rows, [&](std::size_t b, std::size_t begin, std::size_t end) {
-      dense::column_sums<T>(x + begin * stride, end - begin, stride, stride, blocks + b * stride);
+    for_leaves(p.ex, rows, blocks, stride, [&](T* to, std::size_t begin, std::size_t end) {
+      dense::column_sums<T>(x + begin * stride, end - begin, stride, stride, to);
     });
     dense::add_blocks<T>(blocks, count, stride, 0, stride, GradientMode::overwrite, mean);
     for (std::size_t c = 0; c < stride; ++c) mean[c] = mean[c] / count_of(p);
-    for_blocks(p.ex, rows, [&](std::size_t b, std::size_t begin, std::size_t end) {
-      rowwise::squared_deviation<T>({begin, end, out_.width, stride}, x, mean, blocks + b * stride);
+    for_leaves(p.ex, rows, blocks, stride, [&](T* to, std::size_t begin, std::size_t end) {
+      rowwise::squared_deviation<T>({begin, end, out_.width, stride}, x, mean, to);
     });
     dense::add_blocks<T>(blocks, count, stride, 0, stride, GradientMode::overwrite, squares);
   }

@@ -1,6 +1,19 @@
 #include "gradloom/models/graph/ops/op.h"
 
 namespace gradloom::graph {
+namespace {
+
+// A leaf whose sum is that of `blocks` arrays (dense::add_blocks).
+template <class T>
+void add_partials(const reduce::TreeSum<T>& sum, std::size_t leaf, T* partials, std::size_t blocks, std::size_t size,
+                  std::size_t begin, std::size_t end) {
+  const reduce::LeafPlace place = reduce::place_of(leaf);
+  dense::add_blocks<T>(partials, blocks, size, begin, end,
+                       place.store ? GradientMode::overwrite : GradientMode::accumulate, sum.level(place.level));
+  reduce::merge_levels(sum, leaf, begin, end);
+}
+
+}  // namespace
 
 template <class T>
 void Pass<T>::gather(const message::Gather<T>& g, std::size_t first, std::size_t last, Hubs which, Rows then) const {
@@ -38,14 +51,14 @@ void Pass<T>::written(const Tensor& t) const {
 }
 
 template <class T>
-void Pass<T>::for_sums(const Tensor& t, FunctionRef<void(std::size_t, std::size_t, std::size_t)> body) const {
-  if (whole(t)) return for_blocks(ex, this->rows(t), body);
-  if (sum_by == SumBy::parts) return body(part.number, part.begin(t), part.end(t));
+void Pass<T>::for_sums(const Tensor& t, T* sums, std::size_t size, SumRows body) const {
+  if (whole(t)) return for_leaves(ex, this->rows(t), sums, size, body);
+  if (sum_by == SumBy::parts) return body(sums + part.number * size, part.begin(t), part.end(t));
   const std::uint32_t* first_block = blocks_of_graphs();
   for (std::size_t g = part.first_graph; g < part.last_graph; ++g) {
     const std::size_t first = this->batch.graph_ptr[g];
     const auto own = [&](std::size_t b, std::size_t begin, std::size_t end) {
-      body(first_block[g] + b, first + begin, first + end);
+      body(sums + (first_block[g] + b) * size, first + begin, first + end);
     };
     for_blocks(ex, this->batch.graph_ptr[g + 1] - first, own, kGraphBlock);
   }
@@ -53,9 +66,9 @@ void Pass<T>::for_sums(const Tensor& t, FunctionRef<void(std::size_t, std::size_
 
 template <class T>
 void Pass<T>::column_sums(const Tensor& t, const T* dl_dz, T* sums, Rows make_rows) const {
-  for_sums(t, [&](std::size_t b, std::size_t begin, std::size_t end) {
+  for_sums(t, sums, t.stride, [&](T* to, std::size_t begin, std::size_t end) {
     make_rows(begin, end);
-    dense::column_sums<T>(dl_dz + begin * t.stride, end - begin, t.stride, t.stride, sums + b * t.stride);
+    dense::column_sums<T>(dl_dz + begin * t.stride, end - begin, t.stride, t.stride, to);
   });
 }
 
@@ -70,19 +83,27 @@ void Pass<T>::finish_ranges(const SliceRef& s, Rows fill) const {
   });
 }
 
+// A sum over the whole batch is its first leaf; where graphs are leaves, the others are empty.
+template <class T>
+void Pass<T>::finish_piece(const SliceRef& s, std::size_t begin, std::size_t end) const {
+  const reduce::TreeSum<T> sum = sum_of(s);
+  reduce::add_empty_leaves(sum, sum.leaf + 1, leaves - 1, begin, end);
+  if (sum.complete) reduce::finish_levels(sum, sum.leaf + leaves, begin, end);
+}
+
 template <class T>
 void Pass<T>::finish_blocks(const SliceRef& s, const Tensor& t, T* from, std::size_t size) const {
   finish_ranges(s, [&](std::size_t begin, std::size_t end) {
-    dense::add_blocks<T>(from, dense::row_blocks(this->rows(t)), size, begin, end, step.gradient, gradient(s));
+    add_partials(sum_of(s), tree.leaf, from, dense::row_blocks(this->rows(t)), size, begin, end);
+    finish_piece(s, begin, end);
   });
 }
 
 template <class T>
 void Pass<T>::finish(const SliceRef& s, const T* from) const {
-  T* to = gradient(s);
   finish_ranges(s, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; from && i < end; ++i)
-      to[i] = step.gradient == GradientMode::overwrite ? from[i] : to[i] + from[i];
+    if (from) reduce::add_leaf(sum_of(s), tree.leaf, from, begin, end);
+    finish_piece(s, begin, end);
   });
 }
 
@@ -90,16 +111,16 @@ template <class T>
 void Pass<T>::fold(const SliceRef& s, T* from, std::size_t size, std::size_t begin, std::size_t end,
                    unsigned worker) const {
   if (!trains(s)) return;
+  if (this->batch.graphs > 0 && sum_by == SumBy::parts) {
+    add_partials(sum_of(s), tree.leaf, from, memory.pack_count_, size, begin, end);
+    finish_piece(s, begin, end);
+    return tell(s, begin, end, worker);
+  }
   const std::uint32_t* first_block = blocks_of_graphs();
-  const std::size_t graphs = this->batch.graphs;
-  T* to = gradient(s);
-  if (graphs == 0 && step.gradient == GradientMode::overwrite) std::fill(to + begin, to + end, T(0));
-  if (graphs > 0 && sum_by == SumBy::parts)
-    dense::add_blocks<T>(from, memory.pack_count_, size, begin, end, step.gradient, to);
-  for (std::size_t g = 0; sum_by == SumBy::graphs && g < graphs; ++g)
+  sum_graphs(s, begin, end, worker, [&](std::size_t g, bool store, T* to) {
     dense::add_blocks<T>(from + first_block[g] * size, first_block[g + 1] - first_block[g], size, begin, end,
-                         mode_of(g), to);
-  tell(s, begin, end, worker);
+                         store ? GradientMode::overwrite : GradientMode::accumulate, to);
+  });
 }
 
 template struct Pass<float>;

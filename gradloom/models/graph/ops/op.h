@@ -116,7 +116,8 @@ struct Pass : Seen<T> {
   SumBy sum_by;
   Part part;
   // Backward only.
-  std::span<T> flat = {};  // the gradient of all parameters
+  reduce::TreeSum<T> tree = {};  // of the gradient of all parameters
+  std::size_t leaves = 1;        // of the batch
   GradientSink* sink = nullptr;
   bool edges = false;  // gradients of what edges carry are asked for
 
@@ -156,7 +157,7 @@ struct Pass : Seen<T> {
   bool whole(const Tensor& t) const { return sum_by == SumBy::rows || t.rows == RowsAre::pairs; }
   bool trains(const SliceRef& s) const { return s && !step.is_frozen(s.index); }
   bool needed(const Tensor& t) const { return memory.needed_[t.id]; }
-  T* gradient(const SliceRef& s) const { return flat.data() + s.offset; }
+  reduce::TreeSum<T> sum_of(const SliceRef& s) const { return tree.at(s.offset); }
   T* gradient(const Tensor& t) const { return at(memory.gradient_[t.id]); }
   // Another operation has already written a gradient of this tensor.
   bool graded(const Tensor& t) const { return memory.graded_[this->op * memory.value_.size() + t.id]; }
@@ -165,15 +166,16 @@ struct Pass : Seen<T> {
   T* target(const Tensor& t) const { return graded(t) ? scratch_of(t) : gradient(t); }
   void written(const Tensor& t) const;
 
-  // body(block, begin, end) for the blocks of rows of this part over which sums are defined; blocks are numbered
-  // through the batch. t: nodes or pairs.
-  void for_sums(const Tensor& t, FunctionRef<void(std::size_t block, std::size_t begin, std::size_t end)> body) const;
+  // body(to, begin, end) stores sums over rows of this part to `size` numbers. In the end the sums over the blocks of
+  // rows for which they are defined lie at `sums`; blocks are numbered through the batch. t: nodes or pairs.
+  using SumRows = FunctionRef<void(T* to, std::size_t begin, std::size_t end)>;
+  void for_sums(const Tensor& t, T* sums, std::size_t size, SumRows body) const;
   // Sums of dl_dz into blocks of t's stride at `sums`; before the rows of a block are summed, make_rows fills them.
   void column_sums(
       const Tensor& t, const T* dl_dz, T* sums, Rows make_rows = [](std::size_t, std::size_t) {}) const;
   // A slice whose sums over blocks of all rows of t lie `size` apart at `from`; the sink is told, range by range.
   void finish_blocks(const SliceRef& s, const Tensor& t, T* from, std::size_t size) const;
-  // A slice whose gradient is complete in `from`, or in its place when `from` is null.
+  // A slice whose sum over all rows is in `from`, or in its place when `from` is null; that is for the first leaf.
   void finish(const SliceRef& s, const T* from) const;
   // Numbers [begin, end) of a slice from its sums over the blocks of rows of each graph or part, `size` apart at
   // `from`.
@@ -181,7 +183,22 @@ struct Pass : Seen<T> {
   void fold(const SliceRef& s, T* from, std::size_t size, unsigned worker) const {
     fold(s, from, size, 0, s.size, worker);
   }
-  GradientMode mode_of(std::size_t graph) const { return graph == 0 ? step.gradient : GradientMode::accumulate; }
+  // Numbers [begin, end) of a slice, graph after graph, each of which is a leaf: add(graph, store, to) stores the sum
+  // of one to this place of the slice or adds it there.
+  template <class F>
+  void sum_graphs(const SliceRef& s, std::size_t begin, std::size_t end, unsigned worker, F&& add) const {
+    const reduce::TreeSum<T> sum = sum_of(s);
+    const std::size_t graphs = this->batch.graphs;
+    if (graphs == 0 && sum.leaf == 0) std::fill(sum.root + begin, sum.root + end, T(0));
+    if (graphs == 0 && sum.leaf > 0) reduce::add_empty_leaves(sum, sum.leaf, leaves, begin, end);
+    for (std::size_t g = 0; g < graphs; ++g) {
+      const reduce::LeafPlace place = reduce::place_of(sum.leaf + g);
+      add(g, place.store, sum.level(place.level));
+      reduce::merge_levels(sum, sum.leaf + g, begin, end);
+    }
+    if (sum.complete) reduce::finish_levels(sum, sum.leaf + leaves, begin, end);
+    tell(s, begin, end, worker);
+  }
   void tell(const SliceRef& s, std::size_t begin, std::size_t end, unsigned worker) const {
     if (sink) sink->finished(s.offset + begin, s.offset + end, worker);
   }
@@ -192,6 +209,7 @@ struct Pass : Seen<T> {
     return memory.workspace_.template at<std::uint32_t>(memory.first_block_);
   }
   void finish_ranges(const SliceRef& s, Rows fill) const;
+  void finish_piece(const SliceRef& s, std::size_t begin, std::size_t end) const;
   // Row r of a tensor is r strides behind this. Workers are at tensors of different strides at the same time; each
   // stays within the rows of its part at the widest stride.
   T* scratch_of(const Tensor& t) const { return scratch() + part.begin(t) * (memory.widest_ - t.stride); }
@@ -204,6 +222,7 @@ struct Reservation {
   SumBy sum_by;
   BatchSizes most;  // of the largest batch
   Workspace& workspace;
+  unsigned workers = 1;
   OpMemory* memory = nullptr;           // of the operation whose turn it is
   std::size_t blocks = 0, largest = 0;  // what blocks() must hold; the largest weight that is summed graph by graph
 
@@ -216,11 +235,12 @@ struct Reservation {
   void keep_sums(std::size_t region, const Tensor& t, std::size_t size) {
     if (!limits.backward || t.rows == RowsAre::graphs) return;
     const bool whole = sum_by == SumBy::rows || t.rows == RowsAre::pairs;
-    keep<T>(region, size * (whole                    ? most_blocks(rows(t))
+    keep<T>(region, size * (whole                    ? block_sums(t)
                             : sum_by == SumBy::parts ? std::min(kMostParts, divide_up(most.graphs, kPartGraphs))
                                                      : most.graphs + most.nodes / kGraphBlock));
   }
-  void share_blocks(const Tensor& t, std::size_t size) { blocks = std::max(blocks, most_blocks(rows(t)) * size); }
+  void share_blocks(const Tensor& t, std::size_t size) { blocks = std::max(blocks, block_sums(t) * size); }
+  std::size_t block_sums(const Tensor& t) const { return most_blocks(rows(t)) + spare_sums(rows(t), workers); }
 };
 
 // Multiplications of a forward pass for one number of the output: in every row, and for every arc into it.

@@ -61,8 +61,8 @@ class SparseOp final : public Op<T> {
   void backward(const Pass<T>& p) const override {
     if (!p.trains(f_.weight)) return;
     // Every column of the features owns a row of the gradient.
-    const bool fresh = p.step.gradient == GradientMode::overwrite;
-    T* to = fresh ? p.gradient(f_.weight) : p.blocks();
+    const bool fresh = p.tree.leaf == 0;
+    T* to = fresh ? p.sum_of(f_.weight).root : p.blocks();
     const message::Gather<T> g{.ptr = p.batch.features.out_ptr.data(),
                                .source = p.batch.features.out_index.data(),
                                .slot = p.batch.features.out_slot.data(),

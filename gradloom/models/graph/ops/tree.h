@@ -42,9 +42,7 @@ class EmbedOp final : public SmallSumsOp<T> {
   void backward(const Pass<T>& p) const override {
     if (!p.trains(f_.weight)) return;
     const T* dl_dy = p.gradient(out_);
-    T* sums = p.numbers(kSums);
-    p.for_sums(out_, [&](std::size_t b, std::size_t begin, std::size_t end) {
-      T* to = sums + b * f_.weight.size;
+    p.for_sums(out_, p.numbers(kSums), f_.weight.size, [&](T* to, std::size_t begin, std::size_t end) {
       std::fill_n(to, f_.weight.size, T(0));
       for (std::size_t v = begin; v < end; ++v) {
         const auto [symbol, side] = rows_of(p.batch, v);
