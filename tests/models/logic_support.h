@@ -59,6 +59,7 @@ struct LogicFixture {
   void forward_backward(const Exec& ex, Step step = {}, GradientSink* sink = nullptr, bool inputs = true) {
     auto tape = model.make_tape(ex, {.batch = std::max<std::size_t>(1, batch), .input_gradient = inputs});
     model.forward(ex, step, arrays(), rows(), tape, y_view());
+    Buffer<T> levels = gradient_levels(model, rows());
     model.backward(ex, {.step = step,
                         .arrays = arrays(),
                         .batch = rows(),
@@ -66,7 +67,8 @@ struct LogicFixture {
                         .dl_dy = dl_dy_view(),
                         .gradient = gradient,
                         .dl_dx = inputs ? View<T, 2>(dl_dx.data(), {batch, model.input_width()}) : View<T, 2>(),
-                        .sink = sink});
+                        .sink = sink,
+                        .levels = levels});
   }
 };
 

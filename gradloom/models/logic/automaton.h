@@ -77,7 +77,7 @@ class AutomatonTape {
   std::size_t batch_ = kNoPass;  // of the last forward pass
   bool some_dead_ = false;       // in that batch
   std::size_t grid_bytes_ = 0, scratch_bytes_ = 0, patch_bytes_ = 0;
-  std::size_t group_ = 1, band_ = 1, slots_ = 1, shards_ = 1;
+  std::size_t group_ = 1, band_ = 1, slots_ = 1, shards_ = 1, used_shards_ = 1;
   Workspace workspace_;
   PlannedWires<T> planned_;
   Offsets at_{};
@@ -100,7 +100,10 @@ class AutomatonTape {
 // Order of sums: gates within a tile as in kernels/gate; the sums of a tile are added channel by channel (perception),
 // tile by tile and step by step, last step first, to one of at most 32 shards; shards are added in a tree: 0+1, 2+3,
 // ..., then these. How tiles are made and dealt to shards depends on options, batch and fire mask only:
-// docs/math/logic.md.
+// docs/math/logic.md. The batch is a leaf of the step's tree (kernels/reduce/tree_sum.h): logits have noise of their
+// own in every batch. Under contract 2 shards do not depend on the fire mask: they are several whole samples, or
+// contiguous cells of a sample (of a band of its rows, where a grid is too large to keep the gradients of all its
+// patches); cells that fire are compacted into tiles within a shard.
 template <class T>
 class Automaton {
  public:
@@ -136,6 +139,7 @@ class Automaton {
   void forward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
                View<T, 2> y) const;
   void backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const;
+  std::size_t leaves(const Batch&) const { return 1; }
 
   // Does a cell fire? A function of (step.seed, step.epoch, step.index, sample of the batch, step t, cell) alone.
   bool fires(const Step& step, std::size_t sample, std::size_t t, std::size_t cell) const;
@@ -184,6 +188,10 @@ class Automaton {
   // The gradients of the patches of cells that rest: they keep their state.
   void rest_backward(const Wave& wave, std::span<const std::uint32_t> resting, Tape& tape) const;
   void backward_wave(const Exec& ex, const Step& step, const Wave& wave, Tape& tape, bool inputs) const;
+  void backward_shards(const Exec& ex, const Step& step, const Wave& wave, Tape& tape, bool inputs) const;
+  // At most kTile cells: fills the gradients of their patches, unless no `inputs` are asked for, and adds the sums.
+  void backward_tile(const Exec& ex, const Wave& wave, std::span<const std::uint32_t> numbers, Tape& tape,
+                     unsigned worker, bool inputs, T* sums) const;
   void gather(const Exec& ex, const Wave& wave, std::size_t first_row, std::size_t rows, Tape& tape) const;
   // What the gates are made of in this step: the parameters, or a noisy copy of them in the tape.
   ModelArrays<T> noisy_logits(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, Tape& tape) const;
@@ -192,7 +200,8 @@ class Automaton {
   void start(const Exec& ex, const Batch& batch, Tape& tape) const;
   bool noisy(const Step& step) const { return options_.gate_noise > 0 && step.mode == Mode::train; }
   // From the sums over cells to the gradient of the logits that the gates were made of.
-  void finish(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, const T* logits) const;
+  void finish(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, const kernels::reduce::TreeSum<T>& tree,
+              const T* logits) const;
   const Layer& layer(std::size_t l) const {  // perception first
     return l < perception_.size() ? perception_[l] : update_[l - perception_.size()];
   }

@@ -56,46 +56,83 @@ void Automaton<T>::rest_backward(const Wave& wave, std::span<const std::uint32_t
 
 template <class T>
 void Automaton<T>::backward_wave(const Exec& ex, const Step& step, const Wave& wave, Tape& tape, bool inputs) const {
-  const gate::GridShape shape = grid_shape();
-  const PatchPlaces places(shape, tape.slots_, wave.begin / cells());
-  const T* from = grid(tape, wave.t);
-  const T* dl_dnext = gradient_grid(tape, wave.t + 1);
-  T* patches = tape.workspace_.template at<T>(tape.at_.patches);
+  if constexpr (kernels::kContract == 2) return backward_shards(ex, step, wave, tape, inputs);
   if (!whole(step, tape))
     find_firing(ex, step, wave, tape, [&](std::span<const std::uint32_t> resting) {
       if (inputs) rest_backward(wave, resting, tape);
     });
-  const CellCircuit<T> cell = circuit(tape);
   const std::size_t count = tiles(step, wave, tape), shards = shards_for(count);
   ex.parallel_for(shards, [&](std::size_t shard, unsigned worker) {
     const ProfileScope scope(ex, tape.phases_.tiles, worker);
-    const TileMemory<T> memory(shape_, tape.workspace_.template at<T>(tape.at_.scratch + worker * tape.scratch_bytes_));
     T* sums = tape.workspace_.template at<T>(tape.at_.sums) + shard * gates_ * gate::kPartial;
     for (std::size_t tile = shard * count / shards; tile < (shard + 1) * count / shards; ++tile) {
       std::uint32_t numbers[kTile];
-      const gate::TileCells cells = gate::find_cells(shape, numbers, cells_of(step, wave, tile, tape, numbers));
-      gate::read_patches(ex.variant(), shape, cells, from, memory.patch);
-      gate::read_centres(ex.variant(), shape, cells, dl_dnext, memory.out);
-      TileGradient<T> arrays{memory.patch, memory.out, memory.dl_dpatch, sums};
-      if (!inputs) {
-        tile_gradient(ex.variant(), shape_, cell, arrays, memory.scratch);
-        continue;
-      }
-      std::size_t at[kTile];
-      for (std::size_t l = 0; l < cells.count; ++l) at[l] = places.at(cells.sample[l], cells.row[l], cells.column[l]);
-      // Cells that follow each other need no copy.
-      bool direct = cells.count == kTile;
-      for (std::size_t l = 1; l < kTile && direct; ++l) direct = at[l] == at[0] + l;
-      if (direct) arrays.dl_dpatch = patches + at[0], arrays.dl_dpatch_step = places.step;
-      tile_gradient(ex.variant(), shape_, cell, arrays, memory.scratch);
-      if (direct) continue;
-      for (std::size_t plane = 0; plane < shape.channels * gate::kPatch; ++plane) {
-        T* to = patches + plane * places.step;
-        const T* row = memory.dl_dpatch + plane * kTile;
-        for (std::size_t l = 0; l < cells.count; ++l) to[at[l]] = row[l];
-      }
+      const std::size_t some = cells_of(step, wave, tile, tape, numbers);
+      backward_tile(ex, wave, {numbers, some}, tape, worker, inputs, sums);
     }
   });
+}
+
+// The same with shards that are fixed: each finds its own firing cells, block by block.
+template <class T>
+void Automaton<T>::backward_shards(const Exec& ex, const Step& step, const Wave& wave, Tape& tape, bool inputs) const {
+  const CellShards shards{tape.batch_, cells()};
+  const bool all = whole(step, tape), banded = tape.band_ != options_.height;
+  const std::uint8_t* dead = tape.some_dead_ ? tape.workspace_.template at<std::uint8_t>(tape.at_.dead) : nullptr;
+  const std::size_t share = round_up(divide_up(wave.end - wave.begin, kShards), kTile);
+  const auto bound = [&](std::size_t shard) {
+    return banded ? std::min(wave.end, wave.begin + shard * share)
+                  : std::clamp(shards.begin(shard), wave.begin, wave.end);
+  };
+  ex.parallel_for(tape.used_shards_, [&](std::size_t shard, unsigned worker) {
+    const ProfileScope scope(ex, tape.phases_.tiles, worker);
+    T* sums = tape.workspace_.template at<T>(tape.at_.sums) + shard * gates_ * gate::kPartial;
+    std::uint32_t firing[kBlock], resting[kBlock];
+    std::uint8_t fire[kBlock];
+    const std::size_t last = bound(shard + 1);
+    for (std::size_t begin = bound(shard); begin < last; begin += kBlock) {
+      const std::size_t size = std::min(kBlock, last - begin);
+      if (!all) fire_mask(ex, step, wave.t, begin, {fire, size});
+      std::size_t count = 0, rests = 0;
+      for (std::size_t n = 0; n < size; ++n) {
+        // Written to both, kept in one: which is as good as random, and a branch would be guessed wrong.
+        const bool yes = all || (fire[n] != 0 && !(dead && dead[begin + n]));
+        firing[count] = resting[rests] = static_cast<std::uint32_t>(begin + n);
+        count += yes, rests += !yes;
+      }
+      if (inputs && rests > 0) rest_backward(wave, {resting, rests}, tape);
+      for (std::size_t n = 0; n < count; n += kTile)
+        backward_tile(ex, wave, {firing + n, std::min(kTile, count - n)}, tape, worker, inputs, sums);
+    }
+  });
+}
+
+template <class T>
+void Automaton<T>::backward_tile(const Exec& ex, const Wave& wave, std::span<const std::uint32_t> numbers, Tape& tape,
+                                 unsigned worker, bool inputs, T* sums) const {
+  const gate::GridShape shape = grid_shape();
+  const PatchPlaces places(shape, tape.slots_, wave.begin / this->cells());
+  const CellCircuit<T> cell = circuit(tape);
+  const TileMemory<T> memory(shape_, tape.workspace_.template at<T>(tape.at_.scratch + worker * tape.scratch_bytes_));
+  const gate::TileCells cells = gate::find_cells(shape, numbers.data(), numbers.size());
+  gate::read_patches(ex.variant(), shape, cells, grid(tape, wave.t), memory.patch);
+  gate::read_centres(ex.variant(), shape, cells, gradient_grid(tape, wave.t + 1), memory.out);
+  TileGradient<T> arrays{memory.patch, memory.out, memory.dl_dpatch, sums};
+  if (!inputs) return tile_gradient(ex.variant(), shape_, cell, arrays, memory.scratch);
+  T* patches = tape.workspace_.template at<T>(tape.at_.patches);
+  std::size_t at[kTile];
+  for (std::size_t l = 0; l < cells.count; ++l) at[l] = places.at(cells.sample[l], cells.row[l], cells.column[l]);
+  // Cells that follow each other need no copy.
+  bool direct = cells.count == kTile;
+  for (std::size_t l = 1; l < kTile && direct; ++l) direct = at[l] == at[0] + l;
+  if (direct) arrays.dl_dpatch = patches + at[0], arrays.dl_dpatch_step = places.step;
+  tile_gradient(ex.variant(), shape_, cell, arrays, memory.scratch);
+  if (direct) return;
+  for (std::size_t plane = 0; plane < shape.channels * gate::kPatch; ++plane) {
+    T* to = patches + plane * places.step;
+    const T* row = memory.dl_dpatch + plane * kTile;
+    for (std::size_t l = 0; l < cells.count; ++l) to[at[l]] = row[l];
+  }
 }
 
 template <class T>
@@ -162,8 +199,13 @@ void Automaton<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& 
 
   const gate::GridShape shape = grid_shape();
   const std::size_t channels = options_.channels, numbers = gates_ * gate::kPartial;
+  const auto tree = tree_of(call, leaves(batch));
   T* sums = tape.workspace_.template at<T>(tape.at_.sums);
-  ex.parallel_for(tape.shards_,
+  tape.used_shards_ = kernels::kContract == 1 ? tape.shards_
+                      : tape.band_ != options_.height
+                          ? kShards
+                          : std::max<std::size_t>(1, CellShards{batch.size, cells()}.count());
+  ex.parallel_for(tape.used_shards_,
                   [&](std::size_t shard, unsigned) { std::fill_n(sums + shard * numbers, numbers, T(0)); });
   ex.parallel_for(batch.size, [&](std::size_t s, unsigned) {
     T* to = gradient_grid(tape, options_.steps) + s * shape.sample_step();
@@ -183,19 +225,20 @@ void Automaton<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& 
         if (dead[i % cells()]) call.dl_dx(s, i) = T(0);
     });
   const T* logits = noisy(step) ? tape.workspace_.template at<T>(tape.at_.logits) : call.arrays.parameters.data();
-  finish(ex, call, logits);
+  finish(ex, call, tree, logits);
 }
 
 template <class T>
-void Automaton<T>::finish(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, const T* logits) const {
+void Automaton<T>::finish(const Exec& ex, const BackwardCall<T, Batch, Tape>& call,
+                          const kernels::reduce::TreeSum<T>& tree, const T* logits) const {
   Tape& tape = call.tape;
   constexpr std::size_t kChunk = 4096;
   const std::size_t numbers = gates_ * gate::kPartial;
   T* sums = tape.workspace_.template at<T>(tape.at_.sums);
   ex.parallel_for(divide_up(numbers, kChunk), [&](std::size_t chunk, unsigned) {
     const std::size_t begin = chunk * kChunk, end = std::min(numbers, begin + kChunk);
-    for (std::size_t stride = 1; stride < tape.shards_; stride *= 2)
-      for (std::size_t s = 0; s + stride < tape.shards_; s += 2 * stride)
+    for (std::size_t stride = 1; stride < tape.used_shards_; stride *= 2)
+      for (std::size_t s = 0; s + stride < tape.used_shards_; s += 2 * stride)
         for (std::size_t n = begin; n < end; ++n)
           sums[s * numbers + n] = sums[s * numbers + n] + sums[(s + stride) * numbers + n];
   });
@@ -210,9 +253,13 @@ void Automaton<T>::finish(const Exec& ex, const BackwardCall<T, Batch, Tape>& ca
     const std::size_t at = parameters_[now.parameter].offset + k * size;
     {
       const ProfileScope scope(ex, tape.phases_.logits, worker);
+      const auto place = kernels::reduce::place_of(tree.leaf);
       gate::logit_gradient<T>(ex.variant(), {logits + at, size}, tape.planned_.layers()[l].position.data() + k,
-                              now.kernels, sums + now.first * gate::kPartial, call.step.gradient,
-                              call.gradient.data() + at);
+                              now.kernels, sums + now.first * gate::kPartial,
+                              place.store ? GradientMode::overwrite : GradientMode::accumulate,
+                              tree.level(place.level) + at);
+      kernels::reduce::merge_levels(tree, tree.leaf, at, at + size);
+      if (tree.complete) kernels::reduce::finish_levels(tree, tree.leaf + 1, at, at + size);
     }
     if (call.sink) call.sink->finished(at, at + size, worker);
   });

@@ -49,6 +49,25 @@ inline std::size_t shards_for(std::size_t tiles) {
   return std::max(std::min<std::size_t>(tiles, 8), std::min(tiles / 4, kShards));
 }
 
+// Contract 2: which cells belong to which shard, by batch and grid alone. Several whole samples where there are at
+// least kShards of them, else contiguous cells of one sample, some tiles or more.
+struct CellShards {
+  std::size_t samples, cells;  // of the batch; of a sample
+
+  std::size_t whole_samples() const { return divide_up(std::max<std::size_t>(1, samples), kShards); }
+  std::size_t part_cells() const {
+    if (samples >= kShards) return cells;
+    const std::size_t parts = std::min(kShards / std::max<std::size_t>(1, samples), cells / (4 * kTile));
+    return round_up(divide_up(cells, std::max<std::size_t>(1, parts)), kTile);
+  }
+  std::size_t parts() const { return samples >= kShards ? 1 : divide_up(cells, part_cells()); }
+  std::size_t count() const { return samples >= kShards ? divide_up(samples, whole_samples()) : samples * parts(); }
+  std::size_t begin(std::size_t shard) const {
+    if (samples >= kShards) return std::min(samples, shard * whole_samples()) * cells;
+    return shard / parts() * cells + std::min(cells, shard % parts() * part_cells());
+  }
+};
+
 [[noreturn]] inline void refuse(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
 
 }  // namespace gradloom::logic

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "gradloom/base/rounding.h"
 #include "gradloom/circuit/circuit.h"
@@ -10,6 +11,7 @@
 namespace gradloom::logic {
 
 namespace gate = kernels::gate;
+namespace reduce = kernels::reduce;
 
 namespace {
 
@@ -17,6 +19,26 @@ constexpr std::size_t kTile = gate::kTile;
 constexpr std::size_t kShards = 32;
 constexpr std::size_t kGates = 256;                     // of one task that works on gates
 constexpr std::size_t kLargest = std::size_t{1} << 24;  // so that wires are exact as floats
+constexpr std::size_t kLeafTiles = kLeafRows / kTile;
+static_assert(kLeafRows % kTile == 0);
+
+// Leaves of one range at most, so that there are about kShards of them.
+std::size_t range_leaves(std::size_t leaves) { return std::bit_ceil(divide_up(leaves, kShards)); }
+
+// f(range) for `count` leaves from `first` on, in order.
+template <class F>
+void for_leaf_ranges(std::size_t first, std::size_t count, F&& f) {
+  for (std::size_t size, most = range_leaves(count); count > 0; first += size, count -= size) {
+    size = std::min(most, std::bit_floor(count));
+    if (first > 0) size = std::min(size, std::size_t{1} << std::countr_zero(first));
+    f(LeafRange{first, size});
+  }
+}
+
+// At most so many for so many leaves, wherever they begin: those of full size, and smaller ones at both ends.
+std::size_t most_ranges(std::size_t leaves) {
+  return std::min(leaves, kShards + 2 * static_cast<std::size_t>(std::bit_width(range_leaves(leaves))));
+}
 
 }  // namespace
 
@@ -96,6 +118,13 @@ ClassifierTape<T> GateClassifier<T>::make_tape(const Exec& ex, const TapeLimits&
   tape.scratch_bytes_ = round_up(rows * kTile * sizeof(T), kMemoryAlignment);
   tape.scratch_ = tape.workspace_.template reserve<std::byte>(tape.scratch_bytes_ * tape.workers_);
   tape.shards_ = std::min(kShards, divide_up(limits.batch, kTile));
+  if (kernels::kContract == 2 && limits.backward) {
+    const std::size_t leaves = divide_up(limits.batch, kLeafRows);
+    tape.shards_ = most_ranges(leaves);
+    tape.levels_ = reduce::tree_levels(range_leaves(leaves));
+    tape.stacks_ = tape.workspace_.template reserve<T>(tape.workers_ * tape.levels_ * gates_ * gate::kPartial);
+    tape.ranges_.reserve(tape.shards_);
+  }
   if (limits.backward) tape.sums_ = tape.workspace_.template reserve<T>(tape.shards_ * gates_ * gate::kPartial);
   tape.workspace_.allocate();
   return tape;
@@ -195,6 +224,31 @@ void GateClassifier<T>::forward(const Exec& ex, const Step&, const ModelArrays<T
 }
 
 template <class T>
+void GateClassifier<T>::tile_backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, std::size_t tile,
+                                      std::size_t lowest, T* signals, T* sums) const {
+  const std::size_t layers = options_.layers.size(), votes = options_.layers.back() / options_.classes;
+  const T scale = static_cast<T>(1 / options_.tau);
+  run_tile(ex, call.batch, tile, call.tape, signals);
+  const std::size_t first = tile * kTile, size = std::min(kTile, call.batch.size - first);
+  T* const turns[] = {signals + starts_.back() * kTile, signals + (starts_.back() + widest_) * kTile};
+  T* dl_dout = turns[layers % 2];
+  for (std::size_t g = 0; g < options_.layers.back(); ++g)
+    for (std::size_t l = 0; l < kTile; ++l)
+      dl_dout[g * kTile + l] = l < size ? call.dl_dy(first + l, g / votes) * scale : T(0);
+  for (std::size_t l = layers; l-- > lowest;) {
+    T* dl_din = turns[l % 2];
+    const std::size_t gate = starts_[l + 1] - options_.inputs;
+    gate::backward<T>(ex.variant(), layer(call.tape, l),
+                      {signals + starts_[l] * kTile, dl_dout, dl_din, sums + gate * gate::kPartial});
+    dl_dout = dl_din;
+  }
+  if (call.dl_dx.empty()) return;
+  for (std::size_t l = 0; l < size; ++l)
+    for (std::size_t i = 0; i < options_.inputs; ++i)  // 0 + -0 is 0
+      call.dl_dx(first + l, i) = T(0) + dl_dout[i * kTile + l];
+}
+
+template <class T>
 void GateClassifier<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const {
   const Batch& batch = call.batch;
   Tape& tape = call.tape;
@@ -203,40 +257,26 @@ void GateClassifier<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Ta
   if (tape.batch_ == kNoPass) throw_invalid("backward came before forward, or after one that failed");
   if (tape.batch_ != batch.size)
     throw_invalid(fmt::format("backward of {} samples after a forward pass of {}", batch.size, tape.batch_));
-  const std::size_t layers = options_.layers.size(), votes = options_.layers.back() / options_.classes;
+  const std::size_t layers = options_.layers.size();
   const std::size_t numbers = gates_ * gate::kPartial, count = divide_up(batch.size, kTile);
   // Nothing below the lowest trainable layer is computed, unless dl_dx is asked for.
   std::size_t lowest = 0;
   if (call.dl_dx.empty())
     while (lowest < layers && call.step.is_frozen(lowest)) ++lowest;
   if (lowest == layers) return;
-  const T scale = static_cast<T>(1 / options_.tau);
+  const reduce::TreeSum<T> tree = tree_of(call, leaves(batch));
+  if constexpr (kernels::kContract == 2) {
+    sum_leaves(ex, call, lowest);
+    return finish_leaves(ex, call, tree, lowest);
+  }
   T* all_sums = tape.workspace_.template at<T>(tape.sums_);
   const std::size_t shards = std::min(tape.shards_, std::max<std::size_t>(1, count));
   ex.parallel_for(shards, [&](std::size_t shard, unsigned worker) {
     T* signals = tape.workspace_.template at<T>(tape.scratch_ + worker * tape.scratch_bytes_);
     T* sums = all_sums + shard * numbers;
     std::fill_n(sums, numbers, T(0));
-    for (std::size_t tile = shard * count / shards; tile < (shard + 1) * count / shards; ++tile) {
-      run_tile(ex, batch, tile, tape, signals);
-      const std::size_t first = tile * kTile, size = std::min(kTile, batch.size - first);
-      T* const turns[] = {signals + starts_.back() * kTile, signals + (starts_.back() + widest_) * kTile};
-      T* dl_dout = turns[layers % 2];
-      for (std::size_t g = 0; g < options_.layers.back(); ++g)
-        for (std::size_t l = 0; l < kTile; ++l)
-          dl_dout[g * kTile + l] = l < size ? call.dl_dy(first + l, g / votes) * scale : T(0);
-      for (std::size_t l = layers; l-- > lowest;) {
-        T* dl_din = turns[l % 2];
-        const std::size_t gate = starts_[l + 1] - options_.inputs;
-        gate::backward<T>(ex.variant(), layer(tape, l),
-                          {signals + starts_[l] * kTile, dl_dout, dl_din, sums + gate * gate::kPartial});
-        dl_dout = dl_din;
-      }
-      if (call.dl_dx.empty()) continue;
-      for (std::size_t l = 0; l < size; ++l)
-        for (std::size_t i = 0; i < options_.inputs; ++i)  // 0 + -0 is 0
-          call.dl_dx(first + l, i) = T(0) + dl_dout[i * kTile + l];
-    }
+    for (std::size_t tile = shard * count / shards; tile < (shard + 1) * count / shards; ++tile)
+      tile_backward(ex, call, tile, lowest, signals, sums);
   });
 
   finish(ex, call, {shards, lowest});
@@ -264,6 +304,78 @@ void GateClassifier<T>::finish(const Exec& ex, const BackwardCall<T, Batch, Tape
                                   call.gradient.data() + at);
           if (call.sink) call.sink->finished(at, at + size, worker);
         });
+  });
+}
+
+// The sums of each range of leaves, which one worker adds up in a stack of its own.
+template <class T>
+void GateClassifier<T>::sum_leaves(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, std::size_t lowest) const {
+  Tape& tape = call.tape;
+  const std::size_t numbers = gates_ * gate::kPartial, first_leaf = call.step.leaf;
+  const std::size_t tiles = divide_up(call.batch.size, kTile);
+  tape.ranges_.clear();
+  for_leaf_ranges(first_leaf, leaves(call.batch), [&](const LeafRange& range) { tape.ranges_.push_back(range); });
+  ex.parallel_for(tape.ranges_.size(), [&](std::size_t r, unsigned worker) {
+    const LeafRange& range = tape.ranges_[r];
+    T* signals = tape.workspace_.template at<T>(tape.scratch_ + worker * tape.scratch_bytes_);
+    T* apart = tape.workspace_.template at<T>(tape.stacks_) + worker * tape.levels_ * numbers;
+    const reduce::TreeSum<T> sum{
+        .root = tape.workspace_.template at<T>(tape.sums_) + r * numbers, .upper = apart + numbers, .stride = numbers};
+    for (std::size_t n = 0; n < range.size; ++n) {
+      const reduce::LeafPlace place = reduce::place_of(n);
+      T *const level = sum.level(place.level), *const to = place.store ? level : apart;
+      std::fill_n(to, numbers, T(0));
+      const std::size_t begin = (range.first - first_leaf + n) * kLeafTiles, end = std::min(tiles, begin + kLeafTiles);
+      for (std::size_t tile = begin; tile < end; ++tile) tile_backward(ex, call, tile, lowest, signals, to);
+      if (!place.store)
+        for (std::size_t i = 0; i < numbers; ++i) level[i] = level[i] + apart[i];
+      reduce::merge_levels(sum, n, 0, numbers);
+    }
+  });
+}
+
+// Ranges are nodes of the step's tree. Behind the last leaf the sums become the gradient of the logits, in their place.
+template <class T>
+void GateClassifier<T>::finish_leaves(const Exec& ex, const BackwardCall<T, Batch, Tape>& call,
+                                      const reduce::TreeSum<T>& tree, std::size_t lowest) const {
+  const Tape& tape = call.tape;
+  const T* all_sums = tape.workspace_.template at<T>(tape.sums_);
+  const std::size_t all = tree.leaf + leaves(call.batch);
+  const auto finish_gates = [&](std::size_t l, std::size_t n, std::size_t end, unsigned worker) {
+    if (l < lowest || call.step.is_frozen(l)) return;
+    const reduce::TreeSum<T> sum = tree.at(parameters_[l].offset);
+    const std::uint32_t* position = tape.planned_.layers()[l].position.data();
+    const std::size_t begin = n * gate::kFunctions, last = end * gate::kFunctions;
+    if (all == 0) std::fill(sum.root + begin, sum.root + last, T(0));
+    for (std::size_t r = 0; r < tape.ranges_.size(); ++r) {
+      const std::size_t node = tape.ranges_[r].first / tape.ranges_[r].size;
+      const reduce::LeafPlace place = reduce::place_of(node);
+      const T* from = all_sums + (r * gates_ + starts_[l + 1] - options_.inputs) * gate::kPartial;
+      for (std::size_t g = n; g < end; ++g) {
+        T* to = sum.level(place.level) + g * gate::kFunctions;
+        if (place.store) std::fill_n(to, gate::kFunctions, T(0));
+        for (std::size_t i = 0; i < gate::kPartial; ++i) {
+          const T own = from[position[g] * gate::kPartial + i];
+          to[i] = place.store ? own : to[i] + own;
+        }
+      }
+      reduce::merge_levels(sum, node, begin, last);
+    }
+    if (!sum.complete) return;
+    reduce::finish_levels(sum, all, begin, last);
+    T sums[kGates * gate::kPartial];
+    std::uint32_t in_order[kGates];
+    for (std::size_t g = n; g < end; ++g) {
+      in_order[g - n] = static_cast<std::uint32_t>(g - n);
+      std::copy_n(sum.root + g * gate::kFunctions, gate::kPartial, sums + (g - n) * gate::kPartial);
+    }
+    gate::logit_gradient<T>(ex.variant(), {call.arrays.parameters.data() + parameters_[l].offset + begin, last - begin},
+                            in_order, 1, sums, GradientMode::overwrite, sum.root + begin);
+    if (call.sink) call.sink->finished(parameters_[l].offset + begin, parameters_[l].offset + last, worker);
+  };
+  ex.parallel_for(divide_up(gates_, kGates), [&](std::size_t task, unsigned worker) {
+    each_layer(task * kGates, std::min(gates_, (task + 1) * kGates),
+               [&](std::size_t l, std::size_t n, std::size_t end) { finish_gates(l, n, end, worker); });
   });
 }
 

@@ -26,6 +26,12 @@ void validate(const ClassifierOptions& options);
 template <class T>
 class GateClassifier;
 
+// Contract 2: rows of a leaf, and an aligned range of 2^k leaves of a step.
+inline constexpr std::size_t kLeafRows = 32;
+struct LeafRange {
+  std::size_t first = 0, size = 0;
+};
+
 // Memory of a forward and backward pass. Movable; made once for the largest batch.
 template <class T>
 class ClassifierTape {
@@ -43,6 +49,10 @@ class ClassifierTape {
   Workspace workspace_;
   PlannedWires<T> planned_;
   std::size_t gates_ = 0, scratch_ = 0, sums_ = 0;
+  // Contract 2: the ranges of the last backward pass, whose sums are at sums_; for each worker an array and the upper
+  // levels of a range's stack, levels_ in all.
+  std::vector<LeafRange> ranges_;
+  std::size_t stacks_ = 0, levels_ = 1;
 };
 
 // A const description; owns no weights. x (B, inputs), y (B, classes): y_k is the sum of the last layer's gates
@@ -50,6 +60,11 @@ class ClassifierTape {
 // gate A at first. Buffers: layer.l.wires (gates, 2), drawn from the seed.
 // Only scratch is kept: backward runs a tile of 16 samples again. Order of sums: tile by tile in at most 32 shards of
 // adjacent tiles, shards in a tree as in Automaton.
+// Under contract 2 the leaves of the step's tree (kernels/reduce/tree_sum.h) are kLeafRows samples, tile by tile from
+// 0, and what is summed are the four sums of a gate, not the gradients of its logits: these are linear in the sums, and
+// no logit changes within a step. Until a step is complete, the first 8 of the 16 numbers of a gate in the gradient and
+// its upper levels hold these sums (kernels/gate: kPartial), the others 0; with the last leaf they become the gradient.
+// So any contiguous split of leaves is finished by adding flat arrays.
 template <class T>
 class GateClassifier {
  public:
@@ -75,6 +90,7 @@ class GateClassifier {
   void forward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
                View<T, 2> y) const;
   void backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const;
+  std::size_t leaves(const Batch& batch) const { return divide_up(batch.size, kLeafRows); }
 
   std::size_t layer_inputs(std::size_t layer) const {
     return layer == 0 ? options_.inputs : options_.layers[layer - 1];
@@ -97,6 +113,12 @@ class GateClassifier {
     std::size_t shards, lowest;
   };
   void finish(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, const Sums& sums) const;
+  // Adds a tile's sums of gates; fills its rows of dl_dx.
+  void tile_backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, std::size_t tile, std::size_t lowest,
+                     T* signals, T* sums) const;
+  void sum_leaves(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, std::size_t lowest) const;
+  void finish_leaves(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, const kernels::reduce::TreeSum<T>& tree,
+                     std::size_t lowest) const;
 
   ClassifierOptions options_;
   Slices parameters_{sizeof(T)}, buffers_{sizeof(T)};
