@@ -109,10 +109,13 @@ concept HasBranches = requires(const M& m, const typename M::Tape& tape) {
 
 // A model that sums its gradient over leaves in the tree of kernels/reduce/tree_sum.h says how many a batch has, at
 // least 1 unless the batch is empty. Leaves are numbered through the pieces of an optimizer step; behind the last piece
-// the model finishes the sums. Any other model adds the gradient of a piece to what there is.
+// the model finishes the sums. Any other model adds the gradient of a piece to what there is. leaf_samples() of a leaf
+// follow each other in a batch; pieces of a batch that are multiples of it have the leaves of the whole. 0: pieces have
+// other leaves.
 template <class M>
 concept HasLeaves = requires(const M& m, const typename M::Batch& batch) {
   { m.leaves(batch) } -> std::convertible_to<std::size_t>;
+  { m.leaf_samples() } -> std::convertible_to<std::size_t>;
 };
 
 // The stack that a backward pass with so many leaves goes on with. Throws invalid_input when the call has too few

@@ -25,6 +25,8 @@ class HostTrainer : public EpochLoop {
   HostTrainer(const Exec& ex, const Slices& parameters, const Slices& buffers, std::size_t samples,
               TrainOptions options, TrainState<T>& state);
 
+  // Throws invalid_input when batches are cut inside of leaves of so many samples, under the contract that has such.
+  void check_pieces(std::size_t leaf_samples) const;
   // Takes up the samples of a piece, for calls of evaluate().
   virtual void load(const Piece& piece) = 0;
   // The loss of those samples at these parameters; fills or adds to the gradient, unless the loss is not finite. The

@@ -57,6 +57,7 @@ class Trainer final : public HostTrainer<typename M::Scalar> {
         y_(stride_ * this->largest_piece()),
         dl_dy_(stride_ * this->largest_piece()),
         partials_(loss_partials(this->largest_piece())) {
+    if constexpr (HasLeaves<M>) this->check_pieces(model.leaf_samples());
     // A compressed gradient left it over; no gradient travels here.
     state.residual = {};
   }

@@ -1,11 +1,10 @@
-#include "gradloom/models/graph/rows.h"
-
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <vector>
 
 #include "gradloom/base/random.h"
+#include "gradloom/models/graph/rows.h"
 
 namespace gradloom::graph {
 namespace {

@@ -115,6 +115,7 @@ class GraphNetwork {
   std::size_t leaves(const Batch& batch) const {
     return sum_by_ == SumBy::graphs ? std::max<std::size_t>(1, batch.graphs) : 1;
   }
+  std::size_t leaf_samples() const { return sum_by_ == SumBy::graphs ? 1 : 0; }
   // After a training step: running = 0.9 running + 0.1 of the batch, for the statistics of batch norm.
   void update_buffers(const Tape& tape, std::span<T> buffers) const;
   std::uint64_t branches(const Tape& tape) const;

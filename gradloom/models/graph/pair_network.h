@@ -40,6 +40,7 @@ class PairNetwork : private GraphNetwork<T> {
   using Base::initialise;
   using Base::last;
   using Base::leaves;
+  std::size_t leaf_samples() const { return 0; }  // the pairs of a piece are one leaf
   using Base::ops;
   using Base::output_width;
   using Base::parameters;

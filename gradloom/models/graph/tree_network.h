@@ -41,7 +41,8 @@ class TreeNetwork : private GraphNetwork<T> {
 
   const TreeOptions& options() const { return options_; }
   // Symbols and sides: normal with standard deviation 1; weights: uniform within sqrt(6 / (In + Out)); biases 0.
-  using Base::buffers, Base::last, Base::leaves, Base::ops, Base::output_width, Base::parameters, Base::tensors;
+  using Base::buffers, Base::last, Base::leaf_samples, Base::leaves, Base::ops, Base::output_width, Base::parameters,
+      Base::tensors;
   using Base::initialise;
 
   Tape make_tape(const Exec& ex, const TapeLimits& limits) const;

@@ -108,6 +108,7 @@ class Network {
                View<T, 2> y) const;
   void backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const;
   std::size_t leaves(const Batch& batch) const { return kernels::spline::leaves(batch.size); }
+  std::size_t leaf_samples() const { return kernels::spline::kChunk; }
 
   SingleWorkspace<T> make_single_workspace() const;
   // One sample: x (In), y (Out), contiguous. No allocation, no lock, no thread; the same bits as forward.

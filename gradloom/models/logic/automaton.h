@@ -140,6 +140,7 @@ class Automaton {
                View<T, 2> y) const;
   void backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const;
   std::size_t leaves(const Batch&) const { return 1; }
+  std::size_t leaf_samples() const { return 0; }
 
   // Does a cell fire? A function of (step.seed, step.epoch, step.index, sample of the batch, step t, cell) alone.
   bool fires(const Step& step, std::size_t sample, std::size_t t, std::size_t cell) const;

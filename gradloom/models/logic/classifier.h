@@ -91,6 +91,7 @@ class GateClassifier {
                View<T, 2> y) const;
   void backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const;
   std::size_t leaves(const Batch& batch) const { return divide_up(batch.size, kLeafRows); }
+  std::size_t leaf_samples() const { return kLeafRows; }
 
   std::size_t layer_inputs(std::size_t layer) const {
     return layer == 0 ? options_.inputs : options_.layers[layer - 1];
