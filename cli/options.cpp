@@ -13,7 +13,7 @@
 namespace gradloom::cli {
 namespace {
 
-constexpr gradloom::Choice<Variant> kVariants[] = {
+constexpr gradloom::Choice<Variant::Code> kVariants[] = {
     {Variant::fast, "fast", "SIMD"},
     {Variant::reference, "reference", "scalar, slow, the same bits"},
 };
@@ -148,7 +148,7 @@ app::RunOptions run_options(const Output& out, const ExecFlags& flags) {
   options.device = open_device(out, flags.device);
   options.device_policy = flags.device == "auto" ? app::DevicePolicy::preferred : app::DevicePolicy::required;
   options.exec.threads = flags.threads;
-  options.exec.variant = value_of<Variant>(kVariants, flags.exec, "--exec").or_throw();
+  options.exec.variant = value_of<Variant::Code>(kVariants, flags.exec, "--exec").or_throw();
   options.data_root = default_data_root();
   return options;
 }

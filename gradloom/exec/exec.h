@@ -6,14 +6,24 @@
 #include <memory>
 
 #include "gradloom/base/function_ref.h"
+#include "gradloom/exec/arithmetic.h"
 
 namespace gradloom {
 
 class Profile;
 
-enum class Variant {
-  fast,       // SIMD kernels
-  reference,  // the plain scalar definition of every kernel; the same bits, slowly
+// Which code of a kernel runs, and in which arithmetic. The bits follow from the arithmetic alone.
+struct Variant {
+  enum Code {
+    fast,       // SIMD kernels
+    reference,  // the plain scalar definition of every kernel; the same bits, slowly
+  };
+
+  Code code;
+  Arithmetic arithmetic;
+
+  Variant(Code which, Arithmetic rounding = default_arithmetic()) : code(which), arithmetic(rounding) {}
+  friend bool operator==(const Variant& variant, Code which) { return variant.code == which; }
 };
 
 struct ExecOptions {
@@ -32,7 +42,7 @@ struct ExecCounters {
 // An Exec is used by one thread at a time; it may be used from several in turn.
 class Exec {
  public:
-  // Throws unsupported when the system does not give that many threads.
+  // Throws unsupported when the system does not give that many threads, or the processor not that arithmetic.
   explicit Exec(ExecOptions options = {});
   ~Exec();
   Exec(const Exec&) = delete;
@@ -40,6 +50,7 @@ class Exec {
 
   unsigned threads() const { return threads_; }
   Variant variant() const { return variant_; }
+  Arithmetic arithmetic() const { return variant_.arithmetic; }
 
   // Calls body(task, worker) for task = 0..tasks-1, in any order, on up to threads() threads; worker < threads() and no
   // two calls that run at the same time share it. Returns when all are done. The first exception thrown by a body is

@@ -191,8 +191,8 @@ class Soft {
     for (std::size_t k = 0; k < in_.kinds; ++k) outer(in_.b.data() + k * n2 * n2, factor * like(), k, k + 1);
   }
 
-  T log_row_sum(std::size_t i) const { return i < in_.n1 ? T(0) : kernels::log(static_cast<T>(in_.n2)); }
-  T log_column_sum(std::size_t j) const { return j < in_.n2 ? T(0) : kernels::log(static_cast<T>(in_.n1)); }
+  T log_row_sum(std::size_t i) const { return i < in_.n1 ? T(0) : kernels::split::log(static_cast<T>(in_.n2)); }
+  T log_column_sum(std::size_t j) const { return j < in_.n2 ? T(0) : kernels::split::log(static_cast<T>(in_.n1)); }
 
   void sinkhorn(unsigned round) {
     const T* price = price_of(round);
@@ -209,7 +209,8 @@ class Soft {
     const T *f = rows_of(round, o_.iterations - 1), *g = columns_of(round, o_.iterations);
     T* p = p_of(round);
     for (std::size_t i = 0; i < r_; ++i)
-      for (std::size_t j = 0; j < c_; ++j) p[i * c_ + j] = kernels::exp(f[i] + g[j] - price[i * c_ + j] * sharpness_);
+      for (std::size_t j = 0; j < c_; ++j)
+        p[i * c_ + j] = kernels::split::exp(f[i] + g[j] - price[i * c_ + j] * sharpness_);
   }
 
   template <class F>
@@ -217,8 +218,8 @@ class Soft {
     T most = at(0);
     for (std::size_t k = 1; k < n; ++k) most = std::max(most, at(k));
     T sum = T(0);
-    for (std::size_t k = 0; k < n; ++k) sum += kernels::exp(at(k) - most);
-    return most + kernels::log(sum);
+    for (std::size_t k = 0; k < n; ++k) sum += kernels::split::exp(at(k) - most);
+    return most + kernels::split::log(sum);
   }
 
   // dprice = the derivative by the price of this round, given dp by its matching.
@@ -239,14 +240,14 @@ class Soft {
       const T *f = rows_of(round, t), *h = columns_of(round, t + 1), *g = columns_of(round, t);
       for (std::size_t i = 0; i < r_; ++i)
         for (std::size_t j = 0; j < c_; ++j) {
-          const T w = kernels::exp(f[i] + h[j] - log_column_sum(j) - price[i * c_ + j] * sharpness_) * dg[j];
+          const T w = kernels::split::exp(f[i] + h[j] - log_column_sum(j) - price[i * c_ + j] * sharpness_) * dg[j];
           df[i] -= w;
           dprice[i * c_ + j] += w * sharpness_;
         }
       std::fill(dg, dg + c_, T(0));
       for (std::size_t i = 0; i < r_; ++i)
         for (std::size_t j = 0; j < c_; ++j) {
-          const T v = kernels::exp(f[i] + g[j] - log_row_sum(i) - price[i * c_ + j] * sharpness_) * df[i];
+          const T v = kernels::split::exp(f[i] + g[j] - log_row_sum(i) - price[i * c_ + j] * sharpness_) * df[i];
           dg[j] -= v;
           dprice[i * c_ + j] += v * sharpness_;
         }

@@ -1,5 +1,6 @@
 // Dual<T>: a number and its derivative along one direction. The scalar references run on it, so a gradient can be
-// checked element by element without the noise of differences.
+// checked element by element without the noise of differences. Its arithmetic is split: those of the namespace split
+// do.
 #pragma once
 
 #include "gradloom/kernels/elementary/elementary.h"
@@ -29,6 +30,15 @@ struct Dual {
   friend bool operator==(Dual a, Dual b) { return a.v == b.v; }
 };
 
+template <class T>
+Dual<T> mul_add(Dual<T> a, Dual<T> b, Dual<T> c) {
+  return c + a * b;
+}
+template <class T>
+Dual<T> neg_mul_add(Dual<T> a, Dual<T> b, Dual<T> c) {
+  return c - a * b;
+}
+
 // The part that decides branches and indices.
 inline float primal(float x) { return x; }
 inline double primal(double x) { return x; }
@@ -39,7 +49,7 @@ T primal(Dual<T> x) {
 
 template <class T>
 ValueAndSlope<Dual<T>> silu(Dual<T> x) {
-  const T s = sigmoid(x.v), one = 1;
+  const T s = split::sigmoid(x.v), one = 1;
   const T slope = s * (one + x.v * (one - s));
   // The derivative of the slope is not needed: nothing here differentiates twice.
   return {{x.v * s, slope * x.d}, {slope, T{}}};
@@ -47,7 +57,7 @@ ValueAndSlope<Dual<T>> silu(Dual<T> x) {
 
 template <class T>
 Dual<T> exp(Dual<T> x) {
-  const T e = exp(x.v);
+  const T e = split::exp(x.v);
   return {e, e * x.d};
 }
 

@@ -12,16 +12,50 @@
 #include <type_traits>
 #include <utility>
 
+#include "gradloom/kernels/mul_add.h"
+
 // A lambda that becomes part of the function around it. g++ turns arrays of registers that are indexed in plain loops
 // into stores to the stack; indices that are constants from the start avoid that.
 #undef GRADLOOM_UNROLLED
 #define GRADLOOM_UNROLLED HWY_ATTR __attribute__((always_inline))
+
+// The arithmetic of this instruction set (contract.h), as the name of the namespace of its scalar definitions.
+#undef GRADLOOM_TARGET_ARITHMETIC
+#if GRADLOOM_CONTRACT == 2 && HWY_NATIVE_FMA
+#define GRADLOOM_TARGET_ARITHMETIC fused
+#else
+#define GRADLOOM_TARGET_ARITHMETIC split
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace gradloom::kernels {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
+
+inline constexpr bool kFused = Arithmetic::GRADLOOM_TARGET_ARITHMETIC == Arithmetic::fused;
+static_assert(kContract == 1 || kFused == ((HWY_TARGET & GRADLOOM_FUSED_TARGETS) != 0));
+
+using kernels::GRADLOOM_TARGET_ARITHMETIC::mul_add;
+using kernels::GRADLOOM_TARGET_ARITHMETIC::neg_mul_add;
+
+// a b + c
+template <class V>
+requires(!std::is_arithmetic_v<V>) HWY_INLINE V mul_add(V a, V b, V c) {
+  if constexpr (kFused)
+    return hn::MulAdd(a, b, c);
+  else
+    return hn::Add(c, hn::Mul(a, b));
+}
+
+// c - a b
+template <class V>
+requires(!std::is_arithmetic_v<V>) HWY_INLINE V neg_mul_add(V a, V b, V c) {
+  if constexpr (kFused)
+    return hn::NegMulAdd(a, b, c);
+  else
+    return hn::Sub(c, hn::Mul(a, b));
+}
 
 // At most 8 numbers: the lanes over which sums are defined.
 template <class T>

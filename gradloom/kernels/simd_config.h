@@ -20,3 +20,6 @@
 #define HWY_DISABLED_TARGETS (GRADLOOM_WITHOUT_AVX512 | HWY_SSSE3)
 #endif
 #define HWY_COMPILE_ALL_ATTAINABLE
+
+// Those with a fused multiply-add: AVX2 and better ones, which have lower bits.
+#define GRADLOOM_FUSED_TARGETS ((HWY_AVX2 << 1) - 1)

@@ -1,6 +1,7 @@
 #include "gradloom/kernels/simd_targets.h"
 
 #include "gradloom/base/error.h"
+#include "gradloom/kernels/contract.h"
 #define GRADLOOM_AVX512
 #include "gradloom/kernels/simd_config.h"
 // after simd_config.h
@@ -28,6 +29,15 @@ std::vector<std::int64_t> available() {
 std::vector<std::string> simd_targets() {
   std::vector<std::string> names;
   for (const std::int64_t target : available()) names.emplace_back(hwy::TargetName(target));
+  return names;
+}
+
+std::vector<std::string> simd_targets(Arithmetic arithmetic) {
+  std::vector<std::string> names;
+  for (const std::int64_t target : available()) {
+    const bool fused = kContract == 2 && (target & GRADLOOM_FUSED_TARGETS) != 0;
+    if (fused == (arithmetic == Arithmetic::fused)) names.emplace_back(hwy::TargetName(target));
+  }
   return names;
 }
 

@@ -139,7 +139,7 @@ void compare_bits(const F& family, CheckReport& report) {
     report.threads_equal = false;
     report.unequal.push_back(fmt::format("{} threads", n));
   }
-  for (const std::string& name : kernels::simd_targets()) {
+  for (const std::string& name : kernels::simd_targets(default_arithmetic())) {
     report.targets.push_back(name);
     const kernels::ForceSimdTarget force(name);
     if (trained_bits(family, {.threads = 1}) == expected) continue;

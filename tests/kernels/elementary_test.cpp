@@ -42,58 +42,93 @@ std::vector<T> points(double lo, double hi) {
   return x;
 }
 
+// The definitions in one arithmetic, of single numbers.
+template <class T>
+struct Functions {
+  Variant variant;
+
+  explicit Functions(Arithmetic arithmetic) : variant(Variant::reference, arithmetic) {}
+  T exp(T x) const { return of(elementary::exp<T>, x); }
+  T log(T x) const { return of(elementary::log<T>, x); }
+  T sigmoid(T x) const { return of(elementary::sigmoid<T>, x); }
+  ValueAndSlope<T> silu(T x) const {
+    ValueAndSlope<T> y;
+    elementary::silu<T>(variant, {&x, 1}, {&y.value, 1}, {&y.slope, 1});
+    return y;
+  }
+
+ private:
+  T of(void (*f)(Variant, std::span<const T>, std::span<T>), T x) const {
+    T y;
+    f(variant, {&x, 1}, {&y, 1});
+    return y;
+  }
+};
+
 TYPED_TEST(Elementary, ExpIsWithinTwoUnits) {
   using L = ElementaryLimits<TypeParam>;
-  long double worst = 0;
-  for (const TypeParam x : points<TypeParam>(L::kExpLow, L::kExpHigh))
-    worst = std::max(worst, ulps(exp(x), std::exp(static_cast<long double>(x))));
-  EXPECT_LE(worst, 2.0L);
+  for (const Arithmetic arithmetic : available_arithmetics()) {
+    const Functions<TypeParam> f(arithmetic);
+    long double worst = 0;
+    for (const TypeParam x : points<TypeParam>(L::kExpLow, L::kExpHigh))
+      worst = std::max(worst, ulps(f.exp(x), std::exp(static_cast<long double>(x))));
+    EXPECT_LE(worst, 2.0L);
+  }
 }
 
 TYPED_TEST(Elementary, LogIsWithinThreeUnits) {
-  long double worst = 0;
-  for (TypeParam x : points<TypeParam>(-80, 80)) {
-    x = static_cast<TypeParam>(std::exp(static_cast<double>(x)));
-    worst = std::max(worst, ulps(log(x), std::log(static_cast<long double>(x))));
+  for (const Arithmetic arithmetic : available_arithmetics()) {
+    const Functions<TypeParam> f(arithmetic);
+    long double worst = 0;
+    for (TypeParam x : points<TypeParam>(-80, 80)) {
+      x = static_cast<TypeParam>(std::exp(static_cast<double>(x)));
+      worst = std::max(worst, ulps(f.log(x), std::log(static_cast<long double>(x))));
+    }
+    for (TypeParam x : points<TypeParam>(0.9, 1.1))
+      if (x > 0) worst = std::max(worst, ulps(f.log(x), std::log(static_cast<long double>(x))));
+    EXPECT_LE(worst, 3.0L);
   }
-  for (TypeParam x : points<TypeParam>(0.9, 1.1))
-    if (x > 0) worst = std::max(worst, ulps(log(x), std::log(static_cast<long double>(x))));
-  EXPECT_LE(worst, 3.0L);
 }
 
 TYPED_TEST(Elementary, SigmoidAndSiluAreWithinFewUnits) {
-  long double sigmoid_worst = 0, silu_worst = 0, slope_worst = 0;
-  for (const TypeParam x : points<TypeParam>(-60, 60)) {
-    const long double s = 1 / (1 + std::exp(-static_cast<long double>(x)));
-    sigmoid_worst = std::max(sigmoid_worst, ulps(sigmoid(x), s));
-    silu_worst = std::max(silu_worst, ulps(silu(x).value, x * s));
-    // The slope has a root near -1.28 and 1 - s loses digits for large x, so its error is absolute and grows with x.
-    const long double slope = s * (1 + x * (1 - s)), error = std::abs(silu(x).slope - slope);
-    slope_worst = std::max(slope_worst, error / std::numeric_limits<TypeParam>::epsilon() / (2 + std::abs(x) / 2));
+  for (const Arithmetic arithmetic : available_arithmetics()) {
+    const Functions<TypeParam> f(arithmetic);
+    long double sigmoid_worst = 0, silu_worst = 0, slope_worst = 0;
+    for (const TypeParam x : points<TypeParam>(-60, 60)) {
+      const long double s = 1 / (1 + std::exp(-static_cast<long double>(x)));
+      sigmoid_worst = std::max(sigmoid_worst, ulps(f.sigmoid(x), s));
+      silu_worst = std::max(silu_worst, ulps(f.silu(x).value, x * s));
+      // The slope has a root near -1.28 and 1 - s loses digits for large x, so its error is absolute and grows with x.
+      const long double slope = s * (1 + x * (1 - s)), error = std::abs(f.silu(x).slope - slope);
+      slope_worst = std::max(slope_worst, error / std::numeric_limits<TypeParam>::epsilon() / (2 + std::abs(x) / 2));
+    }
+    EXPECT_LE(sigmoid_worst, 3.5L);
+    EXPECT_LE(silu_worst, 4.0L);
+    EXPECT_LE(slope_worst, 1.5L);
   }
-  EXPECT_LE(sigmoid_worst, 3.5L);
-  EXPECT_LE(silu_worst, 4.0L);
-  EXPECT_LE(slope_worst, 1.5L);
 }
 
 TYPED_TEST(Elementary, SpecialValues) {
   using T = TypeParam;
   const T infinity = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
-  EXPECT_EQ(exp(infinity), infinity);
-  EXPECT_EQ(exp(-infinity), T(0));
-  EXPECT_EQ(exp(T(0)), T(1));
-  EXPECT_TRUE(std::isnan(exp(nan)));
-  EXPECT_EQ(log(T(1)), T(0));
-  EXPECT_EQ(log(T(0)), -infinity);
-  EXPECT_EQ(log(infinity), infinity);
-  EXPECT_TRUE(std::isnan(log(T(-1))));
-  EXPECT_TRUE(std::isnan(log(nan)));
-  EXPECT_EQ(sigmoid(T(0)), T(0.5));
-  EXPECT_EQ(sigmoid(infinity), T(1));
-  EXPECT_EQ(sigmoid(-infinity), T(0));
-  EXPECT_TRUE(std::isnan(sigmoid(nan)));
-  EXPECT_EQ(silu(T(0)).value, T(0));
-  EXPECT_EQ(silu(T(0)).slope, T(0.5));
+  for (const Arithmetic arithmetic : available_arithmetics()) {
+    const Functions<T> f(arithmetic);
+    EXPECT_EQ(f.exp(infinity), infinity);
+    EXPECT_EQ(f.exp(-infinity), T(0));
+    EXPECT_EQ(f.exp(T(0)), T(1));
+    EXPECT_TRUE(std::isnan(f.exp(nan)));
+    EXPECT_EQ(f.log(T(1)), T(0));
+    EXPECT_EQ(f.log(T(0)), -infinity);
+    EXPECT_EQ(f.log(infinity), infinity);
+    EXPECT_TRUE(std::isnan(f.log(T(-1))));
+    EXPECT_TRUE(std::isnan(f.log(nan)));
+    EXPECT_EQ(f.sigmoid(T(0)), T(0.5));
+    EXPECT_EQ(f.sigmoid(infinity), T(1));
+    EXPECT_EQ(f.sigmoid(-infinity), T(0));
+    EXPECT_TRUE(std::isnan(f.sigmoid(nan)));
+    EXPECT_EQ(f.silu(T(0)).value, T(0));
+    EXPECT_EQ(f.silu(T(0)).slope, T(0.5));
+  }
 }
 
 TYPED_TEST(Elementary, EveryTargetGivesTheBitsOfTheScalarCode) {
@@ -113,22 +148,22 @@ TYPED_TEST(Elementary, EveryTargetGivesTheBitsOfTheScalarCode) {
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{7}, x.size()}) {
     const std::span<const T> in(x.data(), size);
     std::vector<T> a(size), b(size), a2(size), b2(size);
-    for (const std::string& target : simd_targets()) {
-      SCOPED_TRACE(target);
-      const ForceSimdTarget force(target);
-      elementary::exp<T>(Variant::reference, in, std::span<T>(a)),
-          elementary::exp<T>(Variant::fast, in, std::span<T>(b));
-      EXPECT_TRUE(compare("exp", a, b));
-      elementary::log<T>(Variant::reference, in, std::span<T>(a)),
-          elementary::log<T>(Variant::fast, in, std::span<T>(b));
-      EXPECT_TRUE(compare("log", a, b));
-      elementary::sigmoid<T>(Variant::reference, in, std::span<T>(a)),
-          elementary::sigmoid<T>(Variant::fast, in, std::span<T>(b));
-      EXPECT_TRUE(compare("sigmoid", a, b));
-      elementary::silu<T>(Variant::reference, in, std::span<T>(a), std::span<T>(a2)),
-          elementary::silu<T>(Variant::fast, in, std::span<T>(b), std::span<T>(b2));
-      EXPECT_TRUE(compare("silu", a, b));
-      EXPECT_TRUE(compare("silu'", a2, b2));
+    for (const Arithmetic arithmetic : available_arithmetics()) {
+      const Variant reference(Variant::reference, arithmetic), fast(Variant::fast, arithmetic);
+      for (const std::string& target : simd_targets(arithmetic)) {
+        SCOPED_TRACE(target);
+        const ForceSimdTarget force(target);
+        elementary::exp<T>(reference, in, std::span<T>(a)), elementary::exp<T>(fast, in, std::span<T>(b));
+        EXPECT_TRUE(compare("exp", a, b));
+        elementary::log<T>(reference, in, std::span<T>(a)), elementary::log<T>(fast, in, std::span<T>(b));
+        EXPECT_TRUE(compare("log", a, b));
+        elementary::sigmoid<T>(reference, in, std::span<T>(a)), elementary::sigmoid<T>(fast, in, std::span<T>(b));
+        EXPECT_TRUE(compare("sigmoid", a, b));
+        elementary::silu<T>(reference, in, std::span<T>(a), std::span<T>(a2)),
+            elementary::silu<T>(fast, in, std::span<T>(b), std::span<T>(b2));
+        EXPECT_TRUE(compare("silu", a, b));
+        EXPECT_TRUE(compare("silu'", a2, b2));
+      }
     }
   }
 }

@@ -55,11 +55,12 @@ TEST(SoftGate, EveryFunctionAgreesWithItsTruthTableAndItsRelaxation) {
   for (std::size_t i = 0; i < kFunctions; ++i) {
     std::array<double, kFunctions> z{};
     z[i] = 1000;
-    const auto c = reference::gate_coefficients(z.data());
+    const auto c = reference::split::gate_coefficients(z.data());
     for (int a = 0; a < 2; ++a)
       for (int b = 0; b < 2; ++b)
-        EXPECT_EQ(reference::gate_value<double>(c.data(), a, b), i >> (3 - (2 * a + b)) & 1) << i << " " << a << b;
-    EXPECT_NEAR(reference::gate_value<double>(c.data(), 0.3, 0.8), relaxation(i, 0.3, 0.8), 1e-15) << i;
+        EXPECT_EQ(reference::split::gate_value<double>(c.data(), a, b), i >> (3 - (2 * a + b)) & 1)
+            << i << " " << a << b;
+    EXPECT_NEAR(reference::split::gate_value<double>(c.data(), 0.3, 0.8), relaxation(i, 0.3, 0.8), 1e-15) << i;
   }
 }
 
@@ -70,11 +71,11 @@ TEST(SoftGate, IsTheMixtureOfItsRelaxations) {
     std::array<double, kFunctions> z;
     for (double& v : z) v = 3 * random.normal(at++);
     const double a = random.uniform(at++), b = random.uniform(at++);
-    const auto c = reference::gate_coefficients(z.data());
+    const auto c = reference::split::gate_coefficients(z.data());
     double sum = 0, value = 0;
     for (const double v : z) sum += std::exp(v);
     for (std::size_t i = 0; i < kFunctions; ++i) value += std::exp(z[i]) / sum * relaxation(i, a, b);
-    EXPECT_NEAR(reference::gate_value(c.data(), a, b), value, 1e-14);
+    EXPECT_NEAR(reference::split::gate_value(c.data(), a, b), value, 1e-14);
   }
 }
 
@@ -132,7 +133,7 @@ std::size_t wrong_elements(Problem<double>& p, Defect defect) {
     for (double& g : p.dl_din.span()) g *= 1.001;
   if (defect == Defect::missing_term) {  // the gradient as if the probabilities did not depend on each other
     for (std::size_t g = 0; g < p.what.gates; ++g) {
-      const auto probability = reference::softmax(p.logits.data() + g * kFunctions);
+      const auto probability = reference::split::softmax(p.logits.data() + g * kFunctions);
       for (std::size_t i = 0; i < kFunctions; ++i) {
         double d = 0.0;
         for (std::size_t m = 0; m < kSums; ++m)
@@ -187,7 +188,7 @@ TEST(GateLayer, LogitGradientMatchesDualNumbers) {
       std::array<Dual<double>, kFunctions> z;
       for (std::size_t j = 0; j < kFunctions; ++j)
         z[j] = Dual<double>(p.logits[g * kFunctions + j], i == j ? 1.0 : 0.0);
-      const auto c = reference::gate_coefficients(z.data());
+      const auto c = reference::split::gate_coefficients(z.data());
       double exact = 0.0;
       for (std::size_t m = 0; m < kSums; ++m)
         exact += c[m].d *

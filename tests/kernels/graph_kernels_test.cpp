@@ -40,27 +40,29 @@ TYPED_TEST(GraphKernels, DenseProductGivesTheBitsOfTheDefinitionOnEveryTarget) {
   struct Size {
     std::size_t rows, inner, width;
   };
-  for (const Size& s : {Size{0, 3, 16}, Size{1, 0, 16}, Size{1, 1, 16}, Size{5, 7, 16}, Size{6, 16, 32},
-                        Size{13, 33, 48}, Size{64, 64, 64}})
-    for (const dense::Start start : {dense::Start::zero, dense::Start::bias, dense::Start::y, dense::Start::apart})
-      for (const bool transposed : {false, true}) {
-        const auto x = random_numbers<T>(s.rows * s.inner, 1), w = random_numbers<T>(s.inner * s.width, 2),
-                   bias = random_numbers<T>(s.width, 3);
-        const auto run = [&](Variant variant) {
-          auto y = random_numbers<T>(s.rows * s.width, 4);
-          dense::Product<T> p{.rows = s.rows, .inner = s.inner, .width = s.width, .x = x.data()};
-          p.x_row = transposed ? 1 : s.inner, p.x_inner = transposed ? s.rows : 1;
-          p.w = w.data(), p.w_stride = s.width, p.bias = bias.data(), p.y = y.data(), p.y_stride = s.width;
-          p.start = start;
-          dense::multiply<T>(variant, p);
-          return y;
-        };
-        const auto expected = run(Variant::reference);
-        for (const std::string& target : simd_targets()) {
-          const ForceSimdTarget force(target);
-          EXPECT_TRUE(same_bits(expected, run(Variant::fast))) << target << " " << s.rows << "x" << s.inner;
+  for (const Arithmetic arithmetic : available_arithmetics())
+    for (const Size& s : {Size{0, 3, 16}, Size{1, 0, 16}, Size{1, 1, 16}, Size{5, 7, 16}, Size{6, 16, 32},
+                          Size{13, 33, 48}, Size{64, 64, 64}})
+      for (const dense::Start start : {dense::Start::zero, dense::Start::bias, dense::Start::y, dense::Start::apart})
+        for (const bool transposed : {false, true}) {
+          const auto x = random_numbers<T>(s.rows * s.inner, 1), w = random_numbers<T>(s.inner * s.width, 2),
+                     bias = random_numbers<T>(s.width, 3);
+          const auto run = [&](Variant variant) {
+            auto y = random_numbers<T>(s.rows * s.width, 4);
+            dense::Product<T> p{.rows = s.rows, .inner = s.inner, .width = s.width, .x = x.data()};
+            p.x_row = transposed ? 1 : s.inner, p.x_inner = transposed ? s.rows : 1;
+            p.w = w.data(), p.w_stride = s.width, p.bias = bias.data(), p.y = y.data(), p.y_stride = s.width;
+            p.start = start;
+            dense::multiply<T>(variant, p);
+            return y;
+          };
+          const auto expected = run(Variant(Variant::reference, arithmetic));
+          for (const std::string& target : simd_targets(arithmetic)) {
+            const ForceSimdTarget force(target);
+            EXPECT_TRUE(same_bits(expected, run(Variant(Variant::fast, arithmetic))))
+                << target << " " << s.rows << "x" << s.inner;
+          }
         }
-      }
 }
 
 // Rows 0: none, 1: one arc, ..., a hub of more than two segments, a row of exactly one segment.
@@ -84,33 +86,35 @@ TYPED_TEST(GraphKernels, GathersGiveTheBitsOfTheDefinitionOnEveryTarget) {
   using T = TypeParam;
   const FlushSubnormals flush;
   const Pattern pattern(11);
-  for (const std::size_t width : {16u, 32u, 48u, 64u, 112u})
-    for (unsigned kind = 0; kind < 16; ++kind) {
-      const auto x = random_numbers<T>(11 * width, 1), value = random_numbers<T>(pattern.source.size(), 2),
-                 scale = random_numbers<T>(11, 3);
-      const auto run = [&](Variant variant) {
-        Buffer<T> y(pattern.rows() * width), segments(4 * width);
-        message::Gather<T> g{.ptr = pattern.ptr.data(), .source = pattern.source.data()};
-        if (kind & 1) g.value = value.data();
-        if (kind & 2) g.slot = pattern.slot.data();
-        if (kind & 4) g.source_scale = scale.data(), g.row_scale = scale.data() + 1;
-        if (kind & 8) g.self = T(1.5);
-        g.x = x.data(), g.x_stride = width, g.y = y.data(), g.y_stride = width, g.width = width;
-        message::gather_rows<T>(variant, g, 0, pattern.rows());
-        for (std::size_t i = 0; i < pattern.rows(); ++i) {
-          const std::size_t count = message::hub_segments(pattern.ptr.data(), i);
-          for (std::size_t s = 0; s < count; ++s)
-            message::gather_segment<T>(variant, g, i, s, segments.data() + s * width);
-          if (count > 0) message::finish_hub<T>(g, i, segments.data());
+  for (const Arithmetic arithmetic : available_arithmetics())
+    for (const std::size_t width : {16u, 32u, 48u, 64u, 112u})
+      for (unsigned kind = 0; kind < 16; ++kind) {
+        const auto x = random_numbers<T>(11 * width, 1), value = random_numbers<T>(pattern.source.size(), 2),
+                   scale = random_numbers<T>(11, 3);
+        const auto run = [&](Variant variant) {
+          Buffer<T> y(pattern.rows() * width), segments(4 * width);
+          message::Gather<T> g{.ptr = pattern.ptr.data(), .source = pattern.source.data()};
+          if (kind & 1) g.value = value.data();
+          if (kind & 2) g.slot = pattern.slot.data();
+          if (kind & 4) g.source_scale = scale.data(), g.row_scale = scale.data() + 1;
+          if (kind & 8) g.self = T(1.5);
+          g.x = x.data(), g.x_stride = width, g.y = y.data(), g.y_stride = width, g.width = width;
+          message::gather_rows<T>(variant, g, 0, pattern.rows());
+          for (std::size_t i = 0; i < pattern.rows(); ++i) {
+            const std::size_t count = message::hub_segments(pattern.ptr.data(), i);
+            for (std::size_t s = 0; s < count; ++s)
+              message::gather_segment<T>(variant, g, i, s, segments.data() + s * width);
+            if (count > 0) message::finish_hub<T>(g, i, segments.data());
+          }
+          return y;
+        };
+        const auto expected = run(Variant(Variant::reference, arithmetic));
+        for (const std::string& target : simd_targets(arithmetic)) {
+          const ForceSimdTarget force(target);
+          EXPECT_TRUE(same_bits(expected, run(Variant(Variant::fast, arithmetic))))
+              << target << " width " << width << " kind " << kind;
         }
-        return y;
-      };
-      const auto expected = run(Variant::reference);
-      for (const std::string& target : simd_targets()) {
-        const ForceSimdTarget force(target);
-        EXPECT_TRUE(same_bits(expected, run(Variant::fast))) << target << " width " << width << " kind " << kind;
       }
-    }
 }
 
 TEST(RowBounds, CoverEveryRowOnceForAnyNumberOfTasks) {

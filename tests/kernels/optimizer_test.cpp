@@ -42,29 +42,30 @@ TYPED_TEST(Optimizer, EveryTargetGivesTheBitsOfTheDefinition) {
   using T = TypeParam;
   const FlushSubnormals flush;
   for (const std::size_t size : {0, 1, 7, 8, 64, 1000}) {
-    for (const std::string& target : simd_targets()) {
-      SCOPED_TRACE(target + " " + std::to_string(size));
-      const ForceSimdTarget force(target);
-      for (const RuleFacts& rule : kRules) {
-        SCOPED_TRACE(rule.name);
-        State<T> a(size), b(size);
-        for (unsigned long t = 1; t <= 6; ++t) {
-          StepOptions o{.learning_rate = 0.01, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-8};
-          if (t % 2 == 0) o.decoupled_decay = 0.01;
-          if (t % 3 == 0) o.gradient_scale = 0.5, o.gradient_limit = 2, o.l2 = 0.01;
-          const Step<T> step = make_step<T>(rule.rule, o, t);
-          const auto update_all = [&](Variant variant, State<T>& s) {
-            update<T>(variant, rule.rule, step, s.w, s.g, rule.states > 0 ? std::span<T>(s.m) : std::span<T>(),
-                      rule.states > 1 ? std::span<T>(s.v) : std::span<T>());
-          };
-          update_all(Variant::reference, a);
-          update_all(Variant::fast, b);
-          EXPECT_TRUE(same(a.w, b.w) && same(a.m, b.m) && same(a.v, b.v)) << t;
+    for (const Arithmetic arithmetic : available_arithmetics())
+      for (const std::string& target : simd_targets(arithmetic)) {
+        SCOPED_TRACE(target + " " + std::to_string(size));
+        const ForceSimdTarget force(target);
+        for (const RuleFacts& rule : kRules) {
+          SCOPED_TRACE(rule.name);
+          State<T> a(size), b(size);
+          for (unsigned long t = 1; t <= 6; ++t) {
+            StepOptions o{.learning_rate = 0.01, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-8};
+            if (t % 2 == 0) o.decoupled_decay = 0.01;
+            if (t % 3 == 0) o.gradient_scale = 0.5, o.gradient_limit = 2, o.l2 = 0.01;
+            const Step<T> step = make_step<T>(rule.rule, o, t);
+            const auto update_all = [&](Variant variant, State<T>& s) {
+              update<T>(variant, rule.rule, step, s.w, s.g, rule.states > 0 ? std::span<T>(s.m) : std::span<T>(),
+                        rule.states > 1 ? std::span<T>(s.v) : std::span<T>());
+            };
+            update_all({Variant::reference, arithmetic}, a);
+            update_all({Variant::fast, arithmetic}, b);
+            EXPECT_TRUE(same(a.w, b.w) && same(a.m, b.m) && same(a.v, b.v)) << t;
+          }
+          EXPECT_TRUE(size <= 2 || !same(b.w, State<T>(size).w));
+          for (std::size_t n = 0; n < size; n += 5) EXPECT_EQ(b.w[n], T(0));
         }
-        EXPECT_TRUE(size <= 2 || !same(b.w, State<T>(size).w));
-        for (std::size_t n = 0; n < size; n += 5) EXPECT_EQ(b.w[n], T(0));
       }
-    }
   }
 }
 

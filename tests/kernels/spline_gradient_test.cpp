@@ -15,7 +15,7 @@ namespace gradloom::kernels::spline {
 namespace {
 
 std::size_t panel_at(std::size_t batch, std::size_t i, std::size_t s) {
-  return reference::panel_index<double>(batch, i, s);
+  return reference::split::panel_index<double>(batch, i, s);
 }
 
 // sum dl_dy * y: the loss whose gradient the kernels compute.
@@ -153,7 +153,7 @@ TEST(SplineGradient, BackwardMatchesDualNumbers) {
         const std::size_t place = panel_at(c.batch, i, b);
         const D x(p.x[place], random.normal(at++));
         expected += p.dl_dx[place] * x.d, scale += std::abs(p.dl_dx[place] * x.d);
-        const auto basis = reference::basis_point(s, p.layer.grid, i, x);
+        const auto basis = reference::split::basis_point(s, p.layer.grid, i, x);
         const auto base = silu(x);
         for (std::size_t j = 0; j < s.out; ++j) {
           const double* w = p.weight.data() + i * s.rows() * out + j;

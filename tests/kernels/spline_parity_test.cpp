@@ -106,23 +106,24 @@ TYPED_TEST_SUITE(SplineParity, Scalars);
 TYPED_TEST(SplineParity, EveryTargetGivesTheBitsOfTheDefinition) {
   const FlushSubnormals flush;
   std::uint64_t seed = 1;
-  for (const Case& c : test::thinned(parity_cases())) {
-    SCOPED_TRACE(c.name());
-    Problem<TypeParam> expected(c, ++seed, Points::everywhere), actual(c, seed, Points::everywhere);
-    const std::size_t leaf = seed % 3 == 0 ? seed % 7 + 1 : 0;
-    dirty(expected);
-    const std::size_t outside = run(expected, Variant::reference, 0, leaf);
-    for (const std::string& target : simd_targets()) {
-      SCOPED_TRACE(target);
-      const ForceSimdTarget force(target);
-      for (const std::size_t step : {std::size_t{0}, std::size_t{1} + seed % 13}) {
-        dirty(actual);
-        EXPECT_EQ(run(actual, Variant::fast, step, leaf), outside);
-        expect_same(expected, actual);
+  for (const Arithmetic arithmetic : available_arithmetics())
+    for (const Case& c : test::thinned(parity_cases())) {
+      SCOPED_TRACE(c.name());
+      Problem<TypeParam> expected(c, ++seed, Points::everywhere), actual(c, seed, Points::everywhere);
+      const std::size_t leaf = seed % 3 == 0 ? seed % 7 + 1 : 0;
+      dirty(expected);
+      const std::size_t outside = run(expected, Variant(Variant::reference, arithmetic), 0, leaf);
+      for (const std::string& target : simd_targets(arithmetic)) {
+        SCOPED_TRACE(target);
+        const ForceSimdTarget force(target);
+        for (const std::size_t step : {std::size_t{0}, std::size_t{1} + seed % 13}) {
+          dirty(actual);
+          EXPECT_EQ(run(actual, Variant(Variant::fast, arithmetic), step, leaf), outside);
+          expect_same(expected, actual);
+        }
       }
+      if (this->HasFailure()) return;
     }
-    if (this->HasFailure()) return;
-  }
 }
 
 TEST(SplineTargets, Avx512IsComparedWithTheDefinition) {
@@ -135,30 +136,31 @@ TEST(SplineTargets, Avx512IsComparedWithTheDefinition) {
 TYPED_TEST(SplineParity, OneSampleGivesTheBitsOfABatch) {
   const FlushSubnormals flush;
   std::uint64_t seed = 1;
-  for (Case c : parity_cases()) {
-    c.batch = std::min<std::size_t>(c.batch, 5);
-    SCOPED_TRACE(c.name());
-    ++seed;
-    Problem<TypeParam> p(c, seed, seed % 3 == 0 ? Points::hostile : Points::everywhere);
-    evaluate_basis(Variant::reference, p.layer, p.tape, {0, c.batch});
-    forward(Variant::reference, p.layer, p.tape, {0, c.batch}, p.y.data());
-    const std::size_t in = c.shape.in_padded(), out = c.shape.out_padded();
-    Buffer<TypeParam> x(in), y(out), expected(out);
-    for (std::size_t b = 0; b < c.batch; ++b) {
-      for (std::size_t i = 0; i < in; ++i) x[i] = p.x[((i / kPanel) * c.batch + b) * kPanel + i % kPanel];
-      for (std::size_t j = 0; j < out; ++j) expected[j] = p.y[((j / kPanel) * c.batch + b) * kPanel + j % kPanel];
-      forward_single(Variant::reference, p.layer, x.data(), y.data());
-      EXPECT_TRUE(same_bits("reference", expected, y));
-      for (const std::string& target : simd_targets()) {
-        SCOPED_TRACE(target);
-        const ForceSimdTarget force(target);
-        std::fill_n(y.data(), out, TypeParam(3));
-        forward_single(Variant::fast, p.layer, x.data(), y.data());
-        EXPECT_TRUE(same_bits("fast", expected, y));
+  for (const Arithmetic arithmetic : available_arithmetics())
+    for (Case c : parity_cases()) {
+      c.batch = std::min<std::size_t>(c.batch, 5);
+      SCOPED_TRACE(c.name());
+      ++seed;
+      Problem<TypeParam> p(c, seed, seed % 3 == 0 ? Points::hostile : Points::everywhere);
+      evaluate_basis(Variant(Variant::reference, arithmetic), p.layer, p.tape, {0, c.batch});
+      forward(Variant(Variant::reference, arithmetic), p.layer, p.tape, {0, c.batch}, p.y.data());
+      const std::size_t in = c.shape.in_padded(), out = c.shape.out_padded();
+      Buffer<TypeParam> x(in), y(out), expected(out);
+      for (std::size_t b = 0; b < c.batch; ++b) {
+        for (std::size_t i = 0; i < in; ++i) x[i] = p.x[((i / kPanel) * c.batch + b) * kPanel + i % kPanel];
+        for (std::size_t j = 0; j < out; ++j) expected[j] = p.y[((j / kPanel) * c.batch + b) * kPanel + j % kPanel];
+        forward_single(Variant(Variant::reference, arithmetic), p.layer, x.data(), y.data());
+        EXPECT_TRUE(same_bits("reference", expected, y));
+        for (const std::string& target : simd_targets(arithmetic)) {
+          SCOPED_TRACE(target);
+          const ForceSimdTarget force(target);
+          std::fill_n(y.data(), out, TypeParam(3));
+          forward_single(Variant(Variant::fast, arithmetic), p.layer, x.data(), y.data());
+          EXPECT_TRUE(same_bits("fast", expected, y));
+        }
       }
+      if (this->HasFailure()) return;
     }
-    if (this->HasFailure()) return;
-  }
 }
 
 // The first samples of a larger problem: its batch becomes the stride.
@@ -207,19 +209,20 @@ TYPED_TEST(SplineParity, WithoutSlopesNothingElseChanges) {
 TYPED_TEST(SplineParity, NonFiniteInputsStayInRange) {
   const FlushSubnormals flush;
   std::uint64_t seed = 1;
-  for (const Case& c : test::thinned(parity_cases())) {
-    SCOPED_TRACE(c.name());
-    Problem<TypeParam> expected(c, ++seed, Points::hostile), actual(c, seed, Points::hostile);
-    const std::size_t outside = run(expected, Variant::reference, 0, 0);
-    for (const std::string& target : simd_targets()) {
-      SCOPED_TRACE(target);
-      const ForceSimdTarget force(target);
-      EXPECT_EQ(run(actual, Variant::fast, 0, 0), outside);
-      for (std::size_t n = 0; n < actual.span.size(); ++n) ASSERT_LT(actual.span[n], c.shape.grid);
-      expect_same(expected, actual);
+  for (const Arithmetic arithmetic : available_arithmetics())
+    for (const Case& c : test::thinned(parity_cases())) {
+      SCOPED_TRACE(c.name());
+      Problem<TypeParam> expected(c, ++seed, Points::hostile), actual(c, seed, Points::hostile);
+      const std::size_t outside = run(expected, Variant(Variant::reference, arithmetic), 0, 0);
+      for (const std::string& target : simd_targets(arithmetic)) {
+        SCOPED_TRACE(target);
+        const ForceSimdTarget force(target);
+        EXPECT_EQ(run(actual, Variant(Variant::fast, arithmetic), 0, 0), outside);
+        for (std::size_t n = 0; n < actual.span.size(); ++n) ASSERT_LT(actual.span[n], c.shape.grid);
+        expect_same(expected, actual);
+      }
+      if (this->HasFailure()) return;
     }
-    if (this->HasFailure()) return;
-  }
 }
 
 TEST(SimdTargets, UnknownNamesAreRefused) {

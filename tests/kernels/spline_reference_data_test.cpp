@@ -31,7 +31,7 @@ TEST(SplineReferenceData, BasisAgreesUnderPolicyExtend) {
     numbers >> shape.grid >> shape.degree >> lo >> hi >> x;
     ASSERT_TRUE(numbers) << line;
     const double inverse_step = shape.grid / (hi - lo);
-    const auto b = reference::basis_point(shape, Grid<double>{&lo, &hi, &inverse_step}, 0, x);
+    const auto b = reference::split::basis_point(shape, Grid<double>{&lo, &hi, &inverse_step}, 0, x);
     for (unsigned r = 0; r < shape.grid + shape.degree; ++r) {
       double value, slope;
       values >> value;

@@ -7,7 +7,7 @@ namespace gradloom::kernels::dense {
 
 template <class T>
 void multiply(Variant variant, const Product<T>& p) {
-  choose(variant, reference::multiply<T>, fast::multiply<T>)(p);
+  GRADLOOM_CHOOSE(variant, multiply<T>)(p);
 }
 
 template <class T>

@@ -1,4 +1,4 @@
-// The SIMD version of the dense product: the same bits as reference.h on every instruction set.
+// The SIMD version of the dense product: the bits of reference.h in the arithmetic of each instruction set.
 #pragma once
 
 #include "gradloom/kernels/dense/reference.h"
@@ -6,6 +6,6 @@
 namespace gradloom::kernels::dense::fast {
 
 template <class T>
-decltype(&reference::multiply<T>) multiply();
+decltype(&reference::split::multiply<T>) multiply(Arithmetic arithmetic);
 
 }  // namespace gradloom::kernels::dense::fast

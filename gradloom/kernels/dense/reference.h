@@ -1,9 +1,20 @@
 // The definition of the dense product, number by number. See dense.h.
-#pragma once
+#ifndef GRADLOOM_ARITHMETIC
+#ifndef GRADLOOM_KERNELS_DENSE_REFERENCE_H_
+#define GRADLOOM_KERNELS_DENSE_REFERENCE_H_
 
 #include "gradloom/kernels/dense/dense.h"
+#include "gradloom/kernels/mul_add.h"
 
-namespace gradloom::kernels::dense::reference {
+#define GRADLOOM_EACH_ARITHMETIC "gradloom/kernels/dense/reference.h"
+#include "gradloom/kernels/each_arithmetic.inc"
+
+#endif
+#else  // once for each arithmetic
+
+namespace gradloom::kernels::dense::reference::GRADLOOM_ARITHMETIC {
+
+using kernels::GRADLOOM_ARITHMETIC::mul_add;
 
 template <class T>
 void multiply(const Product<T>& p) {
@@ -16,4 +27,6 @@ void multiply(const Product<T>& p) {
     }
 }
 
-}  // namespace gradloom::kernels::dense::reference
+}  // namespace gradloom::kernels::dense::reference::GRADLOOM_ARITHMETIC
+
+#endif

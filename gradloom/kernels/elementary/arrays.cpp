@@ -7,22 +7,22 @@ namespace gradloom::kernels::elementary {
 
 template <class T>
 void exp(Variant variant, std::span<const T> x, std::span<T> y) {
-  choose(variant, reference::exp<T>, fast::exp<T>)(x, y);
+  GRADLOOM_CHOOSE(variant, exp<T>)(x, y);
 }
 
 template <class T>
 void log(Variant variant, std::span<const T> x, std::span<T> y) {
-  choose(variant, reference::log<T>, fast::log<T>)(x, y);
+  GRADLOOM_CHOOSE(variant, log<T>)(x, y);
 }
 
 template <class T>
 void sigmoid(Variant variant, std::span<const T> x, std::span<T> y) {
-  choose(variant, reference::sigmoid<T>, fast::sigmoid<T>)(x, y);
+  GRADLOOM_CHOOSE(variant, sigmoid<T>)(x, y);
 }
 
 template <class T>
 void silu(Variant variant, std::span<const T> x, std::span<T> value, std::span<T> slope) {
-  choose(variant, reference::silu<T>, fast::silu<T>)(x, value, slope);
+  GRADLOOM_CHOOSE(variant, silu<T>)(x, value, slope);
 }
 
 GRADLOOM_INSTANTIATE(exp);

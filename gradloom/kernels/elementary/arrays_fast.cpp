@@ -31,21 +31,21 @@ template <class T>
 void exp(std::span<const T> x, std::span<T> y) {
   each(
       x, y, [](hn::Vec<Tag<T>> v) GRADLOOM_UNROLLED { return elementary_exp(VectorOps<Tag<T>>{}, v); },
-      [](T v) GRADLOOM_UNROLLED { return kernels::exp(v); });
+      [](T v) GRADLOOM_UNROLLED { return kernels::GRADLOOM_TARGET_ARITHMETIC::exp(v); });
 }
 
 template <class T>
 void log(std::span<const T> x, std::span<T> y) {
   each(
       x, y, [](hn::Vec<Tag<T>> v) GRADLOOM_UNROLLED { return elementary_log(VectorOps<Tag<T>>{}, v); },
-      [](T v) GRADLOOM_UNROLLED { return kernels::log(v); });
+      [](T v) GRADLOOM_UNROLLED { return kernels::GRADLOOM_TARGET_ARITHMETIC::log(v); });
 }
 
 template <class T>
 void sigmoid(std::span<const T> x, std::span<T> y) {
   each(
       x, y, [](hn::Vec<Tag<T>> v) GRADLOOM_UNROLLED { return elementary_sigmoid(VectorOps<Tag<T>>{}, v); },
-      [](T v) GRADLOOM_UNROLLED { return kernels::sigmoid(v); });
+      [](T v) GRADLOOM_UNROLLED { return kernels::GRADLOOM_TARGET_ARITHMETIC::sigmoid(v); });
 }
 
 template <class T>
@@ -60,7 +60,7 @@ void silu(std::span<const T> x, std::span<T> value, std::span<T> slope) {
     hn::StoreU(s, d, slope.data() + n);
   }
   for (; n < x.size(); ++n) {
-    const auto r = kernels::silu(x[n]);
+    const auto r = kernels::GRADLOOM_TARGET_ARITHMETIC::silu(x[n]);
     value[n] = r.value, slope[n] = r.slope;
   }
 }

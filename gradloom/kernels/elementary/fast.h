@@ -1,4 +1,5 @@
-// The SIMD versions of the functions of whole arrays: the same bits as reference.h on every instruction set.
+// The SIMD versions of the functions of whole arrays: the bits of reference.h in the arithmetic of each instruction
+// set.
 #pragma once
 
 #include "gradloom/kernels/elementary/reference.h"
@@ -6,12 +7,12 @@
 namespace gradloom::kernels::elementary::fast {
 
 template <class T>
-decltype(&reference::exp<T>) exp();
+decltype(&reference::split::exp<T>) exp(Arithmetic arithmetic);
 template <class T>
-decltype(&reference::log<T>) log();
+decltype(&reference::split::log<T>) log(Arithmetic arithmetic);
 template <class T>
-decltype(&reference::sigmoid<T>) sigmoid();
+decltype(&reference::split::sigmoid<T>) sigmoid(Arithmetic arithmetic);
 template <class T>
-decltype(&reference::silu<T>) silu();
+decltype(&reference::split::silu<T>) silu(Arithmetic arithmetic);
 
 }  // namespace gradloom::kernels::elementary::fast

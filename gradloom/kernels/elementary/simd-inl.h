@@ -9,6 +9,7 @@
 #include <hwy/highway.h>
 
 #include "gradloom/kernels/elementary/limits.h"
+#include "gradloom/kernels/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gradloom::kernels {
@@ -31,6 +32,8 @@ struct VectorOps {
   static HWY_INLINE V add(V a, V b) { return hn::Add(a, b); }
   static HWY_INLINE V sub(V a, V b) { return hn::Sub(a, b); }
   static HWY_INLINE V div(V a, V b) { return hn::Div(a, b); }
+  static HWY_INLINE V mul_add(V a, V b, V c) { return HWY_NAMESPACE::mul_add(a, b, c); }
+  static HWY_INLINE V neg_mul_add(V a, V b, V c) { return HWY_NAMESPACE::neg_mul_add(a, b, c); }
   static HWY_INLINE M less(V a, V b) { return hn::Lt(a, b); }
   static HWY_INLINE M equal(V a, V b) { return hn::Eq(a, b); }
   static HWY_INLINE V select(M mask, V a, V b) { return hn::IfThenElse(mask, a, b); }

@@ -1,4 +1,4 @@
-// The SIMD versions of the gate kernels: the same bits as reference.h on every instruction set.
+// The SIMD versions of the gate kernels: the bits of reference.h in the arithmetic of each instruction set.
 #pragma once
 
 #include "gradloom/kernels/gate/reference.h"
@@ -6,15 +6,15 @@
 namespace gradloom::kernels::gate::fast {
 
 template <class T>
-decltype(&reference::coefficients<T>) coefficients();
+decltype(&reference::split::coefficients<T>) coefficients(Arithmetic arithmetic);
 template <class T>
-decltype(&reference::logit_gradient<T>) logit_gradient();
+decltype(&reference::split::logit_gradient<T>) logit_gradient(Arithmetic arithmetic);
 template <class T>
-decltype(&reference::forward<T>) forward();
+decltype(&reference::split::forward<T>) forward(Arithmetic arithmetic);
 template <class T>
-decltype(&reference::backward<T>) backward();
+decltype(&reference::split::backward<T>) backward(Arithmetic arithmetic);
 // Needs room for L numbers behind the rows, which are overwritten.
 template <class T>
-decltype(&reference::read_rows<T>) read_rows();
+decltype(&reference::split::read_rows<T>) read_rows(Arithmetic arithmetic);
 
 }  // namespace gradloom::kernels::gate::fast

@@ -17,23 +17,23 @@ void place_gates(std::span<const GateRows> gates, const LayerPlan& plan, Gate<T>
 template <class T>
 void coefficients(Variant variant, std::span<const T> logits, const std::uint32_t* position, std::size_t stride,
                   Gate<T>* gates) {
-  choose(variant, reference::coefficients<T>, fast::coefficients<T>)(logits, position, stride, gates);
+  GRADLOOM_CHOOSE(variant, coefficients<T>)(logits, position, stride, gates);
 }
 
 template <class T>
 void logit_gradient(Variant variant, std::span<const T> logits, const std::uint32_t* position, std::size_t stride,
                     const T* sums, GradientMode mode, T* dl_dz) {
-  choose(variant, reference::logit_gradient<T>, fast::logit_gradient<T>)(logits, position, stride, sums, mode, dl_dz);
+  GRADLOOM_CHOOSE(variant, logit_gradient<T>)(logits, position, stride, sums, mode, dl_dz);
 }
 
 template <class T>
 void forward(Variant variant, const Layer<T>& layer, const T* in, T* out, const Copies& copies) {
-  choose(variant, reference::forward<T>, fast::forward<T>)(layer, in, out, copies);
+  GRADLOOM_CHOOSE(variant, forward<T>)(layer, in, out, copies);
 }
 
 template <class T>
 void backward(Variant variant, const Layer<T>& layer, const LayerGradient<T>& arrays) {
-  choose(variant, reference::backward<T>, fast::backward<T>)(layer, arrays);
+  GRADLOOM_CHOOSE(variant, backward<T>)(layer, arrays);
 }
 
 GRADLOOM_INSTANTIATE(place_gates);

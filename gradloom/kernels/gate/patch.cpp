@@ -13,7 +13,7 @@ namespace {
 template <class T>
 void read_rows(Variant variant, const GridShape& grid, const TileCells& cells, std::span<const std::size_t> offsets,
                const T* state, T* rows) {
-  choose(variant, reference::read_rows<T>, fast::read_rows<T>)(grid, cells, offsets, state, rows);
+  GRADLOOM_CHOOSE(variant, read_rows<T>)(grid, cells, offsets, state, rows);
 }
 
 // At most L numbers: pieces of known sizes, which may overlap, take a few instructions where a call would take many.

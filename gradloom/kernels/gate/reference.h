@@ -1,5 +1,7 @@
 // The definition of the gate kernels, number by number. See gate.h. Number is float, double or Dual.
-#pragma once
+#ifndef GRADLOOM_ARITHMETIC
+#ifndef GRADLOOM_KERNELS_GATE_REFERENCE_H_
+#define GRADLOOM_KERNELS_GATE_REFERENCE_H_
 
 #include <algorithm>
 #include <array>
@@ -8,8 +10,18 @@
 #include "gradloom/kernels/dual.h"
 #include "gradloom/kernels/gate/gate.h"
 #include "gradloom/kernels/gate/patch.h"
+#include "gradloom/kernels/mul_add.h"
 
-namespace gradloom::kernels::gate::reference {
+#define GRADLOOM_EACH_ARITHMETIC "gradloom/kernels/gate/reference.h"
+#include "gradloom/kernels/each_arithmetic.inc"
+
+#endif
+#else  // once for each arithmetic
+
+namespace gradloom::kernels::gate::reference::GRADLOOM_ARITHMETIC {
+
+using kernels::GRADLOOM_ARITHMETIC::exp;
+using kernels::GRADLOOM_ARITHMETIC::mul_add;
 
 template <class Number>
 Number add_lanes(std::array<Number, 16> lanes) {
@@ -131,4 +143,6 @@ void read_rows(const GridShape& grid, const TileCells& cells, std::span<const st
         *rows++ = l < cells.count ? state[c * grid.channel_step() + (cells.at[l] + offset)] : T(0);
 }
 
-}  // namespace gradloom::kernels::gate::reference
+}  // namespace gradloom::kernels::gate::reference::GRADLOOM_ARITHMETIC
+
+#endif

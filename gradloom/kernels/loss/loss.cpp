@@ -59,7 +59,7 @@ void element_row(const Rows<T>& rows, std::size_t s, Sums& sums) {
     T goal[kSums], slope[kSums];
     for (std::size_t n = 0; n < count; ++n) goal[n] = target ? target[first + n] : label;
     for (std::size_t n = 0; n < count; ++n) {
-      const reference::Term<T> term = reference::element_term<kind>(delta, y[first + n], goal[n]);
+      const reference::split::Term<T> term = reference::split::element_term<kind>(delta, y[first + n], goal[n]);
       const T w = weighted ? term_weight(wanted, s, first + n) : T(1);
       slope[n] = w * factor * term.slope;
       sums[n] += static_cast<double>(w * term.value);
@@ -94,7 +94,7 @@ double cross_entropy_rows(const Rows<T>& rows, std::size_t begin, std::size_t en
       continue;
     }
     sum += static_cast<double>(
-        w * reference::cross_entropy_row(rows.y.row(s), out, wanted.label[s], w * rows.factor, gradient));
+        w * reference::split::cross_entropy_row(rows.y.row(s), out, wanted.label[s], w * rows.factor, gradient));
   }
   return sum;
 }

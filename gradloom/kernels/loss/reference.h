@@ -1,5 +1,7 @@
 // The definition of each loss: the terms, and their derivatives with respect to y. See kinds.inc.
-#pragma once
+#ifndef GRADLOOM_ARITHMETIC
+#ifndef GRADLOOM_KERNELS_LOSS_REFERENCE_H_
+#define GRADLOOM_KERNELS_LOSS_REFERENCE_H_
 
 #include <algorithm>
 #include <cmath>
@@ -7,8 +9,22 @@
 
 #include "gradloom/kernels/elementary/elementary.h"
 #include "gradloom/kernels/loss/loss.h"
+#include "gradloom/kernels/mul_add.h"
 
-namespace gradloom::kernels::loss::reference {
+#define GRADLOOM_EACH_ARITHMETIC "gradloom/kernels/loss/reference.h"
+#include "gradloom/kernels/each_arithmetic.inc"
+
+#endif
+#else  // once for each arithmetic
+
+namespace gradloom::kernels::loss::reference::GRADLOOM_ARITHMETIC {
+
+using kernels::GRADLOOM_ARITHMETIC::exp;
+using kernels::GRADLOOM_ARITHMETIC::log;
+using kernels::GRADLOOM_ARITHMETIC::log1p;
+using kernels::GRADLOOM_ARITHMETIC::mul_add;
+using kernels::GRADLOOM_ARITHMETIC::neg_mul_add;
+using kernels::GRADLOOM_ARITHMETIC::sigmoid;
 
 template <class T>
 struct Term {
@@ -51,4 +67,6 @@ T cross_entropy_row(const T* y, std::size_t out, std::size_t label, T factor, T*
   return log(sum) + top - y[label];
 }
 
-}  // namespace gradloom::kernels::loss::reference
+}  // namespace gradloom::kernels::loss::reference::GRADLOOM_ARITHMETIC
+
+#endif

@@ -52,11 +52,11 @@ void attend(const Attention<T>& p, std::size_t begin, std::size_t end) {
         s = score(p, i, p.source[e], e, h);
         largest = s > largest ? s : largest;
       }
-      self = exp(self - largest);
+      self = split::exp(self - largest);
       T sum = self;
       for (std::size_t e = p.ptr[i]; e < p.ptr[i + 1]; ++e) {
         T& s = p.alpha[e * p.heads + h];
-        s = exp(s - largest);
+        s = split::exp(s - largest);
         sum = sum + s;
       }
       const T inverse = T(1) / sum;

@@ -1,4 +1,4 @@
-// The SIMD versions of the gathers: the same bits as reference.h on every instruction set.
+// The SIMD versions of the gathers: the bits of reference.h in the arithmetic of each instruction set.
 #pragma once
 
 #include "gradloom/kernels/message/reference.h"
@@ -6,8 +6,8 @@
 namespace gradloom::kernels::message::fast {
 
 template <class T>
-decltype(&reference::gather_rows<T>) gather_rows();
+decltype(&reference::split::gather_rows<T>) gather_rows(Arithmetic arithmetic);
 template <class T>
-decltype(&reference::gather_segment<T>) gather_segment();
+decltype(&reference::split::gather_segment<T>) gather_segment(Arithmetic arithmetic);
 
 }  // namespace gradloom::kernels::message::fast

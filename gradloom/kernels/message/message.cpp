@@ -9,12 +9,12 @@ namespace gradloom::kernels::message {
 
 template <class T>
 void gather_rows(Variant variant, const Gather<T>& g, std::size_t begin, std::size_t end) {
-  choose(variant, reference::gather_rows<T>, fast::gather_rows<T>)(g, begin, end);
+  GRADLOOM_CHOOSE(variant, gather_rows<T>)(g, begin, end);
 }
 
 template <class T>
 void gather_segment(Variant variant, const Gather<T>& g, std::size_t row, std::size_t segment, T* sum) {
-  choose(variant, reference::gather_segment<T>, fast::gather_segment<T>)(g, row, segment, sum);
+  GRADLOOM_CHOOSE(variant, gather_segment<T>)(g, row, segment, sum);
 }
 
 template <class T>

@@ -1,11 +1,22 @@
 // The definition of the gathers, number by number. See message.h.
-#pragma once
+#ifndef GRADLOOM_ARITHMETIC
+#ifndef GRADLOOM_KERNELS_MESSAGE_REFERENCE_H_
+#define GRADLOOM_KERNELS_MESSAGE_REFERENCE_H_
 
 #include <algorithm>
 
 #include "gradloom/kernels/message/message.h"
+#include "gradloom/kernels/mul_add.h"
 
-namespace gradloom::kernels::message::reference {
+#define GRADLOOM_EACH_ARITHMETIC "gradloom/kernels/message/reference.h"
+#include "gradloom/kernels/each_arithmetic.inc"
+
+#endif
+#else  // once for each arithmetic
+
+namespace gradloom::kernels::message::reference::GRADLOOM_ARITHMETIC {
+
+using kernels::GRADLOOM_ARITHMETIC::mul_add;
 
 // Arcs [first, last) of a row; `begins`: with the self term.
 template <class T>
@@ -38,4 +49,6 @@ void gather_segment(const Gather<T>& g, std::size_t row, std::size_t segment, T*
   for (std::size_t f = 0; f < g.width; ++f) sum[f] = sum_of(g, row, first, last, segment == 0, f);
 }
 
-}  // namespace gradloom::kernels::message::reference
+}  // namespace gradloom::kernels::message::reference::GRADLOOM_ARITHMETIC
+
+#endif

@@ -1,4 +1,4 @@
-// The SIMD version of the updates: the same bits as reference.h on every instruction set.
+// The SIMD version of the updates: the bits of reference.h in the arithmetic of each instruction set.
 #pragma once
 
 #include "gradloom/kernels/optimizer/reference.h"
@@ -6,6 +6,6 @@
 namespace gradloom::kernels::optimizer::fast {
 
 template <class T>
-decltype(&reference::update<T>) update();
+decltype(&reference::split::update<T>) update(Arithmetic arithmetic);
 
 }  // namespace gradloom::kernels::optimizer::fast

@@ -30,9 +30,9 @@ Step<T> make_step(Rule rule, const StepOptions& o, unsigned long t) {
 template <class T>
 void update(Variant variant, Rule rule, const Step<T>& step, std::span<T> parameters, std::span<const T> gradient,
             std::span<T> first, std::span<T> second) {
-  choose(variant, reference::update<T>, fast::update<T>)(rule, step, parameters.data(), gradient.data(),
-                                                         first.empty() ? nullptr : first.data(),
-                                                         second.empty() ? nullptr : second.data(), parameters.size());
+  GRADLOOM_CHOOSE(variant, update<T>)
+  (rule, step, parameters.data(), gradient.data(), first.empty() ? nullptr : first.data(),
+   second.empty() ? nullptr : second.data(), parameters.size());
 }
 
 GRADLOOM_INSTANTIATE(make_step);

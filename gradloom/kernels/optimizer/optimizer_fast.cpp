@@ -99,8 +99,9 @@ HWY_INLINE void update_by(const Step<T> step, T* HWY_RESTRICT parameters, const 
     if constexpr (states > 1) v.store(second + n);
     w.store(parameters + n);
   }
-  reference::update(rule, step, parameters + n, gradient + n, states > 0 ? first + n : nullptr,
-                    states > 1 ? second + n : nullptr, size - n);
+  reference::GRADLOOM_TARGET_ARITHMETIC::update(rule, step, parameters + n, gradient + n,
+                                                states > 0 ? first + n : nullptr, states > 1 ? second + n : nullptr,
+                                                size - n);
 }
 
 template <class T>

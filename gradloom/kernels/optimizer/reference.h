@@ -1,11 +1,23 @@
 // The definition of the updates, one element at a time. See optimizer.h for contracts.
-#pragma once
+#ifndef GRADLOOM_ARITHMETIC
+#ifndef GRADLOOM_KERNELS_OPTIMIZER_REFERENCE_H_
+#define GRADLOOM_KERNELS_OPTIMIZER_REFERENCE_H_
 
 #include <cmath>
 
+#include "gradloom/kernels/mul_add.h"
 #include "gradloom/kernels/optimizer/optimizer.h"
 
-namespace gradloom::kernels::optimizer::reference {
+#define GRADLOOM_EACH_ARITHMETIC "gradloom/kernels/optimizer/reference.h"
+#include "gradloom/kernels/each_arithmetic.inc"
+
+#endif
+#else  // once for each arithmetic
+
+namespace gradloom::kernels::optimizer::reference::GRADLOOM_ARITHMETIC {
+
+using kernels::GRADLOOM_ARITHMETIC::mul_add;
+using kernels::GRADLOOM_ARITHMETIC::neg_mul_add;
 
 template <class T>
 void prepare(const Step<T>& c, T& g, T& w) {
@@ -47,4 +59,6 @@ void update(Rule rule, const Step<T>& step, T* parameters, const T* gradient, T*
   }
 }
 
-}  // namespace gradloom::kernels::optimizer::reference
+}  // namespace gradloom::kernels::optimizer::reference::GRADLOOM_ARITHMETIC
+
+#endif

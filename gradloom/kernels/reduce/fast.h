@@ -1,4 +1,4 @@
-// The SIMD versions of the operations on one chunk: the same bits as reference.h on every instruction set.
+// The SIMD versions of the operations on one chunk: the bits of reference.h in the arithmetic of each instruction set.
 #pragma once
 
 #include "gradloom/kernels/reduce/reference.h"
@@ -6,12 +6,12 @@
 namespace gradloom::kernels::reduce::fast {
 
 template <class T>
-decltype(&reference::chunk_dot<T>) chunk_dot();
+decltype(&reference::split::chunk_dot<T>) chunk_dot(Arithmetic arithmetic);
 template <class T>
-decltype(&reference::chunk_max_abs<T>) chunk_max_abs();
+decltype(&reference::split::chunk_max_abs<T>) chunk_max_abs(Arithmetic arithmetic);
 template <class T>
-decltype(&reference::chunk_axpy<T>) chunk_axpy();
+decltype(&reference::split::chunk_axpy<T>) chunk_axpy(Arithmetic arithmetic);
 template <class T>
-decltype(&reference::chunk_scale<T>) chunk_scale();
+decltype(&reference::split::chunk_scale<T>) chunk_scale(Arithmetic arithmetic);
 
 }  // namespace gradloom::kernels::reduce::fast

@@ -35,7 +35,7 @@ T combine_chunks(const Exec& exec, std::size_t size, std::span<T> scratch, F&& c
 
 template <class T>
 T dot(const Exec& exec, std::span<const T> a, std::span<const T> b, std::span<T> scratch) {
-  const auto chunk_dot = choose(exec.variant(), reference::chunk_dot<T>, fast::chunk_dot<T>);
+  const auto chunk_dot = GRADLOOM_CHOOSE(exec.variant(), chunk_dot<T>);
   const auto chunk = [&](std::size_t at, std::size_t n) { return chunk_dot(a.data() + at, b.data() + at, n); };
   return combine_chunks<T>(exec, a.size(), scratch, chunk, [](T x, T y) { return x + y; });
 }
@@ -47,14 +47,14 @@ T sum_of_squares(const Exec& exec, std::span<const T> a, std::span<T> scratch) {
 
 template <class T>
 T max_abs(const Exec& exec, std::span<const T> a, std::span<T> scratch) {
-  const auto chunk_max_abs = choose(exec.variant(), reference::chunk_max_abs<T>, fast::chunk_max_abs<T>);
+  const auto chunk_max_abs = GRADLOOM_CHOOSE(exec.variant(), chunk_max_abs<T>);
   const auto chunk = [&](std::size_t at, std::size_t n) { return chunk_max_abs(a.data() + at, n); };
-  return combine_chunks<T>(exec, a.size(), scratch, chunk, reference::larger<T>);
+  return combine_chunks<T>(exec, a.size(), scratch, chunk, reference::split::larger<T>);
 }
 
 template <class T>
 void axpy(const Exec& exec, T factor, std::span<const T> x, std::span<T> y) {
-  const auto chunk_axpy = choose(exec.variant(), reference::chunk_axpy<T>, fast::chunk_axpy<T>);
+  const auto chunk_axpy = GRADLOOM_CHOOSE(exec.variant(), chunk_axpy<T>);
   for_each_task(exec, x.size(), [&](std::size_t begin, std::size_t end) {
     chunk_axpy(factor, x.data() + begin, y.data() + begin, end - begin);
   });
@@ -62,7 +62,7 @@ void axpy(const Exec& exec, T factor, std::span<const T> x, std::span<T> y) {
 
 template <class T>
 void scale(const Exec& exec, T factor, std::span<T> x) {
-  const auto chunk_scale = choose(exec.variant(), reference::chunk_scale<T>, fast::chunk_scale<T>);
+  const auto chunk_scale = GRADLOOM_CHOOSE(exec.variant(), chunk_scale<T>);
   for_each_task(exec, x.size(),
                 [&](std::size_t begin, std::size_t end) { chunk_scale(factor, x.data() + begin, end - begin); });
 }

@@ -31,7 +31,7 @@ T chunk_dot(const T* a, const T* b, std::size_t size) {
   std::array<T, reference::kReduceLanes> sums;
   unroll<parts>([&](auto p) GRADLOOM_UNROLLED { hn::StoreU(acc[p], d, sums.data() + p * lanes); });
   for (std::size_t l = 0; n < size; ++n, ++l) sums[l] = sums[l] + a[n] * b[n];
-  return reference::add_lanes(sums);
+  return reference::GRADLOOM_TARGET_ARITHMETIC::add_lanes(sums);
 }
 
 template <class T>
@@ -46,8 +46,8 @@ T chunk_max_abs(const T* a, std::size_t size) {
   }
   T each[lanes];
   hn::StoreU(largest, d, each);
-  T result = reference::chunk_max_abs(a + n, size - n);
-  for (const T x : each) result = reference::larger(result, x);
+  T result = reference::GRADLOOM_TARGET_ARITHMETIC::chunk_max_abs(a + n, size - n);
+  for (const T x : each) result = reference::GRADLOOM_TARGET_ARITHMETIC::larger(result, x);
   return result;
 }
 

@@ -1,12 +1,28 @@
 // The definition of the operations on one chunk. See reduce.h.
-#pragma once
+#ifndef GRADLOOM_ARITHMETIC
+#ifndef GRADLOOM_KERNELS_REDUCE_REFERENCE_H_
+#define GRADLOOM_KERNELS_REDUCE_REFERENCE_H_
 
 #include <array>
 #include <cstddef>
 
+#include "gradloom/kernels/mul_add.h"
+
 namespace gradloom::kernels::reduce::reference {
 
 inline constexpr std::size_t kReduceLanes = 16;
+
+}  // namespace gradloom::kernels::reduce::reference
+
+#define GRADLOOM_EACH_ARITHMETIC "gradloom/kernels/reduce/reference.h"
+#include "gradloom/kernels/each_arithmetic.inc"
+
+#endif
+#else  // once for each arithmetic
+
+namespace gradloom::kernels::reduce::reference::GRADLOOM_ARITHMETIC {
+
+using kernels::GRADLOOM_ARITHMETIC::mul_add;
 
 template <class T>
 T add_lanes(std::array<T, kReduceLanes> lanes) {
@@ -45,4 +61,6 @@ void chunk_scale(T factor, T* x, std::size_t size) {
   for (std::size_t n = 0; n < size; ++n) x[n] = factor * x[n];
 }
 
-}  // namespace gradloom::kernels::reduce::reference
+}  // namespace gradloom::kernels::reduce::reference::GRADLOOM_ARITHMETIC
+
+#endif

@@ -26,7 +26,7 @@ void activate(const Rows& r, Activation act, const T* x, const T* bias, const T*
   };
   if (act == Activation::none) each([](T v) { return v; });
   if (act == Activation::relu) each([](T v) { return v > T(0) ? v : T(0); });
-  if (act == Activation::silu) each([](T v) { return silu(v).value; });
+  if (act == Activation::silu) each([](T v) { return split::silu(v).value; });
 }
 
 template <class T>
@@ -44,7 +44,7 @@ void activate_gradient(const Rows& r, Activation act, const T* x, const T* bias,
   };
   if (act == Activation::none) each([](T, T g) { return g; });
   if (act == Activation::relu) each([](T v, T g) { return v > T(0) ? g : T(0); });
-  if (act == Activation::silu) each([](T v, T g) { return g * silu(v).slope; });
+  if (act == Activation::silu) each([](T v, T g) { return g * split::silu(v).slope; });
 }
 
 template <class T>

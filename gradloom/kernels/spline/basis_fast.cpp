@@ -25,7 +25,8 @@ template <class T>
 HWY_NOINLINE std::size_t scalar_points(const Layer<T>& layer, const LayerTape<T>& tape, std::size_t i, std::size_t s,
                                        std::size_t count) {
   std::size_t outside = 0;
-  for (std::size_t n = 0; n < count; ++n) outside += reference::evaluate_point(layer, tape, i, s + n);
+  for (std::size_t n = 0; n < count; ++n)
+    outside += reference::GRADLOOM_TARGET_ARITHMETIC::evaluate_point(layer, tape, i, s + n);
   return outside;
 }
 

@@ -1,4 +1,4 @@
-// The SIMD versions of the spline kernels: the same bits as reference.h on every instruction set.
+// The SIMD versions of the spline kernels: the bits of reference.h in the arithmetic of each instruction set.
 #pragma once
 
 #include "gradloom/kernels/spline/reference.h"
@@ -6,16 +6,16 @@
 namespace gradloom::kernels::spline::fast {
 
 template <class T>
-decltype(&reference::evaluate_basis<T>) evaluate_basis();
+decltype(&reference::split::evaluate_basis<T>) evaluate_basis(Arithmetic arithmetic);
 template <class T>
-decltype(&reference::forward<T>) forward();
+decltype(&reference::split::forward<T>) forward(Arithmetic arithmetic);
 template <class T>
-decltype(&reference::input_gradient<T>) input_gradient();
+decltype(&reference::split::input_gradient<T>) input_gradient(Arithmetic arithmetic);
 template <class T>
-decltype(&reference::weight_gradient<T>) weight_gradient();
+decltype(&reference::split::weight_gradient<T>) weight_gradient(Arithmetic arithmetic);
 template <class T>
-decltype(&reference::bias_gradient<T>) bias_gradient();
+decltype(&reference::split::bias_gradient<T>) bias_gradient(Arithmetic arithmetic);
 template <class T>
-decltype(&reference::forward_single<T>) forward_single();
+decltype(&reference::split::forward_single<T>) forward_single(Arithmetic arithmetic);
 
 }  // namespace gradloom::kernels::spline::fast

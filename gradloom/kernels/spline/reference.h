@@ -1,15 +1,27 @@
 // The definition of the spline kernels: plain loops over one scalar type, which may be a Dual. See spline.h for
 // contracts.
-#pragma once
+#ifndef GRADLOOM_ARITHMETIC
+#ifndef GRADLOOM_KERNELS_SPLINE_REFERENCE_H_
+#define GRADLOOM_KERNELS_SPLINE_REFERENCE_H_
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "gradloom/kernels/dual.h"
+#include "gradloom/kernels/mul_add.h"
 #include "gradloom/kernels/spline/spline.h"
 
-namespace gradloom::kernels::spline::reference {
+#define GRADLOOM_EACH_ARITHMETIC "gradloom/kernels/spline/reference.h"
+#include "gradloom/kernels/each_arithmetic.inc"
+
+#endif
+#else  // once for each arithmetic
+
+namespace gradloom::kernels::spline::reference::GRADLOOM_ARITHMETIC {
+
+using kernels::GRADLOOM_ARITHMETIC::mul_add;
+using kernels::GRADLOOM_ARITHMETIC::silu;
 
 // The p + 1 basis functions at one point: values and first derivatives, of the rows span..span+p.
 template <class T>
@@ -308,4 +320,6 @@ void forward_single(const Layer<T>& layer, const T* x, T* y) {
   }
 }
 
-}  // namespace gradloom::kernels::spline::reference
+}  // namespace gradloom::kernels::spline::reference::GRADLOOM_ARITHMETIC
+
+#endif

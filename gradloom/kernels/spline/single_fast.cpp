@@ -56,7 +56,7 @@ HWY_INLINE void single_points(const Layer<T>& layer, const T* x, std::size_t fir
       store_points(basis.value, q, points.value + n * q);
     } else {
       for (std::size_t l = 0; l < lanes && n + l < count; ++l) {
-        const auto b = reference::basis_point(shape, layer.grid, i + l, x[i + l]);
+        const auto b = reference::GRADLOOM_TARGET_ARITHMETIC::basis_point(shape, layer.grid, i + l, x[i + l]);
         points.span[n + l] = static_cast<std::uint16_t>(b.span);
         std::copy_n(b.value.begin(), q, points.value + (n + l) * q);
       }

@@ -34,10 +34,10 @@ T softmax(const T* z, std::size_t n, T* p) {
   T most = z[0];
   for (std::size_t k = 1; k < n; ++k) most = std::max(most, z[k]);
   T sum = 0;
-  for (std::size_t k = 0; k < n; ++k) sum += p[k] = kernels::exp(z[k] - most);
+  for (std::size_t k = 0; k < n; ++k) sum += p[k] = kernels::split::exp(z[k] - most);
   const T inverse = T(1) / sum;
   for (std::size_t k = 0; k < n; ++k) p[k] *= inverse;
-  return most + kernels::log(sum);
+  return most + kernels::split::log(sum);
 }
 
 // One tree of a batch.

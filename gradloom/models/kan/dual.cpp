@@ -28,7 +28,7 @@ double dual_derivative(const Network<double>& network, const ModelArrays<double>
       next.assign(shape.out, Number());
       for (std::size_t j = 0; j < shape.out; ++j) next[j] = layer.bias ? value_of(layer.bias + j) : Number();
       for (std::size_t i = 0; i < shape.in; ++i) {
-        const auto b = spline::reference::basis_point<Number, double>(shape, layer.grid, i, now[i]);
+        const auto b = spline::reference::split::basis_point<Number, double>(shape, layer.grid, i, now[i]);
         const double* w = layer.weight + i * shape.rows() * shape.out_padded();
         for (std::size_t j = 0; j < shape.out; ++j) {
           for (unsigned k = 0; k <= shape.degree; ++k)

@@ -113,7 +113,7 @@ std::vector<double> old_values(const spline::Shape& s, const spline::Grid<T>& gr
                                std::span<const double> c, std::span<const double> x) {
   std::vector<double> values(x.size() * s.out, 0.0);
   for (std::size_t m = 0; m < x.size(); ++m) {
-    const auto b = spline::reference::basis_point<T, T>(s, grid, i, static_cast<T>(x[m]));
+    const auto b = spline::reference::split::basis_point<T, T>(s, grid, i, static_cast<T>(x[m]));
     for (unsigned k = 0; k <= s.degree; ++k)
       for (std::size_t j = 0; j < s.out; ++j)
         values[m * s.out + j] += static_cast<double>(b.value[k]) * c[(b.span + k) * s.out + j];

@@ -19,7 +19,7 @@ struct DualLayer {
   std::vector<Number> run(const std::vector<Number>& in) const {
     std::vector<Number> out;
     for (std::size_t g = 0; g < wires.size(); ++g)
-      out.push_back(gate::reference::gate_value(coefficients[g].data(), in[wires[g].a], in[wires[g].b]));
+      out.push_back(gate::reference::split::gate_value(coefficients[g].data(), in[wires[g].a], in[wires[g].b]));
     return out;
   }
 };
@@ -34,7 +34,7 @@ std::vector<std::array<Number, gate::kSums>> dual_coefficients(std::span<const d
       const std::size_t at = first + g * gate::kFunctions + i;
       z[i] = Number(flat[at], at == parameter ? 1.0 : 0.0);
     }
-    result.push_back(gate::reference::gate_coefficients(z.data()));
+    result.push_back(gate::reference::split::gate_coefficients(z.data()));
   }
   return result;
 }

@@ -10,7 +10,7 @@ namespace gradloom::graph {
 
 template <class T>
 T softplus(T z) {
-  return std::max(z, T(0)) + kernels::log1p(kernels::exp(-std::abs(z)));
+  return std::max(z, T(0)) + kernels::split::log1p(kernels::split::exp(-std::abs(z)));
 }
 
 // [ |u - v|, u + v ] for the rows u, v of the two graphs of a pair.
@@ -93,7 +93,7 @@ class SimilarityOp final : public UnaryOp<T> {
     T* y = p.output(out_);
     p.for_rows(out_, kElementwise, [&](std::size_t begin, std::size_t end) {
       for (std::size_t k = begin; k < end; ++k)
-        y[k * out_.stride] = kernels::exp(-softplus(z[k * in_.stride]) * pairs_of(p.batch).inverse_size[k]);
+        y[k * out_.stride] = kernels::split::exp(-softplus(z[k * in_.stride]) * pairs_of(p.batch).inverse_size[k]);
     });
   }
 
@@ -106,7 +106,7 @@ class SimilarityOp final : public UnaryOp<T> {
         const T s = pairs_of(p.batch).inverse_size[k], value = z[k * in_.stride];
         T* to = dl_dz + k * in_.stride;
         std::fill_n(to, in_.stride, T(0));
-        *to = -dl_dy[k * out_.stride] * kernels::exp(-softplus(value) * s) * s * kernels::sigmoid(value);
+        *to = -dl_dy[k * out_.stride] * kernels::split::exp(-softplus(value) * s) * s * kernels::split::sigmoid(value);
       }
     });
     p.written(in_);

@@ -1,0 +1,24 @@
+#include "gradloom/exec/arithmetic.h"
+
+namespace gradloom {
+
+bool available(Arithmetic arithmetic) {
+  if (arithmetic == Arithmetic::split) return true;
+#if GRADLOOM_CONTRACT == 1
+  return false;
+#elif defined(__x86_64__)
+  // What kernels/each_arithmetic.inc compiles the fused definitions for.
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+  return true;
+#endif
+}
+
+std::vector<Arithmetic> available_arithmetics() {
+  std::vector<Arithmetic> found;
+  for (const Arithmetic each : {Arithmetic::fused, Arithmetic::split})
+    if (available(each)) found.push_back(each);
+  return found;
+}
+
+}  // namespace gradloom
