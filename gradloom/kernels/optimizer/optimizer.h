@@ -2,10 +2,10 @@
 // bits.
 //
 // Every update begins with g = gradient_scale * g; then g = -gradient_limit below -gradient_limit, gradient_limit above
-// it; then g = g + l2 * w, unless l2 is 0; then w = keep * w. What follows depends on the rule: rules.inc. `gradient`
-// is read only. Ranges have equal sizes, may be empty and need no alignment; they do not overlap. sqrt and / are the
-// correctly rounded ones; nothing is contracted. Elements that are zero with a zero gradient and state (padding) stay
-// zero.
+// it; then g = mul_add(l2, w, g), unless l2 is 0; then w = keep * w. What follows depends on the rule: rules.inc.
+// `gradient` is read only. Ranges have equal sizes, may be empty and need no alignment; they do not overlap. sqrt and /
+// are the correctly rounded ones; what is fused stands as mul_add (contract.h). Elements that are zero with a zero
+// gradient and state (padding) stay zero.
 #pragma once
 
 #include <limits>

@@ -32,6 +32,12 @@ struct Lanes {
   friend HWY_INLINE Lanes operator-(Lanes a, Lanes b) { return Lanes(hn::Sub(a.v, b.v)); }
   friend HWY_INLINE Lanes operator*(Lanes a, Lanes b) { return Lanes(hn::Mul(a.v, b.v)); }
   friend HWY_INLINE Lanes operator/(Lanes a, Lanes b) { return Lanes(hn::Div(a.v, b.v)); }
+  friend HWY_INLINE Lanes mul_add(Lanes a, Lanes b, Lanes c) {
+    return Lanes(kernels::HWY_NAMESPACE::mul_add(a.v, b.v, c.v));
+  }
+  friend HWY_INLINE Lanes neg_mul_add(Lanes a, Lanes b, Lanes c) {
+    return Lanes(kernels::HWY_NAMESPACE::neg_mul_add(a.v, b.v, c.v));
+  }
   friend HWY_INLINE Lanes sqrt(Lanes a) { return Lanes(hn::Sqrt(a.v)); }
   friend HWY_INLINE Lanes sign(Lanes a) {
     const Lanes zero(T(0)), negative(hn::IfThenElseZero(hn::Lt(a.v, zero.v), Lanes(T(-1)).v));
@@ -68,7 +74,7 @@ HWY_INLINE void prepare(const LaneStep<T>& c, bool has_l2, Lanes<T>& g, Lanes<T>
   g = c.gradient_scale * g;
   g.v = hn::IfThenElse(hn::Lt(g.v, low), low, g.v);
   g.v = hn::IfThenElse(hn::Gt(g.v, high), high, g.v);
-  if (has_l2) g = g + c.l2 * w;
+  if (has_l2) g = mul_add(c.l2, w, g);
   w = c.keep * w;
 }
 

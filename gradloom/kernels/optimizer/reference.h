@@ -24,7 +24,7 @@ void prepare(const Step<T>& c, T& g, T& w) {
   g = c.gradient_scale * g;
   g = g < -c.gradient_limit ? -c.gradient_limit : g;
   g = g > c.gradient_limit ? c.gradient_limit : g;
-  if (c.l2 != T(0)) g = g + c.l2 * w;
+  if (c.l2 != T(0)) g = mul_add(c.l2, w, g);
   w = c.keep * w;
 }
 

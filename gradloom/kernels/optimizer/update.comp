@@ -59,10 +59,7 @@ void update(uint n, StepScalars c) {
   scaled = mix(scaled, real4(-c.gradient_limit), lessThan(scaled, real4(-c.gradient_limit)));
   scaled = mix(scaled, real4(c.gradient_limit), greaterThan(scaled, real4(c.gradient_limit)));
   precise real4 g = scaled;
-  if (decays && c.l2 != real(0)) {
-    precise real4 decay = c.l2 * w;
-    g = scaled + decay;
-  }
+  if (decays && c.l2 != real(0)) g = mul_add(c.l2, w, scaled);
   if (decays) w = c.keep * w;
   precise real4 m = real4(0), v = real4(0);
 #define GRADLOOM_RULE(number, name, states, first, second) \

@@ -1,7 +1,7 @@
 // Sums and other operations on whole flat arrays that do not depend on threads or instruction set.
 //
 // A sum is cut into chunks of kReduceChunk elements. Within a chunk 16 lanes, l = n mod 16, add their elements in order
-// from zero (products are formed first, nothing is contracted); a tree over lanes follows: +8, +4, +2, +1. The sums of
+// from zero, sum = mul_add(a, b, sum) (contract.h); a tree over lanes follows: +8, +4, +2, +1. The sums of
 // the chunks are combined pairwise: neighbours 0+1, 2+3, ... then these, until one is left (an odd one is passed on).
 // max_abs takes the largest in any order; a NaN anywhere gives NaN.
 #pragma once
@@ -29,7 +29,7 @@ T sum_of_squares(const Exec& exec, std::span<const T> a, std::span<T> scratch);
 template <class T>
 T max_abs(const Exec& exec, std::span<const T> a, std::span<T> scratch);
 
-// y = y + factor * x.
+// y = mul_add(factor, x, y).
 template <class T>
 void axpy(const Exec& exec, T factor, std::span<const T> x, std::span<T> y);
 

@@ -26,11 +26,11 @@ T chunk_dot(const T* a, const T* b, std::size_t size) {
   std::size_t n = 0;
   for (; n + reference::kReduceLanes <= size; n += reference::kReduceLanes)
     unroll<parts>([&](auto p) GRADLOOM_UNROLLED {
-      acc[p] = hn::Add(acc[p], hn::Mul(hn::LoadU(d, a + n + p * lanes), hn::LoadU(d, b + n + p * lanes)));
+      acc[p] = mul_add(hn::LoadU(d, a + n + p * lanes), hn::LoadU(d, b + n + p * lanes), acc[p]);
     });
   std::array<T, reference::kReduceLanes> sums;
   unroll<parts>([&](auto p) GRADLOOM_UNROLLED { hn::StoreU(acc[p], d, sums.data() + p * lanes); });
-  for (std::size_t l = 0; n < size; ++n, ++l) sums[l] = sums[l] + a[n] * b[n];
+  for (std::size_t l = 0; n < size; ++n, ++l) sums[l] = mul_add(a[n], b[n], sums[l]);
   return reference::GRADLOOM_TARGET_ARITHMETIC::add_lanes(sums);
 }
 
@@ -57,8 +57,8 @@ void chunk_axpy(T factor, const T* HWY_RESTRICT x, T* HWY_RESTRICT y, std::size_
   constexpr std::size_t lanes = hn::MaxLanes(d);
   std::size_t n = 0;
   for (; n + lanes <= size; n += lanes)
-    hn::StoreU(hn::Add(hn::LoadU(d, y + n), hn::Mul(hn::Set(d, factor), hn::LoadU(d, x + n))), d, y + n);
-  for (; n < size; ++n) y[n] = y[n] + factor * x[n];
+    hn::StoreU(mul_add(hn::Set(d, factor), hn::LoadU(d, x + n), hn::LoadU(d, y + n)), d, y + n);
+  for (; n < size; ++n) y[n] = mul_add(factor, x[n], y[n]);
 }
 
 template <class T>

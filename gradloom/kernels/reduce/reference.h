@@ -34,7 +34,7 @@ T add_lanes(std::array<T, kReduceLanes> lanes) {
 template <class T>
 T chunk_dot(const T* a, const T* b, std::size_t size) {
   std::array<T, kReduceLanes> lanes{};
-  for (std::size_t n = 0; n < size; ++n) lanes[n % kReduceLanes] = lanes[n % kReduceLanes] + a[n] * b[n];
+  for (std::size_t n = 0; n < size; ++n) lanes[n % kReduceLanes] = mul_add(a[n], b[n], lanes[n % kReduceLanes]);
   return add_lanes(lanes);
 }
 
@@ -53,7 +53,7 @@ T chunk_max_abs(const T* a, std::size_t size) {
 
 template <class T>
 void chunk_axpy(T factor, const T* x, T* y, std::size_t size) {
-  for (std::size_t n = 0; n < size; ++n) y[n] = y[n] + factor * x[n];
+  for (std::size_t n = 0; n < size; ++n) y[n] = mul_add(factor, x[n], y[n]);
 }
 
 template <class T>
