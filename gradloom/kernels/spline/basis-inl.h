@@ -19,6 +19,7 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 using kernels::HWY_NAMESPACE::Index;
+using kernels::HWY_NAMESPACE::mul_add;
 using kernels::HWY_NAMESPACE::pin;
 using kernels::HWY_NAMESPACE::Tag;
 using kernels::HWY_NAMESPACE::unroll;
@@ -38,8 +39,8 @@ HWY_INLINE void raise_degree(V t, T inverse_degree, V* n) {
   V saved = hn::Zero(d);
   unroll<degree>([&](auto r) GRADLOOM_UNROLLED {
     const V share = hn::Mul(n[r], hn::Set(d, inverse_degree));
-    const V part = hn::Mul(hn::Sub(hn::Set(d, T(r + 1)), t), share);
-    n[r] = r == 0 ? part : hn::Add(saved, part);
+    const V left = hn::Sub(hn::Set(d, T(r + 1)), t);
+    n[r] = r == 0 ? hn::Mul(left, share) : mul_add(left, share, saved);
     saved = hn::Mul(r + 1 == degree ? t : hn::Add(t, hn::Set(d, T(degree - 1 - r))), share);
   });
   n[degree] = saved;
@@ -78,8 +79,8 @@ HWY_INLINE void uniform_basis(unsigned degree, V t, V inverse_step, T, BasisVect
       V saved = hn::Zero(d);
       for (std::size_t r = 0; r < p; ++r) {
         const V share = hn::Mul(n[r], inverse_degree);
-        const V part = hn::Mul(hn::Sub(hn::Set(d, T(r + 1)), t), share);
-        n[r] = r == 0 ? part : hn::Add(saved, part);
+        const V left = hn::Sub(hn::Set(d, T(r + 1)), t);
+        n[r] = r == 0 ? hn::Mul(left, share) : mul_add(left, share, saved);
         saved = hn::Mul(r + 1 == p ? t : hn::Add(t, hn::Set(d, T(p - 1 - r))), share);
       }
       n[p] = saved;
@@ -123,7 +124,7 @@ HWY_INLINE bool uniform_points(const Shape& shape, V x, V lo, V hi, V inverse_st
   if (shape.outside == OutOfGrid::linear) {
     const V beyond = hn::Sub(x, inside);
     each([&](auto k) GRADLOOM_UNROLLED {
-      out.value[k] = hn::IfThenElse(outside, hn::Add(out.value[k], hn::Mul(out.slope[k], beyond)), out.value[k]);
+      out.value[k] = hn::IfThenElse(outside, mul_add(out.slope[k], beyond, out.value[k]), out.value[k]);
     });
   } else {
     const bool no_value = shape.outside == OutOfGrid::zero;

@@ -23,6 +23,7 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 using kernels::HWY_NAMESPACE::Index;
+using kernels::HWY_NAMESPACE::mul_add;
 using kernels::HWY_NAMESPACE::pin;
 using kernels::HWY_NAMESPACE::Tag;
 using kernels::HWY_NAMESPACE::unroll;
@@ -83,7 +84,7 @@ HWY_INLINE void forward_samples(const ForwardBlock<T>& b, std::size_t sample) {
         const V factor = hn::Set(d, factors[s * q]);
         unroll<count>([&](auto v) GRADLOOM_UNROLLED {
           V& a = acc[s * count + v];
-          a = hn::Add(a, hn::Mul(factor, hn::LoadU(d, row[s] + v * lanes)));
+          a = mul_add(factor, hn::LoadU(d, row[s] + v * lanes), a);
           pin(a);
         });
         row[s] += row_stride;
@@ -100,7 +101,7 @@ HWY_INLINE void forward_samples(const ForwardBlock<T>& b, std::size_t sample) {
         const V factor = hn::Set(d, base[s]);
         unroll<count>([&](auto v) GRADLOOM_UNROLLED {
           V& a = acc[s * count + v];
-          a = hn::Add(a, hn::Mul(factor, hn::LoadU(d, base_row + v * lanes)));
+          a = mul_add(factor, hn::LoadU(d, base_row + v * lanes), a);
           pin(a);
         });
       });

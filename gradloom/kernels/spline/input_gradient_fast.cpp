@@ -24,6 +24,7 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 using kernels::HWY_NAMESPACE::Index;
+using kernels::HWY_NAMESPACE::mul_add;
 using kernels::HWY_NAMESPACE::pin;
 using kernels::HWY_NAMESPACE::Tag;
 using kernels::HWY_NAMESPACE::unroll;
@@ -128,8 +129,11 @@ HWY_INLINE void some_inputs(const InputGradientBlock<float>& b, const V* dy, std
     unroll<width * n>([&](auto r) GRADLOOM_UNROLLED {
       constexpr std::size_t w = r / n, k = r % n;
       const float* row = k <= kDegree ? rows[w] + k * row_stride : base_row[w];
-      const V product = hn::Mul(factor, hn::LoadU(d, row + v * kLanes));
-      sums[r] = v == 0 ? product : hn::Add(sums[r], product);
+      const V weight = hn::LoadU(d, row + v * kLanes);
+      if constexpr (v == 0)
+        sums[r] = hn::Mul(factor, weight);
+      else
+        sums[r] = mul_add(factor, weight, sums[r]);
       pin(sums[r]);
     });
   });
@@ -137,8 +141,11 @@ HWY_INLINE void some_inputs(const InputGradientBlock<float>& b, const V* dy, std
     const float* slope = at.slope + w * b.slope_stride;
     V t;
     unroll<n>([&](auto k) GRADLOOM_UNROLLED {
-      const V term = hn::Mul(hn::Set(d, k <= kDegree ? slope[k] : at.base[w * b.sample_stride]), sums[w * n + k]);
-      t = k == 0 ? term : hn::Add(t, term);
+      const V rises = hn::Set(d, k <= kDegree ? slope[k] : at.base[w * b.sample_stride]);
+      if constexpr (k == 0)
+        t = hn::Mul(rises, sums[w * n + k]);
+      else
+        t = mul_add(rises, sums[w * n + k], t);
     });
     lanes_of[w] = t;
   });
@@ -223,16 +230,21 @@ HWY_INLINE void input_gradient_sample(const InputGradientBlock<T>& b, std::size_
         const V dy_v = in_registers ? dy[v] : load_dy(v);
         unroll<n>([&](auto k) GRADLOOM_UNROLLED {
           V& sum = sums[k * parts + v % parts];
-          const V product = hn::Mul(dy_v, hn::LoadU(d, rows[k] + v * lanes));
-          sum = v < parts ? product : hn::Add(sum, product);
+          const V w = hn::LoadU(d, rows[k] + v * lanes);
+          if constexpr (v < parts)
+            sum = hn::Mul(dy_v, w);
+          else
+            sum = mul_add(dy_v, w, sum);
           pin(sum);
         });
       });
       unroll<n>([&](auto k) GRADLOOM_UNROLLED {
         const V factor = hn::Set(d, k <= kDegree ? slope[k] : *base);
         unroll<parts>([&](auto part) GRADLOOM_UNROLLED {
-          const V term = hn::Mul(factor, sums[k * parts + part]);
-          total[part] = k == 0 ? term : hn::Add(total[part], term);
+          if constexpr (k == 0)
+            total[part] = hn::Mul(factor, sums[k * parts + part]);
+          else
+            total[part] = mul_add(factor, sums[k * parts + part], total[part]);
         });
       });
     } else {
@@ -240,9 +252,9 @@ HWY_INLINE void input_gradient_sample(const InputGradientBlock<T>& b, std::size_
         unroll<parts>([&](auto part) GRADLOOM_UNROLLED {
           V sum = hn::Mul(load_dy(part), hn::LoadU(d, from + part * lanes));
           for (std::size_t m = 1; m < octets; ++m)
-            sum = hn::Add(sum, hn::Mul(load_dy(m * parts + part), hn::LoadU(d, from + m * kLanes + part * lanes)));
-          const V term = hn::Mul(hn::Set(d, factor), sum);
-          total[part] = start ? term : hn::Add(total[part], term);
+            sum = mul_add(load_dy(m * parts + part), hn::LoadU(d, from + m * kLanes + part * lanes), sum);
+          const V f = hn::Set(d, factor);
+          total[part] = start ? hn::Mul(f, sum) : mul_add(f, sum, total[part]);
         });
       };
       add_row(row, slope[0], true);

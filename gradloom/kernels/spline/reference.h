@@ -48,8 +48,8 @@ void uniform_basis(unsigned p, T t, T inverse_step, BasisPoint<T>& out) {
     T saved = T(0);
     for (unsigned r = 0; r < d; ++r) {
       const T share = n[r] * inverse_degree;
-      const T part = (T(static_cast<int>(r + 1)) - t) * share;
-      n[r] = r == 0 ? part : saved + part;
+      const T left = T(static_cast<int>(r + 1)) - t;
+      n[r] = r == 0 ? left * share : mul_add(left, share, saved);
       saved = (r + 1 == d ? t : t + T(static_cast<int>(d - 1 - r))) * share;
     }
     n[d] = saved;
@@ -74,7 +74,7 @@ void free_basis(unsigned p, std::size_t left, T x, const K* knots, const K* inve
     }
     T saved = T(0);
     for (unsigned r = 0; r < d; ++r) {
-      n[r] = saved + (T(knots[left + 1 + r]) - x) * share[r];
+      n[r] = mul_add(T(knots[left + 1 + r]) - x, share[r], saved);
       saved = (x - T(knots[left + 1 + r - d])) * share[r];
     }
     n[d] = saved;
@@ -147,7 +147,7 @@ BasisPoint<T> basis_point(const Shape& shape, const Grid<K>& grid, std::size_t i
   if (!out.outside) return out;
   if (shape.outside == OutOfGrid::linear) {
     const T beyond = x - inside;
-    for (unsigned k = 0; k <= p; ++k) out.value[k] = out.value[k] + out.slope[k] * beyond;
+    for (unsigned k = 0; k <= p; ++k) out.value[k] = mul_add(out.slope[k], beyond, out.value[k]);
   } else {
     out.slope.fill(T(0));
     if (shape.outside == OutOfGrid::zero) out.value.fill(T(0));
@@ -201,8 +201,9 @@ void forward(const Layer<T>& layer, const LayerTape<T>& tape, Range samples, T* 
       for (std::size_t i = 0; i < shape.in; ++i) {
         const std::size_t at = i * stride + s;
         const T* w = layer.weight + i * rows * out + j;
-        for (unsigned k = 0; k <= shape.degree; ++k) acc = acc + tape.value[at * q + k] * w[(tape.span[at] + k) * out];
-        if (shape.base) acc = acc + tape.base_value[at] * w[(rows - 1) * out];
+        for (unsigned k = 0; k <= shape.degree; ++k)
+          acc = mul_add(tape.value[at * q + k], w[(tape.span[at] + k) * out], acc);
+        if (shape.base) acc = mul_add(tape.base_value[at], w[(rows - 1) * out], acc);
       }
       result = acc;
     }
@@ -218,13 +219,13 @@ T input_gradient_block(const Layer<T>& layer, const LayerTape<T>& tape, const T*
                     rows = shape.rows();
   const std::size_t at = i * stride + s, last = std::min(first + kBlock, shape.out_lanes());
   std::array<T, kLanes> total{};
-  const auto add_row = [&](std::size_t row, T factor, bool start) {
+  const auto add_row = [&](std::size_t row, T factor, bool start) GRADLOOM_ARITHMETIC_ATTR {
     const T* w = layer.weight + (i * rows + row) * out;
     for (std::size_t l = 0; l < kLanes; ++l) {
       T sum = dl_dy[panel_index<T>(stride, first + l, s)] * w[first + l];
       for (std::size_t j = first + l + kLanes; j < last; j += kLanes)
-        sum = sum + dl_dy[panel_index<T>(stride, j, s)] * w[j];
-      total[l] = start ? factor * sum : total[l] + factor * sum;
+        sum = mul_add(dl_dy[panel_index<T>(stride, j, s)], w[j], sum);
+      total[l] = start ? factor * sum : mul_add(factor, sum, total[l]);
     }
   };
   for (unsigned k = 0; k <= shape.degree; ++k) add_row(tape.span[at] + k, tape.slope[at * q + k], k == 0);
@@ -274,7 +275,7 @@ void weight_gradient(const Shape& shape, const LayerTape<T>& tape, const T* dl_d
               const std::size_t at = i * stride + s;
               if (tape.span[at] != span) continue;
               const T factor = base_row ? tape.base_value[at] : tape.value[at * q + (r - span)];
-              acc = acc + factor * dl_dy[panel_index<T>(stride, j, s)];
+              acc = mul_add(factor, dl_dy[panel_index<T>(stride, j, s)], acc);
               touched = true;
             }
           }
@@ -313,10 +314,10 @@ void forward_single(const Layer<T>& layer, const T* x, T* y) {
     const BasisPoint<T> b = basis_point(shape, layer.grid, i, x[i]);
     const T* w = layer.weight + i * rows * out;
     for (unsigned k = 0; k <= shape.degree; ++k)
-      for (std::size_t j = 0; j < lanes; ++j) y[j] = y[j] + b.value[k] * w[(b.span + k) * out + j];
+      for (std::size_t j = 0; j < lanes; ++j) y[j] = mul_add(b.value[k], w[(b.span + k) * out + j], y[j]);
     if (!shape.base) continue;
     const T base = silu(x[i]).value;
-    for (std::size_t j = 0; j < lanes; ++j) y[j] = y[j] + base * w[(rows - 1) * out + j];
+    for (std::size_t j = 0; j < lanes; ++j) y[j] = mul_add(base, w[(rows - 1) * out + j], y[j]);
   }
 }
 

@@ -94,8 +94,8 @@ HWY_NOINLINE void single_rows(const Layer<T>& layer, const SinglePoints<T>& poin
     if (n + kAhead < inputs) ahead += kAhead * input_stride + points.span[n + kAhead] * row_stride;
     const auto add_row = [&](const T* from, T f) GRADLOOM_UNROLLED {
       const V factor = hn::Set(d, f);
-      unroll<count>(
-          [&](auto v) GRADLOOM_UNROLLED { acc[v] = hn::Add(acc[v], hn::Mul(factor, hn::LoadU(d, from + v * lanes))); });
+      unroll<count>([&](auto v)
+                        GRADLOOM_UNROLLED { acc[v] = mul_add(factor, hn::LoadU(d, from + v * lanes), acc[v]); });
       unroll<(bytes + 63) / 64>([&](auto line) GRADLOOM_UNROLLED { hwy::Prefetch(ahead + line * (64 / sizeof(T))); });
       ahead += row_stride;
     };

@@ -14,20 +14,22 @@
 // The order of every sum is part of the contract; each variant keeps it, so all give the same bits:
 // - forward, for each output j:
 //   - acc = b_j;
-//   - for i = 0..In-1: for k = 0..p: acc = acc + B_k W[i][span+k][j]; with a base: acc = acc + silu W[i][R-1][j].
+//   - for i = 0..In-1: for k = 0..p: acc = mul_add(B_k, W[i][span+k][j], acc); with a base the same of silu and
+//   W[i][R-1][j].
 // - input_gradient, for each block of kBlock = 64 outputs from j0 on, in lanes l = 0..7:
 //   - lane l sums over j = j0 + l, j0 + 8 + l, ... < OutL;
-//   - for each row r = span..span+p, and R-1 with a base: a_rl = dl_dy_j W[i][r][j] of the first j, + of the next ones;
-//   - t_l = B'_0 a_rl of the first row; for the next rows t_l = t_l + B'_k a_rl; with a base t_l = t_l + silu' a_rl;
+//   - for each row r = span..span+p, and R-1 with a base: a_rl = dl_dy_j W[i][r][j] of the first j, mul_add of the next
+//   ones;
+//   - t_l = B'_0 a_rl of the first row; t_l = mul_add(B'_k, a_rl, t_l) for the next ones; with a base silu', a_rl;
 //   - a tree over lanes: t_l + t_{l+4}, then +2, then +1;
 //   - the first block is stored, the next ones are added.
-// - weight_gradient: a leaf is a chunk of kChunk = 256 consecutive samples; leaves are summed as reduce/tree_sum.h
-// says:
-//   - a row's sum starts at 0 and takes B_k dl_dy_j ordered by span, then by sample;
+// - weight_gradient: a leaf is a chunk of kChunk = 256 consecutive samples (reduce/tree_sum.h adds leaves):
+//   - a row's sum starts at 0 and takes B_k dl_dy_j by mul_add, ordered by span, then by sample;
 //   - the base row takes silu dl_dy_j in the same order;
 //   - rows that no sample of a chunk touches are empty.
 // - bias_gradient, for each chunk: the sum over samples in order, from 0; the same leaves.
-// Products are formed as basis * weight, basis * dl_dy, dl_dy * weight; nothing is contracted.
+// Basis functions: N_r of one degree more = mul_add(left, share, what the one before has handed over), as reference.h
+// has it; outside the grid, linear: mul_add(slope, beyond, value).
 //
 // Best sizes of ranges: 64 to 128 samples for evaluate_basis, forward and input_gradient (multiples of 8; a tile's
 // activations then stay in the second-level cache), one input or more for weight_gradient.

@@ -26,6 +26,7 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 using kernels::HWY_NAMESPACE::Index;
+using kernels::HWY_NAMESPACE::mul_add;
 using kernels::HWY_NAMESPACE::pin;
 using kernels::HWY_NAMESPACE::Tag;
 using kernels::HWY_NAMESPACE::unroll;
@@ -87,7 +88,7 @@ HWY_INLINE void sum_row(const std::uint16_t* samples, const std::uint16_t* start
       const V f = hn::Set(d, *factor(n, sample));
       unroll<count>([&](auto v) GRADLOOM_UNROLLED {
         const V dy = hn::LoadU(d, of_sample<kPanel>(panel[v / per_panel], sample) + (v % per_panel) * lanes);
-        acc[v] = hn::Add(acc[v], hn::Mul(f, dy));
+        acc[v] = mul_add(f, dy, acc[v]);
         pin(acc[v]);
       });
     }
@@ -157,11 +158,11 @@ HWY_NOINLINE void by_span(D d, const Shape& shape, const SortedChunk<T>& chunk, 
         unroll<count>([&](auto v) GRADLOOM_UNROLLED {
           V& s = sum[k * count + v];
           if constexpr (v < in_registers) {
-            s = hn::Add(s, hn::Mul(factor, dy[v]));
+            s = mul_add(factor, dy[v], s);
           } else {
             static_assert(v + 1 == count);
             forget(last);
-            s = hn::Add(s, hn::Mul(factor, hn::LoadU(d, last)));
+            s = mul_add(factor, hn::LoadU(d, last), s);
           }
         });
       });
