@@ -7,13 +7,13 @@
 // A gate mixes the 16 functions of two bits, in the order of their truth tables (bit 3 of the number is f(0,0), bit 2
 // f(0,1), bit 1 f(1,0), bit 0 f(1,1)), by p = softmax(z). Every relaxation is bilinear, so four numbers remain
 // (docs/math/logic.md):
-//   y = (c0 + c1 a) + (c2 + c3 a) b,  evaluated in this order.
+//   y = (c0 + c1 a) + (c2 + c3 a) b = mul_add(mul_add(c3, a, c2), b, mul_add(c1, a, c0)).
 //
 // Order of sums. Over the 16 functions of a gate: a tree, +8, +4, +2, +1. Over the 16 lanes of a tile: the same tree
 // without its last step, so two numbers remain of each sum. These are kept apart over tiles, channels and steps; the
 // last step, +1, is the first of `logit_gradient`. Within `backward` gates come from last to first by their number;
 // each adds to the row of a, then to that of b. Rows that are not given start with -0, to which any number can be added
-// without changing it. Products are formed first, nothing is contracted.
+// without changing it. What a gate adds to a row is rounded first.
 //
 // Gates stand in memory in the order of evaluation (plan.h). The order of terms can be seen only in rows of three terms
 // or more, a given start counted (x + y is y + x); the gates that read those keep the order of their numbers.
@@ -68,7 +68,8 @@ void coefficients(Variant variant, std::span<const T> logits, const std::uint32_
 
 // logits (n, 16) of the gates position[0], position[stride], ...; sums (4, 2) of each gate, at sums + 8 * its position;
 // dl_dz (n, 16), = or += by mode.
-// s_m = sums_m0 + sums_m1; d_i = ((w_0i s_0 + w_1i s_1) + w_2i s_2) + w_3i s_3; dl_dz_i = p_i (d_i - sum_j p_j d_j).
+// s_m = sums_m0 + sums_m1; d_i = w_0i s_0, then d_i = mul_add(w_mi, s_m, d_i) for m = 1, 2, 3; dl_dz_i = p_i (d_i -
+// sum_j p_j d_j).
 template <class T>
 void logit_gradient(Variant variant, std::span<const T> logits, const std::uint32_t* position, std::size_t stride,
                     const T* sums, GradientMode mode, T* dl_dz);
@@ -88,8 +89,8 @@ template <class T>
 struct LayerGradient {
   const T* in = nullptr;       // (R, L), as in forward
   const T* dl_dout = nullptr;  // (N, L)
-  // R rows of L: da = c1 g + c3 (g b), db = c2 g + c3 (g a). += in the plan's given row, = in all others; rows that
-  // nobody reads become -0, and others may come out as -0, too.
+  // R rows of L: da = mul_add(c3, g b, c1 g), db = mul_add(c3, g a, c2 g). += in the plan's given row, = in all others;
+  // rows that nobody reads become -0, and others may come out as -0, too.
   T* dl_din = nullptr;
   T* sums = nullptr;                // (N, 4, 2) in the order of evaluation, +=: the tile's sums of g, g a, g b, (g a) b
   std::size_t dl_din_step = kTile;  // from a row of dl_din to the next, at least L; what lies between is left alone

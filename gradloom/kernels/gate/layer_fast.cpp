@@ -50,8 +50,8 @@ HWY_INLINE void forward_run(const Gate<T>* HWY_RESTRICT gate, const Gate<T>* end
     const V c0 = hn::Set(d, gate->c[0]), c1 = hn::Set(d, gate->c[1]), c2 = hn::Set(d, gate->c[2]),
             c3 = hn::Set(d, gate->c[3]);
     unroll<copies * parts>([&](auto n) GRADLOOM_UNROLLED {
-      const V left = hn::Add(c0, hn::Mul(c1, rows.a[n])), right = hn::Add(c2, hn::Mul(c3, rows.a[n]));
-      hn::StoreU(hn::Add(left, hn::Mul(right, rows.b[n])), d, y + n / parts * out_step + n % parts * lanes);
+      const V left = mul_add(c1, rows.a[n], c0), right = mul_add(c3, rows.a[n], c2);
+      hn::StoreU(mul_add(right, rows.b[n], left), d, y + n / parts * out_step + n % parts * lanes);
     });
   }
 }
@@ -112,12 +112,12 @@ void backward(const Layer<T>& layer, const LayerGradient<T>& arrays) {
       gab[k] = hn::Mul(ga[k], vb);
     });
     unroll<parts>([&](auto k) GRADLOOM_UNROLLED {
-      const V change = hn::Add(hn::Mul(c1, g[k]), hn::Mul(c3, gb[k]));
+      const V change = mul_add(c3, gb[k], hn::Mul(c1, g[k]));
       hn::StoreU(hn::Add(hn::LoadU(d, da + k * lanes), change), d, da + k * lanes);
     });
     // After the row of a is stored: it may be the row of b.
     unroll<parts>([&](auto k) GRADLOOM_UNROLLED {
-      const V change = hn::Add(hn::Mul(c2, g[k]), hn::Mul(c3, ga[k]));
+      const V change = mul_add(c3, ga[k], hn::Mul(c2, g[k]));
       hn::StoreU(hn::Add(hn::LoadU(d, db + k * lanes), change), d, db + k * lanes);
     });
     T* to = sums + n * kPartial;
@@ -166,8 +166,8 @@ HWY_NOINLINE void backward_run(const Gate<float>* HWY_RESTRICT first, std::size_
     const V gab0 = hn::Mul(ga0, hn::LoadU(d, in + at_b)), gab1 = hn::Mul(ga1, hn::LoadU(d, in + at_b + 8));
     const V s0 = hn::Add(g0, g1), s1 = hn::Add(ga0, ga1), s2 = hn::Add(gb0, gb1), s3 = hn::Add(gab0, gab1);
     const V c1 = hn::Set(d, gate->c[1]), c2 = hn::Set(d, gate->c[2]), c3 = hn::Set(d, gate->c[3]);
-    const V to_a0 = hn::Add(hn::Mul(c1, g0), hn::Mul(c3, gb0)), to_a1 = hn::Add(hn::Mul(c1, g1), hn::Mul(c3, gb1));
-    const V to_b0 = hn::Add(hn::Mul(c2, g0), hn::Mul(c3, ga0)), to_b1 = hn::Add(hn::Mul(c2, g1), hn::Mul(c3, ga1));
+    const V to_a0 = mul_add(c3, gb0, hn::Mul(c1, g0)), to_a1 = mul_add(c3, gb1, hn::Mul(c1, g1));
+    const V to_b0 = mul_add(c3, ga0, hn::Mul(c2, g0)), to_b1 = mul_add(c3, ga1, hn::Mul(c2, g1));
     float *da = dl_drow(at_a), *db = dl_drow(at_b);
     if constexpr (visit == Visit::same) {
       da0 = hn::Add(da0, to_a0), da1 = hn::Add(da1, to_a1), db0 = hn::Add(db0, to_b0), db1 = hn::Add(db1, to_b1);

@@ -78,10 +78,9 @@ void logit_gradient(std::span<const T> logits, const std::uint32_t* position, st
     const T s[kSums] = {parts_of[0] + parts_of[1], parts_of[2] + parts_of[3], parts_of[4] + parts_of[5],
                         parts_of[6] + parts_of[7]};
     unroll<parts>([&](auto k) GRADLOOM_UNROLLED {
-      const auto term = [&](std::size_t m) GRADLOOM_UNROLLED {
-        return hn::Mul(hn::LoadU(d, kWeights<T>.w[m] + k * lanes), hn::Set(d, s[m]));
-      };
-      slope[k] = hn::Add(hn::Add(hn::Add(term(0), term(1)), term(2)), term(3));
+      const auto weights = [&](std::size_t m) GRADLOOM_UNROLLED { return hn::LoadU(d, kWeights<T>.w[m] + k * lanes); };
+      slope[k] = hn::Mul(weights(0), hn::Set(d, s[0]));
+      for (std::size_t m = 1; m < kSums; ++m) slope[k] = mul_add(weights(m), hn::Set(d, s[m]), slope[k]);
       terms[k] = hn::Mul(p[k], slope[k]);
     });
     const V mean = hn::Set(d, add_lanes<T>(terms));

@@ -64,7 +64,7 @@ std::array<Number, kSums> gate_coefficients(const Number* z) {
 
 template <class Number>
 Number gate_value(const Number* c, Number a, Number b) {
-  return (c[0] + c[1] * a) + (c[2] + c[3] * a) * b;
+  return mul_add(mul_add(c[3], a, c[2]), b, mul_add(c[1], a, c[0]));
 }
 
 template <class T>
@@ -87,7 +87,8 @@ void logit_gradient(std::span<const T> logits, const std::uint32_t* position, st
     }
     std::array<T, kFunctions> d, terms;
     for (std::size_t i = 0; i < kFunctions; ++i) {
-      d[i] = ((T(weight(0, i)) * s[0] + T(weight(1, i)) * s[1]) + T(weight(2, i)) * s[2]) + T(weight(3, i)) * s[3];
+      d[i] = T(weight(0, i)) * s[0];
+      for (std::size_t m = 1; m < kSums; ++m) d[i] = mul_add(T(weight(m, i)), s[m], d[i]);
       terms[i] = p[i] * d[i];
     }
     const T mean = add_lanes(terms);
@@ -125,8 +126,8 @@ void backward(const Layer<T>& layer, const LayerGradient<T>& arrays) {
       const T a = arrays.in[gate.a + l], b = arrays.in[gate.b + l];
       g[l] = arrays.dl_dout[gate.out + l];
       ga[l] = g[l] * a, gb[l] = g[l] * b, gab[l] = ga[l] * b;
-      da[l] = da[l] + (gate.c[1] * g[l] + gate.c[3] * gb[l]);
-      db[l] = db[l] + (gate.c[2] * g[l] + gate.c[3] * ga[l]);
+      da[l] = da[l] + mul_add(gate.c[3], gb[l], gate.c[1] * g[l]);
+      db[l] = db[l] + mul_add(gate.c[3], ga[l], gate.c[2] * g[l]);
     }
     T* sums = arrays.sums + position * kPartial;
     add_partial(g, sums), add_partial(ga, sums + 2), add_partial(gb, sums + 4), add_partial(gab, sums + 6);

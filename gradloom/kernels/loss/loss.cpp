@@ -47,76 +47,13 @@ double total(const Sums& sums) {
   return s[0];
 }
 
-// The terms of one row, kSums at a time: with a count that it knows, the compiler finds vectors in them.
-template <Kind kind, bool weighted, class T>
-void element_row(const Rows<T>& rows, std::size_t s, Sums& sums) {
-  const Wanted<T>& wanted = rows.wanted;
-  const T* y = rows.y.row(s);
-  const T* target = wanted.target.empty() ? nullptr : wanted.target.row(s);
-  const T label = target ? T(0) : static_cast<T>(wanted.label[s]), factor = rows.factor, delta = rows.huber_delta;
-  T* gradient = rows.gradient(s);
-  const auto add = [&](std::size_t first, auto count) {
-    T goal[kSums], slope[kSums];
-    for (std::size_t n = 0; n < count; ++n) goal[n] = target ? target[first + n] : label;
-    for (std::size_t n = 0; n < count; ++n) {
-      const reference::split::Term<T> term = reference::split::element_term<kind>(delta, y[first + n], goal[n]);
-      const T w = weighted ? term_weight(wanted, s, first + n) : T(1);
-      slope[n] = w * factor * term.slope;
-      sums[n] += static_cast<double>(w * term.value);
-    }
-    if (gradient) std::copy_n(slope, static_cast<std::size_t>(count), gradient + first);
-  };
-  const std::size_t out = rows.y.extent(1);
-  std::size_t first = 0;
-  for (; first + kSums <= out; first += kSums) add(first, std::integral_constant<std::size_t, kSums>());
-  if (first < out) add(first, out - first);
-}
-
-template <Kind kind, class T>
-double element_rows(const Rows<T>& rows, std::size_t begin, std::size_t end) {
-  const bool weighted = !rows.wanted.weight.empty() || !rows.wanted.mask.empty();
-  Sums sums{};
-  for (std::size_t s = begin; s < end; ++s)
-    weighted ? element_row<kind, true>(rows, s, sums) : element_row<kind, false>(rows, s, sums);
-  return total(sums);
-}
-
-template <class T>
-double cross_entropy_rows(const Rows<T>& rows, std::size_t begin, std::size_t end) {
-  const Wanted<T>& wanted = rows.wanted;
-  const std::size_t out = rows.y.extent(1);
-  double sum = 0.0;
-  for (std::size_t s = begin; s < end; ++s) {
-    T* gradient = rows.gradient(s);
-    const T w = wanted.weight.empty() ? T(1) : wanted.weight[s];
-    if (w == T(0)) {  // most nodes of a graph of which few are labelled
-      if (gradient) std::fill_n(gradient, out, T(0));
-      continue;
-    }
-    sum += static_cast<double>(
-        w * reference::split::cross_entropy_row(rows.y.row(s), out, wanted.label[s], w * rows.factor, gradient));
-  }
-  return sum;
-}
-
-template <class T>
-double sum_rows(Kind kind, const Rows<T>& rows, std::size_t begin, std::size_t end) {
-  switch (kind) {
-    case Kind::mse:
-      return element_rows<Kind::mse>(rows, begin, end);
-    case Kind::mae:
-      return element_rows<Kind::mae>(rows, begin, end);
-    case Kind::huber:
-      return element_rows<Kind::huber>(rows, begin, end);
-    case Kind::binary_cross_entropy:
-      return element_rows<Kind::binary_cross_entropy>(rows, begin, end);
-    case Kind::cross_entropy:
-      break;
-  }
-  return cross_entropy_rows(rows, begin, end);
-}
-
 }  // namespace
+}  // namespace gradloom::kernels::loss
+
+#define GRADLOOM_EACH_ARITHMETIC "gradloom/kernels/loss/rows.inc"
+#include "gradloom/kernels/each_arithmetic.inc"
+
+namespace gradloom::kernels::loss {
 
 template <class T>
 void check(const Options& o, const Wanted<T>& wanted, std::size_t out) {
@@ -185,6 +122,7 @@ double evaluate(const Exec& ex, const Options& o, const Wanted<T>& wanted, View<
   const double factor = normaliser(o, wanted, out);
   const Rows<T> rows{wanted, y, dl_dy, static_cast<T>(o.scale * factor), static_cast<T>(o.huber_delta)};
 
+  const auto sum_rows = GRADLOOM_DEFINITION(ex.arithmetic(), sum_rows<T>);
   const std::size_t together = std::max<std::size_t>(1, kTaskTerms / (kChunk * std::max<std::size_t>(1, out)));
   ex.parallel_for(divide_up(chunks, together), [&](std::size_t task, unsigned) {
     for (std::size_t chunk = task * together; chunk < std::min(chunks, (task + 1) * together); ++chunk) {

@@ -41,12 +41,12 @@ Term<T> element_term(T delta, T y, T t) {
   } else if constexpr (kind == Kind::huber) {
     const T a = std::abs(e);
     if (a <= delta) return {e * e * T(0.5), e};
-    return {delta * (a - delta * T(0.5)), e > 0 ? delta : -delta};
+    return {delta * neg_mul_add(delta, T(0.5), a), e > 0 ? delta : -delta};
   } else {
     static_assert(kind == Kind::binary_cross_entropy);
     // log(1 + exp(y)) - t y, without overflow for either sign.
     const T positive = std::max(y, T(0));
-    return {positive - t * y + log1p(exp(-std::abs(y))), sigmoid(y) - t};
+    return {neg_mul_add(t, y, positive) + log1p(exp(-std::abs(y))), sigmoid(y) - t};
   }
 }
 
