@@ -20,20 +20,20 @@
 namespace gradloom::circuit {
 
 inline const std::map<std::string_view, Op> kOps = {{"False", Op::always_false},
-                                             {"And", Op::a_and_b},
-                                             {"AAndNotB", Op::a_and_not_b},
-                                             {"A", Op::a},
-                                             {"NotAAndB", Op::not_a_and_b},
-                                             {"B", Op::b},
-                                             {"Xor", Op::a_xor_b},
-                                             {"Or", Op::a_or_b},
-                                             {"Nor", Op::nor},
-                                             {"Xnor", Op::xnor},
-                                             {"AOrNotB", Op::a_or_not_b},
-                                             {"Not", Op::not_a},
-                                             {"NotAOrB", Op::not_a_or_b},
-                                             {"Nand", Op::nand},
-                                             {"True", Op::always_true}};
+                                                    {"And", Op::a_and_b},
+                                                    {"AAndNotB", Op::a_and_not_b},
+                                                    {"A", Op::a},
+                                                    {"NotAAndB", Op::not_a_and_b},
+                                                    {"B", Op::b},
+                                                    {"Xor", Op::a_xor_b},
+                                                    {"Or", Op::a_or_b},
+                                                    {"Nor", Op::nor},
+                                                    {"Xnor", Op::xnor},
+                                                    {"AOrNotB", Op::a_or_not_b},
+                                                    {"Not", Op::not_a},
+                                                    {"NotAOrB", Op::not_a_or_b},
+                                                    {"Nand", Op::nand},
+                                                    {"True", Op::always_true}};
 
 inline std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;

@@ -3,8 +3,7 @@
 //
 // Letters: R rows; K inner; F width, a multiple of 16 (columns beyond the logical width are padding; they hold zeros in
 // w and bias, and so in y). Order of sums: y(r, f) starts from zero, from bias(f), or from what y held; then x(r, k)
-// w(k, f) is added for k = 0 .. K-1. With Start::apart the sum from zero is added to what y held at the end. Products
-// are formed first, nothing is contracted.
+// w(k, f) is added by mul_add for k = 0 .. K-1. With Start::apart the sum from zero is added to what y held at the end.
 //
 //   forward   y      = x w           inner: inputs;         x (N, In), w (In, Out)
 //   dl_dx            = dl_dy w^T     inner: outputs;        w is transposed before (transpose())

@@ -37,8 +37,8 @@ HWY_INLINE void block(const Product<T>& p, std::size_t row, std::size_t f) {
     const V w0 = hn::LoadU(d, w), w1 = hn::LoadU(d, w + lanes);
     unroll<rows>([&](auto r) GRADLOOM_UNROLLED {
       const V v = hn::Set(d, x[r * x_row]);
-      low[r] = hn::Add(low[r], hn::Mul(v, w0));
-      high[r] = hn::Add(high[r], hn::Mul(v, w1));
+      low[r] = mul_add(v, w0, low[r]);
+      high[r] = mul_add(v, w1, high[r]);
     });
   }
   if (p.start == Start::apart)

@@ -6,14 +6,17 @@
 // alpha and dl/dscore are kept per arc and head, never per arc and channel; z is computed again where it is needed.
 //
 // Order of sums: over channels and edge features in order; over the neighbours: the node itself first, then its arcs in
-// order. Plain code for every variant: single numbers in a fixed order have the same bits everywhere.
+// order, each product by mul_add (contract.h). Plain code for every variant: single numbers in a fixed order have the
+// same bits everywhere, in either arithmetic.
 // Backward, with g_i = dl_dy_i: ds_ij = alpha_ij (dot(g_i, right_j) - dot(g_i, y_i)), u_ij = ds_ij a leaky'(z_ij);
-//   dl_dleft_i = sum_j u_ij;  dl_dright_j = sum_i (alpha_ij g_i + u_ij);  dl_da = sum_ij ds_ij leaky(z_ij);
-//   dl_dW = sum_e edge_e u_e.  dl_da and dl_dW of a block of rows start from zero.
+//   dl_dleft_i = sum_j u_ij;  dl_dright_j = sum_i mul_add(ds_ij, a leaky'(z_ij), alpha_ij g_i);  dl_da = sum_ij ds_ij
+//   leaky(z_ij); dl_dW = sum_e edge_e u_e.  dl_da and dl_dW of a block of rows start from zero.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+
+#include "gradloom/exec/arithmetic.h"
 
 namespace gradloom::kernels::message {
 
@@ -35,7 +38,7 @@ struct Attention {
 
 // Rows [begin, end) of y and alpha.
 template <class T>
-void attend(const Attention<T>& p, std::size_t begin, std::size_t end);
+void attend(Arithmetic arithmetic, const Attention<T>& p, std::size_t begin, std::size_t end);
 
 template <class T>
 struct AttentionGradient {
@@ -48,12 +51,14 @@ struct AttentionGradient {
 };
 // Rows [begin, end): ds, dl_dleft, and the block's dl_da and dl_dedge_weight.
 template <class T>
-void attend_gradient(const Attention<T>& p, const AttentionGradient<T>& g, std::size_t begin, std::size_t end);
+void attend_gradient(Arithmetic arithmetic, const Attention<T>& p, const AttentionGradient<T>& g, std::size_t begin,
+                     std::size_t end);
 // Rows [begin, end) of dl_dright, after all rows of attend_gradient.
 template <class T>
-void attend_source_gradient(const Attention<T>& p, const AttentionGradient<T>& g, std::size_t begin, std::size_t end);
+void attend_source_gradient(Arithmetic arithmetic, const Attention<T>& p, const AttentionGradient<T>& g,
+                            std::size_t begin, std::size_t end);
 
-// On which side of its kink every z is, as a hash.
+// On which side of its kink every z is, as a hash; in the default arithmetic.
 template <class T>
 std::uint64_t attention_branches(const Attention<T>& p, std::size_t rows);
 

@@ -50,8 +50,7 @@ HWY_INLINE void sum_part(const Gather<T>& g, std::size_t row, std::size_t first,
       unroll<parts>([&](auto k) GRADLOOM_UNROLLED { sum[k] = hn::Add(sum[k], hn::LoadU(d, from + k * lanes)); });
     } else {
       const V w = hn::Set(d, g.factor(e));
-      unroll<parts>([&](auto k)
-                        GRADLOOM_UNROLLED { sum[k] = hn::Add(sum[k], hn::Mul(w, hn::LoadU(d, from + k * lanes))); });
+      unroll<parts>([&](auto k) GRADLOOM_UNROLLED { sum[k] = mul_add(w, hn::LoadU(d, from + k * lanes), sum[k]); });
     }
   }
   if (scale) {

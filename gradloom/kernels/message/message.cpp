@@ -29,16 +29,14 @@ void finish_hub(const Gather<T>& g, std::size_t row, const T* sums) {
 }
 
 template <class T>
-void value_gradient(const Gather<T>& g, const T* dl_dy, std::size_t dl_dy_stride, std::size_t begin, std::size_t end,
-                    Onto onto, T* dl_dv) {
-  for (std::size_t i = begin; i < end; ++i)
-    for (std::size_t e = g.ptr[i]; e < g.ptr[i + 1]; ++e) {
-      const std::size_t j = g.source ? g.source[e] : e;
-      const T r = g.row_scale ? g.row_scale[i] : T(1), s = g.source_scale ? g.source_scale[j] : T(1);
-      const T v = (r * s) * dot8(dl_dy + i * dl_dy_stride, g.x + j * g.x_stride, g.width);
-      T& to = dl_dv[g.slot ? g.slot[e] : e];
-      to = onto == Onto::add ? to + v : v;
-    }
+void value_gradient(Arithmetic arithmetic, const Gather<T>& forward, const T* dl_dy, std::size_t dl_dy_stride,
+                    std::size_t begin, std::size_t end, Onto onto, T* dl_dv) {
+  GRADLOOM_DEFINITION(arithmetic, value_gradient<T>)(forward, dl_dy, dl_dy_stride, begin, end, onto, dl_dv);
+}
+
+template <class T>
+T dot8(Arithmetic arithmetic, const T* a, const T* b, std::size_t width) {
+  return GRADLOOM_DEFINITION(arithmetic, dot8<T>)(a, b, width);
 }
 
 // Plain code for both variants: comparisons and additions of single numbers have the same bits everywhere.
@@ -93,6 +91,7 @@ GRADLOOM_INSTANTIATE(gather_rows);
 GRADLOOM_INSTANTIATE(gather_segment);
 GRADLOOM_INSTANTIATE(finish_hub);
 GRADLOOM_INSTANTIATE(value_gradient);
+GRADLOOM_INSTANTIATE(dot8);
 GRADLOOM_INSTANTIATE(max_rows);
 GRADLOOM_INSTANTIATE(max_gradient_rows);
 

@@ -6,7 +6,7 @@
 // and s exchanged, and v read through `slot`; a product of sparse features and weights is one too (x = weights), and so
 // is its dl_dw. Each row has one owner and no row is written while it is read.
 //
-// Order of sums: (self s_i) x_i first, if self is not 0; then the arcs in order, each product formed first. The arcs of
+// Order of sums: (self s_i) x_i first, if self is not 0; then the arcs in order, each by mul_add. The arcs of
 // a row with more than kSegment of them are cut into segments of kSegment: the first begins with the self term, the
 // others with zero, and the segments are added in order. r_i comes last.
 #pragma once
@@ -63,21 +63,15 @@ inline std::size_t hub_segments(const std::uint32_t* ptr, std::size_t row) {
 }
 
 // The gradient of the arcs' values of rows [begin, end), by slot: dl_dv_e (=, or += when `add`) (r_i s_j) dot(dl_dy_i,
-// x_j). The dot product runs over 8 lanes, f mod 8, in order from zero; the lanes are added as a tree, +4, +2, +1.
+// x_j). The dot product runs over 8 lanes, f mod 8, in order from zero by mul_add; the lanes are added as a tree, +4,
+// +2, +1.
 enum class Onto { overwrite, add };
 template <class T>
-void value_gradient(const Gather<T>& forward, const T* dl_dy, std::size_t dl_dy_stride, std::size_t begin,
-                    std::size_t end, Onto onto, T* dl_dv);
+void value_gradient(Arithmetic arithmetic, const Gather<T>& forward, const T* dl_dy, std::size_t dl_dy_stride,
+                    std::size_t begin, std::size_t end, Onto onto, T* dl_dv);
 
 template <class T>
-T dot8(const T* a, const T* b, std::size_t width) {
-  T lane[8] = {};
-  for (std::size_t f = 0; f < width; f += 8)
-    for (std::size_t l = 0; l < 8; ++l) lane[l] = lane[l] + a[f + l] * b[f + l];
-  for (std::size_t half = 4; half > 0; half /= 2)
-    for (std::size_t l = 0; l < half; ++l) lane[l] = lane[l] + lane[l + half];
-  return lane[0];
-}
+T dot8(Arithmetic arithmetic, const T* a, const T* b, std::size_t width);
 
 // The largest of the neighbours, column by column: y_i = max_j x_j, winner the first arc that has it; 0 and kNobody for
 // rows without arcs. Rows [begin, end); y and winner have rows of `stride`.

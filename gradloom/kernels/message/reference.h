@@ -27,7 +27,7 @@ T sum_of(const Gather<T>& g, std::size_t row, std::size_t first, std::size_t las
     sum = w * g.x[row * g.x_stride + f];
   }
   for (std::size_t e = first; e < last; ++e)
-    sum = sum + g.factor(e) * g.x[(g.source ? g.source[e] : e) * g.x_stride + f];
+    sum = mul_add(g.factor(e), g.x[(g.source ? g.source[e] : e) * g.x_stride + f], sum);
   return sum;
 }
 
@@ -47,6 +47,29 @@ void gather_segment(const Gather<T>& g, std::size_t row, std::size_t segment, T*
   const std::size_t first = g.ptr[row] + segment * kSegment;
   const std::size_t last = std::min<std::size_t>(g.ptr[row + 1], first + kSegment);
   for (std::size_t f = 0; f < g.width; ++f) sum[f] = sum_of(g, row, first, last, segment == 0, f);
+}
+
+template <class T>
+T dot8(const T* a, const T* b, std::size_t width) {
+  T lane[8] = {};
+  for (std::size_t f = 0; f < width; f += 8)
+    for (std::size_t l = 0; l < 8; ++l) lane[l] = mul_add(a[f + l], b[f + l], lane[l]);
+  for (std::size_t half = 4; half > 0; half /= 2)
+    for (std::size_t l = 0; l < half; ++l) lane[l] = lane[l] + lane[l + half];
+  return lane[0];
+}
+
+template <class T>
+void value_gradient(const Gather<T>& g, const T* dl_dy, std::size_t dl_dy_stride, std::size_t begin, std::size_t end,
+                    Onto onto, T* dl_dv) {
+  for (std::size_t i = begin; i < end; ++i)
+    for (std::size_t e = g.ptr[i]; e < g.ptr[i + 1]; ++e) {
+      const std::size_t j = g.source ? g.source[e] : e;
+      const T r = g.row_scale ? g.row_scale[i] : T(1), s = g.source_scale ? g.source_scale[j] : T(1);
+      const T v = (r * s) * dot8(dl_dy + i * dl_dy_stride, g.x + j * g.x_stride, g.width);
+      T& to = dl_dv[g.slot ? g.slot[e] : e];
+      to = onto == Onto::add ? to + v : v;
+    }
 }
 
 }  // namespace gradloom::kernels::message::reference::GRADLOOM_ARITHMETIC

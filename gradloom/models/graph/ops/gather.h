@@ -64,7 +64,8 @@ class GatherOp final : public SmallSumsOp<T> {
     const auto forward = gather_of(p);
     if (p.edges && forward.value)
       p.for_arcs(out_, forward.ptr, kGathered, [&](std::size_t begin, std::size_t end) {
-        message::value_gradient<T>(forward, dl_dy, stride, begin, end, message::Onto::add, p.edge_weight_gradient());
+        message::value_gradient<T>(p.ex.arithmetic(), forward, dl_dy, stride, begin, end, message::Onto::add,
+                                   p.edge_weight_gradient());
       });
     if (p.needed(f_.in)) {
       auto g = forward;
@@ -79,7 +80,7 @@ class GatherOp final : public SmallSumsOp<T> {
     p.for_sums(out_, p.numbers(kSums), this->sum_size(), [&](T* to, std::size_t begin, std::size_t end) {
       T sum = 0;
       for (std::size_t i = begin; i < end; ++i)
-        sum = sum + message::dot8(dl_dy + i * stride, forward.x + i * stride, stride);
+        sum = sum + message::dot8(p.ex.arithmetic(), dl_dy + i * stride, forward.x + i * stride, stride);
       *to = sum;
     });
     this->finish_sums(p);
@@ -142,7 +143,8 @@ class EdgeGatherOp final : public Op<T> {
     const auto g = gather_of(p);
     T *to = p.edge_feature_gradient(), *to_weight = p.edge_weight_gradient();
     p.for_arcs(out_, g.ptr, kGathered, [&](std::size_t begin, std::size_t end) {
-      if (g.value) message::value_gradient<T>(g, dl_dy, stride, begin, end, message::Onto::add, to_weight);
+      if (g.value)
+        message::value_gradient<T>(p.ex.arithmetic(), g, dl_dy, stride, begin, end, message::Onto::add, to_weight);
       for (std::size_t i = begin; i < end; ++i)
         for (std::size_t e = g.ptr[i]; e < g.ptr[i + 1]; ++e) {
           const T factor = (g.row_scale ? g.row_scale[i] : T(1)) * g.factor(e);
