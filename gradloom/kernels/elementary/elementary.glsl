@@ -72,18 +72,12 @@ void split(real x, out real m, out real n) {
 #endif
 
 real elementary_exp(real x) {
-  precise real scaled = x * kInverseLn2;
-  precise real shifted = scaled + kRoundMagic;
+  precise real shifted = mul_add(x, kInverseLn2, kRoundMagic);
   precise real n = shifted - kRoundMagic;
-  precise real high = n * kLn2High;
-  precise real low = n * kLn2Low;
-  precise real rest = x - high;
-  precise real r = rest - low;
+  precise real rest = neg_mul_add(n, kLn2High, x);
+  precise real r = neg_mul_add(n, kLn2Low, rest);
   precise real p = kInverseFactorials[kExpDegree];
-  for (int k = kExpDegree - 1; k >= 0; --k) {
-    precise real product = p * r;
-    p = product + kInverseFactorials[k];
-  }
+  for (int k = kExpDegree - 1; k >= 0; --k) p = mul_add(p, r, kInverseFactorials[k]);
   precise real exponent = shifted - real(1);
   precise real twice = p + p;
   precise real result = twice * shift_to_exponent(exponent);
@@ -104,8 +98,7 @@ void elementary_silu(real x, out real value, out real slope) {
   precise real s = elementary_sigmoid(x);
   precise real v = x * s;
   precise real other = real(1) - s;
-  precise real product = x * other;
-  precise real sum = real(1) + product;
+  precise real sum = mul_add(x, other, real(1));
   precise real d = s * sum;
   value = v;
   slope = d;
@@ -120,17 +113,12 @@ real elementary_log(real x) {
   precise real f2 = f * f;
   precise real twice = f + f;
   precise real series = kInverseOdd[kLogTerms];
-  for (int k = kLogTerms - 1; k >= 1; --k) {
-    precise real product = series * f2;
-    series = product + kInverseOdd[k];
-  }
+  for (int k = kLogTerms - 1; k >= 1; --k) series = mul_add(series, f2, kInverseOdd[k]);
   precise real cube = twice * f2;
   precise real tail = cube * series;
-  precise real low = n * kLn2Low;
-  precise real rest = tail + low;
-  precise real high = n * kLn2High;
+  precise real rest = mul_add(n, kLn2Low, tail);
   precise real fraction = twice + rest;
-  precise real result = high + fraction;
+  precise real result = mul_add(n, kLn2High, fraction);
   if (!(real(0) < x) || is_nan(x)) result = not_a_number();
   if (x == infinity()) result = x;
   if (x == real(0)) result = -infinity();

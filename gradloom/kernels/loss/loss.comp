@@ -64,15 +64,13 @@ void element_term(real y, real t, out real value, out real slope) {
       v = square * real(0.5);
       d = e;
     } else {
-      precise real half_delta = delta * real(0.5);
-      precise real beyond = a - half_delta;
+      precise real beyond = neg_mul_add(delta, real(0.5), a);
       v = delta * beyond;
       d = e > real(0) ? delta : -delta;
     }
   } else {
     const real positive = y > real(0) ? y : real(0);
-    precise real product = t * y;
-    precise real linear = positive - product;
+    precise real linear = neg_mul_add(t, y, positive);
     v = linear + elementary_log1p(elementary_exp(-abs(y)));
     d = elementary_sigmoid(y) - t;
   }

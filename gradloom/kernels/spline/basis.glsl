@@ -81,7 +81,7 @@ void uniform_basis(real t, real inverse_step, inout BasisPoint b) {
       precise real share = b.value[r] * kInverseDegree[d];
       precise real left = real(r + 1) - t;
       precise real part = left * share;
-      precise real sum = saved + part;
+      precise real sum = mul_add(left, share, saved);
       b.value[r] = r == 0 ? part : sum;
       precise real moved = t + real(d - 1 - r);
       saved = (r + 1 == d ? t : moved) * share;
@@ -113,8 +113,7 @@ void free_basis(uint left, real x, uint i, inout BasisPoint b) {
     precise real saved = real(0);
     for (uint r = 0; r < d; ++r) {
       precise real right = buffers[knots + left + 1 + r] - x;
-      precise real part = right * share[r];
-      precise real sum = saved + part;
+      precise real sum = mul_add(right, share[r], saved);
       b.value[r] = sum;
       precise real from = x - buffers[knots + left + 1 + r - d];
       saved = from * share[r];
@@ -199,8 +198,7 @@ BasisPoint basis_point(InputGrid g, real x) {
   if (has(kLinear)) {
     precise real beyond = x - inside;
     for (uint k = 0; k <= kDegree; ++k) {
-      precise real rise = b.slope[k] * beyond;
-      precise real value = b.value[k] + rise;
+      precise real value = mul_add(b.slope[k], beyond, b.value[k]);
       b.value[k] = value;
     }
   } else {

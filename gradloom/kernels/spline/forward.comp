@@ -110,8 +110,7 @@ void main() {
           [[unroll]] for (uint m = 0; m < kShare; ++m) {
             const bool reaches = from(k, m) < kOrder;
             if (kShare > 1 || reaches) {
-              precise real4 term = from(share, m) * weight;
-              precise real4 more = sum[block * kShare + m] + term;
+              precise real4 more = mul_add(from(share, m), weight, sum[block * kShare + m]);
               sum[block * kShare + m] = reaches ? more : sum[block * kShare + m];
             }
           }
@@ -119,10 +118,7 @@ void main() {
       } while (++row <= last);
       if (kHasBase) {
         const real4 weight = parameters[(first_row + layer.rows - 1) * quads + quad];
-        [[unroll]] for (uint s = 0; s < kSamples; ++s) {
-          precise real4 term = from(base[s / kShare], s % kShare) * weight;
-          sum[s] = sum[s] + term;
-        }
+        [[unroll]] for (uint s = 0; s < kSamples; ++s) sum[s] = mul_add(from(base[s / kShare], s % kShare), weight, sum[s]);
       }
     } while (++n < min(kInputs, layer.in_width - first));
   }

@@ -43,7 +43,7 @@ void multiply_row(uint at, uint steps, inout real lane_sum[kMostSamples * kLanes
       [[unroll]] for (uint v = 0; v < kSamples; ++v)
         for (uint l = 0; l < kLanes; ++l) {
           precise real term = d[(v * kSteps + step) * kLanes + l] * weight[l];
-          precise real more = lane_sum[v * kLanes + l] + term;
+          precise real more = mul_add(d[(v * kSteps + step) * kLanes + l], weight[l], lane_sum[v * kLanes + l]);
           lane_sum[v * kLanes + l] = step == 0 ? term : (exists ? more : lane_sum[v * kLanes + l]);
         }
     }
@@ -91,7 +91,7 @@ void one_input(uint i, uint first_sample, uint first, uint steps) {
       const real rises = pick(slope[v], k);
       for (uint l = 0; l < kLanes; ++l) {
         precise real product = rises * lane_sum[v * kLanes + l];
-        precise real more = t[v][l] + product;
+        precise real more = mul_add(rises, lane_sum[v * kLanes + l], t[v][l]);
         t[v][l] = k == 0 ? product : (k < kOrder ? more : t[v][l]);
       }
     }
@@ -99,10 +99,7 @@ void one_input(uint i, uint first_sample, uint first, uint steps) {
   if (kHasBase) {
     multiply_row((i * layer.rows + layer.rows - 1) * out_p + first, steps, lane_sum);
     [[unroll]] for (uint v = 0; v < kSamples; ++v)
-      for (uint l = 0; l < kLanes; ++l) {
-        precise real product = base_slope[v] * lane_sum[v * kLanes + l];
-        t[v][l] = t[v][l] + product;
-      }
+      for (uint l = 0; l < kLanes; ++l) t[v][l] = mul_add(base_slope[v], lane_sum[v * kLanes + l], t[v][l]);
   }
   [[unroll]] for (uint v = 0; v < kSamples; ++v) {
     const uint s = first_sample + v * kGroup;

@@ -123,8 +123,7 @@ void find_begins(uint n, uint count) {
 }
 
 void add_square(real4 value) {
-  precise real4 square = value * value;
-  precise real4 more = few_squares + square;
+  precise real4 more = mul_add(value, value, few_squares);
   few_squares = more;
   if (++few < 32) return;
   precise real4 all = many_squares + few_squares;
@@ -179,13 +178,11 @@ void add_chunk(uint n, uint i, uint quad, uint first, uint count, bool stores, b
           const uint s = from(mine, m);
           const real4 d = kHeld > 1 ? held[s] : dl_dy_quads[(first + s) * quads + quad];
           [[unroll]] for (uint k = 0; k < kOrder; ++k) {
-            precise real4 term = from(value[k], m) * d;
-            precise real4 more = sum[k] + term;
+            precise real4 more = mul_add(from(value[k], m), d, sum[k]);
             sum[k] = counts ? more : sum[k];
           }
           if (kHasBase) {
-            precise real4 term = from(base, m) * d;
-            precise real4 more = base_sum + term;
+            precise real4 more = mul_add(from(base, m), d, base_sum);
             base_sum = counts ? more : base_sum;
           }
         }
