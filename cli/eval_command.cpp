@@ -18,9 +18,12 @@ struct EvalFlags {
 int evaluate(const Output& out, const EvalFlags& flags) {
   refuse_recipe_name(flags.folder);
   refuse_overwriting_run(flags.predictions, flags.folder);
+  app::RunOptions options = run_options(out, flags.exec);
+  options.log = [&](LogLevel level, const std::string& text) {
+    out.tell(fmt::format("{}{}\n", level == LogLevel::warning ? "warning: " : "", text));
+  };
   const app::Evaluation e =
-      app::evaluate(flags.folder, run_options(out, flags.exec), {.predictions = flags.predictions, .data = flags.data})
-          .or_throw();
+      app::evaluate(flags.folder, options, {.predictions = flags.predictions, .data = flags.data}).or_throw();
   out.print(fmt::format("{}, after {}\n", flags.folder, counted(e.epochs, "epoch")));
   if (e.data_changed) out.tell("warning: the training data have changed since this run was trained\n");
   std::vector<app::TextRow> rows = metrics_rows(e.metrics);

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Installs the Debian 12 packages that gradloom is built from; only those that are missing.
-# Usage: scripts/install_deps.sh          Root or sudo is needed only when something is missing.
+# Usage: scripts/install_deps.sh [--with PACKAGE ...]          Root or sudo is needed only when something is missing.
+#   --with      packages that only some scripts need, such as clang for scripts/fuzz.sh
 set -euo pipefail
 
 packages=(
   g++ cmake ninja-build ccache pkg-config git python3
   libhwy-dev libeigen3-dev
-  libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev
+  libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libxxhash-dev
   libpng-dev zlib1g-dev libmuparser-dev libpugixml-dev libcadical-dev
   libgtest-dev libgmock-dev clang-format iverilog yosys
   libvulkan-dev glslc mesa-vulkan-drivers vulkan-validationlayers
@@ -19,6 +20,12 @@ stop() {
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   stop "this is not Debian (no apt). Install the counterparts of these packages by hand: ${packages[*]}"
+fi
+
+if [ "${1:-}" = --with ]; then
+  packages+=("${@:2}")
+elif [ $# -gt 0 ]; then
+  stop "unknown argument $1"
 fi
 
 installed=$(dpkg-query --show --showformat='${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null || true)

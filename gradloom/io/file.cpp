@@ -1,29 +1,27 @@
 #include "gradloom/io/file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <memory>
 #include <system_error>
 
 #include "gradloom/io/file_descriptor.h"
+#include "gradloom/io/open_file.h"
 
 namespace gradloom {
 namespace {
 
 constexpr std::size_t kBufferBytes = 1 << 16;
 constexpr std::size_t kWriteBytes = 1 << 30;  // Linux writes at most 2 GiB in one call
-
-FileDescriptor open_file(const std::filesystem::path& path, int flags, mode_t mode = 0) {
-  int fd = -1;
-  do fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
-  while (fd < 0 && errno == EINTR);
-  return FileDescriptor(fd);
-}
 
 std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
@@ -86,21 +84,88 @@ class DescriptorSink final : public FileSink {
   std::string buffer_;
 };
 
-// Removes the temporary unless it was renamed.
+constexpr std::string_view kTemporaryEnd = ".gradloom.tmp";
+
+// A file beside the one that it will replace, with a name of its own. Its lock says that its writer lives. Removed
+// unless it was renamed.
 class Temporary {
  public:
-  explicit Temporary(std::filesystem::path path) : path_(std::move(path)) {}
+  Temporary() = default;
   Temporary(const Temporary&) = delete;
   Temporary& operator=(const Temporary&) = delete;
   ~Temporary() {
-    if (!path_.empty()) ::unlink(path_.c_str());
+    if (!name_.empty()) ::unlinkat(folder_, name_.c_str(), 0);
   }
-  const std::filesystem::path& path() const { return path_; }
-  void keep() { path_.clear(); }
+
+  Result<void> make(int folder, const std::string& wanted, const FilePlace& place) {
+    static std::atomic<unsigned> counter{0};
+    folder_ = folder;
+    for (;;) {
+      const std::string name = fmt::format(".{}.{}.{}{}", wanted, ::getpid(), counter++, kTemporaryEnd);
+      file_ =
+          FileDescriptor(::openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+      if (!file_.valid() && (errno == EEXIST || errno == EINTR)) continue;
+      if (!file_.valid()) return system_error("write", place, errno);
+      name_ = name;
+      // Where there are no locks, nobody else gets one either, and nothing is taken for a leftover.
+      while (::flock(file_.get(), LOCK_EX) != 0 && errno == EINTR) {
+      }
+      struct stat status {};
+      if (::fstat(file_.get(), &status) != 0) return system_error("write", place, errno);
+      if (status.st_nlink > 0) return {};  // else somebody locked it first, and took it for a leftover
+    }
+  }
+
+  int file() const { return file_.get(); }
+  const std::string& name() const { return name_; }
+  void keep() { name_.clear(); }
 
  private:
-  std::filesystem::path path_;
+  int folder_ = -1;
+  FileDescriptor file_;
+  std::string name_;
 };
+
+// Temporaries of writers that were killed. Who still writes holds a lock.
+void remove_leftovers(int folder) {
+  const int listed = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (listed < 0) return;
+  const std::unique_ptr<DIR, int (*)(DIR*)> names(::fdopendir(listed), ::closedir);
+  if (!names) {
+    ::close(listed);
+    return;
+  }
+  while (const dirent* entry = ::readdir(names.get())) {
+    const std::string_view name = entry->d_name;
+    if (!name.starts_with('.') || !name.ends_with(kTemporaryEnd)) continue;
+    const FileDescriptor file(::openat(folder, entry->d_name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+    struct stat status {};
+    if (!file.valid() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) ::unlinkat(folder, entry->d_name, 0);
+  }
+}
+
+// Puts the temporary in the place of `name`. What was there goes, or is kept as `kept_as`: first both are exchanged, so
+// that at every instant the newest complete file has the name, and the one before it another.
+Result<void> replace(int folder, Temporary& temporary, const std::string& name, const FilePlace& place) {
+  const auto rename_to = [&](const std::string& from, const std::string& to) {
+    return ::renameat(folder, from.c_str(), folder, to.c_str());
+  };
+  const std::string& kept = place.kept_as();
+  if (!kept.empty() && ::faccessat(folder, name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+    if (::renameat2(folder, temporary.name().c_str(), folder, name.c_str(), RENAME_EXCHANGE) == 0) {
+      if (rename_to(temporary.name(), kept) != 0) return system_error("keep the file before", place, errno);
+      temporary.keep();
+      return {};
+    }
+    // A file system that cannot exchange two files: for an instant there is only the kept one.
+    if (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP) return system_error("replace", place, errno);
+    if (rename_to(name, kept) != 0) return system_error("keep the file before", place, errno);
+  }
+  if (rename_to(temporary.name(), name) != 0) return system_error("replace", place, errno);
+  temporary.keep();
+  return {};
+}
 
 }  // namespace
 
@@ -132,13 +197,17 @@ Result<void> refuse_overwriting(const std::filesystem::path& out, std::span<cons
   return {};
 }
 
-Result<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes) {
-  const FileDescriptor file = open_file(path, O_RDONLY | O_NONBLOCK);  // else opening a pipe waits for a writer
-  if (!file.valid()) return system_error("read", path, errno);
+Result<void> is_readable(const FilePlace& place) {
+  const auto opened = open_regular("read", place, O_RDONLY);
+  return opened ? Result<void>() : Result<void>(opened.error());
+}
+
+Result<std::string> read_file(const FilePlace& path, std::size_t max_bytes) {
+  const auto opened = open_regular("read", path, O_RDONLY);
+  if (!opened) return opened.error();
+  const FileDescriptor& file = *opened;
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return system_error("read", path, errno);
-  if (!S_ISREG(status.st_mode))
-    return Error{ErrorCode::invalid_input, fmt::format("'{}' is not a regular file", path.string())};
   const auto too_long = [&] {
     return Error{ErrorCode::invalid_input,
                  fmt::format("'{}' is longer than the limit of {} bytes", path.string(), max_bytes)};
@@ -171,44 +240,39 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t max
   return content;
 }
 
-Result<void> write_file_atomic(const std::filesystem::path& wanted, FunctionRef<Result<void>(FileSink&)> writer) {
-  const auto target = link_target(wanted);
-  if (!target) return target.error();
-  const std::filesystem::path& path = *target;
+Result<void> write_file_atomic(const FilePlace& wanted, FunctionRef<Result<void>(FileSink&)> writer) {
+  FilePlace place = wanted;
+  if (wanted.follows_links()) {
+    auto target = link_target(wanted);
+    if (!target) return target.error();
+    place = FilePlace(*target).keeping(wanted.kept_as());
+  }
+  if (!place.path().has_filename())
+    return Error{ErrorCode::io,
+                 fmt::format("cannot write '{}': the path has no file name; it is no regular file", place.string())};
+  const auto folder = open_folder_of("write", place);
+  if (!folder) return folder.error();
+  const int in = folder->descriptor.get();
   struct stat status {};
-  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
-    return Error{ErrorCode::io, fmt::format("cannot write '{}': it exists and is not a regular file", path.string())};
-  if (!path.has_filename())
-    return Error{ErrorCode::io, fmt::format("cannot write '{}': the path has no file name", path.string())};
+  if (::fstatat(in, folder->name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(status.st_mode))
+    return Error{ErrorCode::io, fmt::format("cannot write '{}': it exists and is {}", place.string(),
+                                            S_ISLNK(status.st_mode) ? "a symbolic link, which is not followed here"
+                                                                    : "not a regular file")};
 
-  static std::atomic<unsigned> counter{0};
-  FileDescriptor file;
-  std::filesystem::path name;
-  do {
-    name = folder_of(path) / fmt::format(".{}.{}.{}.tmp", path.filename().string(), ::getpid(), counter++);
-    file = open_file(name, O_WRONLY | O_CREAT | O_EXCL, 0666);
-  } while (!file.valid() && errno == EEXIST);
-  if (!file.valid()) return system_error("write", path, errno);
-  Temporary temporary(name);
-
-  DescriptorSink sink(file.get(), path);
+  remove_leftovers(in);
+  Temporary temporary;
+  if (auto r = temporary.make(in, folder->name, place); !r) return r;
+  DescriptorSink sink(temporary.file(), place);
   if (auto r = writer(sink); !r) return r;
   if (auto r = sink.flush(); !r) return r;
-  if (::fsync(file.get()) != 0) return system_error("write", path, errno);
-  if (file.close() != 0) return system_error("write", path, errno);
-  if (::rename(temporary.path().c_str(), path.c_str()) != 0) return system_error("replace", path, errno);
-  temporary.keep();
-
-  // The rename itself must survive a power cut. Some file systems cannot sync folders (EINVAL); the file is complete
-  // there too.
-  const FileDescriptor folder = open_file(folder_of(path), O_RDONLY | O_DIRECTORY);
-  if (folder.valid() && ::fsync(folder.get()) != 0 && errno != EINVAL)
-    return system_error("sync the folder of", path, errno);
-  return {};
+  if (::fsync(temporary.file()) != 0) return system_error("write", place, errno);
+  // It stays open, and so locked, until it has its name: else another writer might take it for a leftover.
+  if (auto r = replace(in, temporary, folder->name, place); !r) return r;
+  return sync_folder(in, place);  // the rename itself must survive a power cut
 }
 
-Result<void> write_file_atomic(const std::filesystem::path& path, std::string_view content) {
-  return write_file_atomic(path, [&](FileSink& sink) { return sink.write(content); });
+Result<void> write_file_atomic(const FilePlace& place, std::string_view content) {
+  return write_file_atomic(place, [&](FileSink& sink) { return sink.write(content); });
 }
 
 }  // namespace gradloom

@@ -9,12 +9,16 @@
 
 #include "gradloom/base/function_ref.h"
 #include "gradloom/base/result.h"
+#include "gradloom/io/file_place.h"
 
 namespace gradloom {
 
 // The content of a file. Fails with not_found, io, or invalid_input when it is longer than max_bytes (nothing that
-// large is ever allocated) or not a regular file.
-Result<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes);
+// large is ever allocated), not a regular file, or a link where the place refuses links.
+Result<std::string> read_file(const FilePlace& place, std::size_t max_bytes);
+
+// Fails as read_file does for a file of any length, before it reads: missing, not regular, a link, no permission.
+Result<void> is_readable(const FilePlace& place);
 
 // Where the writer of write_file_atomic puts its bytes, in order. Small pieces are buffered.
 class FileSink {
@@ -26,11 +30,16 @@ class FileSink {
   ~FileSink() = default;
 };
 
-// Replaces the file at `path` by what `writer` writes: temporary file in the same folder, fsync, rename, fsync of the
-// folder. On any failure (also one that `writer` returns or throws) the temporary is removed, the old file stays as it
-// was, and the error has the path and the system's words. `path` must name a regular file or nothing.
-Result<void> write_file_atomic(const std::filesystem::path& path, FunctionRef<Result<void>(FileSink&)> writer);
-Result<void> write_file_atomic(const std::filesystem::path& path, std::string_view content);
+// Replaces the file by what `writer` writes: temporary file in the same folder, fsync, rename, fsync of the folder. On
+// any failure (also one that `writer` returns or throws) the temporary is removed, the old file stays as it was (or,
+// when the folder alone cannot be synced, the new one is there), and the error has the path and the system's words. The
+// place must name a regular file or nothing. Temporaries of writers that were killed are removed from the folder first.
+//
+// Where the place keeps what is replaced, the old file gets that name, and the file that had it goes. At every instant
+// the two newest complete files are in the folder under one of the two names or that of a temporary; a file system that
+// cannot exchange two files has for an instant only the kept one.
+Result<void> write_file_atomic(const FilePlace& place, FunctionRef<Result<void>(FileSink&)> writer);
+Result<void> write_file_atomic(const FilePlace& place, std::string_view content);
 
 // Fails with invalid_input when `out` is one of these files, under whatever name, or with `contents` a file in one of
 // these folders. Empty paths and files that do not exist are no file's.

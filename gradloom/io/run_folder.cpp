@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gradloom/io/file.h"
+#include "gradloom/io/open_file.h"
 
 namespace gradloom {
 
@@ -68,9 +69,12 @@ void remove_temporaries(const fs::path& folder, std::initializer_list<std::strin
 
 Result<void> make_folder(const fs::path& path) {
   std::error_code error;
-  fs::create_directories(path, error);
+  const bool made = fs::create_directories(path, error);
   if (error) return system_error("make the folder", path, error.value());
-  return {};
+  if (!made) return {};
+  const auto parent =
+      open_folder_of("make the folder", (path / "").parent_path());  // its name must survive a power cut
+  return parent ? sync_folder(parent->descriptor.get(), path) : Result<void>();
 }
 
 }  // namespace
@@ -79,7 +83,8 @@ std::vector<std::filesystem::path> run_files(const std::filesystem::path& folder
   std::vector<std::filesystem::path> files;
   for (const char* name : {"recipe.toml", "log.jsonl", "report.html", "circuit.json", ".lock"})
     files.push_back(folder / name);
-  files.push_back(folder / "checkpoint" / "last.safetensors");
+  for (const char* name : {"last.safetensors", "previous.safetensors", "damaged.safetensors"})
+    files.push_back(folder / "checkpoint" / name);
   return files;
 }
 
@@ -88,15 +93,17 @@ Result<RunFolder> RunFolder::create(const fs::path& path) {
   if (auto r = check_empty(path); !r) {
     // A folder that another run is filling is busy rather than not empty: the advice differs.
     std::error_code error;
-    if (fs::is_regular_file(path / kLockName, error))
+    if (fs::is_regular_file(path / kLockName, error) && folder.open_folder())
       if (auto locked = folder.lock(); !locked && locked.error().code == ErrorCode::busy) return locked.error();
     return r.error();
   }
   if (auto r = make_folder(path); !r) return r.error();
+  if (auto r = folder.open_folder(); !r) return r.error();
   if (auto r = folder.lock(); !r) return r.error();
   // Another run may have filled the folder before the lock was ours.
   if (auto r = check_empty(path); !r) return r.error();
   if (auto r = make_folder(folder.checkpoints()); !r) return r.error();
+  if (auto r = folder.check_files(); !r) return r.error();
   folder.clean();
   return folder;
 }
@@ -106,15 +113,48 @@ Result<RunFolder> RunFolder::open(const fs::path& path, FolderAccess access) {
   std::error_code error;
   if (!fs::is_directory(path, error))
     return Error{ErrorCode::not_found, fmt::format("there is no folder '{}'", path.string())};
-  if (!fs::is_regular_file(folder.recipe(), error))
+  if (!fs::exists(fs::symlink_status(folder.recipe(), error)))
     return Error{ErrorCode::not_found,
                  fmt::format("'{}' is not the folder of a run: it has no recipe.toml", path.string())};
+  if (auto r = folder.open_folder(); !r) return r.error();
   if (access == FolderAccess::write) {
     if (auto r = folder.lock(); !r) return r.error();
     if (auto r = make_folder(folder.checkpoints()); !r) return r.error();
+    if (auto r = folder.check_files(); !r) return r.error();
     folder.clean();
   }
   return folder;
+}
+
+Result<void> RunFolder::open_folder() {
+  folder_ = FileDescriptor(::open(path_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!folder_.valid()) return system_error("open the folder", path_, errno);
+  return {};
+}
+
+// Before any work: a run that has trained for hours must not find out at its end that its report cannot be written.
+Result<void> RunFolder::check_files() const {
+  for (const fs::path& path : run_files(path_)) {
+    const FilePlace place = file(path.lexically_relative(path_));
+    if (auto opened = open_regular("open", place, O_RDONLY); !opened && opened.error().code != ErrorCode::not_found)
+      return opened.error();
+  }
+  return {};
+}
+
+bool RunFolder::has_checkpoint() const {
+  std::error_code error;
+  return fs::exists(fs::symlink_status(last_checkpoint(), error)) ||
+         fs::exists(fs::symlink_status(previous_checkpoint(), error));
+}
+
+Result<void> RunFolder::set_last_checkpoint_aside() const {
+  const auto folder = open_folder_of("set aside", last_checkpoint());
+  if (!folder) return folder.error();
+  const int in = folder->descriptor.get();
+  if (::renameat(in, "last.safetensors", in, "damaged.safetensors") != 0 && errno != ENOENT)
+    return system_error("set aside", last_checkpoint(), errno);
+  return {};
 }
 
 void RunFolder::clean() const {
@@ -125,7 +165,7 @@ void RunFolder::clean() const {
 Result<void> RunFolder::check_own() const {
   struct stat held {
   }, there{};
-  if (::fstat(lock_.get(), &held) == 0 && ::stat((path_ / kLockName).c_str(), &there) == 0 &&
+  if (::fstat(lock_.get(), &held) == 0 && ::lstat((path_ / kLockName).c_str(), &there) == 0 &&
       held.st_dev == there.st_dev && held.st_ino == there.st_ino)
     return {};
   return Error{ErrorCode::io,
@@ -135,9 +175,10 @@ Result<void> RunFolder::check_own() const {
 }
 
 Result<void> RunFolder::lock() {
-  const fs::path path = path_ / kLockName;
-  lock_ = FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  if (!lock_.valid()) return system_error("lock", path, errno);
+  const FilePlace path = file(kLockName);
+  auto opened = open_regular("lock", path, O_RDWR | O_CREAT, 0666);
+  if (!opened) return opened.error();
+  lock_ = std::move(*opened);
   int result = 0;
   do result = ::flock(lock_.get(), LOCK_EX | LOCK_NB);
   while (result != 0 && errno == EINTR);

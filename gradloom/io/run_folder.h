@@ -6,6 +6,7 @@
 
 #include "gradloom/base/result.h"
 #include "gradloom/io/file_descriptor.h"
+#include "gradloom/io/file_place.h"
 
 namespace gradloom {
 
@@ -18,14 +19,15 @@ enum class FolderAccess {
 };
 
 // Movable. A writer's lock ends with it, or with the process. A writer first removes temporary files that a killed one
-// left.
+// left. The places that it names refuse links: a folder that comes from elsewhere cannot lead out of itself.
 class RunFolder {
  public:
   // Makes the folder (and those above it) and locks it for writing. Fails with invalid_input when it exists and is not
   // empty (`.lock` alone is empty), busy when another writer has it, io. A folder that was refused is left as it was.
   static Result<RunFolder> create(const std::filesystem::path& path);
 
-  // Opens the folder of an earlier run. Fails with not_found when there is no recipe.toml, busy, io.
+  // Opens the folder of an earlier run. Fails with not_found when there is no recipe.toml, busy, io, and for a writer
+  // with invalid_input when one of the run's files is a link or not a regular file.
   static Result<RunFolder> open(const std::filesystem::path& path, FolderAccess access);
 
   // Whether the path still leads to the folder that was locked; a writer asks before it writes. Fails with io when the
@@ -33,19 +35,29 @@ class RunFolder {
   Result<void> check_own() const;
 
   const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path recipe() const { return path_ / "recipe.toml"; }
-  std::filesystem::path log() const { return path_ / "log.jsonl"; }
+  FilePlace file(const std::filesystem::path& name) const { return {folder_.get(), path_, name}; }
+  FilePlace recipe() const { return file("recipe.toml"); }
+  FilePlace log() const { return file("log.jsonl"); }
+  FilePlace report() const { return file("report.html"); }
   std::filesystem::path checkpoints() const { return path_ / "checkpoint"; }  // exists after create()
-  std::filesystem::path last_checkpoint() const { return checkpoints() / "last.safetensors"; }
-  std::filesystem::path report() const { return path_ / "report.html"; }
+  // The newest checkpoint. A writer keeps the one that it replaces as previous_checkpoint().
+  FilePlace last_checkpoint() const { return file("checkpoint/last.safetensors").keeping("previous.safetensors"); }
+  FilePlace previous_checkpoint() const { return file("checkpoint/previous.safetensors"); }
+  bool has_checkpoint() const;  // one of the two exists
+
+  // Renames a damaged newest checkpoint to damaged.safetensors, so that the next one does not push a good one out. A
+  // writer does so. Fails with io.
+  Result<void> set_last_checkpoint_aside() const;
 
  private:
   explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  Result<void> open_folder();
   Result<void> lock();
+  Result<void> check_files() const;
   void clean() const;
 
   std::filesystem::path path_;
-  FileDescriptor lock_;
+  FileDescriptor folder_, lock_;
 };
 
 }  // namespace gradloom

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "gradloom/io/file.h"
+#include "gradloom/io/open_file.h"
 
 namespace gradloom {
 
@@ -55,13 +56,10 @@ Result<bool> last_line_is_whole(int fd, const std::filesystem::path& path, const
 
 }  // namespace
 
-Result<RunLog> RunLog::open(const std::filesystem::path& path) {
-  FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-  if (!file.valid()) return system_error("open", path, errno);
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) return system_error("open", path, errno);
-  if (!S_ISREG(status.st_mode))
-    return Error{ErrorCode::io, fmt::format("cannot log to '{}': it is not a regular file", path.string())};
+Result<RunLog> RunLog::open(const FilePlace& path) {
+  auto opened = open_regular("open", path, O_RDWR | O_CREAT | O_APPEND, 0666);
+  if (!opened) return opened.error();
+  FileDescriptor file = std::move(*opened);
   const auto cut = find_cut(file.get(), path, std::numeric_limits<std::size_t>::max());
   if (!cut) return cut.error();
   off_t end = cut->bytes;
@@ -94,7 +92,17 @@ Result<void> RunLog::append(const json& line) {
   return {};
 }
 
-Result<RunLogContent> read_run_log(const std::filesystem::path& path) {
+Result<void> RunLog::sync() {
+  if (::fsync(file_.get()) != 0) return system_error("sync", path_, errno);
+  if (folder_is_synced_) return {};
+  const auto folder = open_folder_of("sync", path_);
+  if (!folder) return folder.error();
+  if (auto r = sync_folder(folder->descriptor.get(), path_); !r) return r;
+  folder_is_synced_ = true;
+  return {};
+}
+
+Result<RunLogContent> read_run_log(const FilePlace& path) {
   const auto text = read_file(path, kLongestLog);
   if (!text) return text.error();
   RunLogContent content;
@@ -122,10 +130,11 @@ Result<RunLogContent> read_run_log(const std::filesystem::path& path) {
   return content;
 }
 
-Result<std::size_t> keep_first_lines(const std::filesystem::path& path, std::size_t lines) {
-  FileDescriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (!file.valid() && errno == ENOENT) return std::size_t{0};
-  if (!file.valid()) return system_error("open", path, errno);
+Result<std::size_t> keep_first_lines(const FilePlace& path, std::size_t lines) {
+  const auto opened = open_regular("open", path, O_RDWR);
+  if (!opened && opened.error().code == ErrorCode::not_found) return std::size_t{0};
+  if (!opened) return opened.error();
+  const FileDescriptor& file = *opened;
   const auto cut = find_cut(file.get(), path, lines);
   if (!cut) return cut.error();
   if (::ftruncate(file.get(), cut->bytes) != 0 || ::fsync(file.get()) != 0) return system_error("cut", path, errno);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "gradloom/io/checksum_text.h"
 #include "gradloom/io/file.h"
 #include "gradloom/io/nearest.h"
 
@@ -101,34 +102,43 @@ std::string make_header(std::span<const TensorView> tensors, std::span<const std
   }
 }
 
-Result<void> write_tensor(FileSink& sink, const TensorView& t) {
+// The rows of a tensor, in order, without padding.
+Result<void> for_each_row(const TensorView& t, FunctionRef<Result<void>(std::span<const std::byte>)> use) {
   const Rows rows = rows_of(t);
   const std::size_t size = dtype_size(t.dtype);
   if (rows.count * rows.length == 0) return {};
-  if (rows.stride == rows.length) return sink.write(t.bytes);
+  if (rows.stride == rows.length) return use(t.bytes);
   for (std::size_t r = 0; r < rows.count; ++r)
-    if (auto written = sink.write(t.bytes.subspan(r * rows.stride * size, rows.length * size)); !written)
-      return written;
+    if (auto used = use(t.bytes.subspan(r * rows.stride * size, rows.length * size)); !used) return used;
   return {};
 }
 
 }  // namespace
 
-Result<void> write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
-                               const Metadata& metadata) {
+Result<void> write_safetensors(const FilePlace& place, std::span<const TensorView> tensors, const Metadata& metadata) {
   std::vector<std::size_t> order(tensors.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return dtype_size(tensors[a].dtype) > dtype_size(tensors[b].dtype);
   });
-  const std::string header = make_header(tensors, order, metadata);
+  Metadata checked = metadata;
+  checked[kChecksumKey] = checksum_text(0);
+  std::string header = make_header(tensors, order, checked);
+  const std::uint64_t sum = checksum_of_file(header, checksum_text(0), [&](Checksum& bytes) {
+    for (std::size_t i : order)
+      (void)for_each_row(tensors[i], [&](std::span<const std::byte> row) -> Result<void> {
+        bytes.add(row);
+        return {};
+      });
+  });
+  set_checksum(header, sum);
 
-  return write_file_atomic(path, [&](FileSink& sink) -> Result<void> {
+  return write_file_atomic(place, [&](FileSink& sink) -> Result<void> {
     const auto length = std::bit_cast<std::array<std::byte, 8>>(std::uint64_t{header.size()});
     if (auto r = sink.write(length); !r) return r;
     if (auto r = sink.write(header); !r) return r;
     for (std::size_t i : order)
-      if (auto r = write_tensor(sink, tensors[i]); !r) return r;
+      if (auto r = for_each_row(tensors[i], [&](auto row) { return sink.write(row); }); !r) return r;
     return {};
   });
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "gradloom/base/result.h"
+#include "gradloom/io/file_place.h"
 
 namespace gradloom {
 
@@ -51,10 +52,10 @@ TensorView tensor_view(std::string name, std::span<const T> values, std::vector<
   return {std::move(name), dtype_of<T>(), std::move(shape), std::as_bytes(values), row_stride};
 }
 
-// Writes the file atomically (write_file_atomic), straight from the views. Throws before any work when a view is wrong:
+// Writes the file atomically (write_file_atomic), straight from the views, with a checksum of the whole file among the
+// metadata under "checksum". Throws before any work when a view is wrong:
 // names that repeat or are not UTF-8, bytes that do not match the shape. Fails with io.
-Result<void> write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
-                               const Metadata& metadata);
+Result<void> write_safetensors(const FilePlace& place, std::span<const TensorView> tensors, const Metadata& metadata);
 
 // A tensor that was read. `bytes` belongs to the TensorFile and is aligned for its dtype.
 struct Tensor {
@@ -69,7 +70,8 @@ struct Tensor {
 // The content of a file; moving it keeps all spans valid.
 class TensorFile {
  public:
-  const Metadata& metadata() const { return metadata_; }
+  const Metadata& metadata() const { return metadata_; }        // "checksum" is not among it
+  bool has_checksum() const { return has_checksum_; }           // there was one, and it was right
   std::span<const Tensor> tensors() const { return tensors_; }  // in the order of the data
   const Tensor* find(std::string_view name) const;              // null when there is none
 
@@ -88,15 +90,17 @@ class TensorFile {
 
   std::string source_;
   Metadata metadata_;
+  bool has_checksum_ = false;
   std::vector<Tensor> tensors_;
   std::map<std::string, std::size_t, std::less<>> index_;
   std::unique_ptr<std::byte[]> data_;
   std::vector<std::unique_ptr<std::byte[]>> copies_;  // of tensors that were not aligned
 };
 
-// Both check everything that docs/format.md requires, before memory for the data is allocated; fail with not_found, io,
-// invalid_input or unsupported (dtype). `source` names the bytes in messages.
-Result<TensorFile> read_safetensors(const std::filesystem::path& path);
+// Both check everything that docs/format.md requires, before memory for the data is allocated, and the checksum where
+// there is one of ours; fail with not_found, io, invalid_input or unsupported (dtype). `source` names the bytes in
+// messages.
+Result<TensorFile> read_safetensors(const FilePlace& place);
 Result<TensorFile> parse_safetensors(std::span<const std::byte> bytes, std::string_view source);
 
 }  // namespace gradloom

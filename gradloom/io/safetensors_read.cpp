@@ -10,9 +10,11 @@
 #include <optional>
 
 #include "gradloom/base/function_ref.h"
+#include "gradloom/io/checksum_text.h"
 #include "gradloom/io/file.h"
 #include "gradloom/io/file_descriptor.h"
 #include "gradloom/io/json.h"
+#include "gradloom/io/open_file.h"
 #include "gradloom/io/safetensors.h"
 
 namespace gradloom {
@@ -46,6 +48,7 @@ class SafetensorsReader {
     try {
       read_header();
       read_data();
+      check_checksum();
       return std::move(file_);
     } catch (const Exception& e) {
       return e.error();
@@ -72,10 +75,10 @@ class SafetensorsReader {
       fail("the header claims {} bytes, above the limit of {}; is this a safetensors file?", length, kHeaderLimit);
     if (length > total_ - kPrefix)
       fail("the header claims {} bytes, but only {} follow; the file is truncated", length, total_ - kPrefix);
-    std::string text(length, '\0');
-    read_(kPrefix, std::as_writable_bytes(std::span(text))).or_throw();
+    header_.resize(length);
+    read_(kPrefix, std::as_writable_bytes(std::span(header_))).or_throw();
     data_begin_ = kPrefix + length;
-    parse_header(text);
+    parse_header(header_);
     check_coverage();
   }
 
@@ -168,24 +171,37 @@ class SafetensorsReader {
     }
   }
 
+  void check_checksum() {
+    const auto found = file_.metadata_.find(kChecksumKey);
+    if (found == file_.metadata_.end() || !is_checksum(found->second)) return;
+    const std::uint64_t told = checksum_of_file(header_, found->second, [&](Checksum& sum) {
+      sum.add({file_.data_.get(), static_cast<std::size_t>(total_ - data_begin_)});
+    });
+    if (found->second != checksum_text(told))
+      fail("its bytes do not give the checksum that it names; the file is damaged");
+    file_.metadata_.erase(found);
+    file_.has_checksum_ = true;
+  }
+
   struct Pending {
     Tensor tensor;
     std::uint64_t begin, end;  // in the data
   };
 
   TensorFile file_;
+  std::string header_;
   std::uint64_t total_;
   std::uint64_t data_begin_ = 0;
   Read read_;
   std::vector<Pending> pending_;
 };
 
-Result<TensorFile> read_safetensors(const std::filesystem::path& path) {
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+Result<TensorFile> read_safetensors(const FilePlace& path) {
+  const auto opened = open_regular("read", path, O_RDONLY);
+  if (!opened) return opened.error();
+  const FileDescriptor& file = *opened;
   struct stat status {};
-  if (!file.valid() || ::fstat(file.get(), &status) != 0) return system_error("read", path, errno);
-  if (!S_ISREG(status.st_mode))
-    return Error{ErrorCode::invalid_input, fmt::format("'{}' is not a regular file", path.string())};
+  if (::fstat(file.get(), &status) != 0) return system_error("read", path, errno);
 
   const auto read = [&](std::uint64_t offset, std::span<std::byte> into) -> Result<void> {
     while (!into.empty()) {

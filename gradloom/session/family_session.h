@@ -60,7 +60,7 @@ class FamilySession final : public TypedSession<F> {
     begin_stage();
   }
 
-  Result<void> save(const std::filesystem::path& checkpoint, std::uint64_t log_lines) override;
+  Result<void> save(const FilePlace& checkpoint, std::uint64_t log_lines) override;
   Result<Session::Restored> restore(const TensorFile& file, const std::filesystem::path& name) override;
 
   ModelDescription describe() const override { return family_.describe(); }
@@ -338,7 +338,7 @@ void FamilySession<F>::finish_stage() {
 }
 
 template <class F>
-Result<void> FamilySession<F>::save(const std::filesystem::path& checkpoint, std::uint64_t log_lines) {
+Result<void> FamilySession<F>::save(const FilePlace& checkpoint, std::uint64_t log_lines) {
   if (trainer_) trainer_->sync();
   const M model = this->model();
   const bool accumulating = is_accumulating(family_.train_options(state_.position.stage), samples(), state_.position);

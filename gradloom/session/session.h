@@ -111,7 +111,7 @@ class Session {
   virtual void enter_stage() = 0;
 
   // Written atomically. `log_lines` is kept in the file.
-  virtual Result<void> save(const std::filesystem::path& checkpoint, std::uint64_t log_lines) = 0;
+  virtual Result<void> save(const FilePlace& checkpoint, std::uint64_t log_lines) = 0;
   struct Restored {
     std::uint64_t log_lines = 0;
     bool data_changed = false;  // the training data are not those of the checkpoint

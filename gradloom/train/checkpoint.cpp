@@ -15,7 +15,8 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kFormat = "gradloom-checkpoint";
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;        // with a checksum
+constexpr int kOldestVersion = 1;  // without one
 
 template <class T>
 const char* scalar_name() {
@@ -136,7 +137,7 @@ std::size_t first_not_finite(const Slice& s, std::span<const T> values) {
 }  // namespace
 
 template <class T>
-Result<void> save_checkpoint(const std::filesystem::path& path, const Slices& parameters, const Slices& buffers,
+Result<void> save_checkpoint(const FilePlace& path, const Slices& parameters, const Slices& buffers,
                              const TrainState<T>& state, GradientIn gradient, const CheckpointNotes& notes) {
   std::vector<TensorView> tensors;
   add_slices<T>(tensors, "parameters/", parameters, state.parameters.span());
@@ -185,9 +186,10 @@ Result<CheckpointHead> checkpoint_head(const TensorFile& file, const std::filesy
   if (*format != kFormat) return Error{ErrorCode::invalid_input, path.string() + " is not a gradloom checkpoint"};
   auto version = metadata_json(file, path, "version");
   if (!version) return version.error();
-  if (*version != kVersion)
-    return Error{ErrorCode::unsupported, fmt::format("{} has format version {}; this program reads version {}",
-                                                     path.string(), version->dump(), kVersion)};
+  if (*version != kVersion && *version != kOldestVersion)
+    return Error{ErrorCode::unsupported, fmt::format("{} has format version {}; this program reads versions {} to {}",
+                                                     path.string(), version->dump(), kOldestVersion, kVersion)};
+  if (*version == kVersion && !file.has_checksum()) return broken_state(path, "its checksum is missing or unreadable");
   auto state = metadata_json(file, path, "state");
   if (!state) return state.error();
   try {
@@ -281,10 +283,10 @@ Result<TrainState<T>> load_checkpoint(const TensorFile& file, const std::filesys
   return state;
 }
 
-template Result<void> save_checkpoint(const std::filesystem::path&, const Slices&, const Slices&,
-                                      const TrainState<float>&, GradientIn, const CheckpointNotes&);
-template Result<void> save_checkpoint(const std::filesystem::path&, const Slices&, const Slices&,
-                                      const TrainState<double>&, GradientIn, const CheckpointNotes&);
+template Result<void> save_checkpoint(const FilePlace&, const Slices&, const Slices&, const TrainState<float>&,
+                                      GradientIn, const CheckpointNotes&);
+template Result<void> save_checkpoint(const FilePlace&, const Slices&, const Slices&, const TrainState<double>&,
+                                      GradientIn, const CheckpointNotes&);
 template Result<TrainState<float>> load_checkpoint(const TensorFile&, const std::filesystem::path&, const Slices&,
                                                    const Slices&);
 template Result<TrainState<double>> load_checkpoint(const TensorFile&, const std::filesystem::path&, const Slices&,

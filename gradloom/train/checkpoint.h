@@ -28,7 +28,7 @@ enum class GradientIn { checkpoint, nowhere };
 // Written atomically: the file at `path` is the old or the new one at any moment. `gradient` says whether a
 // half-accumulated gradient is part of the state. Fails with io.
 template <class T>
-Result<void> save_checkpoint(const std::filesystem::path& path, const Slices& parameters, const Slices& buffers,
+Result<void> save_checkpoint(const FilePlace& path, const Slices& parameters, const Slices& buffers,
                              const TrainState<T>& state, GradientIn gradient, const CheckpointNotes& notes = {});
 
 // Fails with invalid_input, naming the file, when it is not a checkpoint of this format.

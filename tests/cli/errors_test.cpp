@@ -1,5 +1,9 @@
 // What goes wrong is named, with the exit code of its kind, and leaves nothing half-made behind.
 #include <signal.h>
+#include <sys/stat.h>
+
+#include <memory>
+#include <set>
 
 #include "tests/cli/program.h"
 
@@ -270,8 +274,55 @@ TEST_F(Errors, ADamagedCheckpointIsNamed) {
   EXPECT_EQ(run(Words{"train", "kan-hello", "--out", "run"} + kTiny).code, 0);
   const std::string bytes = checkpoint("run");
   write("run/checkpoint/last.safetensors", bytes.substr(0, bytes.size() / 2));
+  std::filesystem::remove(scratch_ / "run/checkpoint/previous.safetensors");
   expect_error({"eval", "run"}, 2, "invalid_input", {"last.safetensors"});
   expect_error({"resume", "run"}, 2, "invalid_input", {"last.safetensors"});
+  write("run/checkpoint/previous.safetensors", "nonsense");
+  expect_error({"resume", "run"}, 2, "invalid_input", {"last.safetensors", "previous.safetensors"});
+}
+
+TEST_F(Errors, ADamagedCheckpointGivesWayToTheOneBefore) {
+  write("two.toml", kTwoStages);
+  ASSERT_EQ(run({"train", "two.toml", "--out", "run"}).code, 0);
+  ASSERT_TRUE(std::filesystem::exists(scratch_ / "run/checkpoint/previous.safetensors"));
+  const std::string good = checkpoint("run"), good_log = log("run");
+  std::string bad = good;
+  bad[bad.size() - 3] = static_cast<char>(bad[bad.size() - 3] ^ 16);
+  write("run/checkpoint/last.safetensors", bad);
+  const Ended looked = run({"eval", "run"});
+  EXPECT_EQ(looked.code, 0) << looked.err;
+  EXPECT_THAT(looked.err, testing::AllOf(HasSubstr("checksum"), HasSubstr("previous.safetensors")));
+  EXPECT_EQ(checkpoint("run"), bad) << "who only reads changes nothing";
+  const Ended ended = run({"resume", "run", "--json"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.err, testing::AllOf(HasSubstr("checksum"), HasSubstr("previous.safetensors")));
+  EXPECT_THAT(parsed(ended)["warnings"].dump(), HasSubstr("previous.safetensors"));
+  EXPECT_EQ(checkpoint("run"), good);
+  EXPECT_EQ(log("run"), good_log);
+  EXPECT_EQ(bytes_of(scratch_ / "run/checkpoint/damaged.safetensors"), bad);
+}
+
+TEST_F(Errors, APipeInPlaceOfACheckpointIsNamed) {
+  EXPECT_EQ(run(Words{"train", "kan-hello", "--out", "run"} + kTiny).code, 0);
+  std::filesystem::remove(scratch_ / "run/checkpoint/last.safetensors");
+  ASSERT_EQ(::mkfifo((scratch_ / "run/checkpoint/last.safetensors").c_str(), 0600), 0);
+  for (const char* command : {"eval", "resume"})
+    expect_error({command, "run"}, 2, "invalid_input", {"last.safetensors", "not a regular file"});
+}
+
+TEST_F(Errors, LinksInTheFolderOfARunAreNotFollowed) {
+  EXPECT_EQ(run(Words{"train", "kan-hello", "--out", "run"} + kTiny).code, 0);
+  for (const char* name : {"log.jsonl", "report.html", "circuit.json", ".lock", "checkpoint/last.safetensors"}) {
+    write("outside", "precious");
+    const bool was_there = std::filesystem::exists(scratch_ / "run" / name);
+    if (was_there) std::filesystem::rename(scratch_ / "run" / name, scratch_ / "moved");
+    std::filesystem::create_symlink(scratch_ / "outside", scratch_ / "run" / name);
+    expect_error({"resume", "run"}, 2, "invalid_input", {name, "symbolic link"});
+    EXPECT_EQ(bytes_of(scratch_ / "outside"), "precious") << name;
+    std::filesystem::remove(scratch_ / "run" / name);
+    if (was_there) std::filesystem::rename(scratch_ / "moved", scratch_ / "run" / name);
+  }
+  EXPECT_EQ(run({"resume", "run"}).code, 0);
 }
 
 }  // namespace

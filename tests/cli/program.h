@@ -23,6 +23,12 @@ inline Words operator+(Words a, const Words& b) {
 // A run that takes no time.
 inline const Words kTiny = {"--set", "epochs=2", "--set", "data.samples=50", "--set", "data.test_samples=20"};
 
+// A recipe of two stages that takes no time: three checkpoints.
+inline const char* const kTwoStages =
+    "family = \"kan\"\nepochs = 2\n[data]\nformula = \"x1*x2\"\nsamples = 20\ntest_samples = 10\n[model]\nhidden = "
+    "[2]\n"
+    "[optimizer]\nkind = \"adam\"\n[train]\nbatch = 10\n[[stage]]\ngrid = 3\n[[stage]]\ngrid = 4\n";
+
 inline std::string bytes_of(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};

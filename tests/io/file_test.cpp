@@ -1,5 +1,6 @@
 #include "gradloom/io/file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -8,6 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
+
+#include "gradloom/io/file_descriptor.h"
 #include "tests/support/scratch.h"
 
 namespace gradloom {
@@ -117,6 +121,70 @@ TEST(AtomicFile, WritesThroughLinks) {
   std::filesystem::create_symlink("a", scratch / "b");
   EXPECT_FALSE(write_file_atomic(scratch / "a", "circle"));
   EXPECT_FALSE(write_file_atomic("/proc/self/fd/1", "text"));
+}
+
+// A folder that is open, as a run has it.
+FileDescriptor opened(const std::filesystem::path& folder) {
+  return FileDescriptor(::open(folder.c_str(), O_PATH | O_DIRECTORY));
+}
+
+TEST(FilePlace, BelowAFolderRefusesLinksToFilesAndFolders) {
+  const test::Scratch scratch;
+  std::filesystem::create_directories(scratch / "outside");
+  std::filesystem::create_directories(scratch / "run/inner");
+  ASSERT_TRUE(write_file_atomic(scratch / "outside/secret", "secret"));
+  std::filesystem::create_symlink("../outside/secret", scratch / "run/link");
+  std::filesystem::create_symlink("../outside", scratch / "run/folder");
+  std::filesystem::create_symlink("../outside/none", scratch / "run/dangling");
+  const FileDescriptor run = opened(scratch / "run");
+  for (const char* name : {"link", "folder/secret", "dangling"}) {
+    const FilePlace place(run.get(), scratch / "run", name);
+    const auto read = read_file(place, 100);
+    ASSERT_FALSE(read.ok()) << name;
+    EXPECT_THAT(read.error().message, HasSubstr("symbolic link")) << name;
+    const auto written = write_file_atomic(place, "new");
+    ASSERT_FALSE(written.ok()) << name;
+    EXPECT_THAT(written.error().message, HasSubstr("symbolic link")) << name;
+  }
+  EXPECT_EQ(read_file(scratch / "outside/secret", 100).value(), "secret");
+  EXPECT_FALSE(std::filesystem::exists(scratch / "outside/none"));
+  const FilePlace fine(run.get(), scratch / "run", "inner/file");
+  ASSERT_TRUE(write_file_atomic(fine, "text"));
+  EXPECT_EQ(read_file(fine, 100).value(), "text");
+  EXPECT_EQ(read_file(scratch / "run/link", 100).value(), "secret") << "a plain path follows links";
+}
+
+TEST(AtomicFile, KeepsTheFileBeforeUnderItsOtherName) {
+  const test::Scratch scratch;
+  const FilePlace place = FilePlace(scratch / "new").keeping("old");
+  for (const char* content : {"1", "2", "3"}) ASSERT_TRUE(write_file_atomic(place, content));
+  EXPECT_EQ(read_file(scratch / "new", 100).value(), "3");
+  EXPECT_EQ(read_file(scratch / "old", 100).value(), "2");
+  EXPECT_EQ(scratch.entries(), 2u);
+  const auto failed = write_file_atomic(place, [](FileSink&) -> Result<void> {
+    return Error{ErrorCode::numeric, "gave up"};
+  });
+  EXPECT_FALSE(failed.ok());
+  EXPECT_EQ(read_file(scratch / "new", 100).value(), "3");
+  EXPECT_EQ(read_file(scratch / "old", 100).value(), "2");
+  EXPECT_EQ(scratch.entries(), 2u);
+}
+
+TEST(AtomicFile, RemovesWhatKilledWritersLeftAndNothingElse) {
+  const test::Scratch scratch;
+  for (const char* name : {".f.1.0.gradloom.tmp", ".g.2.3.gradloom.tmp", ".f.1.0.tmp", "f.gradloom.tmp"})
+    std::ofstream(scratch / name) << "half";
+  std::filesystem::create_symlink("f.gradloom.tmp", scratch / ".link.gradloom.tmp");
+  // A writer that is not done: its temporary is there and locked while another one writes.
+  const auto written = write_file_atomic(scratch / "f", [&](FileSink& sink) -> Result<void> {
+    EXPECT_TRUE(write_file_atomic(scratch / "other", "text"));
+    return sink.write("whole");
+  });
+  ASSERT_TRUE(written.ok());
+  EXPECT_EQ(read_file(scratch / "f", 100).value(), "whole");
+  EXPECT_FALSE(std::filesystem::exists(scratch / ".f.1.0.gradloom.tmp"));
+  EXPECT_FALSE(std::filesystem::exists(scratch / ".g.2.3.gradloom.tmp"));
+  EXPECT_EQ(scratch.entries(), 5u) << "f, other, .f.1.0.tmp, f.gradloom.tmp and the link";
 }
 
 TEST(RefuseOverwriting, KnowsAFileByAnyName) {

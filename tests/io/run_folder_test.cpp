@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "gradloom/io/file.h"
 #include "tests/support/scratch.h"
@@ -117,6 +118,45 @@ TEST(RunFolder, NeedsARecipeToBeOpened) {
   EXPECT_EQ(RunFolder::open(scratch / "none", FolderAccess::read).error().code, ErrorCode::not_found);
   EXPECT_THAT(RunFolder::open(scratch.path(), FolderAccess::write).error().message, HasSubstr("recipe.toml"));
   EXPECT_EQ(scratch.entries(), 0u);
+}
+
+TEST(RunFolder, AWriterRefusesFilesThatAreLinksOrPipes) {
+  const test::Scratch scratch;
+  ASSERT_TRUE(write_file_atomic(scratch / "outside", "precious"));
+  for (const char* name : {"log.jsonl", "report.html", "circuit.json", ".lock", "recipe.toml",
+                           "checkpoint/last.safetensors", "checkpoint/previous.safetensors", "checkpoint"}) {
+    const auto run = scratch / "run";
+    std::filesystem::create_directories(run / "checkpoint");
+    ASSERT_TRUE(write_file_atomic(run / "recipe.toml", "seed = 1"));
+    std::filesystem::remove_all(run / name);
+    std::filesystem::create_symlink(std::string(name) == "checkpoint" ? scratch.path() : scratch / "outside",
+                                    run / name);
+    const auto refused = RunFolder::open(run, FolderAccess::write);
+    ASSERT_FALSE(refused.ok()) << name;
+    EXPECT_THAT(refused.error().message, HasSubstr("symbolic link")) << name;
+    std::filesystem::remove(run / name);
+    if (std::string(name) != "checkpoint") {
+      ASSERT_EQ(::mkfifo((run / name).c_str(), 0600), 0);
+      EXPECT_THAT(RunFolder::open(run, FolderAccess::write).error().message, HasSubstr("not a regular file")) << name;
+    }
+    std::filesystem::remove_all(run);
+  }
+  EXPECT_EQ(read_file(scratch / "outside", 100).value(), "precious");
+}
+
+TEST(RunFolder, KeepsTwoCheckpointsAndSetsADamagedOneAside) {
+  const test::Scratch scratch;
+  const auto folder = RunFolder::create(scratch / "run").or_throw();
+  EXPECT_FALSE(folder.has_checkpoint());
+  for (const char* content : {"1", "2", "3"}) ASSERT_TRUE(write_file_atomic(folder.last_checkpoint(), content));
+  EXPECT_EQ(read_file(folder.last_checkpoint(), 9).value(), "3");
+  EXPECT_EQ(read_file(folder.previous_checkpoint(), 9).value(), "2");
+  ASSERT_TRUE(folder.set_last_checkpoint_aside());
+  EXPECT_TRUE(folder.has_checkpoint());
+  ASSERT_TRUE(write_file_atomic(folder.last_checkpoint(), "4"));
+  EXPECT_EQ(read_file(folder.last_checkpoint(), 9).value(), "4");
+  EXPECT_EQ(read_file(folder.previous_checkpoint(), 9).value(), "2") << "the good one";
+  EXPECT_EQ(read_file(folder.file("checkpoint/damaged.safetensors"), 9).value(), "3");
 }
 
 }  // namespace

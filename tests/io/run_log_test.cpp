@@ -112,7 +112,7 @@ TEST(RunLog, LeavesNoHalfLineWhenTheDiskIsFull) {
   EXPECT_EQ(get(scratch / "log"), "{\"a\":1}\n");
 }
 
-TEST(RunLog, RefusesDevices) { EXPECT_EQ(RunLog::open("/dev/full").error().code, ErrorCode::io); }
+TEST(RunLog, RefusesDevices) { EXPECT_EQ(RunLog::open("/dev/full").error().code, ErrorCode::invalid_input); }
 
 }  // namespace
 }  // namespace gradloom

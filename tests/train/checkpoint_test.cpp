@@ -252,7 +252,7 @@ TEST_F(DamagedCheckpoint, NamesTheTensorOfAnotherShape) {
 }
 
 TEST_F(DamagedCheckpoint, OfAnotherVersionOrKindSaysSo) {
-  EXPECT_THAT(error_after([](auto&, Metadata& m) { m["version"] = "2"; }), HasSubstr("format version 2"));
+  EXPECT_THAT(error_after([](auto&, Metadata& m) { m["version"] = "3"; }), HasSubstr("format version 3"));
   EXPECT_THAT(error_after([](auto&, Metadata& m) { m["version"] = "\"1\""; }), HasSubstr("format version"));
   EXPECT_THAT(error_after([](auto&, Metadata& m) { m["format"] = "\"pt\""; }), HasSubstr("not a gradloom checkpoint"));
   EXPECT_THAT(error_after([](auto&, Metadata& m) { m["format"] = "pt"; }), HasSubstr("'format' is not JSON"));
@@ -307,9 +307,41 @@ TEST_F(DamagedCheckpoint, ThatIsTruncatedIsRefusedAtAnyLength) {
   }
 }
 
-// Random damage either gives an error with a message or a state that everything later survives.
-TEST_F(DamagedCheckpoint, ByRandomMutationsGivesErrorsAndNeverCrashes) {
+// As a program wrote it that knew no checksums.
+std::string without_checksum(std::string bytes) {
+  bytes.replace(bytes.find("\"checksum\""), 10, "\"comments\"");
+  bytes.replace(bytes.find("\"version\":\"2\""), 13, "\"version\":\"1\"");
+  return bytes;
+}
+
+TEST_F(DamagedCheckpoint, ByAnyFlippedBitIsRefused) {
   const std::string good = read_file(path_, 1 << 20).or_throw();
+  std::uint64_t header = 0;
+  std::memcpy(&header, good.data(), 8);
+  // Every bit of the metadata and of the length, some of the rest.
+  const std::size_t metadata = good.find("}");
+  for (std::size_t bit = 0; bit < 8 * good.size(); bit += bit < 8 * metadata ? 1 : 97) {
+    std::string bad = good;
+    bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << bit % 8));
+    const auto file = parse_safetensors(std::as_bytes(std::span(bad)), "damaged");
+    EXPECT_TRUE(!file || !checkpoint_head(*file, "damaged")) << "bit " << bit % 8 << " of byte " << bit / 8;
+  }
+}
+
+TEST_F(DamagedCheckpoint, OfAnOlderVersionNeedsNoChecksum) {
+  const std::string old = without_checksum(read_file(path_, 1 << 20).or_throw());
+  ASSERT_TRUE(write_file_atomic(scratch_ / "old", old));
+  EXPECT_EQ(error_of(scratch_ / "old"), "");
+  std::string lost = read_file(path_, 1 << 20).or_throw();
+  lost.replace(lost.find("\"checksum\""), 10, "\"comments\"");
+  ASSERT_TRUE(write_file_atomic(scratch_ / "lost", lost));
+  EXPECT_THAT(error_of(scratch_ / "lost"), HasSubstr("checksum is missing"));
+}
+
+// Random damage that no checksum tells of either gives an error with a message or a state that everything later
+// survives.
+TEST_F(DamagedCheckpoint, ByRandomMutationsGivesErrorsAndNeverCrashes) {
+  const std::string good = without_checksum(read_file(path_, 1 << 20).or_throw());
   std::uint64_t header = 0;
   std::memcpy(&header, good.data(), 8);
   const Exec ex({.threads = 1});

@@ -27,6 +27,8 @@ void RunRecorder::append(json line) {
 void RunRecorder::save(Session& session) {
   if (!folder_) return;
   folder_->check_own().or_throw();
+  // A checkpoint counts lines of the log: they must be there whenever it is.
+  if (log_) log_->sync().or_throw();
   session.save(folder_->last_checkpoint(), log_lines_).or_throw();
   last_save_ = Clock::now();
 }

@@ -4,6 +4,7 @@
 
 #include "gradloom/app/families/families.h"
 #include "gradloom/app/recipe.h"
+#include "gradloom/app/run/checkpoints.h"
 #include "gradloom/app/run/recorder.h"
 #include "gradloom/app/run/report.h"
 #include "gradloom/app/settings.h"
@@ -129,7 +130,7 @@ Result<RunSummary> run_session(const Config& recipe, Session& session, RunRecord
   if (folder) {
     result.report = folder->report().string();
     if (const auto circuit = session.hard_circuit())
-      if (auto r = circuit::save_circuit(folder->path() / "circuit.json", *circuit); !r) return r.error();
+      if (auto r = write_file_atomic(folder->file("circuit.json"), circuit::to_json(*circuit)); !r) return r.error();
   }
   if (family.summary_rows) result.rows = family.summary_rows(result.found);
   if (auto phases = session.phases(); !phases.empty()) result.phases = std::move(phases);
@@ -147,15 +148,18 @@ Result<RunSummary> run_session(const Config& recipe, Session& session, RunRecord
 struct Restored {
   std::uint64_t log_lines = 0;
   bool short_log = false, data_changed = false;
+  std::string warning;  // that the newest checkpoint was not used; may be empty
 };
 
 // The state of the folder's checkpoint.
 Result<Restored> restore(Session& session, const RunFolder& folder, OtherData other, const LogCallback& log) {
-  auto file = read_safetensors(folder.last_checkpoint());
-  if (!file) return file.error();
-  auto found = session.restore(*file, folder.last_checkpoint());
+  auto saved = read_checkpoint(folder, log);
+  if (!saved) return saved.error();
+  auto found = session.restore(saved->file, saved->place);
   if (!found) return found.error();
-  Restored restored{found->log_lines, false, found->data_changed};
+  if (other == OtherData::refuse && saved->last_is_damaged)
+    if (auto r = folder.set_last_checkpoint_aside(); !r) return r.error();
+  Restored restored{found->log_lines, false, found->data_changed, saved->warning};
   if (other == OtherData::tell) return restored;
   if (restored.data_changed)
     return Error{
@@ -237,10 +241,12 @@ Result<RunSummary> resume(const std::filesystem::path& path, const RunOptions& o
     auto session = open_session(*recipe, options);
     if (!session) return session.error();
     RunRecorder recorder(options, family_of(*recipe), &*folder);
-    if (std::filesystem::exists(folder->last_checkpoint())) {
+    std::string warning;
+    if (folder->has_checkpoint()) {
       auto restored = restore(**session, *folder, OtherData::refuse, options.log);
       if (!restored) return restored.error();
       recorder.resume_at(restored->log_lines, restored->short_log);
+      warning = restored->warning;
     } else {  // stopped before its first checkpoint
       if (auto log = read_run_log(folder->log()); log && !log->lines.empty() && options.log)
         options.log(LogLevel::warning, fmt::format("{} has no checkpoint: the run begins again, and its log with it",
@@ -248,14 +254,16 @@ Result<RunSummary> resume(const std::filesystem::path& path, const RunOptions& o
       if (auto kept = keep_first_lines(folder->log(), 0); !kept) return kept.error();
       if ((*session)->start() == TrainEnd::stopped) return interrupted(**session, &*folder, recorder);
     }
-    return run_session(*recipe, **session, recorder, &*folder);
+    auto summary = run_session(*recipe, **session, recorder, &*folder);
+    if (summary && summary->result && !warning.empty()) summary->result->warnings.push_back(warning);
+    return summary;
   });
 }
 
 Result<Evaluation> evaluate(const std::filesystem::path& path, const RunOptions& options, const EvaluateOptions& what) {
   auto folder = RunFolder::open(path, FolderAccess::read);
   if (!folder) return folder.error();
-  if (!std::filesystem::exists(folder->last_checkpoint()))
+  if (!folder->has_checkpoint())
     return Error{ErrorCode::not_found, path.string() + " has no checkpoint yet; `gradloom resume` continues the run"};
   auto recipe = reopen_recipe(*folder);
   if (!recipe) return recipe.error();
