@@ -10,6 +10,7 @@
 #include "cli/run_watch.h"
 #include "cli/seeds.h"
 #include "cli/text.h"
+#include "gradloom/io/file.h"
 
 namespace gradloom::cli {
 namespace {
@@ -31,17 +32,41 @@ bool is_free(const fs::path& path) {
   return fs::is_directory(path, error) && fs::is_empty(path, error);
 }
 
-// runs/NAME-SEED, or runs/NAME-SEED-2 and so on when that is taken.
 constexpr std::int64_t kLargestSeed = std::numeric_limits<std::int64_t>::max();
 
-fs::path default_folder(const std::string& recipe, std::int64_t seed) {
-  const fs::path file(recipe);
-  const std::string name = file.extension() == ".toml" ? file.stem().string() : file.filename().string();
-  const fs::path base = fs::path("runs") / fmt::format("{}-{}", name, seed);
-  fs::path folder = base;
-  for (int i = 2; !is_free(folder); ++i) folder = fmt::format("{}-{}", base.string(), i);
-  return folder;
-}
+// The folder of a run that names none: runs/NAME-SEED, or runs/NAME-SEED-2 and so on when that is taken. Whoever makes
+// it has it: of several programs that start at once each gets its own. What is still empty at the end goes again, so
+// that a mistake in a recipe leaves nothing behind.
+class ClaimedFolder {
+ public:
+  ClaimedFolder(const std::string& recipe, std::int64_t seed) {
+    const fs::path file(recipe);
+    const std::string name = file.extension() == ".toml" ? file.stem().string() : file.filename().string();
+    const fs::path base = fs::path("runs") / fmt::format("{}-{}", name, seed);
+    path_ = base;
+    for (int i = 1;;) {
+      std::error_code error;
+      made_runs_ = fs::create_directory("runs", error) || made_runs_;
+      if (fs::create_directory(path_, error)) return;
+      if (error == std::errc::no_such_file_or_directory) continue;  // another program has just removed runs, empty
+      if (error && error != std::errc::file_exists)
+        throw Exception(system_error("make the folder", path_, error.value()));
+      path_ = fmt::format("{}-{}", base.string(), ++i);
+    }
+  }
+  ClaimedFolder(const ClaimedFolder&) = delete;
+  ClaimedFolder& operator=(const ClaimedFolder&) = delete;
+  ~ClaimedFolder() {
+    std::error_code ignored;
+    fs::remove(path_, ignored);
+    if (made_runs_) fs::remove("runs", ignored);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+  bool made_runs_ = false;
+};
 
 RecipeFlags with_seed(RecipeFlags flags, std::int64_t seed) {
   flags.overrides.push_back(fmt::format("seed={}", seed));
@@ -148,7 +173,9 @@ int train(const Output& out, TrainFlags flags) {
   if (flags.seed) flags.recipe = with_seed(flags.recipe, *flags.seed);
   const Config recipe = load_recipe(flags.recipe);
   const std::int64_t seed = recipe.integer("seed");
-  const fs::path folder = flags.out.empty() ? default_folder(flags.recipe.recipe, seed) : fs::path(flags.out);
+  std::optional<ClaimedFolder> claimed;
+  if (flags.out.empty()) claimed.emplace(flags.recipe.recipe, seed);
+  const fs::path folder = claimed ? claimed->path() : fs::path(flags.out);
   refuse_name_of_data(recipe, folder);
   if (flags.seeds && seed > kLargestSeed - *flags.seeds)
     throw Exception(ErrorCode::invalid_input, fmt::format("--seeds {} from seed {} on go beyond the largest seed, {}",

@@ -325,5 +325,24 @@ TEST_F(Errors, LinksInTheFolderOfARunAreNotFollowed) {
   EXPECT_EQ(run({"resume", "run"}).code, 0);
 }
 
+TEST_F(Errors, ParallelRunsWithoutANameGetAFolderEach) {
+  std::vector<std::unique_ptr<Process>> processes;
+  for (int i = 0; i < 8; ++i)
+    processes.push_back(std::make_unique<Process>(launch(Words{"train", "kan-hello", "--json"} + kTiny)));
+  std::set<std::string> folders;
+  for (const auto& process : processes) {
+    const Ended ended = process->wait();
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    folders.insert(parsed(ended).value("run", ""));
+  }
+  EXPECT_EQ(folders.size(), 8u);
+  for (const std::string& folder : folders) EXPECT_EQ(checkpoint(folder), checkpoint(*folders.begin())) << folder;
+  expect_error({"train", "kan-hello", "--set", "epochs=-1"}, 2, "invalid_input", {"epochs"});
+  expect_error({"train", "kan-tabular", "--set", "data.path=none.csv"}, 2, "not_found", {"none.csv"});
+  std::size_t left = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(scratch_ / "runs")) ++left;
+  EXPECT_EQ(left, 8u) << "a mistake in the recipe leaves nothing";
+}
+
 }  // namespace
 }  // namespace gradloom::test
