@@ -41,9 +41,14 @@ const char* default_hint(ErrorCode code) {
   }
 }
 
-int run_choice(const Choice& choice) {
+enum class StandardOutput { open, closed };
+
+int run_choice(const Choice& choice, StandardOutput output) {
   const Output out(choice.flags);
   try {
+    if (output == StandardOutput::closed)  // before hours of work whose result nobody would see
+      throw Failure({ErrorCode::io, "standard output is closed, so no result could be written"},
+                    "send it to a file, or to /dev/null");
     const int code = choice.run(out);
     flush_results();
     return code;
@@ -72,7 +77,7 @@ Choice printing(std::string text) {
   return choice;
 }
 
-int run(std::vector<std::string> arguments) {
+int run(std::vector<std::string> arguments, StandardOutput output) {
   CLI::App program("Trains spline networks, logic automata and graph networks: right, the same on any machine, fast.",
                    "gradloom");
   program.set_version_flag("--version", "gradloom " GRADLOOM_VERSION, "Print the version");
@@ -107,14 +112,15 @@ int run(std::vector<std::string> arguments) {
     if (arguments.empty()) fmt::print(stderr, "{}\n", program.help());
     choice.run = [failure = usage_failure(program, arguments, e)](const Output&) -> int { throw failure; };
   }
-  return run_choice(choice);
+  return run_choice(choice, output);
 }
 
 }  // namespace
 }  // namespace gradloom::cli
 
 int main(int argc, char** argv) {
-  gradloom::cli::open_closed_streams();
+  using gradloom::cli::StandardOutput;
+  const auto output = gradloom::cli::open_closed_streams() ? StandardOutput::open : StandardOutput::closed;
   gradloom::cli::ignore_file_size_signal();
-  return gradloom::cli::run({argv + 1, argv + argc});
+  return gradloom::cli::run({argv + 1, argv + argc}, output);
 }

@@ -56,10 +56,12 @@ const std::atomic<bool>& StopSignals::requested() const { return stop_requested;
 
 int StopSignals::exit_code() const { return 128 + stop_signal.load(std::memory_order_relaxed); }
 
-void open_closed_streams() {
+bool open_closed_streams() {
+  const bool has_output = fcntl(1, F_GETFD) >= 0;
   // open() takes the lowest number that is free.
   for (int stream = 0; stream <= 2; ++stream)
-    if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", stream == 0 ? O_RDONLY : O_WRONLY) < 0) return;
+    if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", stream == 0 ? O_RDONLY : O_WRONLY) < 0) break;
+  return has_output;
 }
 
 void ignore_file_size_signal() { signal(SIGXFSZ, SIG_IGN); }

@@ -20,8 +20,8 @@ class StopSignals {
 };
 
 // Standard input, output and error that the program was started without become /dev/null; otherwise the next files that
-// it opens would take their numbers, and messages would go into them.
-void open_closed_streams();
+// it opens would take their numbers, and messages would go into them. Whether there was a standard output.
+bool open_closed_streams();
 
 // A write beyond the file size limit is then an error like a full disk, instead of the end of the program.
 void ignore_file_size_signal();

@@ -64,7 +64,7 @@ TEST_F(Errors, ClosedStreamsDoNotGetIntoTheFilesOfARun) {
   std::string line = "exec '" + program + "'";
   for (const std::string& word : shell.arguments) line += " '" + word + "'";
   shell.program = "/bin/sh";
-  shell.arguments = {"-c", line + " <&- >&- 2>&-"};
+  shell.arguments = {"-c", line + " <&- 2>&-"};
   Process process(shell);
   process.wait();
   EXPECT_EQ(bytes_of(scratch_ / "run/.lock"), "");
@@ -323,6 +323,17 @@ TEST_F(Errors, LinksInTheFolderOfARunAreNotFollowed) {
     if (was_there) std::filesystem::rename(scratch_ / "moved", scratch_ / "run" / name);
   }
   EXPECT_EQ(run({"resume", "run"}).code, 0);
+}
+
+TEST_F(Errors, ClosedStandardOutputIsAnErrorBeforeAnyWork) {
+  for (const std::string words : {"devices", "train kan-hello --out run", "train kan-hello --out run --json"}) {
+    Launch l = launch({"-c", std::string(GRADLOOM_PROGRAM) + " " + words + " >&-"});
+    l.program = "/bin/sh";
+    const Ended ended = Process(l).wait();
+    EXPECT_EQ(ended.code, 1) << words;
+    EXPECT_THAT(ended.err, HasSubstr("standard output is closed")) << words;
+  }
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "run"));
 }
 
 TEST_F(Errors, ParallelRunsWithoutANameGetAFolderEach) {
