@@ -102,6 +102,7 @@ int run(std::vector<std::string> arguments, StandardOutput output) {
     arguments.push_back("--help");
   }
   try {
+    refuse_swallowed_options(program, arguments);
     program.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {
     choice = printing(program.help());

@@ -121,6 +121,21 @@ Finding find_unknown(const CLI::App& program, const std::vector<std::string>& ar
 
 }  // namespace
 
+void refuse_swallowed_options(const CLI::App& program, const std::vector<std::string>& arguments) {
+  const CLI::App* at = &program;
+  for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
+    const std::string& word = arguments[i];
+    if (const CLI::App* command = find_command(*at, word)) at = command;
+    const bool is_option = word.size() > 1 && word[0] == '-' && word.find('=') == std::string::npos;
+    const CLI::Option* option = is_option ? at->get_option_no_throw(word) : nullptr;
+    if (!option || option->get_items_expected_min() == 0 || i + 1 == arguments.size()) continue;
+    const std::string& value = arguments[++i];
+    if (value.size() > 1 && value[0] == '-' && at->get_option_no_throw(value.substr(0, value.find('='))))
+      throw CLI::ArgumentMismatch(fmt::format(
+          "{0} needs a value, but the option {1} follows; write {0}={1} if that is the value", word, value));
+  }
+}
+
 Failure usage_failure(const CLI::App& program, const std::vector<std::string>& arguments,
                       const CLI::ParseError& error) {
   const Finding found = find_unknown(program, arguments);

@@ -9,6 +9,10 @@
 
 namespace gradloom::cli {
 
+// Throws CLI::ArgumentMismatch where an option that needs a value is followed by another option of the same command,
+// which the parser would take for the value: --out --json.
+void refuse_swallowed_options(const CLI::App& program, const std::vector<std::string>& arguments);
+
 // `arguments` as given, without the name of the program. A word that is no command or option is named with the nearest
 // one.
 Failure usage_failure(const CLI::App& program, const std::vector<std::string>& arguments, const CLI::ParseError& error);

@@ -336,6 +336,15 @@ TEST_F(Errors, ClosedStandardOutputIsAnErrorBeforeAnyWork) {
   EXPECT_FALSE(std::filesystem::exists(scratch_ / "run"));
 }
 
+TEST_F(Errors, AnOptionDoesNotSwallowTheNextOne) {
+  expect_error({"train", "kan-hello", "--out"}, 2, "invalid_input", {"--out needs a value", "--json"});
+  expect_error({"train", "kan-hello", "--out", "--seed=3"}, 2, "invalid_input", {"--out needs a value", "--seed=3"});
+  expect_error({"eval", "run", "--predictions", "-q"}, 2, "invalid_input", {"--predictions", "-q"});
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "--json"));
+  EXPECT_EQ(run(Words{"train", "kan-hello", "--out=--json"} + kTiny).code, 0);
+  EXPECT_TRUE(std::filesystem::exists(scratch_ / "--json/recipe.toml"));
+}
+
 TEST_F(Errors, ParallelRunsWithoutANameGetAFolderEach) {
   std::vector<std::unique_ptr<Process>> processes;
   for (int i = 0; i < 8; ++i)
