@@ -59,10 +59,15 @@ const char* code_name(ErrorCode code) {
 Output::Output(OutputFlags flags) : flags_(flags), results_(terminal_of(stdout)), messages_(terminal_of(stderr)) {}
 
 void Output::print(std::string_view text) const {
-  if (!flags_.json) std::fwrite(text.data(), 1, text.size(), stdout);
+  if (flags_.json) return;
+  const std::string safe = printable(text, results_);
+  std::fwrite(safe.data(), 1, safe.size(), stdout);
 }
 
-void Output::tell(std::string_view text) const { std::fwrite(text.data(), 1, text.size(), stderr); }
+void Output::tell(std::string_view text) const {
+  const std::string safe = printable(text, messages_);
+  std::fwrite(safe.data(), 1, safe.size(), stderr);
+}
 
 void Output::print_rows(const std::vector<std::pair<std::string, std::string>>& rows) const {
   std::size_t width = 0;

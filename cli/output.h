@@ -40,13 +40,13 @@ class Output {
   bool json() const { return flags_.json; }
   bool quiet() const { return flags_.quiet; }
 
-  // A result for people, on standard output; nothing with --json.
+  // A result for people, on standard output; nothing with --json. Control characters of foreign texts are escaped.
   void print(std::string_view text) const;
   // The same with the labels in one column, dimmed.
   void print_rows(const std::vector<std::pair<std::string, std::string>>& rows) const;
   std::string paint(Paint how, std::string_view text) const { return painted(how, text, results_); }
 
-  // What people should know besides the result, on standard error.
+  // What people should know besides the result, on standard error; escaped in the same way.
   void tell(std::string_view text) const;
 
   // The one JSON object of --json; nothing without it. Throws Exception{io} when standard output refuses it.

@@ -54,7 +54,8 @@ void ProgressView::update(const app::Progress& p) {
 void ProgressView::message(LogLevel level, const std::string& text) {
   if (show_ == Show::nothing) return;
   erase();
-  write(fmt::format("{}{}\n", level == LogLevel::warning ? painted(Paint::yellow, "warning: ", terminal_) : "", text));
+  write(fmt::format("{}{}\n", level == LogLevel::warning ? painted(Paint::yellow, "warning: ", terminal_) : "",
+                    printable(text, terminal_)));
 }
 
 void ProgressView::finish() {

@@ -26,6 +26,18 @@ bool locale_is_utf8() {
   return false;
 }
 
+// By Paint.
+constexpr std::string_view kPaints[] = {"\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"};
+constexpr std::string_view kUnpaint = "\x1b[0m";
+
+// Of what painted() writes, at the start of the text; 0: it is something else.
+std::size_t paint_length(std::string_view text) {
+  if (text.starts_with(kUnpaint)) return kUnpaint.size();
+  for (const std::string_view paint : kPaints)
+    if (text.starts_with(paint)) return paint.size();
+  return 0;
+}
+
 }  // namespace
 
 Terminal terminal_of(std::FILE* stream) {
@@ -46,12 +58,29 @@ std::size_t columns_of(std::FILE* stream) {
 
 std::string painted(Paint how, std::string_view text, const Terminal& terminal) {
   if (!terminal.colour) return std::string(text);
-  const int code = how == Paint::bold    ? 1
-                   : how == Paint::dim   ? 2
-                   : how == Paint::red   ? 31
-                   : how == Paint::green ? 32
-                                         : 33;
-  return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
+  return fmt::format("{}{}{}", kPaints[static_cast<std::size_t>(how)], text, kUnpaint);
+}
+
+std::string printable(std::string_view text, const Terminal& terminal) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0;
+    const std::size_t paint = terminal.colour ? paint_length(text.substr(i)) : 0;
+    if (paint > 0) {
+      out += text.substr(i, paint);
+      i += paint - 1;
+    } else if (c == 0xc2 && next >= 0x80 && next < 0xa0) {  // control characters beyond ASCII
+      out += fmt::format("\\x{:02x}", next);
+      ++i;
+    } else if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) {
+      out += fmt::format("\\x{:02x}", c);
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
 }
 
 std::size_t display_width(std::string_view text) {

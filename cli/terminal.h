@@ -20,6 +20,10 @@ std::size_t columns_of(std::FILE* stream);  // 80 when nobody knows
 enum class Paint { bold, dim, red, green, yellow };
 std::string painted(Paint how, std::string_view text, const Terminal& terminal);
 
+// The text without power over a terminal: control characters but for line feeds and tabs are written as \x1b. What
+// painted() adds for this terminal stays.
+std::string printable(std::string_view text, const Terminal& terminal);
+
 // Columns that UTF-8 text without control characters takes; every code point counts as one.
 std::size_t display_width(std::string_view text);
 

@@ -364,5 +364,16 @@ TEST_F(Errors, ParallelRunsWithoutANameGetAFolderEach) {
   EXPECT_EQ(left, 8u) << "a mistake in the recipe leaves nothing";
 }
 
+TEST_F(Errors, ControlCharactersOfFilesDoNotReachTheTerminal) {
+  write("graphs.txt", "t # \x1b[2Ja\x07\nv 0 A\nv 1 B\ne 0 1 x\nt # \xc2\x9b1mb\nv 0 A\n");
+  const Ended ended = run({"ged", "graphs.txt", "--all-pairs"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  for (const std::string& text : {ended.out, ended.err})
+    for (const char* power : {"\x1b", "\x07", "\xc2\x9b"}) EXPECT_THAT(text, testing::Not(HasSubstr(power)));
+  const Ended unknown = run({"ged", "graphs.txt:\x1b]0;title\x07", "graphs.txt:0"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.err, testing::AllOf(HasSubstr("\\x1b]0;title\\x07"), testing::Not(HasSubstr("\x1b]"))));
+}
+
 }  // namespace
 }  // namespace gradloom::test

@@ -146,5 +146,20 @@ TEST_F(Watching, ErrorsAreRedUnlessColourIsUnwanted) {
   EXPECT_THAT(watch({"train", "nothing"}, {{"NO_COLOR", "1"}}).err, Not(HasSubstr("\x1b")));
 }
 
+TEST(Printable, EscapesWhatATerminalWouldObey) {
+  const cli::Terminal plain, coloured{.redraws = true, .colour = true, .utf8 = true};
+  EXPECT_EQ(cli::printable("a\x1b[2J\r\x7f\b\n\tb", plain), "a\\x1b[2J\\x0d\\x7f\\x08\n\tb");
+  EXPECT_EQ(cli::printable("\xc2\x9b"
+                           "1m \xc3\xa4 \xc2\xa0",
+                           plain),
+            "\\x9b1m \xc3\xa4 \xc2\xa0")
+      << "letters stay";
+  const std::string red = cli::painted(cli::Paint::red, "no", coloured);
+  EXPECT_EQ(cli::printable(red, coloured), red) << "our own colours stay";
+  EXPECT_EQ(cli::printable(red, plain), "\\x1b[31mno\\x1b[0m") << "where there are none of ours, they are foreign";
+  EXPECT_EQ(cli::printable("\x1b[8mhidden\x1b]0;title\x07", coloured), "\\x1b[8mhidden\\x1b]0;title\\x07");
+  EXPECT_EQ(cli::printable(std::string("\0\x1b", 2), plain), "\\x00\\x1b");
+}
+
 }  // namespace
 }  // namespace gradloom::test
