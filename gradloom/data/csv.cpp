@@ -112,7 +112,12 @@ class CsvParser {
     const std::uint32_t first_line = line_;
     const std::size_t before = table_.cells.size();
     bool more = true;
-    while (more) more = read_cell();
+    while (more) {
+      more = read_cell();
+      if (table_.cells.size() - before > kMostCsvColumns)
+        fail("line {} has more than {} cells, the limit (kMostCsvColumns); is the separator '{}' right?", first_line,
+             kMostCsvColumns, separator_ == '\t' ? std::string("tab") : std::string(1, separator_));
+    }
     const std::size_t width = table_.cells.size() - before;
     if (width_ == 0) width_ = width;
     if (width != width_)
@@ -234,7 +239,7 @@ std::optional<std::size_t> find_column(const std::vector<std::string>& columns, 
 }
 
 std::string csv_field(std::string_view cell) {
-  const bool plain = cell.find_first_of(",\"\r\n") == cell.npos && !cell.starts_with(' ') && !cell.ends_with(' ');
+  const bool plain = cell.find_first_of(",\"\r\n") == cell.npos && cell == trim(cell);
   if (plain) return std::string(cell);
   std::string field = "\"";
   for (const char c : cell) field += c == '"' ? "\"\"" : std::string(1, c);

@@ -50,14 +50,18 @@ struct CsvTable {
   std::shared_ptr<std::deque<std::string>> unquoted;  // cells that held doubled quotes
 };
 
+// A text of a few bytes may unpack to millions of columns; a table that wide is no table, and is refused.
+inline constexpr std::size_t kMostCsvColumns = 100'000;
+
 // Fails with invalid_input: rows of unequal length (names the line and both counts), quotes that do not close, no rows,
-// a text that is UTF-16, repeated names in the header.
+// a text that is UTF-16, repeated names in the header, more than kMostCsvColumns. Takes time in proportion to the text.
 Result<CsvTable> parse_csv(std::string text, const CsvOptions& options, std::string_view source);
 
 // A column by its name, else by its number: 0 is the first, -1 the last.
 std::optional<std::size_t> find_column(const std::vector<std::string>& columns, std::string_view name);
 
-// A cell as it is written between commas: in quotes where it must be.
+// A cell as it is written between commas: in quotes where it must be. Nothing else is changed: a cell that a
+// spreadsheet would take for a formula ("=1+1") stays what it is (docs/format.md).
 std::string csv_field(std::string_view cell);
 
 // The whole cell as a number ("1", "+1.5e3"), without regard to the locale. False when it is none. Too large gives

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "gradloom/data/align.h"
 
@@ -10,6 +11,7 @@ namespace gradloom {
 namespace {
 
 using Names = std::vector<std::string>;
+using NameSet = std::unordered_set<std::string_view>;  // of names that outlive it
 
 bool contains(const Names& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -21,6 +23,7 @@ class TableMatch {
   TableMatch(const RowSource& source, const LoadedRows& training, CsvTable& table, NewTargets wanted)
       : source_(source), training_(training), code_(training.code), table_(table), wanted_(wanted) {
     for (const ColumnCode& column : code_.features) features_.push_back(column.name);
+    is_feature_.insert(features_.begin(), features_.end());
   }
 
   // How to read the table, whose columns get names where they have none.
@@ -31,8 +34,9 @@ class TableMatch {
     found.drop.clear();
     const bool of_formulas = source_.path.empty();
     if (!table_.has_header) name_columns(of_formulas);
+    const NameSet there(table_.columns.begin(), table_.columns.end());
     for (const std::string& name : features_)
-      if (!contains(table_.columns, name)) fail("has no column '{}', which the model was trained on", name);
+      if (!there.contains(name)) fail("has no column '{}', which the model was trained on", name);
     if (of_formulas)
       match_formulas(found);
     else
@@ -71,7 +75,7 @@ class TableMatch {
   void match_formulas(RowSource& found) const {
     found.target.clear();
     for (const std::string& name : table_.columns)
-      if (!contains(features_, name)) found.target.push_back(name);
+      if (!is_feature_.contains(name)) found.target.push_back(name);
     if (found.target.empty())
       found.targets = Targets::absent;
     else if (found.target.size() != targets())
@@ -87,7 +91,7 @@ class TableMatch {
     if (!found.weight.empty() && !contains(table_.columns, weight))
       fail("has no column '{}', which data.weight names", weight);
     for (const std::string& name : table_.columns) {
-      if (contains(features_, name) || contains(found.target, name) || name == found.weight) continue;
+      if (is_feature_.contains(name) || contains(found.target, name) || name == found.weight) continue;
       if (!contains(dropped, name) && name != weight)
         fail("has the column '{}', which the training file does not have", name);
       found.drop.push_back(name);
@@ -127,6 +131,7 @@ class TableMatch {
   CsvTable& table_;
   NewTargets wanted_;
   Names features_;  // columns that the model needs
+  NameSet is_feature_;
 };
 
 // Targets that mean nothing, in the shape of those of the training data.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <unordered_map>
 
 #include "gradloom/data/labels.h"
 #include "gradloom/data/source.h"
@@ -21,7 +22,9 @@ constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 class TableEncoder {
  public:
   TableEncoder(const CsvTable& table, const RowSource& source, const RowCode* known)
-      : table_(table), source_(source), known_(known) {}
+      : table_(table), source_(source), known_(known) {
+    for (std::size_t c = 0; c < table.columns.size(); ++c) places_.emplace(table.columns[c], c);
+  }
 
   LoadedRows run() {
     choose_columns();
@@ -61,6 +64,7 @@ class TableEncoder {
 
   // `key` is what asked for the column, as a recipe names it.
   std::size_t find_column(const ColumnName& name, std::string_view key) const {
+    if (const auto place = places_.find(name); place != places_.end()) return place->second;
     const auto& columns = table_.columns;
     if (const auto found = gradloom::find_column(columns, name)) return *found;
     double number = 0;
@@ -311,7 +315,8 @@ class TableEncoder {
 
   const CsvTable& table_;
   const RowSource& source_;
-  const RowCode* known_;  // null: learn it
+  const RowCode* known_;                                      // null: learn it
+  std::unordered_map<std::string_view, std::size_t> places_;  // of columns, by their names
   std::vector<Role> roles_;
   std::vector<bool> categorical_;
   std::vector<std::uint32_t> rows_;  // kept

@@ -88,6 +88,35 @@ TEST(Csv, RefusesEmptyFilesAndUtf16) {
   EXPECT_THAT(error_of("1,2", {.separator = "::"}), HasSubstr("one character"));
 }
 
+TEST(Csv, RefusesMoreColumnsThanItsLimit) {
+  const std::string wide(kMostCsvColumns - 1, ',');
+  EXPECT_EQ(parse_csv(wide + "\n" + wide + "\n", {.header = CsvHeader::absent}, "t.csv").or_throw().columns.size(),
+            kMostCsvColumns);
+  EXPECT_THAT(error_of(std::string(3'000'000, ',')), HasSubstr("more than 100000 cells"));
+}
+
+// Twice the columns take twice the time: with a search through all names for each column, this would take hours.
+TEST(TableRows, TakeAsManyColumnsAsATableMayHave) {
+  std::string text;
+  for (std::size_t r = 0; r < 3; ++r)
+    for (std::size_t c = 0; c < kMostCsvColumns; ++c)
+      text += (r == 0 ? "x" + std::to_string(c) : std::to_string(r)) + (c + 1 == kMostCsvColumns ? "\n" : ",");
+  RowSource source;
+  source.target = {"-1"};
+  const CsvTable table = parse_csv(text, {}, "t.csv").or_throw();
+  const LoadedRows loaded = rows_from_table(table, source).or_throw();
+  EXPECT_EQ(loaded.rows.features(), kMostCsvColumns - 1);
+}
+
+// Nothing is taken away from names: a spreadsheet is told to read them as text (docs/format.md).
+TEST(CsvField, KeepsWhatASpreadsheetWouldTakeForAFormula) {
+  for (const std::string cell : {"=1+1", "+1", "-x", "@sum", "\tx", "=\"a\""}) {
+    const std::string text = "a,b\n" + csv_field(cell) + ",1\n";
+    const CsvTable table = parse_csv(text, {.separator = ",", .header = CsvHeader::present}, "t.csv").or_throw();
+    EXPECT_EQ(table.cell(0, 0), cell);
+  }
+}
+
 TEST(ParseNumber, ReadsWholeCellsOnly) {
   double v = 0;
   for (const char* good : {"1", "-1.5", "+2", "1e3", ".5", "5."}) EXPECT_TRUE(parse_number(good, v)) << good;
