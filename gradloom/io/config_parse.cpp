@@ -16,6 +16,19 @@ namespace {
 constexpr std::size_t kLongestText = 1'000'000;
 constexpr int kMostParts = 64;
 
+// The last character of the string that begins at `i`, or the one before the line feed that cuts it off; counts lines.
+std::size_t end_of_string(std::string_view text, std::size_t i, int& line) {
+  const char quote = text[i];
+  const bool triple = text.substr(i, 3) == std::string(3, quote);
+  const std::string_view close = text.substr(i, triple ? 3 : 1);
+  for (i += close.size(); i < text.size() && text.substr(i, close.size()) != close; ++i) {
+    if (text[i] == '\n' && !triple) return i - 1;  // malformed; the parser will say so
+    line += text[i] == '\n';
+    if (text[i] == '\\' && quote == '"') ++i;
+  }
+  return i + close.size() - 1;
+}
+
 // toml++ nests one table per part of a key and destroys them recursively, so a key of a million parts would exhaust the
 // stack: the line of the first key with too many, or 0.
 int line_of_too_deep_key(std::string_view text) {
@@ -25,19 +38,45 @@ int line_of_too_deep_key(std::string_view text) {
     if (c == '#') {
       while (i + 1 < text.size() && text[i + 1] != '\n') ++i;
     } else if (c == '"' || c == '\'') {
-      const bool triple = text.substr(i, 3) == std::string(3, c);
-      const std::string_view close = text.substr(i, triple ? 3 : 1);
-      for (i += close.size(); i < text.size() && text.substr(i, close.size()) != close; ++i) {
-        if (text[i] == '\n') ++line;
-        if (text[i] == '\n' && !triple) break;  // malformed; the parser will say so
-        if (text[i] == '\\' && c == '"') ++i;
-      }
-      if (i < text.size() && text[i] != '\n') i += close.size() - 1;
+      i = end_of_string(text, i, line);
     } else if (c == '.') {
       if (++dots >= kMostParts) return line;
     } else if (c == '\n' || c == ',' || c == '=' || c == '{') {
       line += c == '\n';
       dots = 0;
+    }
+  }
+  return 0;
+}
+
+// toml++ 3.3.0 takes for granted that a key follows [ or [[ at the begin of a line: with another character, as in
+// "[=]" or "[[[a]]]", it aborts where it has assertions, and elsewhere its behaviour is undefined. The line of the
+// first header without a key, or 0.
+int line_of_header_without_key(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t";
+  int line = 1, depth = 0;  // brackets of a value that are open
+  bool at_begin = true;     // of a line, outside values
+  for (std::size_t i = text.starts_with("\xef\xbb\xbf") ? 3 : 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\n') {
+      ++line;
+      at_begin = depth == 0;
+    } else if (c == '#') {
+      while (i + 1 < text.size() && text[i + 1] != '\n') ++i;
+    } else if (at_begin && c == '[') {
+      const std::size_t key = text.find_first_not_of(kBlanks, text.substr(i).starts_with("[[") ? i + 2 : i + 1);
+      if (key == std::string_view::npos) return 0;  // the parser will say so, as of a bracket that closes at once
+      const char k = text[key];
+      const bool is_bare = (k >= 'a' && k <= 'z') || (k >= 'A' && k <= 'Z') || (k >= '0' && k <= '9');
+      if (!is_bare && std::string_view("_-\"']").find(k) == std::string_view::npos) return line;
+      while (i + 1 < text.size() && text[i + 1] != '\n') ++i;
+    } else if (c == '"' || c == '\'') {
+      i = end_of_string(text, i, line);
+      at_begin = false;
+    } else if (kBlanks.find(c) == std::string_view::npos && c != '\r') {
+      at_begin = false;
+      depth += c == '[' || c == '{';
+      depth -= (c == ']' || c == '}') && depth > 0;
     }
   }
   return 0;
@@ -125,6 +164,10 @@ class ConfigParser {
     if (const int line = line_of_too_deep_key(text)) {
       where_ = fmt::format("{}:{}", source_, line);
       fail("a key has more than {} parts", kMostParts);
+    }
+    if (const int line = line_of_header_without_key(text)) {
+      where_ = fmt::format("{}:{}", source_, line);
+      fail("not valid TOML: a key must follow the bracket of a table");
     }
     try {
       const toml::table root = toml::parse(text, source_);
@@ -410,7 +453,9 @@ Result<Config> config_from_json(const Schema& schema, const nlohmann::json& obje
 
 std::string peek_string(std::string_view toml_text, std::span<const std::string> overrides, std::string_view key,
                         std::string fallback) {
-  if (toml_text.size() > kLongestText || line_of_too_deep_key(toml_text) != 0) return fallback;
+  if (toml_text.size() > kLongestText || line_of_too_deep_key(toml_text) != 0 ||
+      line_of_header_without_key(toml_text) != 0)
+    return fallback;
   try {
     const toml::table root = toml::parse(toml_text);
     if (const toml::node* node = root.get(key))

@@ -290,5 +290,23 @@ TEST(NearestName, FindsAKeyThatStandsInAnotherSection) {
   EXPECT_EQ(nearest_name("opt.lr", keys), "optimizer.lr");
 }
 
+TEST(Config, NamesTheLineOfATableWithoutAKey) {
+  for (const char* header : {"[=]", "[.a]", "[[[a]]]", "[[=", "[[ .a]]", "[#", "[\n", "[[\n", "[{a=1}]", "[\xc3\xa4]"})
+    EXPECT_THAT(error_of(std::string("epochs = 1\n ") + header),
+                HasSubstr("r.toml:2: not valid TOML: a key must follow"))
+        << header;
+  EXPECT_THAT(error_of("\xef\xbb\xbf[=]"), HasSubstr("r.toml:1: not valid TOML: a key must follow"));
+  for (const char* open : {"[", "[[", "[]", "[[]]", "[ [a]]"})
+    EXPECT_THAT(error_of(open), HasSubstr("not valid TOML")) << open;
+}
+
+TEST(Config, BracketsInValuesTextsAndCommentsAreNoTables) {
+  const Config config =
+      parse("# [=]\ndata.drop = [\n  '[=]', # [[=\n  \"[.\"\n]\nname = \"\"\"\n[=]\"\"\"\n[ 'optimizer' ]\nlr = 1\n");
+  EXPECT_EQ(config.string("name"), "[=]");
+  EXPECT_THAT(std::get<std::vector<std::string>>(config.value("data.drop")), ElementsAre("[=]", "[."));
+  EXPECT_EQ(std::get<double>(config.value("optimizer.lr")), 1.0);
+}
+
 }  // namespace
 }  // namespace gradloom
