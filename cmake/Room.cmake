@@ -38,6 +38,19 @@ if(GRADLOOM_SANITIZE)
   target_compile_options(gradloom_warnings INTERFACE -fno-pie)
   target_link_options(gradloom_warnings INTERFACE -no-pie)
 endif()
+# Checks that the compiler adds where a mistake of ours would otherwise let a foreign file take over: lengths of copies, the
+# stack; tables of addresses are read-only once the program runs, and its own addresses are random. Of a release only: what
+# the sanitizers check is more. Kernels have the checks of the linker alone: they parse nothing, their arrays were measured
+# by the rooms above, and they are what takes time.
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES CXX)
+add_library(gradloom_hardening INTERFACE)
+if(NOT GRADLOOM_SANITIZE)
+  target_compile_options(gradloom_hardening INTERFACE
+    $<$<CONFIG:Release>:-U_FORTIFY_SOURCE> $<$<CONFIG:Release>:-D_FORTIFY_SOURCE=2> $<$<CONFIG:Release>:-fstack-protector-strong>)
+  target_link_options(gradloom_hardening INTERFACE -Wl,-z,relro -Wl,-z,now)
+endif()
+
 # For code that computes little and parses nothing: checks of every pointer double its size and its time to build, and
 # AddressSanitizer finds most of what they find. Readers and models have them.
 set(GRADLOOM_LIGHT_CHECKS "")
@@ -64,6 +77,9 @@ function(gradloom_room name)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(${target} PUBLIC gradloom::flags PRIVATE $<BUILD_INTERFACE:gradloom_warnings>)
+  if(NOT name STREQUAL "kernels")
+    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:gradloom_hardening>)
+  endif()
   foreach(room IN LISTS ROOM_USES)
     target_link_libraries(${target} PUBLIC gradloom::${room})
   endforeach()
