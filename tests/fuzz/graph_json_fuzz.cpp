@@ -1,0 +1,8 @@
+// Graphs as JSON.
+#include "gradloom/data/graph_source.h"
+#include "tests/fuzz/fuzz.h"
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  (void)gradloom::parse_graph_json(gradloom::fuzz::text_of(data, size), {.path = "input"});
+  return 0;
+}
