@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gradloom/data/graph.h"
+#include "gradloom/exec/arithmetic.h"
 
 namespace gradloom::ged {
 
@@ -27,6 +28,7 @@ struct SoftOptions {
   double temperature = 0.2;  // > 0, in units of cost: the lower, the closer to one mapping, and the more iterations
   unsigned iterations = 50;  // >= 1, of Sinkhorn
   unsigned rounds = 3;  // >= 1: the first sees nodes only, each further one also the edges under the matching before
+  Arithmetic arithmetic = default_arithmetic();
 };
 
 // What the backward pass needs; made by the forward pass, reused without allocation for sizes that were seen.
@@ -45,7 +47,7 @@ struct SoftTape {
 // The cost of a matching p (n1 + 1, n2 + 1): rows i < n1 and columns j < n2 sum to 1. For p of zeros and ones this is
 // the cost of that mapping. The corner counts for nothing.
 template <class T>
-T soft_cost(const SoftInputs<T>& in, std::span<const T> p);
+T soft_cost(const SoftInputs<T>& in, std::span<const T> p, Arithmetic arithmetic = default_arithmetic());
 
 // The cost of the matching that Sinkhorn finds. With n1 = 0 or n2 = 0 there is one matching, and this is its cost.
 // Throws Exception{invalid_input} on sizes that do not fit and options out of range.
@@ -63,10 +65,10 @@ void soft_distance_backward(const SoftInputs<T>& in, const SoftOptions& options,
 // label (n1, L), table (L, n2 + 1) with the deletion of label l in the last column, insert (n2), cost (n1 + 1, n2 + 1).
 template <class T>
 void soft_node_costs(std::span<const T> label, std::span<const T> table, std::span<const T> insert, std::size_t n1,
-                     std::span<T> cost);
+                     std::span<T> cost, Arithmetic arithmetic = default_arithmetic());
 // Overwrites dl_dlabel (n1, L).
 template <class T>
 void soft_node_costs_backward(std::span<const T> table, std::span<const T> dl_dcost, std::size_t n1, std::size_t n2,
-                              std::span<T> dl_dlabel);
+                              std::span<T> dl_dlabel, Arithmetic arithmetic = default_arithmetic());
 
 }  // namespace gradloom::ged
