@@ -68,6 +68,56 @@ std::vector<T> cast(const std::vector<double>& values) {
   return {values.begin(), values.end()};
 }
 
+std::vector<double> centred(std::vector<double> values, const std::vector<double>& centre) {
+  for (std::size_t i = 0; i < values.size() && !centre.empty(); ++i) values[i] -= centre[i % centre.size()];
+  return values;
+}
+
+constexpr int kResolvedBits = 18;
+
+// Empty when every centre is 0.
+template <class T>
+std::vector<double> centres_of(const std::vector<double>& values, std::size_t columns) {
+  std::vector<double> centre(columns, 0.0);
+  bool any = false;
+  for (std::size_t c = 0; c < columns && !values.empty(); ++c) {
+    double low = values[c], high = low;
+    for (std::size_t i = c; i < values.size(); i += columns)
+      low = std::min(low, values[i]), high = std::max(high, values[i]);
+    const double largest = std::max(std::abs(low), std::abs(high));
+    if (!(std::ldexp(high - low, std::numeric_limits<T>::digits - kResolvedBits) < largest) || low == high) continue;
+    centre[c] = low + (high - low) / 2;
+    any = true;
+  }
+  return any ? centre : std::vector<double>();
+}
+
+template <class V>
+std::size_t count_distinct(std::vector<V> values) {
+  std::sort(values.begin(), values.end());
+  return static_cast<std::size_t>(std::unique(values.begin(), values.end()) - values.begin());
+}
+
+void warn_of_columns(const std::vector<double>& values, std::size_t columns, const std::vector<std::string>& names,
+                     const char* what, std::vector<std::string>& warnings) {
+  constexpr std::size_t kEnough = 65536;
+  for (std::size_t c = 0; c < columns; ++c) {
+    std::vector<double> column;
+    bool rounded = false;
+    for (std::size_t i = c; i < values.size(); i += columns) {
+      column.push_back(values[i]);
+      rounded = rounded || static_cast<double>(static_cast<float>(values[i])) != values[i];
+    }
+    if (!rounded) continue;
+    const std::size_t held = count_distinct(cast<float>(column)), all = count_distinct(std::move(column));
+    if (held >= kEnough || 2 * held >= all) continue;
+    warnings.push_back(
+        fmt::format("{} '{}' has {} different values, of which float32 tells {} apart; precision = \"float64\" holds "
+                    "them all",
+                    what, names[c], all, held));
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -98,6 +148,9 @@ RowDataset<T>::RowDataset(RowParts<T> parts) : parts_(std::move(parts)) {
     for (std::size_t i = 0; i < p.targets; ++i) p.target_names.push_back(fmt::format("y{}", i + 1));
   check_size("feature names", p.feature_names.size(), p.features);
   if (p.targets > 0) check_size("target names", p.target_names.size(), p.targets);
+  if (!p.centre.x.empty()) check_size("centres of features", p.centre.x.size(), p.features);
+  if (!p.centre.target.empty()) check_size("centres of targets", p.centre.target.size(), p.targets);
+  if (!p.exact_target.empty()) check_size("exact targets", p.exact_target.size(), p.size * p.targets);
 }
 
 template <class T>
@@ -155,6 +208,9 @@ RowDataset<T> RowDataset<T>::subset(std::span<const std::uint32_t> rows) const {
   p.feature_names = parts_.feature_names;
   p.target_names = parts_.target_names;
   p.class_names = parts_.class_names;
+  p.centre = parts_.centre;
+  p.exact_target.resize(parts_.exact_target.empty() ? 0 : p.size * p.targets);
+  if (!parts_.exact_target.empty()) copy_rows(rows, parts_.exact_target, p.targets, p.exact_target);
   p.x.resize(p.size * p.features);
   p.target.resize(p.size * p.targets);
   copy_rows(rows, parts_.x, p.features, p.x);
@@ -171,16 +227,43 @@ RowDataset<T> RowDataset<T>::subset(std::span<const std::uint32_t> rows) const {
 }
 
 template <class T>
-RowDataset<T> convert(const RowDataset<double>& rows) {
+RowCentres choose_centres(const RowDataset<double>& training) {
+  const RowParts<double>& p = training.parts();
+  return {centres_of<T>(p.x, p.features), centres_of<T>(p.target, p.targets)};
+}
+
+template <class T>
+RowDataset<T> convert(const RowDataset<double>& rows, const RowCentres& centre) {
   const RowParts<double>& p = rows.parts();
-  check_range<T>(p.x, p.features, p.feature_names, "input");
-  check_range<T>(p.target, p.targets, p.target_names, "target");
+  const std::vector<double> x = centred(p.x, centre.x);
+  std::vector<double> target = centred(p.target, centre.target);
+  check_range<T>(x, p.features, p.feature_names, "input");
+  check_range<T>(target, p.targets, p.target_names, "target");
   constexpr double kLeast = std::numeric_limits<T>::min(), kMost = std::numeric_limits<T>::max(), kMargin = 16;
-  check_spread<T>(p.x, p.features, p.feature_names, "input", kMargin * kLeast, kMost);
-  check_spread<T>(p.target, p.targets, p.target_names, "target", kMargin * std::sqrt(kLeast),
-                  std::sqrt(kMost) / kMargin);
-  return RowDataset<T>(RowParts<T>{p.size, p.features, p.targets, cast<T>(p.x), cast<T>(p.target), p.label,
-                                   cast<T>(p.weight), p.feature_names, p.target_names, p.class_names});
+  check_spread<T>(x, p.features, p.feature_names, "input", kMargin * kLeast, kMost);
+  check_spread<T>(target, p.targets, p.target_names, "target", kMargin * std::sqrt(kLeast), std::sqrt(kMost) / kMargin);
+  RowParts<T> parts{p.size,
+                    p.features,
+                    p.targets,
+                    cast<T>(x),
+                    cast<T>(target),
+                    p.label,
+                    cast<T>(p.weight),
+                    p.feature_names,
+                    p.target_names,
+                    p.class_names,
+                    centre,
+                    {}};
+  if (sizeof(T) < sizeof(double) && !centre.target.empty()) parts.exact_target = std::move(target);
+  return RowDataset<T>(std::move(parts));
+}
+
+std::vector<std::string> float32_warnings(const RowDataset<double>& rows, const RowCentres& centre) {
+  const RowParts<double>& p = rows.parts();
+  std::vector<std::string> warnings;
+  warn_of_columns(centred(p.x, centre.x), p.features, p.feature_names, "input", warnings);
+  warn_of_columns(centred(p.target, centre.target), p.targets, p.target_names, "target", warnings);
+  return warnings;
 }
 
 template <class T>
@@ -212,8 +295,10 @@ template class RowBatchStorage<float>;
 template class RowBatchStorage<double>;
 template class RowDataset<float>;
 template class RowDataset<double>;
-template RowDataset<float> convert(const RowDataset<double>&);
-template RowDataset<double> convert(const RowDataset<double>&);
+template RowCentres choose_centres<float>(const RowDataset<double>&);
+template RowCentres choose_centres<double>(const RowDataset<double>&);
+template RowDataset<float> convert(const RowDataset<double>&, const RowCentres&);
+template RowDataset<double> convert(const RowDataset<double>&, const RowCentres&);
 template ColumnStatistics column_statistics(View<const float, 2>);
 template ColumnStatistics column_statistics(View<const double, 2>);
 

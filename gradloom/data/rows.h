@@ -11,6 +11,13 @@
 
 namespace gradloom {
 
+// What was subtracted from the columns before their values were rounded to T. Empty: nothing from any column.
+struct RowCentres {
+  std::vector<double> x;       // (In)
+  std::vector<double> target;  // (Out)
+  bool operator==(const RowCentres&) const = default;
+};
+
 // What a RowDataset is made of. N samples, In features, Out targets.
 template <class T>
 struct RowParts {
@@ -24,6 +31,8 @@ struct RowParts {
   std::vector<std::string> feature_names;  // In, or empty: x1, x2, ...
   std::vector<std::string> target_names;   // Out, or empty
   std::vector<std::string> class_names;    // for classification
+  RowCentres centre;                       // value in the file = x + centre; likewise for targets
+  std::vector<double> exact_target;        // (N, Out) before rounding, without their centre; empty: as `target`
 };
 
 template <class T>
@@ -60,6 +69,11 @@ class RowDataset {
   const std::vector<std::string>& target_names() const { return parts_.target_names; }
   const std::vector<std::string>& class_names() const { return parts_.class_names; }
   const RowParts<T>& parts() const { return parts_; }
+  // The target without its centre; of centred targets as it was before it was rounded to T.
+  double exact_target(std::size_t s, std::size_t j) const {
+    const std::size_t at = s * parts_.targets + j;
+    return parts_.exact_target.empty() ? static_cast<double>(parts_.target[at]) : parts_.exact_target[at];
+  }
 
   Storage make_storage(std::size_t max_size) const { return Storage(*this, max_size); }
 
@@ -79,9 +93,20 @@ class RowDataset {
   RowParts<T> parts_;
 };
 
-// The same rows in another precision.
+// The centre of every column of training rows that T would resolve too coarsely: the middle of its least and greatest
+// value, where T leaves less than 18 bits for their difference; 0 for all other columns and for constant ones. In
+// float32 those are the columns whose values exceed 64 times their spread. Subtracting it is exact in double.
 template <class T>
-RowDataset<T> convert(const RowDataset<double>& rows);
+RowCentres choose_centres(const RowDataset<double>& training);
+
+// The same rows in another precision, without their centres; centred targets are also kept as they were before. Throws
+// invalid_input, naming row and column, when T cannot hold a value or compute with the spread of a column.
+template <class T>
+RowDataset<T> convert(const RowDataset<double>& rows, const RowCentres& centre = {});
+
+// A sentence for each column that float32 cannot hold although it was centred: less than half of its different values,
+// and fewer than 65536 of them, stay different.
+std::vector<std::string> float32_warnings(const RowDataset<double>& rows, const RowCentres& centre);
 
 // Per column: mean and standard deviation (divided by N). A constant or empty column has std 1, so that (x - mean)/std
 // is defined. Sums run over the rows in order, in double.

@@ -403,12 +403,18 @@ PredictedRows FamilySession<F>::predict_part(const D& data) const {
   const auto predictor = make_predictor(model, data);
   const auto& y = predictor->run(result_arrays());
   PredictedRows rows;
-  if constexpr (std::is_same_v<D, RowDataset<T>>)
-    rows.names = data.is_classification() ? family_.train().class_names() : family_.train().target_names();
-  rows.width = y.width;
+  std::vector<double> centre(y.width, 0.0);
   rows.precision = sizeof(T) == 4 ? Precision::float32 : Precision::float64;
+  if constexpr (std::is_same_v<D, RowDataset<T>>) {
+    rows.names = data.is_classification() ? family_.train().class_names() : family_.train().target_names();
+    if (!data.parts().centre.target.empty()) {
+      centre = data.parts().centre.target;
+      rows.precision = Precision::float64;
+    }
+  }
+  rows.width = y.width;
   for (std::size_t s = 0; s < y.rows; ++s)
-    for (std::size_t j = 0; j < y.width; ++j) rows.values.push_back(static_cast<double>(y.view()(s, j)));
+    for (std::size_t j = 0; j < y.width; ++j) rows.values.push_back(static_cast<double>(y.view()(s, j)) + centre[j]);
   return rows;
 }
 

@@ -31,7 +31,7 @@ Result<RowSplits> split_rows(const LoadedRows& loaded, const RowDataOptions& dat
   if (split.train.empty())
     return Error{ErrorCode::invalid_input,
                  fmt::format("{} samples leave nothing to train on after the split", rows.size())};
-  RowSplits parts{rows.subset(split.train), std::nullopt, std::nullopt, loaded.code, {}};
+  RowSplits parts{rows.subset(split.train), std::nullopt, std::nullopt, loaded.code, {}, {}};
   if (!split.validation.empty()) parts.validation = rows.subset(split.validation);
   if (!split.test.empty()) parts.test = rows.subset(split.test);
   return parts;
@@ -50,7 +50,7 @@ RowSplits no_rows(const ModelDescription& description) {
   parts.feature_names = description.features;
   parts.target_names = description.targets;
   parts.class_names = description.classes;
-  return {RowDataset<double>(std::move(parts)), std::nullopt, std::nullopt, {}, {}};
+  return {RowDataset<double>(std::move(parts)), std::nullopt, std::nullopt, {}, {}, {}};
 }
 
 }  // namespace gradloom

@@ -18,6 +18,7 @@ struct RowSplits {
   std::optional<RowDataset<double>> validation, test;
   RowCode code;                 // how columns became features and classes
   std::vector<BitColumn> bits;  // of a trained classifier of gates; empty: they are chosen from the training rows
+  std::optional<RowCentres> centres = {};  // of a trained model; none: they are chosen from the training rows
 };
 
 // Which rows train, validate and test, as the options say. Fails when nothing is left to train on, when all rows have

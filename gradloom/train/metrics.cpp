@@ -12,8 +12,11 @@ const MetricKind* find_metric(std::string_view name) {
   return found == std::end(kMetricKinds) ? nullptr : found;
 }
 
-template <class T>
-std::map<std::string, double> row_metrics(const RowBatch<T>& batch, View<const T, 2> y) {
+namespace {
+
+// `target(s, j)` is a double.
+template <class T, class Target>
+std::map<std::string, double> metrics_against(const RowBatch<T>& batch, View<const T, 2> y, const Target& target) {
   if (batch.size == 0) return {};
   const std::size_t out = y.extent(1);
   if (!batch.label.empty()) {
@@ -36,8 +39,7 @@ std::map<std::string, double> row_metrics(const RowBatch<T>& batch, View<const T
   };
   for (std::size_t s = 0; s < batch.size; ++s)
     for (std::size_t j = 0; j < out; ++j) {
-      const double w = weight_of(s, j), t = static_cast<double>(batch.target(s, j)),
-                   e = static_cast<double>(y(s, j)) - t;
+      const double w = weight_of(s, j), t = target(s, j), e = static_cast<double>(y(s, j)) - t;
       total += w;
       squares += w * e * e;
       absolute += w * std::abs(e);
@@ -49,7 +51,7 @@ std::map<std::string, double> row_metrics(const RowBatch<T>& batch, View<const T
   for (std::size_t j = 0; j < out; ++j) mean[j] = weight[j] > 0 ? mean[j] / weight[j] : 0.0;
   for (std::size_t s = 0; s < batch.size; ++s)
     for (std::size_t j = 0; j < out; ++j) {
-      const double d = static_cast<double>(batch.target(s, j)) - mean[j];
+      const double d = target(s, j) - mean[j];
       variance += weight_of(s, j) * d * d;
     }
   std::map<std::string, double> metrics{{"rmse", std::sqrt(squares / total)}, {"mae", absolute / total}};
@@ -57,7 +59,22 @@ std::map<std::string, double> row_metrics(const RowBatch<T>& batch, View<const T
   return metrics;
 }
 
+}  // namespace
+
+template <class T>
+std::map<std::string, double> row_metrics(const RowBatch<T>& batch, View<const T, 2> y) {
+  return metrics_against<T>(batch, y,
+                            [&](std::size_t s, std::size_t j) { return static_cast<double>(batch.target(s, j)); });
+}
+
+template <class T>
+std::map<std::string, double> row_metrics(const RowDataset<T>& data, View<const T, 2> y) {
+  return metrics_against<T>(data.all(), y, [&](std::size_t s, std::size_t j) { return data.exact_target(s, j); });
+}
+
 template std::map<std::string, double> row_metrics(const RowBatch<float>&, View<const float, 2>);
 template std::map<std::string, double> row_metrics(const RowBatch<double>&, View<const double, 2>);
+template std::map<std::string, double> row_metrics(const RowDataset<float>&, View<const float, 2>);
+template std::map<std::string, double> row_metrics(const RowDataset<double>&, View<const double, 2>);
 
 }  // namespace gradloom

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "gradloom/data/batch.h"
+#include "gradloom/data/rows.h"
 
 namespace gradloom {
 
@@ -49,5 +50,9 @@ const MetricKind* find_metric(std::string_view name);
 // batches give an empty map.
 template <class T>
 std::map<std::string, double> row_metrics(const RowBatch<T>& batch, View<const T, 2> y);
+
+// The same of all rows of a data set, centred targets as they were before they were rounded to T.
+template <class T>
+std::map<std::string, double> row_metrics(const RowDataset<T>& data, View<const T, 2> y);
 
 }  // namespace gradloom

@@ -325,6 +325,18 @@ TEST(ModelFile, PredictsWithEqualBits) {
   }
 }
 
+TEST(ModelFile, KeepsTheCentresOfColumns) {
+  const Scratch scratch;
+  FitData data;
+  for (double& v : data.x) v += 1e9;
+  for (double& v : data.y) v -= 1e9;
+  const auto model = fit({data.x, 3}, data.y, small_kan(), {.session = kOneThread});
+  model.save(scratch / "m.safetensors");
+  const auto loaded = load(scratch / "m.safetensors", kOneThread);
+  EXPECT_EQ(loaded.predict({data.x, 3}).values, model.predict({data.x, 3}).values);
+  EXPECT_NEAR(loaded.predict({data.x, 3}).values[0], data.y[0], 3);
+}
+
 TEST(ModelFile, SaysWhatItIs) {
   const FitData data;
   const Scratch scratch;

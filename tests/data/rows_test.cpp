@@ -197,5 +197,59 @@ TEST(RowDataset, NumbersThatFloatCannotComputeWithAreRefused) {
   EXPECT_NO_THROW(convert<double>(rows(1e-40, 1e-25)));
 }
 
+// One feature that is the target too.
+RowDataset<double> column_of(std::vector<double> values) {
+  RowParts<double> p;
+  p.size = values.size(), p.features = 1, p.targets = 1;
+  p.x = p.target = std::move(values);
+  p.feature_names = {"a"}, p.target_names = {"b"};
+  return RowDataset<double>(p);
+}
+
+TEST(RowCentres, AreTheMiddlesOfColumnsThatExceedTheirSpread64Times) {
+  EXPECT_EQ(choose_centres<float>(column_of({1e9, 1e9 + 2})), (RowCentres{{1e9 + 1}, {1e9 + 1}}));
+  EXPECT_EQ(choose_centres<float>(column_of({-1e9, -1e9 - 2})), (RowCentres{{-1e9 - 1}, {-1e9 - 1}}));
+  EXPECT_EQ(choose_centres<float>(column_of({63, 64})), RowCentres());
+  EXPECT_EQ(choose_centres<float>(column_of({64, 65})), (RowCentres{{64.5}, {64.5}}));
+  EXPECT_EQ(choose_centres<float>(column_of({1e9, 1e9})), RowCentres()) << "a constant has no spread";
+  EXPECT_EQ(choose_centres<float>(column_of({})), RowCentres());
+  EXPECT_EQ(choose_centres<double>(column_of({1e9, 1e9 + 2})), RowCentres()) << "double has bits enough";
+  EXPECT_EQ(choose_centres<double>(column_of({1e15, 1e15 + 2})), (RowCentres{{1e15 + 1}, {1e15 + 1}}));
+}
+
+TEST(RowCentres, AreSubtractedBeforeValuesAreRounded) {
+  const auto rows = column_of({1e9 + 0.25, 1e9 + 0.5, 1e9 + 0.375});
+  const RowCentres centre = choose_centres<float>(rows);
+  const auto single = convert<float>(rows, centre);
+  EXPECT_EQ(single.parts().centre, centre);
+  EXPECT_THAT(single.parts().x, ElementsAre(-0.125f, 0.125f, 0.0f));
+  EXPECT_THAT(single.parts().target, ElementsAre(-0.125f, 0.125f, 0.0f));
+  const auto part = single.subset(std::vector<std::uint32_t>{1});
+  EXPECT_EQ(part.parts().centre, centre);
+  EXPECT_EQ(part.exact_target(0, 0), 0.125);
+}
+
+TEST(RowCentres, LeaveTargetsAsTheyWereBeforeRounding) {
+  const auto rows = column_of({1e9, 1e9 + 0.1, 1e9 + 0.9});
+  const auto single = convert<float>(rows, choose_centres<float>(rows));
+  const double exact = (1e9 + 0.1) - single.parts().centre.target[0];
+  EXPECT_EQ(single.exact_target(1, 0), exact);
+  EXPECT_NE(static_cast<double>(single.all().target(1, 0)), exact);
+  EXPECT_EQ(convert<float>(column_of({0.1, 0.7})).exact_target(1, 0), static_cast<double>(0.7f)) << "not centred";
+}
+
+TEST(Float32Warnings, NameColumnsWhoseValuesMeet) {
+  EXPECT_TRUE(float32_warnings(column_of({0.1, 0.2, 0.3, 1e6}), {}).empty());
+  const auto close = column_of({1e9, 1e9 + 1, 1e9 + 2, 1e9 + 3});
+  EXPECT_TRUE(float32_warnings(close, choose_centres<float>(close)).empty());
+  EXPECT_THAT(float32_warnings(close, {}),
+              ElementsAre(AllOf(HasSubstr("input 'a' has 4 different values, of which float32 tells 1 apart"),
+                                HasSubstr("float64")),
+                          HasSubstr("target 'b'")));
+  // One cell far away: no centre helps.
+  const auto outlier = column_of({1e9, 1e9 + 1, 1e9 + 2, 1e9 + 3, 1e9 + 4, -1e9});
+  EXPECT_THAT(float32_warnings(outlier, choose_centres<float>(outlier)), testing::SizeIs(2));
+}
+
 }  // namespace
 }  // namespace gradloom

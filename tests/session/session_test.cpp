@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "gradloom/session/families/kan/family.h"
@@ -146,6 +147,70 @@ TEST(Session, MeasuresAndPredictsNewRows) {
   train(*session, events);
   EXPECT_EQ(session->predict(*source.test).values, session->predict().values);
   EXPECT_EQ(session->measure(*source.test).loss, session->metrics().test->loss);
+}
+
+// What products() has, beside `offset`; rows are multiples of 2^-20, so that adding a whole number is exact.
+RowSplits products_beside(double offset) {
+  RowSplits source = products();
+  const auto moved = [&](const RowDataset<double>& rows) {
+    RowParts<double> parts = rows.parts();
+    const auto move = [&](double& v) { v = std::nearbyint(std::ldexp(v, 20)) / (1 << 20) + offset; };
+    std::for_each(parts.x.begin(), parts.x.end(), move);
+    std::for_each(parts.target.begin(), parts.target.end(), move);
+    return RowDataset<double>(std::move(parts));
+  };
+  return {moved(source.train), std::nullopt, moved(*source.test), {}};
+}
+
+TEST(Session, LearnsTheSameBesideALargeOffset) {
+  KanOptions o = small_options();
+  o.model.normalise = InputScale::range;
+  o.train.epochs = 40;
+  std::vector<double> r2;
+  for (const double offset : {0.0, 1e9}) {
+    const RowSplits source = products_beside(offset);
+    const auto session = make_session<KanFamily>(o, source, {.exec = {.threads = 1}});
+    session->start();
+    Events events;
+    train(*session, events);
+    r2.push_back(session->metrics().train.values.at("r2"));
+    EXPECT_THAT(session->warnings(), testing::IsEmpty()) << offset;
+    const PredictedRows y = session->predict();
+    EXPECT_EQ(y.precision, offset == 0 ? Precision::float32 : Precision::float64);
+    for (std::size_t s = 0; s < 3; ++s) EXPECT_NEAR(y.values[s], source.test->parts().target[s], 0.5) << offset;
+    EXPECT_EQ(session->predict(*source.test).values, y.values);
+  }
+  EXPECT_GT(r2[0], 0.8);
+  EXPECT_NEAR(r2[0], r2[1], 0.02);
+}
+
+TEST(Session, WarnsOfWhatItMayNotCentre) {
+  KanOptions o = small_options();  // inputs and targets in the units of the data
+  o.model.scale_targets = false;
+  const auto session = make_session<KanFamily>(o, products_beside(1e9), {.exec = {.threads = 1}});
+  session->start();
+  EXPECT_THAT(session->warnings(), testing::IsSupersetOf({HasSubstr("input 'x1'"), HasSubstr("target 'y1'")}));
+}
+
+TEST(Session, NoticesTrainingDataThatOnlyMoved) {
+  KanOptions o = small_options();
+  o.model.normalise = InputScale::range;
+  const auto at = [&](double offset) {
+    return make_session<KanFamily>(o, products_beside(offset), {.exec = {.threads = 1}})->data_fingerprint();
+  };
+  EXPECT_EQ(at(1e9), at(1e9));
+  EXPECT_NE(at(1e9), at(2e9));
+}
+
+TEST(KanFamily, RefusesCentresThatDoNotFitTheColumns) {
+  const auto restore = [](const char* centre) {
+    ModelDescription d{{"a", "b", "c"}, {"y"}, {}, {{"inputs", "range"}}};
+    d.normalisation["centre"] = nlohmann::json::parse(centre);
+    return KanFamily<float>::restore_source(d).or_throw().centres;
+  };
+  EXPECT_EQ(restore(R"({"inputs": [1, 2, 3]})"), (RowCentres{{1, 2, 3}, {}}));
+  for (const char* wrong : {R"({"inputs": [1, 2]})", R"({"targets": ["1"]})", R"({"targets": 7})", R"([1])"})
+    EXPECT_THROW(restore(wrong), Exception) << wrong;
 }
 
 }  // namespace

@@ -57,6 +57,29 @@ std::size_t output_width(const KanOptions& o, std::size_t outputs) {
   return o.train.loss_kind == LossKind::binary_cross_entropy && o.task == Task::classification ? 1 : outputs;
 }
 
+// Columns are centred where the network scales them: what a grid or an output means in the units of the data stays.
+template <class T>
+RowCentres choose_kan_centres(const KanOptions& o, const RowDataset<double>& training) {
+  const LossKind loss = train_options(o).loss.kind;
+  RowCentres centres = choose_centres<T>(training);
+  if (o.model.normalise == InputScale::none) centres.x.clear();
+  if (!o.model.scale_targets || loss == LossKind::binary_cross_entropy) centres.target.clear();
+  return centres;
+}
+
+// The centres of one kind in a model file, of `count` columns.
+std::vector<double> read_centres(const nlohmann::json& centre, const char* kind, std::size_t count) {
+  if (!centre.is_object()) throw_invalid("normalisation.centre is not an object");
+  if (!centre.contains(kind)) return {};
+  const nlohmann::json& list = centre.at(kind);
+  const bool numbers = list.is_array() && std::all_of(list.begin(), list.end(), [](const nlohmann::json& value) {
+                         return value.is_number() && std::isfinite(value.get<double>());
+                       });
+  if (!numbers || list.size() != count)
+    throw_invalid(fmt::format("normalisation.centre.{} is not a list of {} numbers", kind, count));
+  return list.get<std::vector<double>>();
+}
+
 template <class T>
 void refit_state(const Exec& ex, const KanModelOptions& o, const kan::Network<T>& network, const RowDataset<T>& rows,
                  TrainState<T>& state) {
@@ -72,30 +95,39 @@ void refit_state(const Exec& ex, const KanModelOptions& o, const kan::Network<T>
 template <class T>
 KanFamily<T>::KanFamily(KanOptions options, const Source& source)
     : Family<T, Model, Data, KanOptions>(std::move(options)),
-      schema_{source.train.subset(std::vector<std::uint32_t>(source.train.size() > 0)), source.code, {}} {
-  train_ = convert<T>(source.train);
+      schema_{source.train.subset(std::vector<std::uint32_t>(source.train.size() > 0)), source.code, {}},
+      centres_(source.centres ? *source.centres : choose_kan_centres<T>(options_, source.train)) {
+  train_ = convert<T>(source.train, centres_);
+  if (sizeof(T) == sizeof(float)) precision_warnings_ = float32_warnings(source.train, centres_);
   if (options_.train.loss_kind == LossKind::binary_cross_entropy && train_->is_classification() &&
       train_->outputs() != 2)
     throw Exception(ErrorCode::invalid_input,
                     fmt::format("binary cross-entropy needs two classes, the data has {}; use loss.kind = "
                                 "\"cross-entropy\"",
                                 train_->outputs()));
-  if (source.validation) validation_ = convert<T>(*source.validation);
-  if (source.test) test_ = convert<T>(*source.test);
+  if (source.validation) validation_ = convert<T>(*source.validation, centres_);
+  if (source.test) test_ = convert<T>(*source.test, centres_);
 }
 
 template <class T>
 ModelDescription KanFamily<T>::describe() const {
   const bool classes = train_->is_classification();
-  return {train_->feature_names(),
-          classes ? std::vector<std::string>() : train_->target_names(),
-          train_->class_names(),
-          {{"inputs", name_of(kInputScales, options_.model.normalise)}}};
+  nlohmann::json normalisation{{"inputs", name_of(kInputScales, options_.model.normalise)}};
+  if (!centres_.x.empty()) normalisation["centre"]["inputs"] = centres_.x;
+  if (!centres_.target.empty()) normalisation["centre"]["targets"] = centres_.target;
+  return {train_->feature_names(), classes ? std::vector<std::string>() : train_->target_names(), train_->class_names(),
+          std::move(normalisation)};
 }
 
 template <class T>
 Result<RowSplits> KanFamily<T>::restore_source(const ModelDescription& description) {
-  return no_rows(description);
+  RowSplits source = no_rows(description);
+  source.centres.emplace();
+  if (!description.normalisation.is_object() || !description.normalisation.contains("centre")) return source;
+  const nlohmann::json& centre = description.normalisation.at("centre");
+  source.centres->x = read_centres(centre, "inputs", description.features.size());
+  source.centres->target = read_centres(centre, "targets", description.targets.size());
+  return source;
 }
 
 template <class T>
@@ -149,7 +181,7 @@ bool KanFamily<T>::before_epoch(const Exec& ex, std::size_t stage, std::uint64_t
 template <class T>
 std::vector<std::string> KanFamily<T>::warnings(const Exec& ex, const Model& network,
                                                 const ModelArrays<T>& arrays) const {
-  std::vector<std::string> found;
+  std::vector<std::string> found = precision_warnings_;
   auto tape = network.make_tape(ex, {.batch = train_->size(), .backward = false});
   Buffer<T> y(train_->size() * padded(network.output_width()));
   network.forward(ex, {.mode = Mode::evaluate}, arrays, train_->all(), tape,
@@ -175,7 +207,7 @@ std::vector<std::string> KanFamily<T>::warnings(const Exec& ex, const Model& net
 template <class T>
 std::map<std::string, double> KanFamily<T>::metrics(const Exec&, const Model&, const ModelArrays<T>&, const Data& data,
                                                     View<const T, 2> y) const {
-  return row_metrics<T>(data.all(), y);
+  return row_metrics<T>(data, y);
 }
 
 template class KanFamily<float>;

@@ -22,8 +22,8 @@ class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOpti
   // Throws invalid_input when the loss does not fit the classes.
   KanFamily(KanOptions options, const Source& source);
 
-  std::optional<Data> new_rows(const RowDataset<double>& rows) const override { return convert<T>(rows); }
-  // Inputs are scaled by buffers; the name of the scale stands beside them.
+  std::optional<Data> new_rows(const RowDataset<double>& rows) const override { return convert<T>(rows, centres_); }
+  // Inputs are scaled by buffers; the name of the scale stands beside them, and what is subtracted before.
   ModelDescription describe() const override;
   static Result<Source> restore_source(const ModelDescription& description);
 
@@ -40,7 +40,7 @@ class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOpti
 
   std::map<std::string, double> metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
                                         const Data& data, View<const T, 2> y) const override;
-  // Inputs outside of the grids.
+  // Inputs outside of the grids; columns that the precision cannot hold.
   std::vector<std::string> warnings(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const override;
   CheckSubject<Model> check_subject(const Exec& ex, std::size_t samples) const override;
   static double exact_derivative(const Model& model, const ModelArrays<T>& arrays, const RowBatch<T>& batch,
@@ -58,6 +58,8 @@ class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOpti
   using Base::options_, Base::train_, Base::validation_, Base::test_;
 
   LoadedRows schema_;
+  RowCentres centres_;
+  std::vector<std::string> precision_warnings_;
 };
 
 }  // namespace gradloom
