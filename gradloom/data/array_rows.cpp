@@ -45,7 +45,7 @@ class ArrayEncoder {
                  fmt::format("has {} features, the training file {}", parts_.features, code.features.size()));
     fill(code);
     if (source_.task == Task::classification) {
-      Labels encoded = encode_labels(std::span<const double>(target_));
+      Labels encoded = y_.wide.empty() ? encode_labels(std::span<const double>(target_)) : encode_wide_labels();
       parts_.label = std::move(encoded.index);
       parts_.class_names = std::move(encoded.names);
     } else {
@@ -121,6 +121,12 @@ class ArrayEncoder {
     ++parts_.size;
   }
 
+  Labels encode_wide_labels() const {
+    std::vector<std::string_view> texts;
+    for (const std::uint32_t r : kept_) texts.push_back(y_.wide[r * y_.columns + targets_[0]]);
+    return encode_labels(texts);
+  }
+
   RowCode learn() const {
     RowCode code;
     code.features.resize(parts_.features);
@@ -159,7 +165,7 @@ class ArrayEncoder {
 
 RowMatrix to_row_matrix(const NpyArray& array, std::string source) {
   if (array.shape.empty()) fail_array(source, "the array is a single number; rows are needed");
-  RowMatrix m{std::move(source), array.shape[0], 1, array.to_doubles()};
+  RowMatrix m{std::move(source), array.shape[0], 1, array.to_doubles(), array.to_wide_integers()};
   for (std::size_t d = 1; d < array.shape.size(); ++d) m.columns *= array.shape[d];
   if (m.rows == 0 || m.columns == 0) fail_array(m.source, "the array is empty");
   return m;

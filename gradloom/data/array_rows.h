@@ -13,7 +13,8 @@ namespace gradloom {
 struct RowMatrix {
   std::string source;  // its name in messages
   std::size_t rows = 0, columns = 0;
-  std::vector<double> values;  // (rows, columns)
+  std::vector<double> values;     // (rows, columns)
+  std::vector<std::string> wide;  // the same as text, where integers are too large for a double; else empty
 };
 
 // All dimensions after the first become columns; a vector is one column. Throws when there are no rows.

@@ -214,6 +214,22 @@ std::vector<double> NpyArray::to_doubles() const {
   }
 }
 
+std::vector<std::string> NpyArray::to_wide_integers() const {
+  if (kind == NpyKind::floating || item_bytes != 8) return {};
+  std::vector<std::string> texts;
+  bool wide = false;
+  constexpr std::uint64_t kLargest = std::uint64_t{1} << 53;
+  for (std::size_t i = 0; i < size(); ++i) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, bytes.data() + 8 * i, 8);
+    const bool negative = kind == NpyKind::signed_integer && bits >> 63 != 0;
+    const std::uint64_t magnitude = negative ? ~bits + 1 : bits;
+    wide = wide || magnitude > kLargest;
+    texts.push_back((negative ? "-" : "") + std::to_string(magnitude));
+  }
+  return wide ? texts : std::vector<std::string>();
+}
+
 Result<NpyArray> parse_npy(std::string_view bytes, std::string_view source) {
   try {
     return NpyParser(bytes, source).run();

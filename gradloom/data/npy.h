@@ -24,6 +24,8 @@ struct NpyArray {
   std::size_t size() const { return bytes.size() / item_bytes; }
   // All values as doubles; integers above 2^53 are rounded.
   std::vector<double> to_doubles() const;
+  // All values in decimal, where one is an integer above 2^53; else nothing.
+  std::vector<std::string> to_wide_integers() const;
 };
 
 // Versions 1 to 3; types f4 f8 i1..i8 u1..u8 b1, either byte order, C or Fortran order. Fail with not_found, io,
