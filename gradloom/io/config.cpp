@@ -43,6 +43,25 @@ bool valid_path(std::string_view path) {
   return !part_empty;
 }
 
+// Not 0, false or empty.
+bool is_something(const ConfigValue& value) {
+  return std::visit(
+      []<class V>(const V& v) {
+        if constexpr (std::is_same_v<V, std::monostate>)
+          return false;
+        else if constexpr (std::is_arithmetic_v<V>)
+          return v != V();
+        else
+          return !v.empty();
+      },
+      value);
+}
+
+bool is_one_of(const ConfigValue& value, const std::vector<std::string>& values) {
+  const auto* text = std::get_if<std::string>(&value);
+  return text && std::find(values.begin(), values.end(), *text) != values.end();
+}
+
 bool is_parent(std::string_view parent, std::string_view child) {
   return child.size() > parent.size() && child.starts_with(parent) && child[parent.size()] == '.';
 }
@@ -55,6 +74,28 @@ SchemaKey& SchemaKey::below(double bound) { return high = bound, high_open = tru
 SchemaKey& SchemaKey::at_most(double bound) { return high = bound, high_open = false, *this; }
 SchemaKey& SchemaKey::one_of(std::vector<std::string> allowed) { return choices = std::move(allowed), *this; }
 SchemaKey& SchemaKey::required() { return fallback = {}, must_be_set = true, *this; }
+SchemaKey& SchemaKey::computed() { return is_computed = true, *this; }
+SchemaKey& SchemaKey::effect(EffectRule rule) { return effects.push_back(std::move(rule)), *this; }
+SchemaKey& SchemaKey::only_with(std::string other, std::vector<std::string> values) {
+  return effect([other = std::move(other), values = std::move(values)](const ConfigValues& all) {
+    return is_one_of(all(other), values)
+               ? ""
+               : fmt::format("has no effect: it is for {} = \"{}\"", other, fmt::join(values, "\" or \""));
+  });
+}
+SchemaKey& SchemaKey::not_with(std::string other, std::vector<std::string> values) {
+  return effect([other = std::move(other), values = std::move(values)](const ConfigValues& all) {
+    return is_one_of(all(other), values) ? fmt::format("has no effect with {} = {}", other, to_toml(all(other))) : "";
+  });
+}
+SchemaKey& SchemaKey::needs(std::string other) {
+  return effect([other = std::move(other)](const ConfigValues& all) {
+    if (is_something(all(other))) return std::string();
+    const std::string value = to_toml(all(other));
+    return value.empty() ? fmt::format("has no effect without {}", other)
+                         : fmt::format("has no effect with {} = {}", other, value);
+  });
+}
 SchemaKey& SchemaKey::count(std::size_t least, std::size_t most) {
   min_count = least;
   max_count = most;

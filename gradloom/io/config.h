@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -25,6 +26,12 @@ using ConfigValue = std::variant<std::monostate, std::int64_t, double, bool, std
 
 class Schema;
 
+// The values of all keys, by path.
+using ConfigValues = std::function<const ConfigValue&(std::string_view path)>;
+// What is wrong with a key under these values, as the rest of a sentence that begins with the key and its value: "has
+// no effect: ..."; empty: nothing.
+using EffectRule = std::function<std::string(const ConfigValues& values)>;
+
 // One key of a schema. The functions refine it and return it, so that they chain; ranges and choices apply to each
 // element of a list.
 struct SchemaKey {
@@ -40,6 +47,8 @@ struct SchemaKey {
   std::size_t min_count = 0, max_count = SIZE_MAX;  // of lists and tables
   std::shared_ptr<const Schema> tables;             // of one table, for ValueType::tables
   std::size_t table_count = 0;                      // tables when the key is not set
+  bool is_computed = false;                         // a number that is rounded to the precision of a run
+  std::vector<EffectRule> effects;                  // when the key does something; read by idle_keys()
 
   SchemaKey& above(double bound);
   SchemaKey& at_least(double bound);
@@ -48,6 +57,13 @@ struct SchemaKey {
   SchemaKey& one_of(std::vector<std::string> allowed);
   SchemaKey& count(std::size_t least, std::size_t most = SIZE_MAX);
   SchemaKey& required();  // takes the default away
+  SchemaKey& computed();
+  // The key has an effect only where `other`, a string, has one of these values; has none of them; has a value that is
+  // not 0, false or empty.
+  SchemaKey& only_with(std::string other, std::vector<std::string> values);
+  SchemaKey& not_with(std::string other, std::vector<std::string> values);
+  SchemaKey& needs(std::string other);
+  SchemaKey& effect(EffectRule rule);
 
   std::string describe() const;  // "number, > 0": type, range, choices
 };
@@ -119,6 +135,9 @@ Result<Config> parse_config(const Schema& schema, std::string_view toml_text, st
 
 // The same from an object of JSON, whose members are tables and values; it has no lines.
 Result<Config> config_from_json(const Schema& schema, const nlohmann::json& object, std::string_view source);
+
+// A value as TOML has it.
+std::string to_toml(const ConfigValue& value);
 
 // The key of an override.
 std::string_view override_key(std::string_view assignment);

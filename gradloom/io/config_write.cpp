@@ -52,6 +52,10 @@ std::string parent_of(std::string_view path) {
 
 }  // namespace
 
+std::string to_toml(const ConfigValue& value) {
+  return std::visit([](const auto& v) { return to_text(v); }, value);
+}
+
 class ConfigWriter {
  public:
   explicit ConfigWriter(bool documented) : documented_(documented) {}

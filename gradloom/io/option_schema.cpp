@@ -44,6 +44,16 @@ void AnyOptionSchema::read_stage(const Config& config, std::size_t stage, void* 
       if (stages[s].has(key.name)) setters_[schema_.find(key.key)](options, stages[s].value(key.name));
 }
 
+const ConfigValue& AnyOptionSchema::value_in(const Config& config, std::size_t stage, std::string_view key) const {
+  const std::vector<Config>& stages = config.tables("stage");
+  for (const StageKey& staged : stage_keys_)
+    for (std::size_t s = stage + 1; staged.key == key && s-- > 0 && s < stages.size();) {
+      if (stages[s].has(staged.name)) return stages[s].value(staged.name);
+      if (staged.lasting == Lasting::stage) break;
+    }
+  return config.value(key);
+}
+
 nlohmann::json AnyOptionSchema::write_run(const void* options) const {
   nlohmann::json object = nlohmann::json::object();
   for (std::size_t i = 0; i < fields_.size(); ++i) {

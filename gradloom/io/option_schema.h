@@ -43,6 +43,9 @@ class AnyOptionSchema {
   const Schema& schema() const { return schema_; }
   const std::vector<StageKey>& stage_keys() const { return stage_keys_; }
   const std::vector<Field>& fields() const { return fields_; }
+  // The value of a key in this stage: the stage's own, else that of a stage before where it lasts, else the run's. A
+  // run without stages has stage 0.
+  const ConfigValue& value_in(const Config& config, std::size_t stage, std::string_view key) const;
 
  protected:
   AnyOptionSchema() = default;
