@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <optional>
 
 #include "gradloom/io/file.h"
 #include "gradloom/io/nearest.h"
+#include "gradloom/io/option_rules.h"
 #include "gradloom/io/utf8.h"
+#include "gradloom/session/options/family.h"
 
 namespace gradloom::app {
 namespace {
@@ -62,7 +65,21 @@ Result<Config> parse_recipe(std::string_view toml_text, std::string_view source,
   auto recipe = parse_config(options.schema(), toml_text, source, overrides);
   if (!recipe) return recipe;
   if (auto idle = idle_override(*recipe, options.stage_keys(), overrides)) return *idle;
+  if (auto r = check_precision(*recipe); !r)
+    return Error{r.error().code, fmt::format("{}: {}", source, r.error().message)};
   return recipe;
+}
+
+Result<void> check_precision(const Config& recipe) {
+  using Single = std::numeric_limits<float>;
+  using Double = std::numeric_limits<double>;
+  if (recipe.string("precision") == name_of(kPrecisions, Precision::float64))
+    return check_computed(recipe, {"float64", Double::min(), Double::max(), ""});
+  return check_computed(recipe, {"float32", Single::min(), Single::max(), "precision = \"float64\""});
+}
+
+std::vector<std::string> recipe_warnings(const Config& recipe) {
+  return idle_keys(recipe_options(recipe.string("family")), recipe);
 }
 
 Result<Config> load_recipe(const std::string& name_or_path, std::span<const std::string> overrides, RecipeName naming) {

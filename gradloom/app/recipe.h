@@ -35,6 +35,12 @@ const Schema& recipe_schema(std::string_view family);
 Result<Config> parse_recipe(std::string_view toml_text, std::string_view source,
                             std::span<const std::string> overrides);
 
+// Fails with invalid_input on a number that the recipe's precision would turn into 0 or infinity.
+Result<void> check_precision(const Config& recipe);
+
+// Values of the recipe that have no effect, a sentence each.
+std::vector<std::string> recipe_warnings(const Config& recipe);
+
 // What a recipe without the key `name` is called: as the shipped recipe or its file, where that is plain text; or not
 // at all.
 enum class RecipeName { of_file, own };

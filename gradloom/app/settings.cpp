@@ -93,7 +93,7 @@ Result<RowSplits> load_splits(const RowFamilyOptions& o, const std::filesystem::
   auto made = split_rows(*loaded, split, data_seed(o));
   if (!made) return made.error();
   RowSplits parts = std::move(*made);
-  if (formula && data.test_samples > 0) {
+  if (formula && data.test_samples > 0 && data.folds == 0) {
     auto test = formula_test_rows(data.test_samples, source);
     if (!test) return test.error();
     parts.test = std::move(*test);

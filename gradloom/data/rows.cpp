@@ -44,6 +44,20 @@ void check_range(const std::vector<double>& values, std::size_t columns, const s
                                   i / columns, what, i % columns < names.size() ? names[i % columns] : "", values[i]));
 }
 
+// Kernels compute with 0 for what is below the least normal number.
+template <class T>
+void check_weights(const std::vector<double>& weights) {
+  constexpr double kLeast = std::numeric_limits<T>::min(), kMost = std::numeric_limits<T>::max();
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    if (weights[i] != 0 && !(weights[i] >= kLeast && weights[i] <= kMost))
+      throw Exception(ErrorCode::invalid_input,
+                      fmt::format("row {} (from 0): the weight {} cannot be computed with in {}, which holds {:.3g} to "
+                                  "{:.3g}: it would be {}; scale the weights{}",
+                                  i, weights[i], sizeof(T) == sizeof(float) ? "float32" : "float64", kLeast, kMost,
+                                  weights[i] < kLeast ? "0" : "infinite",
+                                  sizeof(T) == sizeof(float) ? ", or set precision = \"float64\"" : ""));
+}
+
 // Values of a column differ by less, or by more, than T can compute with: inputs are divided by their spread, errors of
 // targets are squared.
 template <class T>
@@ -237,6 +251,7 @@ RowDataset<T> convert(const RowDataset<double>& rows, const RowCentres& centre) 
   const RowParts<double>& p = rows.parts();
   const std::vector<double> x = centred(p.x, centre.x);
   std::vector<double> target = centred(p.target, centre.target);
+  check_weights<T>(p.weight);
   check_range<T>(x, p.features, p.feature_names, "input");
   check_range<T>(target, p.targets, p.target_names, "target");
   constexpr double kLeast = std::numeric_limits<T>::min(), kMost = std::numeric_limits<T>::max(), kMargin = 16;

@@ -100,7 +100,7 @@ template <class T>
 RowCentres choose_centres(const RowDataset<double>& training);
 
 // The same rows in another precision, without their centres; centred targets are also kept as they were before. Throws
-// invalid_input, naming row and column, when T cannot hold a value or compute with the spread of a column.
+// invalid_input, naming row and column, when T cannot hold a value or a weight, or compute with the spread of a column.
 template <class T>
 RowDataset<T> convert(const RowDataset<double>& rows, const RowCentres& centre = {});
 

@@ -85,7 +85,15 @@ class FamilySession final : public TypedSession<F> {
   std::optional<circuit::AnyCircuit> hard_circuit() override {
     return family_.hard_circuit(this->model(), result_arrays());
   }
-  std::vector<std::string> warnings() override { return family_.warnings(exec_, this->model(), result_arrays()); }
+  std::vector<std::string> warnings() override {
+    std::vector<std::string> all = family_.warnings(exec_, this->model(), result_arrays());
+    // Only a session knows where it runs.
+    if (!device_ && options().train.compression.kind != kernels::compress::Compression::none)
+      all.push_back("optimizer.compress has no effect on the cpu, where no gradient travels");
+    if (!device_ && options().train.place != OptimizerPlace::automatic)
+      all.push_back("optimizer.device has no effect on the cpu");
+    return all;
+  }
 
   PredictedRows predict() override { return predict_part(family_.test() ? *family_.test() : family_.train()); }
   PredictedRows predict(const RowDataset<double>& rows) override { return predict_part(new_rows(rows)); }

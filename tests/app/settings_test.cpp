@@ -14,7 +14,9 @@
 namespace gradloom::test {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 TEST(DataPaths, AreTheKeysThatTheSchemaMarks) {
@@ -51,6 +53,82 @@ TEST(ParseRecipe, RefusesAnOverrideThatEveryStageOverrules) {
   EXPECT_FALSE(taken(none, {" optimizer.lr = 0.1"}));
   EXPECT_TRUE(taken(one, {"stage=[]", "model.grid=9"}));
   EXPECT_TRUE(taken(one, {"stage.0.grid=9"}));
+}
+
+TEST(ParseRecipe, RefusesNumbersThatThePrecisionTurnsIntoOthers) {
+  const auto message = [](const std::string& key, const char* precision) {
+    const std::vector<std::string> overrides{key, std::string("precision=") + precision};
+    const auto recipe = app::parse_recipe("family = 'kan'", "test", overrides);
+    return recipe ? std::string() : recipe.error().message;
+  };
+  for (const std::string key :
+       {"loss.huber_delta=1e-50", "optimizer.lr=1e-50", "optimizer.clip_norm=1e-60", "optimizer.epsilon=1e-40",
+        "optimizer.weight_decay=1e-39", "optimizer.clip_value=1e39"}) {
+    const std::string name = key.substr(0, key.find('='));
+    EXPECT_THAT(message(key, "float32"), AllOf(HasSubstr(name + " = 1e"), HasSubstr("1.18e-38"), HasSubstr("float64")));
+    EXPECT_EQ(message(key, "float64"), "");
+  }
+  EXPECT_THAT(message("optimizer.lr=1e-310", "float64"), HasSubstr("2.23e-308"));
+}
+
+std::vector<std::string> warnings_of(const std::vector<std::string>& overrides) {
+  return app::recipe_warnings(app::parse_recipe("family = 'kan'", "test", overrides).or_throw());
+}
+
+TEST(RecipeWarnings, NameWhatLbfgsDoesNotUse) {
+  std::vector<std::string> keys = {"data.formula=x1",
+                                   "optimizer.weight_decay=0.1",
+                                   "optimizer.clip_norm=1",
+                                   "optimizer.clip_value=1",
+                                   "optimizer.momentum=0.5",
+                                   "schedule.kind=cosine",
+                                   "schedule.warmup=0.1",
+                                   "train.batch=10",
+                                   "optimizer.decay=['layer.0*']"};
+  keys.push_back("optimizer.kind=lbfgs");
+  std::vector<std::string> named;
+  for (const std::string& warning : warnings_of(keys)) named.push_back(warning.substr(0, warning.find(' ')));
+  EXPECT_THAT(named, testing::UnorderedElementsAre("optimizer.weight_decay", "optimizer.clip_norm",
+                                                   "optimizer.clip_value", "optimizer.momentum", "schedule.kind",
+                                                   "schedule.warmup", "train.batch", "optimizer.decay"));
+  keys.back() = "optimizer.kind=sgd";
+  EXPECT_THAT(warnings_of(keys), IsEmpty());
+}
+
+TEST(RecipeWarnings, NameDataKeysOfAnotherSource) {
+  EXPECT_THAT(warnings_of({"data.path=a.csv", "data.samples=7", "data.drop=['a']", "data.npz_x=u"}),
+              ElementsAre(HasSubstr("data.samples = 7 has no effect without data.formula"), HasSubstr("data.npz_x")));
+  EXPECT_THAT(warnings_of({"data.formula=x1", "data.samples=7", "data.drop=['a']", "data.test=0.5"}),
+              ElementsAre(HasSubstr("data.drop"), HasSubstr("data.test = 0.5 has no effect without data.path")));
+  EXPECT_THAT(warnings_of({"data.path=a.npy.gz", "data.comment=x"}), ElementsAre(HasSubstr("it is for text files")));
+  EXPECT_THAT(warnings_of({"data.path=a.npz", "data.target=2"}), ElementsAre(HasSubstr("data.npz_y")));
+}
+
+TEST(RecipeWarnings, NameFoldsAndEpochsThatNeverCome) {
+  EXPECT_THAT(warnings_of({"data.path=a", "data.fold=1"}), ElementsAre(HasSubstr("data.fold = 1 has no effect")));
+  EXPECT_THAT(warnings_of({"data.path=a", "data.fold=1", "data.folds=5"}), IsEmpty());
+  EXPECT_THAT(warnings_of({"data.path=a", "data.folds=5", "data.test=0.4"}), ElementsAre(HasSubstr("data.test")));
+  EXPECT_THAT(warnings_of({"data.path=a", "epochs=20", "model.refit=[0,21]"}), ElementsAre(HasSubstr("epoch 21")));
+  EXPECT_THAT(warnings_of({"data.path=a", "epochs=20", "model.refit=[0,20]"}), IsEmpty());
+  EXPECT_THAT(warnings_of({"data.path=a", "model.refit_inputs=true"}), ElementsAre(HasSubstr("model.refit")));
+}
+
+TEST(RecipeWarnings, ShippedRecipesHaveNone) {
+  for (const app::ShippedRecipe& recipe : app::shipped_recipes()) {
+    std::vector<std::string> more;
+    if (recipe.name == "kan-tabular") more = {"data.path=a.csv"};
+    EXPECT_THAT(app::recipe_warnings(app::load_recipe(recipe.name, more).or_throw()), IsEmpty()) << recipe.name;
+  }
+}
+
+TEST(LoadSplits, FoldsOfAFormulaAreItsTestSamples) {
+  const Config recipe = app::parse_recipe("family = 'kan'", "test",
+                                          std::vector<std::string>{"data.formula=x1", "data.samples=10", "data.folds=5",
+                                                                   "data.validation=0"})
+                            .or_throw();
+  const RowSplits parts = app::load_splits(app::option_schema<KanOptions>().read(recipe), "").or_throw();
+  EXPECT_EQ(parts.train.size(), 8u);
+  EXPECT_EQ(parts.test->size(), 2u);
 }
 
 TEST(LoadSplits, ReadsTheTestFileByTheWordsAndMeansOfTheTrainingFile) {

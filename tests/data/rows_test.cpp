@@ -238,6 +238,23 @@ TEST(RowCentres, LeaveTargetsAsTheyWereBeforeRounding) {
   EXPECT_EQ(convert<float>(column_of({0.1, 0.7})).exact_target(1, 0), static_cast<double>(0.7f)) << "not centred";
 }
 
+TEST(RowDataset, WeightsThatFloatCannotComputeWithAreRefused) {
+  for (const double weight : {1e-38, 1e39}) {
+    RowParts<double> p = column_of({1, 2}).parts();
+    p.weight = {1, weight};
+    const RowDataset<double> rows(p);
+    EXPECT_NO_THROW(convert<double>(rows));
+    std::string message;
+    try {
+      convert<float>(rows);
+    } catch (const Exception& e) {
+      message = e.what();
+    }
+    EXPECT_THAT(message, AllOf(HasSubstr("row 1"), HasSubstr(weight < 1 ? "1e-38" : "1e+39"), HasSubstr("1.18e-38"),
+                               HasSubstr(weight < 1 ? "would be 0" : "would be infinite"), HasSubstr("float64")));
+  }
+}
+
 TEST(Float32Warnings, NameColumnsWhoseValuesMeet) {
   EXPECT_TRUE(float32_warnings(column_of({0.1, 0.2, 0.3, 1e6}), {}).empty());
   const auto close = column_of({1e9, 1e9 + 1, 1e9 + 2, 1e9 + 3});

@@ -213,5 +213,18 @@ TEST(KanFamily, RefusesCentresThatDoNotFitTheColumns) {
     EXPECT_THROW(restore(wrong), Exception) << wrong;
 }
 
+TEST(Session, WarnsOfDeviceOptionsOnTheCpu) {
+  KanOptions o = small_options();
+  const auto warnings = [&] {
+    const auto session = make_session<KanFamily>(o, products(), {.exec = {.threads = 1}});
+    session->start();
+    return session->warnings();
+  };
+  EXPECT_THAT(warnings(), testing::IsEmpty());
+  o.train.compression.kind = kernels::compress::Compression::half;
+  o.train.place = OptimizerPlace::host;
+  EXPECT_THAT(warnings(), ElementsAre(HasSubstr("optimizer.compress"), HasSubstr("optimizer.device")));
+}
+
 }  // namespace
 }  // namespace gradloom

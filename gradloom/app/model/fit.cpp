@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gradloom/app/families/families.h"
+#include "gradloom/app/recipe.h"
 #include "gradloom/gradloom.h"
 #include "gradloom/kernels/elementary/elementary.h"
 #include "gradloom/session/families/gates/family.h"
@@ -15,7 +16,8 @@ namespace {
 template <class O>
 void check_options(const O& options) {
   const OptionSchema<O>& schema = app::option_schema<O>();
-  std::move(schema.from_json(schema.to_json(options), "options")).or_throw();
+  const Config config = config_from_json(schema.schema(), schema.to_json(options), "options").or_throw();
+  app::check_precision(config).or_throw();
 }
 
 template <class O, class Make>

@@ -8,34 +8,94 @@ namespace {
 // More than anybody can wait for; products with the steps of an epoch do not overflow.
 constexpr double kMostEpochs = 1000000000;
 
+// What many keys have an effect with, or without.
+constexpr const char *kKind = "optimizer.kind", *kLbfgs = "lbfgs", *kPath = "data.path", *kFormula = "data.formula";
+
+std::string path_of(const ConfigValues& values) {
+  const auto* path = std::get_if<std::string>(&values(kPath));
+  std::string name = path ? *path : "";
+  return name.ends_with(".gz") ? name.substr(0, name.size() - 3) : name;
+}
+
+// Of files that are tables of text.
+std::string for_text(const ConfigValues& values) {
+  const std::string path = path_of(values);
+  return path.ends_with(".npy") || path.ends_with(".npz")
+             ? "has no effect: it is for text files, and data.path is an array"
+             : "";
+}
+
+std::string for_npz(const ConfigValues& values) {
+  return path_of(values).ends_with(".npz") ? "" : "has no effect: it is for .npz files";
+}
+
+// Targets of an .npz file are an array of their own, unless data.npz_y is empty.
+std::string for_target_columns(const ConfigValues& values) {
+  const bool own = path_of(values).ends_with(".npz") && !std::get<std::string>(values("data.npz_y")).empty();
+  return own ? "has no effect: the targets are the array data.npz_y" : "";
+}
+
+// The test part comes from elsewhere.
+std::string for_held_out_test(const ConfigValues& values) {
+  if (std::get<std::int64_t>(values("data.folds")) > 0) return "has no effect with data.folds: a fold is the test part";
+  const auto* file = std::get_if<std::string>(&values("data.test_path"));
+  return file && !file->empty() ? "has no effect with data.test_path" : "";
+}
+
 void bind_loss(const OptionPart<TrainingOptions>& train) {
   const auto loss = train.part("loss", &TrainOptions::loss);
   train.choice_or_auto("loss.kind", &TrainingOptions::loss_kind, kLosses,
                        "auto: mse for regression, cross-entropy for classification.");
   loss.choice("reduction", &LossOptions::reduction, kReductions, "Mean over all terms of a batch, or their sum.");
-  loss.key("huber_delta", &LossOptions::huber_delta, "Where the Huber loss turns from square to linear.").above(0);
+  loss.key("huber_delta", &LossOptions::huber_delta, "Where the Huber loss turns from square to linear.")
+      .above(0)
+      .computed()
+      .only_with("loss.kind", {"huber"});
 }
 
 void bind_optimizer(const OptionPart<TrainingOptions>& train) {
   using O = OptimizerOptions;
   const auto o = train.part("optimizer", &TrainOptions::optimizer);
   o.choice("kind", &O::kind, kOptimizers, "How parameters are updated.");
-  o.key("lr", &O::lr, "Learning rate (L-BFGS: first trial step).").above(0);
-  o.key("momentum", &O::momentum, "SGD: momentum.").at_least(0).below(1);
-  o.key("nesterov", &O::nesterov, "SGD: Nesterov's momentum.");
-  o.key("beta1", &O::beta1, "Adam, Lion: decay of the mean.").at_least(0).below(1);
+  o.key("lr", &O::lr, "Learning rate (L-BFGS: first trial step).").above(0).computed();
+  o.key("momentum", &O::momentum, "SGD: momentum.").at_least(0).below(1).computed().only_with(kKind, {"sgd"});
+  o.key("nesterov", &O::nesterov, "SGD: Nesterov's momentum.").only_with(kKind, {"sgd"});
+  o.key("beta1", &O::beta1, "Adam, Lion: decay of the mean.")
+      .at_least(0)
+      .below(1)
+      .computed()
+      .only_with(kKind, {"adam", "adamw", "lion"});
   o.key("beta2", &O::beta2, "Adam: decay of the mean square; Lion: of the mean that is kept (0.99 is usual).")
       .at_least(0)
-      .below(1);
-  o.key("epsilon", &O::epsilon, "Adam: added to the denominator.").above(0);
-  o.key("weight_decay", &O::weight_decay, "Pull towards zero; decoupled for adamw and lion.").at_least(0);
-  train.key("optimizer.decay", &TrainOptions::decay,
-            "Parameters that weight decay is for, by name or prefix*; none named: all.");
-  o.key("clip_value", &O::clip_value, "Clip every gradient element to +- this; 0: off.").at_least(0);
-  o.key("clip_norm", &O::clip_norm, "Scale the gradient down to this norm; 0: off.").at_least(0);
-  o.key("history", &O::history, "L-BFGS: remembered steps.").at_least(1).at_most(1000);
-  o.key("iterations", &O::iterations, "L-BFGS: most iterations in one epoch.").at_least(1);
-  o.key("evaluations", &O::evaluations, "L-BFGS: most evaluations in one epoch.").at_least(2);
+      .below(1)
+      .computed()
+      .only_with(kKind, {"adam", "adamw", "lion"});
+  o.key("epsilon", &O::epsilon, "Adam: added to the denominator.")
+      .above(0)
+      .computed()
+      .only_with(kKind, {"adam", "adamw"});
+  o.key("weight_decay", &O::weight_decay, "Pull towards zero; decoupled for adamw and lion.")
+      .at_least(0)
+      .computed()
+      .not_with(kKind, {kLbfgs});
+  train
+      .key("optimizer.decay", &TrainOptions::decay,
+           "Parameters that weight decay is for, by name or prefix*; none named: all.")
+      .not_with(kKind, {kLbfgs})
+      .needs("optimizer.weight_decay");
+  o.key("clip_value", &O::clip_value, "Clip every gradient element to +- this; 0: off.")
+      .at_least(0)
+      .computed()
+      .not_with(kKind, {kLbfgs});
+  o.key("clip_norm", &O::clip_norm, "Scale the gradient down to this norm; 0: off.")
+      .at_least(0)
+      .computed()
+      .not_with(kKind, {kLbfgs});
+  o.key("history", &O::history, "L-BFGS: remembered steps.").at_least(1).at_most(1000).only_with(kKind, {kLbfgs});
+  o.key("iterations", &O::iterations, "L-BFGS: most iterations in one epoch.").at_least(1).only_with(kKind, {kLbfgs});
+  o.key("evaluations", &O::evaluations, "L-BFGS: most evaluations in one epoch.")
+      .at_least(2)
+      .only_with(kKind, {kLbfgs});
   train.choice("optimizer.device", &TrainOptions::place, kOptimizerPlaces,
                "With --device: where parameters are updated; auto: on the device, L-BFGS on the host.");
   const auto compression = train.part("optimizer", &TrainOptions::compression);
@@ -45,20 +105,33 @@ void bind_optimizer(const OptionPart<TrainingOptions>& train) {
       .key("compress_keep", &kernels::compress::CompressionOptions::keep,
            "Top-k: part of the gradient that is sent in a step.")
       .above(0)
-      .at_most(1);
+      .at_most(1)
+      .only_with("optimizer.compress", {"top-k"});
 }
 
 void bind_schedule(const OptionPart<ScheduleOptions>& schedule) {
   using S = ScheduleOptions;
-  schedule.choice("kind", &S::kind, kSchedules, "How the learning rate changes over a stage.");
+  schedule.choice("kind", &S::kind, kSchedules, "How the learning rate changes over a stage.")
+      .not_with(kKind, {kLbfgs});
   schedule.key("warmup", &S::warmup, "Fraction of a stage over which the learning rate rises from 0.")
       .at_least(0)
-      .below(1);
+      .below(1)
+      .not_with(kKind, {kLbfgs});
   schedule.key("final", &S::final_factor, "Cosine: last learning rate as a fraction of the first.")
       .at_least(0)
-      .at_most(1);
-  schedule.key("every", &S::every, "Step: fraction of a stage between two steps.").above(0).at_most(1);
-  schedule.key("factor", &S::factor, "Step: factor of each step.").above(0).at_most(1);
+      .at_most(1)
+      .not_with(kKind, {kLbfgs})
+      .only_with("schedule.kind", {"cosine"});
+  schedule.key("every", &S::every, "Step: fraction of a stage between two steps.")
+      .above(0)
+      .at_most(1)
+      .not_with(kKind, {kLbfgs})
+      .only_with("schedule.kind", {"step"});
+  schedule.key("factor", &S::factor, "Step: factor of each step.")
+      .above(0)
+      .at_most(1)
+      .not_with(kKind, {kLbfgs})
+      .only_with("schedule.kind", {"step"});
 }
 
 }  // namespace
@@ -77,37 +150,68 @@ void bind_row_data(const OptionPart<RowDataOptions>& data) {
   const auto source = data.part("", &D::source);
   const auto csv = source.part("", &RowSource::csv);
   const auto formula = source.part("", &RowSource::formula);
-  data.key("root", &D::root, "Folder that data.path is looked up in; empty: the current folder, then $GRADLOOM_DATA.");
+  data.key("root", &D::root, "Folder that data.path is looked up in; empty: the current folder, then $GRADLOOM_DATA.")
+      .needs(kPath);
   data.key("path", &D::path, "CSV (.gz too), .npy or .npz file. Unset: data.formula.");
   data.key("test_path", &D::test_path, "File with the test samples, in the columns of data.path; empty: none.");
   data.key("formula", &D::formula, "Target as a formula in x1, x2, ...; several targets are separated by ';'.");
   formula
       .key("ranges", &FormulaOptions::ranges,
            "Ranges of the variables: low, high for all, or low1, high1, low2, high2, ...")
-      .count(2);
-  formula.key("samples", &FormulaOptions::samples, "Formula: samples to train (and validate) on.").at_least(1);
-  data.key("test_samples", &D::test_samples, "Formula: further samples to test on.").at_least(0);
+      .count(2)
+      .needs(kFormula);
+  formula.key("samples", &FormulaOptions::samples, "Formula: samples to train (and validate) on.")
+      .at_least(1)
+      .needs(kFormula);
+  data.key("test_samples", &D::test_samples, "Formula: further samples to test on.")
+      .at_least(0)
+      .needs(kFormula)
+      .effect([](const ConfigValues& values) {
+        const bool folds = std::get<std::int64_t>(values("data.folds")) > 0;
+        return folds ? "has no effect with data.folds: a fold is the test part" : "";
+      });
   formula
       .key("noise", &FormulaOptions::noise,
            "Formula: standard deviation of the Gaussian noise on the training targets.")
-      .at_least(0);
+      .at_least(0)
+      .needs(kFormula);
   data.key("seed", &D::seed, "Seed of formula samples and of the split; unset: the run's seed.").at_least(0);
-  source.key("target", &RowSource::target, "Target columns, by name or number (0 is the first, -1 the last).").count(1);
-  source.key("drop", &RowSource::drop, "Columns to leave out, by name or number.");
-  source.key("categorical", &RowSource::categorical, "Numeric columns whose values are names.");
-  source.key("weight", &RowSource::weight, "Column of sample weights; empty: none.");
-  csv.key("separator", &CsvOptions::separator, "CSV separator: one character, tab, or auto.");
-  csv.choice("header", &CsvOptions::header, kCsvHeaders, "Whether the first CSV line holds names.");
-  csv.key("skip_rows", &CsvOptions::skip_rows, "CSV lines to skip before the header.").at_least(0);
-  csv.key("comment", &CsvOptions::comment, "CSV lines that start with this are skipped; empty: none.");
-  source.choice("missing", &RowSource::missing, kMissingPolicies, "What a missing value does.");
-  source.choice("categories", &RowSource::categories, kCategoryPolicies, "How text columns become numbers.");
-  source.key("npz_x", &RowSource::npz_x, "Array of an .npz file that holds the inputs.");
-  source.key("npz_y", &RowSource::npz_y, "Array of an .npz file that holds the targets; empty: columns of the inputs.");
+  source.key("target", &RowSource::target, "Target columns, by name or number (0 is the first, -1 the last).")
+      .count(1)
+      .needs(kPath)
+      .effect(for_target_columns);
+  source.key("drop", &RowSource::drop, "Columns to leave out, by name or number.").needs(kPath);
+  source.key("categorical", &RowSource::categorical, "Numeric columns whose values are names.").needs(kPath);
+  source.key("weight", &RowSource::weight, "Column of sample weights; empty: none.").needs(kPath);
+  csv.key("separator", &CsvOptions::separator, "CSV separator: one character, tab, or auto.")
+      .needs(kPath)
+      .effect(for_text);
+  csv.choice("header", &CsvOptions::header, kCsvHeaders, "Whether the first CSV line holds names.")
+      .needs(kPath)
+      .effect(for_text);
+  csv.key("skip_rows", &CsvOptions::skip_rows, "CSV lines to skip before the header.")
+      .at_least(0)
+      .needs(kPath)
+      .effect(for_text);
+  csv.key("comment", &CsvOptions::comment, "CSV lines that start with this are skipped; empty: none.")
+      .needs(kPath)
+      .effect(for_text);
+  source.choice("missing", &RowSource::missing, kMissingPolicies, "What a missing value does.").needs(kPath);
+  source.choice("categories", &RowSource::categories, kCategoryPolicies, "How text columns become numbers.")
+      .needs(kPath)
+      .effect(for_text);
+  source.key("npz_x", &RowSource::npz_x, "Array of an .npz file that holds the inputs.").needs(kPath).effect(for_npz);
+  source.key("npz_y", &RowSource::npz_y, "Array of an .npz file that holds the targets; empty: columns of the inputs.")
+      .needs(kPath)
+      .effect(for_npz);
   data.key("validation", &D::validation, "Fraction of the samples held out to watch training.").at_least(0).below(1);
-  data.key("test", &D::test, "Fraction of a file's samples held out for the final test.").at_least(0).below(1);
+  data.key("test", &D::test, "Fraction of a file's samples held out for the final test.")
+      .at_least(0)
+      .below(1)
+      .needs(kPath)
+      .effect(for_held_out_test);
   data.key("folds", &D::folds, "Cross-validation: number of folds; 0: off.").at_least(0);
-  data.key("fold", &D::fold, "Cross-validation: the fold to test on.").at_least(0);
+  data.key("fold", &D::fold, "Cross-validation: the fold to test on.").at_least(0).needs("data.folds");
 }
 
 void bind_training(const OptionPart<TrainingOptions>& options) {
@@ -116,9 +220,9 @@ void bind_training(const OptionPart<TrainingOptions>& options) {
   bind_optimizer(options);
   bind_schedule(options.part("schedule", &TrainOptions::schedule));
   const auto train = options.within("train");
-  train.key("batch", &T::batch, "Samples per batch; 0: all at once.").at_least(0);
-  train.key("accumulate", &T::accumulate, "Batches per update.").at_least(1).at_most(1000000);
-  train.key("shuffle", &T::shuffle, "Another order in each epoch.");
+  train.key("batch", &T::batch, "Samples per batch; 0: all at once.").at_least(0).not_with(kKind, {kLbfgs});
+  train.key("accumulate", &T::accumulate, "Batches per update.").at_least(1).at_most(1000000).needs("train.batch");
+  train.key("shuffle", &T::shuffle, "Another order in each epoch.").not_with(kKind, {kLbfgs}).needs("train.batch");
   train.key("patience", &T::patience, "Epochs without progress before a stage ends; 0: never.").at_least(0);
   train.key("freeze", &T::freeze, "Parameters that stay as they are, by name or prefix*.");
   train.flag("fused", &T::fused, FusedUpdate::automatic, FusedUpdate::off,
@@ -127,7 +231,11 @@ void bind_training(const OptionPart<TrainingOptions>& options) {
   train.key("restarts", &T::restarts, "Starts from different weights; the one with the lowest training loss goes on.")
       .at_least(1)
       .at_most(1000);
-  train.key("restart_epochs", &T::restart_epochs, "Epochs of each start.").at_least(1);
+  train.key("restart_epochs", &T::restart_epochs, "Epochs of each start.")
+      .at_least(1)
+      .effect([](const ConfigValues& values) {
+        return std::get<std::int64_t>(values("train.restarts")) > 1 ? "" : "has no effect with train.restarts = 1";
+      });
   train.key("checkpoint_seconds", &T::checkpoint_seconds, "Time between two checkpoints.").above(0);
   options.stage("epochs", "epochs", "Epochs of this stage; unset: the recipe's.");
   options.stage("lr", "optimizer.lr", "Learning rate of this stage; unset: optimizer.lr.");

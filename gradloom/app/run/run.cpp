@@ -99,13 +99,14 @@ void add_curve(const std::vector<json>& lines, RunResult& result) {
   result.chosen = {epochs[at], *best, test[at]};
 }
 
-RunResult measure_result(Session& session, const std::vector<json>& lines) {
+RunResult measure_result(const Config& recipe, Session& session, const std::vector<json>& lines) {
   RunResult result;
   result.metrics = session.metrics();
   result.stages = stages_of(lines);
   result.parameters = session.parameter_count();
   result.device = session.device();
-  result.warnings = session.warnings();
+  result.warnings = recipe_warnings(recipe);
+  for (std::string& warning : session.warnings()) result.warnings.push_back(std::move(warning));
   result.found = session.conclude(result.metrics);
   if (session.logs_accuracy()) add_curve(lines, result);
   return result;
@@ -125,7 +126,7 @@ Result<RunSummary> run_session(const Config& recipe, Session& session, RunRecord
   if (folder) folder->check_own().or_throw();
   auto lines = recorder.lines();
   if (!lines) return lines.error();
-  RunResult result = measure_result(session, *lines);
+  RunResult result = measure_result(recipe, session, *lines);
   if (was_finished) result.finished_before = true;
   if (folder) {
     result.report = folder->report().string();

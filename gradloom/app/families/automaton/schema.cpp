@@ -11,10 +11,20 @@ void bind_grid_data(const OptionPart<AutomatonDataOptions>& data) {
   const auto task = data.part("", &D::task);
   data.key("root", &D::root, "Folder that data.image is looked up in; empty: the current folder, then $GRADLOOM_DATA.");
   task.choice("task", &GridTask::kind, kGridTasks, "What the cells learn: one step of a rule, or a pattern to reach.");
-  task.key("height", &GridTask::height, "Rows of the grid; a picture brings its own.").at_least(1).at_most(1 << 16);
-  task.key("width", &GridTask::width, "Columns of the grid; a picture brings its own.").at_least(1).at_most(1 << 16);
-  task.key("square", &GridTask::square, "Checkerboard: cells along the side of a square.").at_least(1).at_most(1 << 16);
-  data.key("image", &D::image, "Picture: the name of a shipped one (lizard, letter), or a PNG file.");
+  task.key("height", &GridTask::height, "Rows of the grid; a picture brings its own.")
+      .at_least(1)
+      .at_most(1 << 16)
+      .not_with("data.task", {"picture"});
+  task.key("width", &GridTask::width, "Columns of the grid; a picture brings its own.")
+      .at_least(1)
+      .at_most(1 << 16)
+      .not_with("data.task", {"picture"});
+  task.key("square", &GridTask::square, "Checkerboard: cells along the side of a square.")
+      .at_least(1)
+      .at_most(1 << 16)
+      .only_with("data.task", {"checkerboard"});
+  data.key("image", &D::image, "Picture: the name of a shipped one (lizard, letter), or a PNG file.")
+      .only_with("data.task", {"picture"});
   task.choice("start", &GridTask::start, kGridStarts,
               "State before the first step: random bits, one cell of ones in the centre, zeros.");
   task.key("damage", &GridTask::damage,
@@ -42,10 +52,12 @@ void bind_automaton_model(const OptionPart<logic::AutomatonOptions>& model) {
   model.key("steps", &M::steps, "Steps before the state is compared with the target.").at_least(1).at_most(100000);
   model
       .key("gate_noise", &M::gate_noise, "Gumbel noise on the logits in training: makes gates choose clearly; 0: none.")
-      .at_least(0);
+      .at_least(0)
+      .computed();
   model.key("noise_ramp", &M::noise_ramp, "Epochs over which model.gate_noise grows from nothing.")
       .at_least(0)
-      .at_most(1 << 24);
+      .at_most(1 << 24)
+      .needs("model.gate_noise");
   model.key("fire", &M::fire_probability, "Probability that a cell is updated in a step; below 1: asynchronous.")
       .above(0)
       .at_most(1);
@@ -58,11 +70,13 @@ void bind_goal(const OptionPart<AutomatonGoalOptions>& goal) {
       .at_least(0);
   goal.key("start_over", &G::start_over,
            "Epochs after which the first stage begins again with other wires, if the goal is not reached; 0: never.")
-      .at_least(0);
+      .at_least(0)
+      .needs("train.goal_every");
   goal.key("search", &G::search,
            "Circuits near the hard one that each look tries in search of one that does all that is asked; 0: none.")
       .at_least(0)
-      .at_most(100000000);
+      .at_most(100000000)
+      .needs("train.goal_every");
 }
 
 }  // namespace

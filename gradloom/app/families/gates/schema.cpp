@@ -24,7 +24,8 @@ void bind_options(const OptionPart<GatesOptions>& o) {
   model
       .key("temperature", &GatesModelOptions::temperature,
            "The count of a class's gates is divided by this before the softmax.")
-      .above(0);
+      .above(0)
+      .computed();
   bind_training(o.part("", &GatesOptions::train));
 }
 

@@ -12,7 +12,7 @@ void bind_graph_data(const OptionPart<GraphDataOptions>& data) {
   data.key("root", &D::root, "Folder that data.path is looked up in; empty: the current folder, then $GRADLOOM_DATA.");
   data.key("path", &D::path, "File or folder with graphs; docs/graphs.md shows the formats. Unset: data.graph.");
   data.choice("graph", &D::graph, kShippedGraphs, "A graph that ships with the program.");
-  data.choice("format", &D::format, kGraphFormats, "Format of data.path.");
+  data.choice("format", &D::format, kGraphFormats, "Format of data.path.").needs("data.path");
   features.choice("features", &GraphFeatureOptions::nodes, kNodeFeatures,
                   "Features of nodes; auto: those given, else labels, else numbers of neighbours.");
   features.key("normalise_rows", &GraphFeatureOptions::normalise_rows,
@@ -20,11 +20,16 @@ void bind_graph_data(const OptionPart<GraphDataOptions>& data) {
   features.key("edge_labels", &GraphFeatureOptions::edge_labels, "Labels of edges become features of edges.");
   data.key("train_nodes", &D::train_nodes,
            "Nodes: the labelled ones; all others are tested. None: the split of the file.")
-      .at_least(0);
+      .at_least(0)
+      .only_with("task", {"nodes"});
   data.key("validation", &D::validation, "Fraction held out to watch training.").at_least(0).below(1);
   data.key("test", &D::test, "Fraction held out for the final test.").at_least(0).below(1);
-  data.key("folds", &D::folds, "Graphs: number of folds of a cross-validation; 0: off.").at_least(0);
-  data.key("fold", &D::fold, "Graphs: the fold to test on; -1: the seed modulo data.folds.").at_least(-1);
+  data.key("folds", &D::folds, "Graphs: number of folds of a cross-validation; 0: off.")
+      .at_least(0)
+      .only_with("task", {"graphs"});
+  data.key("fold", &D::fold, "Graphs: the fold to test on; -1: the seed modulo data.folds.")
+      .at_least(-1)
+      .needs("data.folds");
   data.key("seed", &D::seed, "Seed of the split; unset: the run's seed.").at_least(0);
   data.key("curve", &D::curve, "Note the accuracy on validation and test data after every epoch.");
 }
@@ -35,11 +40,12 @@ void bind_graph_model(const OptionPart<graph::NetworkOptions>& model) {
   model.key("hidden", &M::hidden, "Widths of the layers; for nodes one more, to the classes, follows.")
       .at_least(1)
       .at_most(1 << 20);
-  model.key("heads", &M::heads, "gat: heads of attention.").at_least(1);
+  model.key("heads", &M::heads, "gat: heads of attention.").at_least(1).only_with("model.layer", {"gat"});
   model.choice("activation", &M::activation, kernels::rowwise::kActivations, "Activation.");
   model.choice("norm", &M::norm, graph::kNorms, "Normalisation in every hidden layer.");
   model.choice("jumping", &M::jumping, graph::kJumpings, "Which layers the last one sees.");
-  model.choice("readout", &M::readout, graph::kReadouts, "Graphs: how nodes become one row.");
+  model.choice("readout", &M::readout, graph::kReadouts, "Graphs: how nodes become one row.")
+      .only_with("task", {"graphs"});
   model.key("dropout", &M::dropout, "Share of the inputs of each layer that training leaves out.").at_least(0).below(1);
   model.key("head_dropout", &M::head_dropout, "The same before the last product, where there is one.")
       .at_least(0)
@@ -53,10 +59,14 @@ void bind_distances(const OptionPart<GraphDistanceOptions>& ged) {
           "Graphs whose exact edit distances are measured and compared with what the network makes of them; 0: none.")
       .at_least(0)
       .at_most(1000);
-  ged.key("ged_nodes", &G::nodes, "Most nodes of a graph in that sample.").at_least(1).at_most(64);
-  ged.key("ged_every", &G::every, "Epochs between two such comparisons.").at_least(1);
+  ged.key("ged_nodes", &G::nodes, "Most nodes of a graph in that sample.")
+      .at_least(1)
+      .at_most(64)
+      .needs("train.ged_sample");
+  ged.key("ged_every", &G::every, "Epochs between two such comparisons.").at_least(1).needs("train.ged_sample");
   ged.key("ged_expansions", &G::expansions, "Steps of each search for a distance; pairs that need more do not count.")
-      .at_least(1);
+      .at_least(1)
+      .needs("train.ged_sample");
 }
 
 }  // namespace

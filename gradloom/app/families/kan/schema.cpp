@@ -1,10 +1,20 @@
 // The keys of recipes of spline networks.
+#include <fmt/format.h>
+
 #include "gradloom/app/families/families.h"
 #include "gradloom/app/options/bind.h"
 #include "gradloom/session/families/kan/options.h"
 
 namespace gradloom::app {
 namespace {
+
+// Epochs before which something happens.
+std::string for_epochs_that_come(const ConfigValues& values) {
+  const std::int64_t epochs = std::get<std::int64_t>(values("epochs"));
+  for (const std::int64_t epoch : std::get<std::vector<std::int64_t>>(values("model.refit")))
+    if (epoch > epochs) return fmt::format("has no effect at epoch {}, which never comes: there are {}", epoch, epochs);
+  return "";
+}
 
 void bind_kan_model(const OptionPart<KanModelOptions>& model) {
   using M = KanModelOptions;
@@ -15,32 +25,42 @@ void bind_kan_model(const OptionPart<KanModelOptions>& model) {
   model.key("bias", &M::bias, "Add a bias to every node.");
   model.choice("outside", &M::outside, kernels::spline::kOutOfGrid, "What a spline does outside its grid.");
   model.choice("knots", &M::knots, kernels::spline::kKnots, "Even knots, or knots of each input's own.");
-  model.key("lo", &M::lo, "Lower end of the grids before they are refitted.");
-  model.key("hi", &M::hi, "Upper end of the grids before they are refitted.");
+  model.key("lo", &M::lo, "Lower end of the grids before they are refitted.").computed();
+  model.key("hi", &M::hi, "Upper end of the grids before they are refitted.").computed();
   model
       .key("spline_noise", &M::spline_noise,
            "Standard deviation of the initial spline coefficients, over sqrt(inputs).")
-      .at_least(0);
+      .at_least(0)
+      .computed();
   model.key("base_scale", &M::base_scale, "Standard deviation of the initial base weights, over sqrt(inputs).")
-      .at_least(0);
+      .at_least(0)
+      .computed()
+      .needs("model.base");
   model.choice("normalise", &M::normalise, kInputScales,
                "How inputs are scaled: not, to mean 0 and standard deviation 1, or to the grid's range.");
-  model.key("scale_targets", &M::scale_targets,
-            "Regression: let the network predict in units of the targets' standard deviation.");
+  model
+      .key("scale_targets", &M::scale_targets,
+           "Regression: let the network predict in units of the targets' standard deviation.")
+      .only_with("task", {"regression"});
   model
       .key("refit", &M::refit,
            "Epochs of a stage before which its grids are refitted to the data; the number of epochs itself: after the "
            "last.")
-      .at_least(0);
-  model.key("refit_inputs", &M::refit_inputs, "Refit the first layer's grids too, not only those of hidden layers.");
+      .at_least(0)
+      .effect(for_epochs_that_come);
+  model.key("refit_inputs", &M::refit_inputs, "Refit the first layer's grids too, not only those of hidden layers.")
+      .needs("model.refit");
   model
       .key("refit_margin", &M::refit_margin,
            "How far refitted grids reach beyond the data, as a fraction of its range.")
       .at_least(0)
-      .at_most(1);
+      .at_most(1)
+      .needs("model.refit");
   model.key("refit_uniform", &M::refit_uniform, "Free knots: 0 puts them at quantiles, 1 evenly.")
       .at_least(0)
-      .at_most(1);
+      .at_most(1)
+      .needs("model.refit")
+      .only_with("model.knots", {"free"});
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ void bind_pair_model(const OptionPart<graph::PairOptions>& model) {
   const auto encoder = model.part("", &graph::PairOptions::encoder);
   encoder.choice("layer", &M::kind, graph::kLayers, "Kind of the encoder's layers.");
   encoder.key("hidden", &M::hidden, "Widths of the encoder's layers.").at_least(1).at_most(1 << 20).count(1);
-  encoder.key("heads", &M::heads, "gat: heads of attention.").at_least(1);
+  encoder.key("heads", &M::heads, "gat: heads of attention.").at_least(1).only_with("model.layer", {"gat"});
   encoder.key("code", &M::outputs, "Numbers that the encoder makes of a graph.").at_least(1).at_most(4096);
   model.key("head", &graph::PairOptions::hidden, "Width of the layer that sees a pair.").at_least(1).at_most(4096);
   encoder.choice("activation", &M::activation, kernels::rowwise::kActivations, "Activation.");
