@@ -28,8 +28,10 @@ int evaluate(const Output& out, const EvalFlags& flags) {
   if (e.data_changed) out.tell("warning: the training data have changed since this run was trained\n");
   std::vector<app::TextRow> rows = metrics_rows(e.metrics);
   if (e.data) rows.emplace_back(flags.data, e.data->is_object() ? metrics_text(*e.data) : "has no target column");
+  for (app::TextRow& row : outside_rows(e.rows_outside)) rows.push_back(std::move(row));
   rows.insert(rows.end(), e.found.begin(), e.found.end());
   if (e.rows) rows.emplace_back("predictions", fmt::format("{}, {}", flags.predictions, counted(*e.rows, "row")));
+  for (const std::string& warning : e.warnings) rows.emplace_back("warning", warning);
   out.print_rows(rows);
   out.result(to_json(e));
   return kDone;

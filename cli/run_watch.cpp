@@ -71,6 +71,7 @@ void print_run(const Output& out, const std::filesystem::path& folder, const Wat
   else
     out.print(fmt::format("{}{} ({})\n", out.paint(Paint::green, "Done"), goal, spent));
   std::vector<app::TextRow> rows = metrics_rows(r.metrics);
+  for (app::TextRow& row : outside_rows(r.rows_outside)) rows.push_back(std::move(row));
   rows.insert(rows.end(), r.rows.begin(), r.rows.end());
   rows.emplace_back("parameters", std::to_string(r.parameters));
   if (r.report) rows.emplace_back("report", *r.report);

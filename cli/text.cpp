@@ -66,6 +66,14 @@ std::vector<app::TextRow> metrics_rows(const Metrics& metrics) {
   return rows;
 }
 
+std::vector<app::TextRow> outside_rows(const std::map<std::string, std::size_t>& counts) {
+  std::string text;
+  for (const auto& [part, count] : counts)
+    if (count > 0) text += fmt::format("{}{}", text.empty() ? "" : ", ", counted(count, part + " row"));
+  if (text.empty()) return {};
+  return {{"outside", text + " with a feature outside of its training range"}};
+}
+
 std::string shell_word(const std::filesystem::path& path) {
   const std::string& word = path.native();
   const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -18,6 +19,9 @@ std::string clock_time(double seconds);                          // "0:42", "1:0
 std::string rate(double per_second);                             // "850", "12.3k", "4.5M"
 std::string metrics_text(const nlohmann::json& metrics);         // {"rmse": 0.1, ...} as "rmse 0.1   mae ..."
 std::vector<app::TextRow> metrics_rows(const Metrics& metrics);  // a row for each part that there is
+
+// A row that counts samples outside of the training range, by part; none where there are none.
+std::vector<app::TextRow> outside_rows(const std::map<std::string, std::size_t>& counts);
 
 using app::counted;
 

@@ -137,6 +137,10 @@ class Family {
     return std::nullopt;
   }
   virtual std::vector<std::string> warnings(const Exec&, const M&, const ModelArrays<T>&) const { return {}; }
+  // Samples with a feature outside of its range in the training data; none where that is not known or means nothing.
+  virtual std::optional<std::size_t> count_outside(const D&) const { return std::nullopt; }
+  // What is to be said of samples that are predicted; `name` is what they are called: "test rows".
+  virtual std::vector<std::string> data_warnings(const D&, std::string_view /*name*/) const { return {}; }
   // "1000 training samples".
   virtual std::string learned_from() const { return fmt::format("{} training samples", train().size()); }
   // What a check of the gradients looks at.

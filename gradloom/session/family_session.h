@@ -87,12 +87,24 @@ class FamilySession final : public TypedSession<F> {
   }
   std::vector<std::string> warnings() override {
     std::vector<std::string> all = family_.warnings(exec_, this->model(), result_arrays());
+    for (const auto& [name, part] : held_out())
+      for (std::string& warning : family_.data_warnings(*part, std::string(name) + " rows"))
+        all.push_back(std::move(warning));
     // Only a session knows where it runs.
     if (!device_ && options().train.compression.kind != kernels::compress::Compression::none)
       all.push_back("optimizer.compress has no effect on the cpu, where no gradient travels");
     if (!device_ && options().train.place != OptimizerPlace::automatic)
       all.push_back("optimizer.device has no effect on the cpu");
     return all;
+  }
+  std::vector<std::string> warnings(const RowDataset<double>& rows, std::string_view name) override {
+    return family_.data_warnings(new_rows(rows), name);
+  }
+  std::map<std::string, std::size_t> rows_outside() const override {
+    std::map<std::string, std::size_t> counts;
+    for (const auto& [name, part] : held_out())
+      if (const auto count = family_.count_outside(*part)) counts[name] = *count;
+    return counts;
   }
 
   PredictedRows predict() override { return predict_part(family_.test() ? *family_.test() : family_.train()); }
@@ -113,6 +125,12 @@ class FamilySession final : public TypedSession<F> {
   void begin_stage();
   void finish_stage();
   void start_over(EpochLoop& trainer, SessionListener& listener, std::size_t stage, const TrainPosition& at);
+  std::vector<std::pair<const char*, const D*>> held_out() const {
+    std::vector<std::pair<const char*, const D*>> parts;
+    if (family_.validation()) parts.emplace_back("validation", family_.validation());
+    if (family_.test()) parts.emplace_back("test", family_.test());
+    return parts;
+  }
   bool keeps_best() const {
     return state_.best && state_.best->parameters.size() == state_.parameters.size() && options().train.keep_best;
   }

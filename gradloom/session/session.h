@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gradloom/base/log.h"
@@ -136,6 +137,11 @@ class Session {
   virtual nlohmann::json conclude(const Metrics& metrics) = 0;
   virtual std::optional<circuit::AnyCircuit> hard_circuit() = 0;
   virtual std::vector<std::string> warnings() = 0;
+  // The same of rows in the features of the source, which are called `name`: "new rows".
+  virtual std::vector<std::string> warnings(const RowDataset<double>& rows, std::string_view name) = 0;
+  // Samples of "validation" and "test" with a feature outside of its range in the training data; a part that is not
+  // there, or whose family does not know, is left out.
+  virtual std::map<std::string, std::size_t> rows_outside() const = 0;
   // Of the test data, or of the training data where there is none.
   virtual PredictedRows predict() = 0;
   // Of rows in the features of the source; families that learn from other things throw unsupported.

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "gradloom/base/error.h"
+#include "gradloom/data/ranges.h"
 #include "gradloom/data/split.h"
 
 namespace gradloom {
@@ -266,6 +267,20 @@ TEST(Float32Warnings, NameColumnsWhoseValuesMeet) {
   // One cell far away: no centre helps.
   const auto outlier = column_of({1e9, 1e9 + 1, 1e9 + 2, 1e9 + 3, 1e9 + 4, -1e9});
   EXPECT_THAT(float32_warnings(outlier, choose_centres<float>(outlier)), testing::SizeIs(2));
+}
+
+TEST(ColumnRanges, CountRowsOutsideAndFindThoseFarAway) {
+  const std::vector<double> training{0, 10, 4, 30, 2, 20}, rows{0, 10, 4.5, 20, 2, 55, -5, 20, 2, 15};
+  const auto ranges = column_ranges<double>({training.data(), {3, 2}});
+  EXPECT_THAT(ranges.low, ElementsAre(0, 10));
+  EXPECT_THAT(ranges.high, ElementsAre(4, 30));
+  const View<const double, 2> view(rows.data(), {5, 2});
+  EXPECT_EQ(count_outside<double>(ranges, view), 3u);
+  const FarRows far = find_far_rows<double>(ranges, view);  // beyond -4 and 8, -10 and 50
+  EXPECT_EQ(far.count, 2u);
+  EXPECT_EQ(far.row, 2u);
+  EXPECT_EQ(far.column, 1u);
+  EXPECT_EQ(count_outside<double>({}, view), 0u) << "nothing is known";
 }
 
 }  // namespace

@@ -202,6 +202,19 @@ TEST(Session, NoticesTrainingDataThatOnlyMoved) {
   EXPECT_NE(at(1e9), at(2e9));
 }
 
+TEST(Session, CountsRowsOutsideOfTheTrainingRangeAndWarnsOfFarOnes) {
+  RowSplits source = products();
+  RowParts<double> parts = source.test->parts();
+  parts.x = {0.1, 0.2, 1.5, 0.2, 999040, 0.2};
+  source.test = RowDataset<double>(parts);
+  const auto session = make_session<KanFamily>(small_options(), source, {.exec = {.threads = 1}});
+  session->start();
+  EXPECT_THAT(session->rows_outside(), ElementsAre(testing::Pair("test", 2u)));
+  const auto far = testing::AllOf(HasSubstr("1 of 3"), HasSubstr("x1 is 999040"), HasSubstr("model.outside"));
+  EXPECT_THAT(session->warnings(), testing::Contains(testing::AllOf(far, HasSubstr("test rows"))));
+  EXPECT_THAT(session->warnings(*source.test, "new rows"), ElementsAre(testing::AllOf(far, HasSubstr("new rows"))));
+}
+
 TEST(KanFamily, RefusesCentresThatDoNotFitTheColumns) {
   const auto restore = [](const char* centre) {
     ModelDescription d{{"a", "b", "c"}, {"y"}, {}, {{"inputs", "range"}}};

@@ -71,6 +71,16 @@ Table metrics_table(const Metrics& metrics) {
   return table;
 }
 
+// Nothing where no row is outside.
+void add_outside_rows(const RunResult& result, Report& r) {
+  Table table{"Rows outside of the training range",
+              "Some feature of theirs was never so small or so large in training.",
+              {"part", "rows"}};
+  for (const auto& [part, count] : result.rows_outside)
+    if (count > 0) table.rows.push_back({part, count});
+  if (!table.rows.empty()) r.sections.push_back(std::move(table));
+}
+
 }  // namespace
 
 std::string run_title(const std::string& name, const std::filesystem::path& folder) {
@@ -100,6 +110,7 @@ Report run_report(const Session& session, std::span<const Headline> headlines, s
   add_figures(headlines, summary, r);
   r.sections.push_back(loss_chart(log));
   r.sections.push_back(metrics_table(result.metrics));
+  add_outside_rows(result, r);
   if (result.stages.size() > 1) {
     Table stages{"Stages", "The function is kept from one stage to the next.", {"stage", "training loss", "test loss"}};
     for (const json& s : result.stages)

@@ -107,6 +107,7 @@ RunResult measure_result(const Config& recipe, Session& session, const std::vect
   result.device = session.device();
   result.warnings = recipe_warnings(recipe);
   for (std::string& warning : session.warnings()) result.warnings.push_back(std::move(warning));
+  result.rows_outside = session.rows_outside();
   result.found = session.conclude(result.metrics);
   if (session.logs_accuracy()) add_curve(lines, result);
   return result;
@@ -294,6 +295,8 @@ Result<Evaluation> evaluate(const std::filesystem::path& path, const RunOptions&
       if (family.study_rows) evaluation.found = family.study_rows(study);
       evaluation.study = std::move(study);
     }
+    evaluation.rows_outside = session.rows_outside();
+    if (added) evaluation.warnings = session.warnings(added->rows, "new rows");
     if (added) evaluation.data = added->has_targets ? to_json(session.measure(added->rows)) : json();
     if (what.predictions.empty()) return evaluation;
     const PredictedRows y = added ? session.predict(added->rows) : session.predict();

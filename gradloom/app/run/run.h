@@ -56,15 +56,16 @@ struct RunResult {
   std::size_t parameters = 0;
   std::string device;
   std::vector<std::string> warnings;
-  std::optional<AccuracyCurve> curve;  // of families that log accuracies
+  std::map<std::string, std::size_t> rows_outside;  // of the training range, by part
+  std::optional<AccuracyCurve> curve;               // of families that log accuracies
   std::optional<ChosenEpoch> chosen;
   nlohmann::json found;                                 // by the family, by key
   std::vector<TextRow> rows;                            // the same for people
   std::optional<std::string> report;                    // file
   std::optional<bool> finished_before;                  // true: there was nothing left to train
   std::optional<std::map<std::string, double>> phases;  // milliseconds, when profiled
-  GRADLOOM_FIELDS(metrics.train.loss, stages, parameters, device, warnings, curve, chosen, report, finished_before,
-                  phases)
+  GRADLOOM_FIELDS(metrics.train.loss, stages, parameters, device, warnings, rows_outside, curve, chosen, report,
+                  finished_before, phases)
 };
 
 struct RunSummary {
@@ -97,14 +98,16 @@ struct EvaluateOptions {
 struct Evaluation {
   std::string run;  // folder
   std::uint64_t epochs = 0;
-  bool data_changed = false;            // the training data are no longer those of the run
-  Metrics metrics;                      // on all parts of its data
-  std::optional<nlohmann::json> data;   // metrics on the new file; null where that has no targets
+  bool data_changed = false;                        // the training data are no longer those of the run
+  Metrics metrics;                                  // on all parts of its data
+  std::optional<nlohmann::json> data;               // metrics on the new file; null where that has no targets
+  std::map<std::string, std::size_t> rows_outside;  // of the training range, by part
+  std::vector<std::string> warnings;
   std::optional<nlohmann::json> study;  // what the family found
   std::vector<TextRow> found;           // the same for people
   std::optional<std::size_t> rows;      // predictions that were written, and where
   std::optional<std::string> predictions;
-  GRADLOOM_FIELDS(run, epochs, data_changed, data, study, rows, predictions)
+  GRADLOOM_FIELDS(run, epochs, data_changed, data, rows_outside, warnings, study, rows, predictions)
 };
 nlohmann::json to_json(const Evaluation& evaluation);
 

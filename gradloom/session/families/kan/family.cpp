@@ -98,6 +98,7 @@ KanFamily<T>::KanFamily(KanOptions options, const Source& source)
       schema_{source.train.subset(std::vector<std::uint32_t>(source.train.size() > 0)), source.code, {}},
       centres_(source.centres ? *source.centres : choose_kan_centres<T>(options_, source.train)) {
   train_ = convert<T>(source.train, centres_);
+  if (train_->size() > 0) ranges_ = column_ranges<T>(train_->all().x);
   if (sizeof(T) == sizeof(float)) precision_warnings_ = float32_warnings(source.train, centres_);
   if (options_.train.loss_kind == LossKind::binary_cross_entropy && train_->is_classification() &&
       train_->outputs() != 2)
@@ -202,6 +203,26 @@ std::vector<std::string> KanFamily<T>::warnings(const Exec& ex, const Model& net
                     100 * share, l, cure));
   }
   return found;
+}
+
+template <class T>
+std::optional<std::size_t> KanFamily<T>::count_outside(const Data& rows) const {
+  if (ranges_.low.empty()) return std::nullopt;
+  return gradloom::count_outside<T>(ranges_, rows.all().x);
+}
+
+template <class T>
+std::vector<std::string> KanFamily<T>::data_warnings(const Data& rows, std::string_view name) const {
+  const FarRows far = find_far_rows<T>(ranges_, rows.all().x);
+  if (far.count == 0) return {};
+  const std::size_t c = far.column;
+  const double centre = centres_.x.empty() ? 0.0 : centres_.x[c];
+  const auto in_file = [&](T value) { return static_cast<double>(value) + centre; };
+  return {
+      fmt::format("{} of {} {} are far outside of the training data, such as one where {} is {:.7g} and training "
+                  "had {:.7g} to {:.7g}; functions go on there as model.outside says, whatever is true",
+                  far.count, rows.size(), name, rows.feature_names()[c], in_file(rows.all().x(far.row, c)),
+                  in_file(ranges_.low[c]), in_file(ranges_.high[c]))};
 }
 
 template <class T>

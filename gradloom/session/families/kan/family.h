@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "gradloom/data/ranges.h"
 #include "gradloom/models/kan/device_network.h"
 #include "gradloom/models/kan/dual.h"
 #include "gradloom/session/families/kan/options.h"
@@ -42,6 +43,9 @@ class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOpti
                                         const Data& data, View<const T, 2> y) const override;
   // Inputs outside of the grids; columns that the precision cannot hold.
   std::vector<std::string> warnings(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const override;
+  std::optional<std::size_t> count_outside(const Data& rows) const override;
+  // Rows far outside of the training data.
+  std::vector<std::string> data_warnings(const Data& rows, std::string_view name) const override;
   CheckSubject<Model> check_subject(const Exec& ex, std::size_t samples) const override;
   static double exact_derivative(const Model& model, const ModelArrays<T>& arrays, const RowBatch<T>& batch,
                                  View<const T, 2> dl_dy, std::size_t i) requires std::same_as<T, double> {
@@ -59,6 +63,7 @@ class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOpti
 
   LoadedRows schema_;
   RowCentres centres_;
+  ColumnRanges<T> ranges_;  // of the training rows, centred
   std::vector<std::string> precision_warnings_;
 };
 
