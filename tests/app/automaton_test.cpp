@@ -101,6 +101,28 @@ TEST(AutomatonStudy, ABoardThatIsPaintedByNobodyDoesNotHeal) {
   EXPECT_THAT(report_html(report), HasSubstr("data:image/png;base64,"));
 }
 
+// One cell, black; the rule keeps it, or turns it over in every step.
+nlohmann::json stability_of(Op op, std::size_t steps) {
+  AutomatonSubject subject;
+  subject.rule = {1, circuit::Boundary::zero, {9, {{op, 4, 4}}, {9}}};
+  subject.task = {.kind = GridTaskKind::picture, .height = 1, .width = 1, .channels = 1, .image = {1}};
+  subject.task.start = GridStart::centre;
+  subject.steps = steps;
+  return study_automaton(Exec({.threads = 1}), subject)["stability"];
+}
+
+TEST(AutomatonStudy, APictureThatDissolvesIsNotStable) {
+  const nlohmann::json keeps = stability_of(Op::a, 2), turns = stability_of(Op::not_a, 2);
+  EXPECT_EQ(keeps["grown"], 1.0);
+  EXPECT_EQ(keeps["accuracy"], 1.0);
+  EXPECT_EQ(keeps["kept"], 100);
+  EXPECT_EQ(keeps["steps"], 102);
+  EXPECT_EQ(turns["grown"], 1.0) << "right when it is judged";
+  EXPECT_EQ(turns["accuracy"], 0.0) << "and wrong one step later";
+  EXPECT_EQ(turns["kept"], 0);
+  EXPECT_EQ(stability_of(Op::a, 50)["steps"], 200);
+}
+
 AutomatonSubject shipped(std::string_view name, GridTask task, std::size_t steps) {
   for (const ShippedCircuit& circuit : shipped_circuits())
     if (circuit.name == name) {

@@ -156,12 +156,13 @@ std::vector<TextRow> automaton_rows(const json& study) {
                                                counted(e["damages"].get<std::uint64_t>(), "damage"),
                                                counted(e["steps"].get<std::uint64_t>(), "step")));
   }
-  if (study.contains("stability"))
-    rows.emplace_back(
-        "picture",
-        fmt::format("{} after {}, {} after {}", percent(study["stability"]["accuracy"].get<double>()),
-                    counted(study["stability"]["trained_steps"].get<std::size_t>(), "step"),
-                    percent(study["stability"]["curve"].back().get<double>()), study["stability"]["curve"].size()));
+  if (study.contains("stability")) {
+    const auto& s = study["stability"];
+    rows.emplace_back("picture",
+                      fmt::format("{} after {}, at least {} up to step {}", percent(s["grown"].get<double>()),
+                                  counted(s["trained_steps"].get<std::uint64_t>(), "step"),
+                                  percent(s["accuracy"].get<double>()), s["steps"].get<std::uint64_t>()));
+  }
   for (TextRow& row : circuit_rows(study)) rows.push_back(std::move(row));
   return rows;
 }

@@ -15,6 +15,7 @@ using nlohmann::json;
 constexpr std::size_t kStarts = 4;                          // random starts behind each figure, ...
 constexpr std::size_t kManyUpdates = std::size_t{1} << 24;  // ... one, if it takes more updates of cells than this
 constexpr std::size_t kEnduranceSteps = 4000;
+constexpr std::size_t kFurtherSteps = 100;  // at least, of a picture that is grown
 constexpr double kAsynchronousFire = 0.6;
 
 struct Block {
@@ -202,16 +203,32 @@ json study_endurance(const Exec& ex, const AutomatonSubject& subject) {
           {"healed", healed},         {"worst", worst}, {"accuracy", last}};
 }
 
+// A picture is stable as far as it stays: what counts is the worst step after those it was trained for.
 json study_stability(const Exec& ex, const AutomatonSubject& subject) {
+  const std::size_t steps = subject.steps + std::max(3 * subject.steps, kFurtherSteps);
   Grid start = random_start(subject, subject.task, 0);
   const auto target = expected(subject.task, start, subject.steps);
   circuit::Runner runner(ex, subject.rule, std::move(start), {.fire = subject.fire, .seed = subject.seed});
   json curve = json::array();
-  for (std::size_t s = 0; s < 4 * subject.steps; ++s) {
+  double worst = 1.0, grown = 0.0;
+  std::size_t kept = 0;  // steps since it was grown in which it was as good
+  bool keeps = true;
+  for (std::size_t s = 1; s <= steps; ++s) {
     runner.step();
-    curve.push_back(phase_accuracy(subject.task, target, runner.grid()).same);
+    const double accuracy = phase_accuracy(subject.task, target, runner.grid()).same;
+    curve.push_back(accuracy);
+    if (s == subject.steps) grown = accuracy;
+    if (s < subject.steps) continue;
+    worst = std::min(worst, accuracy);
+    keeps = keeps && accuracy >= grown;
+    if (keeps) kept = s - subject.steps;
   }
-  return {{"trained_steps", subject.steps}, {"accuracy", curve[subject.steps - 1]}, {"curve", curve}};
+  return {{"trained_steps", subject.steps},
+          {"steps", steps},
+          {"grown", grown},
+          {"accuracy", worst},
+          {"kept", kept},
+          {"curve", curve}};
 }
 
 }  // namespace

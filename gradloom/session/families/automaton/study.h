@@ -45,7 +45,9 @@ std::vector<std::pair<std::size_t, std::size_t>> studied_sizes(std::size_t heigh
 
 // JSON: neighbourhoods (life: how many of the 512 are right), sizes (larger grids, both parities), asynchronous, damage
 // (accuracy at each step while a block is dead, and after its repair), endurance (4000 steps under repeated damage),
-// stability (a picture, steps after it is finished). Parts that make no sense for the task are left out.
+// stability (a picture: `grown`, its accuracy after the `trained_steps`; `accuracy`, the least of all from there to
+// `steps`, which are 4 times as many and at least 100 more; `kept`, the further steps before it first gets worse than
+// grown). Parts that make no sense for the task are left out.
 nlohmann::json study_automaton(const Exec& ex, const AutomatonSubject& subject);
 
 }  // namespace gradloom
