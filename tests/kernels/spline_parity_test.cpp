@@ -225,6 +225,27 @@ TYPED_TEST(SplineParity, NonFiniteInputsStayInRange) {
     }
 }
 
+TYPED_TEST(SplineParity, ClampedLayersKeepTheValueOfTheEdgeWithTheirBase) {
+  const FlushSubnormals flush;
+  for (const Case& c : parity_cases()) {
+    if (c.shape.outside != OutOfGrid::clamp || !c.shape.base) continue;
+    SCOPED_TRACE(c.name());
+    Problem<TypeParam> p(c, 3, Points::everywhere);
+    const std::size_t in = c.shape.in_padded(), out = c.shape.out_padded();
+    Buffer<TypeParam> edge(in), beyond(in), at_edge(out), past_it(out);
+    for (std::size_t i = 0; i < c.shape.in; ++i) {
+      edge[i] = i % 2 == 0 ? p.layer.grid.hi[i] : p.layer.grid.lo[i];
+      beyond[i] = edge[i] + (i % 2 == 0 ? TypeParam(999040) : TypeParam(-999040));
+    }
+    for (const Variant variant : {Variant::reference, Variant::fast}) {
+      forward_single(variant, p.layer, edge.data(), at_edge.data());
+      forward_single(variant, p.layer, beyond.data(), past_it.data());
+      EXPECT_TRUE(same_bits("y", at_edge, past_it));
+    }
+    if (this->HasFailure()) return;
+  }
+}
+
 TEST(SimdTargets, UnknownNamesAreRefused) {
   EXPECT_FALSE(simd_targets().empty());
   EXPECT_ANY_THROW(ForceSimdTarget("ABACUS"));

@@ -89,6 +89,19 @@ HWY_INLINE void uniform_basis(unsigned degree, V t, V inverse_step, T, BasisVect
   }
 }
 
+// Where the base branch is evaluated; `beyond` marks the points that `clamp` moves to an edge, where it does not vary.
+template <class V, class M>
+HWY_INLINE V base_points(const Shape& shape, V x, V lo, V hi, M& beyond) {
+  const hn::DFromV<V> d;
+  if (shape.outside != OutOfGrid::clamp) {
+    beyond = hn::FirstN(d, 0);
+    return x;
+  }
+  const auto below = hn::Lt(x, lo), above = hn::Gt(x, hi);
+  beyond = hn::Or(below, above);
+  return hn::IfThenElse(below, lo, hn::IfThenElse(above, hi, x));
+}
+
 // The points of one vector; `outside` marks those outside the grid. Returns false, with nothing computed, when a point
 // needs the scalar code (policy extend, outside the grid).
 template <int kDegree, bool kSlope, class V, class T, class M>

@@ -160,6 +160,13 @@ BasisPoint nothing() {
   return b;
 }
 
+// The base branch at x: with `clamp` that of the edge, when x lies beyond one (NaN does not).
+void base_point(InputGrid g, real x, out real value, out real slope) {
+  const bool below = has(kClamp) && x < g.lo, above = has(kClamp) && x > g.hi;
+  elementary_silu(below ? g.lo : (above ? g.hi : x), value, slope);
+  if (below || above) slope = real(0);
+}
+
 BasisPoint basis_point(InputGrid g, real x) {
   const bool lost = is_nan(x), below = lost || x < g.lo, above = !lost && x > g.hi;
   const real inside = kExtends ? x : (below ? g.lo : (above ? g.hi : x));

@@ -74,9 +74,12 @@ std::size_t basis_degree(const Layer<T>& layer, const LayerTape<T>& tape, Range 
         if constexpr (kSlope) store_points(basis.slope, q, tape.slope + at * q);
         if (shape.base) {
           V value, slope;
-          kernels::HWY_NAMESPACE::elementary_silu(Ops{}, point, &value, &slope);
+          hn::Mask<Tag<T>> beyond;
+          const V inside =
+              base_points(shape, point, hn::Set(d, layer.grid.lo[i]), hn::Set(d, layer.grid.hi[i]), beyond);
+          kernels::HWY_NAMESPACE::elementary_silu(Ops{}, inside, &value, &slope);
           hn::StoreU(value, d, tape.base_value + at);
-          if (tape.base_slope) hn::StoreU(slope, d, tape.base_slope + at);
+          if (tape.base_slope) hn::StoreU(hn::IfThenZeroElse(beyond, slope), d, tape.base_slope + at);
         }
       }
       // The last vector overlaps the one before it instead of leaving a tail.

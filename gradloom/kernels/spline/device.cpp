@@ -30,7 +30,8 @@ LayerPush push_of(const DeviceLayer& layer, const DevicePass& pass) {
   p.rows = narrow(s.rows());
   p.grid = s.grid;
   p.flags = (s.bias ? kHasBias : 0) | (layer.normalise ? kNormalise : 0) |
-            (s.outside == OutOfGrid::linear ? kLinear : 0) | (s.outside == OutOfGrid::zero ? kZero : 0);
+            (s.outside == OutOfGrid::linear ? kLinear : 0) | (s.outside == OutOfGrid::zero ? kZero : 0) |
+            (s.outside == OutOfGrid::clamp ? kClamp : 0);
   p.x_stride = narrow(pass.x_stride);
   p.bias_at = layer.bias_at;
   p.lo_at = layer.lo_at;

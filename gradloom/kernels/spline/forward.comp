@@ -39,7 +39,7 @@ Point evaluate(uint s, InputGrid g) {
   point.base = real(0);
   if (kHasBase) {
     real slope;
-    elementary_silu(x, point.base, slope);
+    base_point(g, x, point.base, slope);
   }
   return point;
 }

@@ -76,7 +76,7 @@ void one_input(uint i, uint first_sample, uint first, uint steps) {
     base_slope[v] = real(0);
     if (kHasBase) {
       real value;
-      elementary_silu(x, value, base_slope[v]);
+      base_point(g, x, value, base_slope[v]);
     }
   }
   precise real t[kSamples][kLanes];

@@ -155,6 +155,14 @@ BasisPoint<T> basis_point(const Shape& shape, const Grid<K>& grid, std::size_t i
   return out;
 }
 
+// Where the base branch is evaluated: with `clamp` at the edge, when x lies beyond one (NaN does not).
+template <class T, class K>
+T base_point(const Shape& shape, const Grid<K>& grid, std::size_t i, T x) {
+  if (shape.outside != OutOfGrid::clamp) return x;
+  const K lo = grid.lo[i], hi = grid.hi[i], px = primal(x);
+  return px < lo ? T(lo) : px > hi ? T(hi) : x;
+}
+
 template <class T>
 std::size_t panel_index(std::size_t stride, std::size_t i, std::size_t s) {
   return ((i / kPanel) * stride + s) * kPanel + i % kPanel;
@@ -172,9 +180,11 @@ bool evaluate_point(const Layer<T>& layer, const LayerTape<T>& tape, std::size_t
   if (tape.slope)
     for (unsigned k = 0; k < q; ++k) tape.slope[at * q + k] = b.slope[k];
   if (shape.base) {
-    const auto base = silu(x);
+    const T inside = base_point(shape, layer.grid, i, x);
+    const auto base = silu(inside);
     tape.base_value[at] = base.value;
-    if (tape.base_slope) tape.base_slope[at] = base.slope;
+    if (tape.base_slope)
+      tape.base_slope[at] = primal(inside) < primal(x) || primal(inside) > primal(x) ? T(0) : base.slope;
   }
   return b.outside;
 }
@@ -316,7 +326,7 @@ void forward_single(const Layer<T>& layer, const T* x, T* y) {
     for (unsigned k = 0; k <= shape.degree; ++k)
       for (std::size_t j = 0; j < lanes; ++j) y[j] = mul_add(b.value[k], w[(b.span + k) * out + j], y[j]);
     if (!shape.base) continue;
-    const T base = silu(x[i]).value;
+    const T base = silu(base_point(shape, layer.grid, i, x[i])).value;
     for (std::size_t j = 0; j < lanes; ++j) y[j] = mul_add(base, w[(rows - 1) * out + j], y[j]);
   }
 }

@@ -63,7 +63,10 @@ HWY_INLINE void single_points(const Layer<T>& layer, const T* x, std::size_t fir
     }
     if (shape.base) {
       V value, slope;
-      kernels::HWY_NAMESPACE::elementary_silu(Ops{}, point, &value, &slope);
+      hn::Mask<WideTag<T>> beyond;
+      const V inside =
+          base_points(shape, point, hn::LoadU(d, layer.grid.lo + i), hn::LoadU(d, layer.grid.hi + i), beyond);
+      kernels::HWY_NAMESPACE::elementary_silu(Ops{}, inside, &value, &slope);
       hn::StoreU(value, d, points.base + n);
     }
   }

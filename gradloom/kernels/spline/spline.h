@@ -61,7 +61,7 @@ inline constexpr unsigned kMaxGrid = 1024;
 // What a layer does with an input outside [lo, hi].
 enum class OutOfGrid : std::uint8_t {
   linear,  // continue the tangent of the edge
-  clamp,   // the value of the edge, derivative zero
+  clamp,   // the value of the edge, derivative zero; of the base branch, too
   extend,  // the basis on knots continued with the edge's spacing; zero beyond p intervals
   zero,    // value and derivative zero
 };

@@ -52,9 +52,9 @@ void hold(uint first, uint count, uint quad) {
   [[dont_unroll]] do { held[s] = dl_dy_quads[(first + s) * quads + quad]; } while (++s < count);
 }
 
-real base_value(real x) {
+real base_value(InputGrid g, real x) {
   real value, slope;
-  elementary_silu(x, value, slope);
+  base_point(g, x, value, slope);
   return value;
 }
 
@@ -68,7 +68,7 @@ void evaluate(uint n, uint i, uint first, uint count) {
     shared_span[at] = b.span;
     if (kShare == 1) {
       [[unroll]] for (uint k = 0; k < kOrder; ++k) shared_value[at * kOrder + k] = b.value[k];
-      if (kHasBase) shared_base[at] = base_value(x);
+      if (kHasBase) shared_base[at] = base_value(g, x);
     }
   }
 }
@@ -168,7 +168,7 @@ void add_chunk(uint n, uint i, uint quad, uint first, uint count, bool stores, b
           const real x = input_of(first + mine, g);
           const BasisPoint b = basis_point(g, x);
           [[unroll]] for (uint k = 0; k < kOrder; ++k) value[k] = b.value[k];
-          if (kHasBase) base = base_value(x);
+          if (kHasBase) base = base_value(g, x);
         } else {
           [[unroll]] for (uint k = 0; k < kOrder; ++k) value[k] = shared_value[(n * kChunk + mine) * kOrder + k];
           if (kHasBase) base = shared_base[n * kChunk + mine];

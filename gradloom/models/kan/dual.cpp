@@ -29,12 +29,13 @@ double dual_derivative(const Network<double>& network, const ModelArrays<double>
       for (std::size_t j = 0; j < shape.out; ++j) next[j] = layer.bias ? value_of(layer.bias + j) : Number();
       for (std::size_t i = 0; i < shape.in; ++i) {
         const auto b = spline::reference::split::basis_point<Number, double>(shape, layer.grid, i, now[i]);
+        const Number base = spline::reference::split::base_point<Number, double>(shape, layer.grid, i, now[i]);
         const double* w = layer.weight + i * shape.rows() * shape.out_padded();
         for (std::size_t j = 0; j < shape.out; ++j) {
           for (unsigned k = 0; k <= shape.degree; ++k)
             next[j] += b.value[k] * value_of(w + (b.span + k) * shape.out_padded() + j);
           if (shape.base)
-            next[j] += kernels::silu(now[i]).value * value_of(w + (shape.rows() - 1) * shape.out_padded() + j);
+            next[j] += kernels::silu(base).value * value_of(w + (shape.rows() - 1) * shape.out_padded() + j);
         }
       }
       now.swap(next);

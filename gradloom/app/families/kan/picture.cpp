@@ -33,7 +33,8 @@ class LayerFunctions {
   void at(std::size_t i, T x, std::size_t from, std::size_t until, double* out) const {
     const spline::Shape& s = layer_.shape;
     const auto b = spline::reference::split::basis_point<T, T>(s, layer_.grid, i, x);
-    const T base = s.base ? kernels::split::silu(x).value : T(0);
+    const T base =
+        s.base ? kernels::split::silu(spline::reference::split::base_point(s, layer_.grid, i, x)).value : T(0);
     const T* w = layer_.weight + i * s.rows() * s.out_padded();
     for (std::size_t j = from; j < until; ++j) {
       T v = 0;
