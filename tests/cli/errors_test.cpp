@@ -365,7 +365,7 @@ TEST_F(Errors, ParallelRunsWithoutANameGetAFolderEach) {
 }
 
 TEST_F(Errors, ControlCharactersOfFilesDoNotReachTheTerminal) {
-  write("graphs.txt", "t # \x1b[2Ja\x07\nv 0 A\nv 1 B\ne 0 1 x\nt # \xc2\x9b1mb\nv 0 A\n");
+  write("graphs.txt", "t # \x1b[2Ja\x07\nv 0 A\nv 1 B\ne 0 1 x\nt # \xc2\x9b[mb\nv 0 A\n");
   const Ended ended = run({"ged", "graphs.txt", "--all-pairs"});
   EXPECT_EQ(ended.code, 0) << ended.err;
   for (const std::string& text : {ended.out, ended.err})
