@@ -6,6 +6,11 @@
 #ifndef GRADLOOM_REAL_GLSL
 #define GRADLOOM_REAL_GLSL
 
+// The numerical contract, as in gradloom/kernels/contract.h.
+#ifndef GRADLOOM_CONTRACT
+#define GRADLOOM_CONTRACT 1
+#endif
+
 #ifdef GRADLOOM_DOUBLE
 #define real double
 #define real4 dvec4

@@ -28,8 +28,8 @@ using kernels::HWY_NAMESPACE::unroll;
 template <int kDegree, class V>
 struct BasisVectors {
   static constexpr std::size_t kSize = kDegree ? basis_stride(kDegree) : kMaxDegree + 1;
-  V value[kSize], slope[kSize];
-  V span;  // a whole number
+  V value[kSize], slope[kSize];  // slope: derivatives or factors, as in LayerTape
+  V span;                        // a whole number
 };
 
 // One degree of the recursion: n[0..degree-1] holds degree - 1, becomes n[0..degree].
@@ -47,22 +47,29 @@ HWY_INLINE void raise_degree(V t, T inverse_degree, V* n) {
 }
 
 template <int kDegree, bool kSlope, class V, class T>
-HWY_INLINE void uniform_basis(unsigned degree, V t, V inverse_step, T, BasisVectors<kDegree, V>& out) {
+HWY_INLINE void uniform_basis(const Shape& shape, V t, V inverse_step, T, BasisVectors<kDegree, V>& out) {
   constexpr hn::DFromV<V> d;
+  const unsigned degree = kDegree ? kDegree : shape.degree;
   V* n = out.value;
   n[0] = hn::Set(d, T(1));
-  const auto slopes = [&](std::size_t p) GRADLOOM_UNROLLED {
+  // Of degree p, from n of degree p - 1; each(f) calls f(0) .. f(p - 1).
+  const auto slopes = [&](std::size_t p, auto&& each) GRADLOOM_UNROLLED {
+    if (shape.row_differences()) {
+      each([&](auto k) GRADLOOM_UNROLLED { out.slope[k] = hn::Mul(n[k], inverse_step); });
+      out.slope[p] = hn::Zero(d);
+      return;
+    }
     out.slope[0] = hn::Mul(hn::Neg(n[0]), inverse_step);
     out.slope[p] = hn::Mul(n[p - 1], inverse_step);
+    each([&](auto k) GRADLOOM_UNROLLED {
+      if (k > 0) out.slope[k] = hn::Mul(hn::Sub(n[k > 0 ? k - 1 : 0], n[k]), inverse_step);
+    });
   };
   if constexpr (kDegree != 0) {
     unroll<kDegree>([&](auto below) GRADLOOM_UNROLLED {
       constexpr std::size_t p = below + 1;
       if constexpr (p == kDegree && kSlope) {
-        slopes(p);
-        unroll<p>([&](auto k) GRADLOOM_UNROLLED {
-          if constexpr (k > 0) out.slope[k] = hn::Mul(hn::Sub(n[k - 1], n[k]), inverse_step);
-        });
+        slopes(p, [](auto&& f) GRADLOOM_UNROLLED { unroll<p>(f); });
       }
       raise_degree<p>(t, T(1) / T(p), n);
     });
@@ -72,8 +79,9 @@ HWY_INLINE void uniform_basis(unsigned degree, V t, V inverse_step, T, BasisVect
   } else {
     for (std::size_t p = 1; p <= degree; ++p) {
       if (p == degree && kSlope) {
-        slopes(p);
-        for (std::size_t k = 1; k < p; ++k) out.slope[k] = hn::Mul(hn::Sub(n[k - 1], n[k]), inverse_step);
+        slopes(p, [&](auto&& f) GRADLOOM_UNROLLED {
+          for (std::size_t k = 0; k < p; ++k) f(k);
+        });
       }
       const V inverse_degree = hn::Set(d, T(1) / T(p));
       V saved = hn::Zero(d);
@@ -115,7 +123,7 @@ HWY_INLINE bool uniform_points(const Shape& shape, V x, V lo, V hi, V inverse_st
     const V u = hn::Mul(hn::Sub(x, lo), inverse_step);
     out.span = hn::Floor(u);
     if (!hn::AllTrue(d, hn::And(hn::Ge(out.span, hn::Zero(d)), hn::Le(out.span, last)))) return false;
-    uniform_basis<kDegree, kSlope>(shape.degree, hn::Sub(u, out.span), inverse_step, zero, out);
+    uniform_basis<kDegree, kSlope>(shape, hn::Sub(u, out.span), inverse_step, zero, out);
     return true;
   }
   const V inside = hn::IfThenElse(below, lo, hn::IfThenElse(above, hi, x));
@@ -123,10 +131,10 @@ HWY_INLINE bool uniform_points(const Shape& shape, V x, V lo, V hi, V inverse_st
   out.span = hn::Min(hn::Max(hn::Floor(u), hn::Zero(d)), last);
   const V t = hn::Sub(u, out.span);
   if (hn::AllFalse(d, outside)) {
-    uniform_basis<kDegree, kSlope>(shape.degree, t, inverse_step, zero, out);
+    uniform_basis<kDegree, kSlope>(shape, t, inverse_step, zero, out);
     return true;
   }
-  uniform_basis<kDegree, true>(shape.degree, t, inverse_step, zero, out);
+  uniform_basis<kDegree, true>(shape, t, inverse_step, zero, out);
   const auto each = [&](auto&& f) GRADLOOM_UNROLLED {
     if constexpr (kDegree != 0) {
       unroll<kDegree + 1>(f);
@@ -137,7 +145,9 @@ HWY_INLINE bool uniform_points(const Shape& shape, V x, V lo, V hi, V inverse_st
   if (shape.outside == OutOfGrid::linear) {
     const V beyond = hn::Sub(x, inside);
     each([&](auto k) GRADLOOM_UNROLLED {
-      out.value[k] = hn::IfThenElse(outside, mul_add(out.slope[k], beyond, out.value[k]), out.value[k]);
+      V slope = out.slope[k];
+      if constexpr (kContract == 2) slope = hn::Sub(k > 0 ? out.slope[k > 0 ? k - 1 : 0] : hn::Zero(d), slope);
+      out.value[k] = hn::IfThenElse(outside, mul_add(slope, beyond, out.value[k]), out.value[k]);
     });
   } else {
     const bool no_value = shape.outside == OutOfGrid::zero;

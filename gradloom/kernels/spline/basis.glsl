@@ -22,6 +22,13 @@ layout(push_constant) uniform Layer {
 const bool kHasBase = (kKind & kKindBase) != 0, kFreeKnots = (kKind & kKindFreeKnots) != 0,
            kExtends = (kKind & kKindExtends) != 0;
 const uint kOrder = kDegree + 1;
+// Shape::row_differences() and slopes() of spline.h.
+#if GRADLOOM_CONTRACT == 2
+const bool kRowDifferences = !kExtends;
+#else
+const bool kRowDifferences = false;
+#endif
+const uint kSlopes = kRowDifferences ? kDegree : kOrder;
 
 bool has(uint flag) { return (layer.flags & flag) != 0; }
 uint out_padded() { return (layer.out_width + 15) / 16 * 16; }
@@ -33,7 +40,7 @@ layout(std430, binding = 2) readonly buffer Inputs { real inputs[]; };
 struct BasisPoint {
   uint span;
   real value[8];
-  real slope[8];
+  real slope[8];  // of rows, or of differences of rows
 };
 
 // What all samples of one input share.
@@ -65,7 +72,12 @@ real input_of(uint s, InputGrid g) {
 void uniform_basis(real t, real inverse_step, inout BasisPoint b) {
   b.value[0] = real(1);
   [[unroll]] for (uint d = 1; d <= kDegree; ++d) {
-    if (d == kDegree) {
+    if (d == kDegree && kRowDifferences) {
+      for (uint k = 0; k < kDegree; ++k) {
+        precise real slope = b.value[k] * inverse_step;
+        b.slope[k] = slope;
+      }
+    } else if (d == kDegree) {
       precise real first = -b.value[0] * inverse_step;
       b.slope[0] = first;
       for (uint k = 1; k < kDegree; ++k) {
@@ -98,8 +110,13 @@ void free_basis(uint left, real x, uint i, inout BasisPoint b) {
     const uint inverse = layer.inverse_at + (i * kDegree + d - 1) * count;
     precise real share[8];
     for (uint r = 0; r < d; ++r) share[r] = b.value[r] * buffers[inverse + left + 1 + r - d];
-    if (d == kDegree) {
-      const real degree = real(kDegree);
+    const real degree = real(kDegree);
+    if (d == kDegree && kRowDifferences) {
+      for (uint k = 0; k < kDegree; ++k) {
+        precise real slope = share[k] * degree;
+        b.slope[k] = slope;
+      }
+    } else if (d == kDegree) {
       precise real first = -share[0] * degree;
       b.slope[0] = first;
       for (uint k = 1; k < kDegree; ++k) {
@@ -205,7 +222,9 @@ BasisPoint basis_point(InputGrid g, real x) {
   if (has(kLinear)) {
     precise real beyond = x - inside;
     for (uint k = 0; k <= kDegree; ++k) {
-      precise real value = mul_add(b.slope[k], beyond, b.value[k]);
+      precise real slope = b.slope[k];
+      if (kRowDifferences) slope = (k > 0 ? b.slope[max(k, 1) - 1] : real(0)) - slope;
+      precise real value = mul_add(slope, beyond, b.value[k]);
       b.value[k] = value;
     }
   } else {

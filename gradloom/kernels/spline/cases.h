@@ -62,6 +62,10 @@ inline std::vector<Case> parity_cases() {
   for (const std::size_t batch : {1, 31, 33, 257})
     for (const unsigned grid : {17u, 32u, 33u})
       cases.push_back({{batch == 33 ? 16u : 9u, 64, grid, 3, grid == 32, true}, batch});
+  // Where the input gradient changes its way: few samples, a grid that is just too large to be packed; several blocks.
+  for (const std::size_t batch : {15, 16})
+    for (const unsigned grid : {5u, 9u, 10u})
+      for (const unsigned degree : {2u, 3u}) cases.push_back({{9, 88, grid, degree, grid != 5, true}, batch});
   return cases;
 }
 

@@ -1,6 +1,6 @@
 // dl_dx of one layer: gradloom/kernels/spline/spline.h, input_gradient. A group owns layer.tile inputs of kGroup * kSamples
-// samples. An invocation keeps dl_dy of its samples for a block of outputs; rows of weights pass by, and a
-// sample takes those of its span.
+// samples. An invocation keeps dl_dy of its samples for a block of outputs; rows of weights, or their differences, pass
+// by, and a sample takes those of its span.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -21,25 +21,36 @@ const uint kLanes = 8;  // sums of a block that grow side by side; unrolled by t
 const uint kMostSamples = 4;
 real d[kMostSamples * 8 * kLanes];
 
-// Eight weights of one row, from element `at` on.
-void load_weights(uint at, out real weight[kLanes]) {
+// Eight weights of one row, from element `at` on; with `subtract` those of the next row minus these.
+void load_weights(uint at, bool subtract, out real weight[kLanes]) {
   if (kShare == 1) {
-    const real4 left = parameter_quads[at / 4], right = parameter_quads[at / 4 + 1];
+    precise real4 left = parameter_quads[at / 4], right = parameter_quads[at / 4 + 1];
+    if (subtract) {
+      const uint next = (at + out_padded()) / 4;
+      left = parameter_quads[next] - left;
+      right = parameter_quads[next + 1] - right;
+    }
     weight = real[](left.x, left.y, left.z, left.w, right.x, right.y, right.z, right.w);
   } else {
     real mine[kLanes];
-    [[unroll]] for (uint part = 0; part < kLanes / kShare; ++part) mine[part] = parameters[at + part * kShare + my_share()];
+    [[unroll]] for (uint part = 0; part < kLanes / kShare; ++part) {
+      const uint mine_at = at + part * kShare + my_share();
+      precise real own = parameters[mine_at];
+      if (subtract) own = parameters[mine_at + out_padded()] - own;
+      mine[part] = own;
+    }
     for (uint l = 0; l < kLanes; ++l) weight[l] = from(mine[l / kShare], l % kShare);
   }
 }
 
-// lane_sum = dl_dy times the row that starts at element `at`, by lane; of the block's first `steps` steps.
-void multiply_row(uint at, uint steps, inout real lane_sum[kMostSamples * kLanes]) {
+// lane_sum = dl_dy times the row that starts at element `at`, or times its difference from the next one, by lane; of the
+// block's first `steps` steps.
+void multiply_row(uint at, bool subtract, uint steps, inout real lane_sum[kMostSamples * kLanes]) {
   [[unroll]] for (uint step = 0; step < kSteps; ++step) {
     const bool exists = !kCut || step < steps;
     if (kShare > 1 || exists) {
       real weight[kLanes];
-      load_weights(exists ? at + step * kLanes : at, weight);
+      load_weights(exists ? at + step * kLanes : at, subtract, weight);
       [[unroll]] for (uint v = 0; v < kSamples; ++v)
         for (uint l = 0; l < kLanes; ++l) {
           precise real term = d[(v * kSteps + step) * kLanes + l] * weight[l];
@@ -82,22 +93,22 @@ void one_input(uint i, uint first_sample, uint first, uint steps) {
   precise real t[kSamples][kLanes];
   [[unroll]] for (uint v = 0; v < kSamples; ++v) for (uint l = 0; l < kLanes; ++l) t[v][l] = real(0);
   real lane_sum[kMostSamples * kLanes];
-  const uint last = greatest(high) + kDegree;
+  const uint last = greatest(high) + kSlopes - 1;
   uint row = least(low);
   [[dont_unroll]] do {
-    multiply_row((i * layer.rows + row) * out_p + first, steps, lane_sum);
+    multiply_row((i * layer.rows + row) * out_p + first, kRowDifferences, steps, lane_sum);
     [[unroll]] for (uint v = 0; v < kSamples; ++v) {
       const uint k = row - span[v];
       const real rises = pick(slope[v], k);
       for (uint l = 0; l < kLanes; ++l) {
         precise real product = rises * lane_sum[v * kLanes + l];
         precise real more = mul_add(rises, lane_sum[v * kLanes + l], t[v][l]);
-        t[v][l] = k == 0 ? product : (k < kOrder ? more : t[v][l]);
+        t[v][l] = k == 0 ? product : (k < kSlopes ? more : t[v][l]);
       }
     }
   } while (++row <= last);
   if (kHasBase) {
-    multiply_row((i * layer.rows + layer.rows - 1) * out_p + first, steps, lane_sum);
+    multiply_row((i * layer.rows + layer.rows - 1) * out_p + first, false, steps, lane_sum);
     [[unroll]] for (uint v = 0; v < kSamples; ++v)
       for (uint l = 0; l < kLanes; ++l) t[v][l] = mul_add(base_slope[v], lane_sum[v * kLanes + l], t[v][l]);
   }

@@ -1,5 +1,6 @@
 // input_gradient on SIMD. 8 inputs take their dot products with the gradient of 64 outputs of a sample; one
-// transposition at the end adds up the lanes of all 8.
+// transposition at the end adds up the lanes of all 8. Contract 2: what a dot product is taken with is a difference of
+// two rows. Differences are packed, once for all samples; few samples, or large grids, subtract as they go.
 // clang-format off
 #define GRADLOOM_AVX512
 #include "gradloom/kernels/simd_config.h"
@@ -31,10 +32,14 @@ using kernels::HWY_NAMESPACE::unroll;
 
 inline constexpr std::size_t kGroup = 8;  // inputs whose lanes are added up together
 
+// Rows that a sample takes of an input, or differences of rows, without the base row.
+inline constexpr std::size_t kSlopes(std::size_t degree) { return kContract == 2 ? degree : degree + 1; }
+
 // One group of inputs and one block of outputs; strides count elements.
 template <class T>
 struct InputGradientBlock {
-  const T* weight;  // first input, row 0, first output of the block
+  const T* weight;  // first input, row 0, first output of the block; rows, or packed differences of rows
+  bool subtract;    // these are rows, and their differences are wanted
   std::size_t input_stride, row_stride, base_offset;
   const T* slope;  // first input, sample 0
   std::size_t slope_stride;
@@ -42,8 +47,9 @@ struct InputGradientBlock {
   const T* base;
   std::size_t sample_stride;  // from one input to the next, in spans and base values
   std::size_t inputs;         // <= kGroup
-  unsigned degree;
-  const T* dl_dy;  // first output of the block, sample 0
+  unsigned degree, slopes;
+  std::size_t octets;  // of outputs, <= kBlock / kLanes
+  const T* dl_dy;      // first output of the block, sample 0
   std::size_t panel_stride;
   bool first;  // store, or add to what is there
   T* dl_dx;    // first input, sample 0
@@ -115,7 +121,7 @@ template <int kDegree, bool kBase, std::size_t octets, std::size_t width, class 
 HWY_INLINE void some_inputs(const InputGradientBlock<float>& b, const V* dy, std::size_t kept_octets,
                             const float* const* dy_at, InputPointers& at, V* lanes_of) {
   constexpr Tag<float> d;
-  constexpr std::size_t n = kDegree + 1 + (kBase ? 1 : 0), row_stride = kRowStride(octets);
+  constexpr std::size_t slopes = kSlopes(kDegree), n = slopes + (kBase ? 1 : 0), row_stride = kRowStride(octets);
   const float* rows[width];
   const float* base_row[width];
   unroll<width>([&](auto w) GRADLOOM_UNROLLED {
@@ -128,7 +134,7 @@ HWY_INLINE void some_inputs(const InputGradientBlock<float>& b, const V* dy, std
     const V factor = v < kept_octets ? dy[v] : hn::LoadU(d, dy_at[v / 2] + v % 2 * kLanes);
     unroll<width * n>([&](auto r) GRADLOOM_UNROLLED {
       constexpr std::size_t w = r / n, k = r % n;
-      const float* row = k <= kDegree ? rows[w] + k * row_stride : base_row[w];
+      const float* row = k < slopes ? rows[w] + k * row_stride : base_row[w];
       const V weight = hn::LoadU(d, row + v * kLanes);
       if constexpr (v == 0)
         sums[r] = hn::Mul(factor, weight);
@@ -141,7 +147,7 @@ HWY_INLINE void some_inputs(const InputGradientBlock<float>& b, const V* dy, std
     const float* slope = at.slope + w * b.slope_stride;
     V t;
     unroll<n>([&](auto k) GRADLOOM_UNROLLED {
-      const V rises = hn::Set(d, k <= kDegree ? slope[k] : at.base[w * b.sample_stride]);
+      const V rises = hn::Set(d, k < slopes ? slope[k] : at.base[w * b.sample_stride]);
       if constexpr (k == 0)
         t = hn::Mul(rises, sums[w * n + k]);
       else
@@ -159,7 +165,7 @@ HWY_INLINE void some_inputs(const InputGradientBlock<float>& b, const V* dy, std
 template <int kDegree, bool kBase, std::size_t octets>
 HWY_INLINE void eight_inputs(const InputGradientBlock<float>& b, std::size_t sample, float* lanes_of) {
   constexpr Tag<float> d;
-  constexpr std::size_t width = kDegree + (kBase ? 1 : 0) <= 3 ? 2 : 1,
+  constexpr std::size_t width = kSlopes(kDegree) + (kBase ? 1 : 0) <= 4 ? 2 : 1,
                         kept = width == 2 ? std::min<std::size_t>(octets, 4) : octets;
   using V = hn::Vec<Tag<float>>;
   const float* dy_at[(octets + 1) / 2];
@@ -193,24 +199,20 @@ HWY_INLINE void eight_inputs(const InputGradientBlock<float>& b, std::size_t sam
 }
 #endif
 
-// One sample, `octets` times 8 outputs. Writes the 8 lanes of each input to `lanes_of`.
-template <int kDegree, bool kBase, std::size_t octets, class T>
+// One sample. Writes the 8 lanes of each input to `lanes_of`.
+template <int kDegree, bool kBase, bool kSubtract, class T>
 HWY_INLINE void input_gradient_sample(const InputGradientBlock<T>& b, std::size_t sample, T* HWY_RESTRICT lanes_of) {
   constexpr Tag<T> d;
   constexpr std::size_t lanes = hn::MaxLanes(d), parts = kLanes / lanes;
-  constexpr bool in_registers = octets * parts <= 8;
   using V = hn::Vec<Tag<T>>;
-  const std::size_t q = basis_stride(kDegree ? kDegree : b.degree);
+  const std::size_t q = basis_stride(kDegree ? kDegree : b.degree), octets = b.octets;
   const std::size_t row_stride = b.row_stride, input_stride = b.input_stride, sample_stride = b.sample_stride;
   const std::size_t slope_stride = b.slope_stride, panel_stride = b.panel_stride;
 
   const T* dl_dy = b.dl_dy + sample * kPanel;
-  const auto load_dy = [&](std::size_t v) GRADLOOM_UNROLLED {  // v counts vectors
-    const std::size_t j = v * lanes;
-    return hn::LoadU(d, dl_dy + (j / kPanel) * panel_stride + j % kPanel);
+  const auto load_dy = [&](std::size_t octet, std::size_t part) GRADLOOM_UNROLLED {
+    return hn::LoadU(d, dl_dy + octet / 2 * panel_stride + octet % 2 * kLanes + part * lanes);
   };
-  V dy[octets * parts];
-  if constexpr (in_registers) unroll<octets * parts>([&](auto v) GRADLOOM_UNROLLED { dy[v] = load_dy(v); });
 
   const T* weight = b.weight;
   const T* slope = b.slope + sample * q;
@@ -220,26 +222,42 @@ HWY_INLINE void input_gradient_sample(const InputGradientBlock<T>& b, std::size_
     const T* row = weight + *span * row_stride;
     V total[parts];
     if constexpr (kDegree != 0) {
-      constexpr std::size_t n = kDegree + 1 + (kBase ? 1 : 0);
-      const T* rows[n];
+      // kSubtract: one row more than there are slopes.
+      constexpr std::size_t slopes = kSlopes(kDegree), n = slopes + (kBase ? 1 : 0), loaded = slopes + kSubtract;
+      const T* rows[loaded + 1];
       rows[0] = row;
-      unroll<kDegree>([&](auto k) GRADLOOM_UNROLLED { rows[k + 1] = rows[k] + row_stride; });
-      if constexpr (kBase) rows[n - 1] = weight + b.base_offset;
+      unroll<loaded - 1>([&](auto k) GRADLOOM_UNROLLED { rows[k + 1] = rows[k] + row_stride; });
+      if constexpr (kBase) rows[loaded] = weight + b.base_offset;
       V sums[n * parts];
-      unroll<octets * parts>([&](auto v) GRADLOOM_UNROLLED {
-        const V dy_v = in_registers ? dy[v] : load_dy(v);
-        unroll<n>([&](auto k) GRADLOOM_UNROLLED {
-          V& sum = sums[k * parts + v % parts];
-          const V w = hn::LoadU(d, rows[k] + v * lanes);
-          if constexpr (v < parts)
-            sum = hn::Mul(dy_v, w);
-          else
-            sum = mul_add(dy_v, w, sum);
-          pin(sum);
+      const auto add_octet = [&](std::size_t octet, auto start) GRADLOOM_UNROLLED {
+        unroll<parts>([&](auto part) GRADLOOM_UNROLLED {
+          const V dy = load_dy(octet, part);
+          const std::size_t j = octet * kLanes + part * lanes;
+          V lower = hn::LoadU(d, rows[0] + j);
+          unroll<n>([&](auto k) GRADLOOM_UNROLLED {
+            V w = lower;
+            if constexpr (k >= slopes) {
+              w = hn::LoadU(d, rows[loaded] + j);
+            } else if constexpr (kSubtract) {
+              const V upper = hn::LoadU(d, rows[k + 1] + j);
+              w = hn::Sub(upper, lower);
+              lower = upper;
+            } else if constexpr (k > 0) {
+              w = hn::LoadU(d, rows[k] + j);
+            }
+            V& sum = sums[k * parts + part];
+            if constexpr (start)
+              sum = hn::Mul(dy, w);
+            else
+              sum = mul_add(dy, w, sum);
+            pin(sum);
+          });
         });
-      });
+      };
+      add_octet(0, std::true_type());
+      for (std::size_t octet = 1; octet < octets; ++octet) add_octet(octet, std::false_type());
       unroll<n>([&](auto k) GRADLOOM_UNROLLED {
-        const V factor = hn::Set(d, k <= kDegree ? slope[k] : *base);
+        const V factor = hn::Set(d, k < slopes ? slope[k] : *base);
         unroll<parts>([&](auto part) GRADLOOM_UNROLLED {
           if constexpr (k == 0)
             total[part] = hn::Mul(factor, sums[k * parts + part]);
@@ -248,18 +266,25 @@ HWY_INLINE void input_gradient_sample(const InputGradientBlock<T>& b, std::size_
         });
       });
     } else {
-      const auto add_row = [&](const T* from, T factor, bool start) GRADLOOM_UNROLLED {
+      const auto add_row = [&](const T* from, auto subtract, T factor, bool start) GRADLOOM_UNROLLED {
         unroll<parts>([&](auto part) GRADLOOM_UNROLLED {
-          V sum = hn::Mul(load_dy(part), hn::LoadU(d, from + part * lanes));
-          for (std::size_t m = 1; m < octets; ++m)
-            sum = mul_add(load_dy(m * parts + part), hn::LoadU(d, from + m * kLanes + part * lanes), sum);
+          const auto load_weight = [&](std::size_t octet) GRADLOOM_UNROLLED {
+            const T* at = from + octet * kLanes + part * lanes;
+            if constexpr (subtract)
+              return hn::Sub(hn::LoadU(d, at + row_stride), hn::LoadU(d, at));
+            else
+              return hn::LoadU(d, at);
+          };
+          V sum = hn::Mul(load_dy(0, part), load_weight(0));
+          for (std::size_t m = 1; m < octets; ++m) sum = mul_add(load_dy(m, part), load_weight(m), sum);
           const V f = hn::Set(d, factor);
           total[part] = start ? hn::Mul(f, sum) : mul_add(f, sum, total[part]);
         });
       };
-      add_row(row, slope[0], true);
-      for (unsigned k = 1; k <= b.degree; ++k) add_row(row + k * row_stride, slope[k], false);
-      if constexpr (kBase) add_row(weight + b.base_offset, *base, false);
+      constexpr std::bool_constant<kSubtract> subtract;
+      add_row(row, subtract, slope[0], true);
+      for (unsigned k = 1; k < b.slopes; ++k) add_row(row + k * row_stride, subtract, slope[k], false);
+      if constexpr (kBase) add_row(weight + b.base_offset, std::false_type(), *base, false);
     }
     unroll<parts>([&](auto part) GRADLOOM_UNROLLED { hn::StoreU(total[part], d, lanes_of + part * lanes); });
     lanes_of += kLanes;
@@ -270,21 +295,52 @@ HWY_INLINE void input_gradient_sample(const InputGradientBlock<T>& b, std::size_
   }
 }
 
-template <int kDegree, bool kBase, std::size_t octets, class T>
-HWY_NOINLINE void input_gradient_block(const InputGradientBlock<T>& b, Range samples) {
+// Any number of octets, any distance of rows.
+template <int kDegree, bool kBase, bool kSubtract, class T>
+HWY_NOINLINE void input_gradient_any(const InputGradientBlock<T>& b, Range samples) {
   alignas(64) T lanes_of[kGroup * kLanes] = {};  // of inputs that do not exist: zero
-#if HWY_TARGET <= HWY_AVX2
-  if constexpr (kDegree != 0 && std::is_same_v<T, float>) {
-    if (b.row_stride == kRowStride(octets)) {
-      for (std::size_t s = samples.begin; s < samples.end; ++s) eight_inputs<kDegree, kBase, octets>(b, s, lanes_of);
-      return;
-    }
-  }
-#endif
   for (std::size_t s = samples.begin; s < samples.end; ++s) {
-    input_gradient_sample<kDegree, kBase, octets>(b, s, lanes_of);
+    input_gradient_sample<kDegree, kBase, kSubtract>(b, s, lanes_of);
     add_lanes(lanes_of, b.first, b.dl_dx + s * kPanel);
   }
+}
+
+#if HWY_TARGET <= HWY_AVX2
+// One number of octets, rows kRowStride(octets) apart.
+template <int kDegree, bool kBase, std::size_t octets>
+HWY_NOINLINE void input_gradient_octets(const InputGradientBlock<float>& b, Range samples) {
+  alignas(64) float lanes_of[kGroup * kLanes] = {};
+  for (std::size_t s = samples.begin; s < samples.end; ++s) eight_inputs<kDegree, kBase, octets>(b, s, lanes_of);
+}
+
+// Runs the version for this number of octets, if there is one. Only the usual degree has all of them: each takes its
+// time to compile.
+template <int kDegree, bool kBase>
+HWY_INLINE bool input_gradient_special(const InputGradientBlock<float>& b, Range samples) {
+  if (b.subtract || b.row_stride != kRowStride(b.octets)) return false;
+  if (b.octets == kBlock / kLanes) {
+    input_gradient_octets<kDegree, kBase, kBlock / kLanes>(b, samples);
+    return true;
+  }
+  if constexpr (kDegree == 3) {
+    unroll<kBlock / kLanes - 1>([&](auto less) GRADLOOM_UNROLLED {
+      if (b.octets == less + 1) input_gradient_octets<kDegree, kBase, less + 1>(b, samples);
+    });
+    return true;
+  }
+  return false;
+}
+#endif
+
+template <int kDegree, bool kBase, class T>
+HWY_INLINE void input_gradient_block(const InputGradientBlock<T>& b, Range samples) {
+#if HWY_TARGET <= HWY_AVX2
+  if constexpr (kDegree != 0 && std::is_same_v<T, float>)
+    if (input_gradient_special<kDegree, kBase>(b, samples)) return;
+#endif
+  if constexpr (kContract == 2)
+    if (b.subtract) return input_gradient_any<kDegree, kBase, true>(b, samples);
+  input_gradient_any<kDegree, kBase, false>(b, samples);
 }
 
 template <int kDegree, bool kBase, class T>
@@ -294,10 +350,13 @@ void input_gradient_degree(const Layer<T>& layer, const LayerTape<T>& tape, cons
   if (samples.begin >= samples.end) return;
   InputGradientBlock<T> b;
   alignas(64) T packed[kPackedBytes / sizeof(T)];
-  const bool many = samples.end - samples.begin >= kManySamples;
+  const bool differences = shape.row_differences();
+  const std::size_t packed_rows = differences ? rows - 1 : rows, count = samples.end - samples.begin;
+  const bool many = count >= kManySamples;
   b.slope_stride = stride * basis_stride(shape.degree);
   b.sample_stride = stride;
   b.degree = shape.degree;
+  b.slopes = shape.slopes();
   b.panel_stride = stride * kPanel;
   const std::size_t octets = divide_up(shape.out, kLanes);
   for (std::size_t i = 0; i < shape.in_padded(); i += kGroup) {
@@ -312,51 +371,34 @@ void input_gradient_degree(const Layer<T>& layer, const LayerTape<T>& tape, cons
     }
     for (std::size_t o = 0; o < octets; o += kBlock / kLanes) {
       const std::size_t j = o * kLanes;
+      b.octets = std::min(octets - o, kBlock / kLanes);
       b.weight = layer.weight + i * rows * out + j;
       b.row_stride = out;
-      const std::size_t columns = kRowStride(std::min(octets - o, kBlock / kLanes));
-      if (many && out > columns && b.inputs * rows * columns <= std::size(packed)) {
-        pack_rows(b.weight, out, b.inputs * rows, columns, packed);
+      const std::size_t columns = kRowStride(b.octets);
+      const bool pack = many && (differences || out > columns) && b.inputs * packed_rows * columns <= std::size(packed);
+      if (pack) {
+        if (differences)
+          pack_differences(b.weight, out, b.inputs, shape, columns, packed);
+        else
+          pack_rows(b.weight, out, b.inputs * rows, columns, packed);
         b.weight = packed;
         b.row_stride = columns;
       }
-      b.input_stride = rows * b.row_stride;
-      b.base_offset = (rows - 1) * b.row_stride;
+      b.subtract = differences && !pack;
+      b.input_stride = (pack ? packed_rows : rows) * b.row_stride;
+      b.base_offset = b.input_stride - b.row_stride;
       b.dl_dy = dl_dy + (j / kPanel) * b.panel_stride;
       b.first = o == 0;
-      switch (std::min(octets - o, kBlock / kLanes)) {
-        case 8:
-          input_gradient_block<kDegree, kBase, 8>(b, samples);
-          break;
-        case 7:
-          input_gradient_block<kDegree, kBase, 7>(b, samples);
-          break;
-        case 6:
-          input_gradient_block<kDegree, kBase, 6>(b, samples);
-          break;
-        case 5:
-          input_gradient_block<kDegree, kBase, 5>(b, samples);
-          break;
-        case 4:
-          input_gradient_block<kDegree, kBase, 4>(b, samples);
-          break;
-        case 3:
-          input_gradient_block<kDegree, kBase, 3>(b, samples);
-          break;
-        case 2:
-          input_gradient_block<kDegree, kBase, 2>(b, samples);
-          break;
-        default:
-          input_gradient_block<kDegree, kBase, 1>(b, samples);
-          break;
-      }
+      input_gradient_block<kDegree, kBase>(b, samples);
     }
   }
 }
 
 template <class T>
 void input_gradient(const Layer<T>& layer, const LayerTape<T>& tape, const T* dl_dy, Range samples, T* dl_dx) {
-  for_degree(layer.shape.degree, layer.shape.base, [&](auto degree, auto base) GRADLOOM_UNROLLED {
+  // Contract 2: special versions take differences, the one for any degree what the shape asks for.
+  const bool special = kContract == 1 || layer.shape.row_differences();
+  for_degree(special ? layer.shape.degree : 0, layer.shape.base, [&](auto degree, auto base) GRADLOOM_UNROLLED {
     input_gradient_degree<degree, base>(layer, tape, dl_dy, samples, dl_dx);
   });
 }

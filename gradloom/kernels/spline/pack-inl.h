@@ -1,4 +1,4 @@
-// Copies of the weights of wide layers, compiled once per instruction set.
+// Copies of weights, and of differences of weights, compiled once per instruction set.
 #if defined(GRADLOOM_KERNELS_SPLINE_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef GRADLOOM_KERNELS_SPLINE_PACK_INL_H_
 #undef GRADLOOM_KERNELS_SPLINE_PACK_INL_H_
@@ -9,6 +9,7 @@
 #include <hwy/highway.h>
 
 #include "gradloom/kernels/simd-inl.h"
+#include "gradloom/kernels/spline/spline.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gradloom::kernels::spline {
@@ -28,6 +29,23 @@ HWY_INLINE void pack_rows(const T* HWY_RESTRICT from, std::size_t stride, std::s
   for (std::size_t r = 0; r < rows; ++r, from += stride)
     for (std::size_t c = 0; c < columns; c += hn::MaxLanes(d), to += hn::MaxLanes(d))
       hn::StoreU(hn::LoadU(d, from + c), d, to);
+}
+
+// For each of `inputs` inputs the spline rows, each minus the one before it, then the base row: one less than its rows.
+template <class T>
+HWY_INLINE void pack_differences(const T* HWY_RESTRICT from, std::size_t stride, std::size_t inputs, const Shape& shape,
+                                 std::size_t columns, T* HWY_RESTRICT to) {
+  constexpr kernels::HWY_NAMESPACE::Tag<T> d;
+  namespace hn = hwy::HWY_NAMESPACE;
+  for (std::size_t i = 0; i < inputs; ++i, from += stride) {
+    for (std::size_t r = 1; r < shape.spline_rows(); ++r, from += stride)
+      for (std::size_t c = 0; c < columns; c += hn::MaxLanes(d), to += hn::MaxLanes(d))
+        hn::StoreU(hn::Sub(hn::LoadU(d, from + stride + c), hn::LoadU(d, from + c)), d, to);
+    if (!shape.base) continue;
+    from += stride;
+    pack_rows(from, stride, 1, columns, to);
+    to += columns;
+  }
 }
 
 }  // namespace HWY_NAMESPACE

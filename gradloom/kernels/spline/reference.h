@@ -23,7 +23,8 @@ namespace gradloom::kernels::spline::reference::GRADLOOM_ARITHMETIC {
 using kernels::GRADLOOM_ARITHMETIC::mul_add;
 using kernels::GRADLOOM_ARITHMETIC::silu;
 
-// The p + 1 basis functions at one point: values and first derivatives, of the rows span..span+p.
+// The p + 1 basis functions at one point: values of the rows span..span+p, and first derivatives, or the factors of the
+// differences of these rows (Shape::row_differences()), then zeros.
 template <class T>
 struct BasisPoint {
   unsigned span = 0;
@@ -35,11 +36,14 @@ struct BasisPoint {
 // Cox and de Boor's recursion on unit spacing: `t` in [0, 1] is the place inside the interval, `inverse_step` 1 / h.
 // Divisions by the degree are multiplications with a rounded constant.
 template <class T>
-void uniform_basis(unsigned p, T t, T inverse_step, BasisPoint<T>& out) {
+void uniform_basis(const Shape& shape, T t, T inverse_step, BasisPoint<T>& out) {
+  const unsigned p = shape.degree;
   auto& n = out.value;
   n[0] = T(1);
   for (unsigned d = 1; d <= p; ++d) {
-    if (d == p) {  // n holds degree p - 1: the slopes are differences of these
+    if (d == p && shape.row_differences()) {  // n holds degree p - 1
+      for (unsigned k = 0; k < p; ++k) out.slope[k] = n[k] * inverse_step;
+    } else if (d == p) {  // the slopes are differences of these
       out.slope[0] = -n[0] * inverse_step;
       for (unsigned k = 1; k < p; ++k) out.slope[k] = (n[k - 1] - n[k]) * inverse_step;
       out.slope[p] = n[p - 1] * inverse_step;
@@ -58,19 +62,23 @@ void uniform_basis(unsigned p, T t, T inverse_step, BasisPoint<T>& out) {
 
 // The same on free knots. `knots` and `inverse` belong to one input; knots[left] <= x <= knots[left+1].
 template <class T, class K>
-void free_basis(unsigned p, std::size_t left, T x, const K* knots, const K* inverse, std::size_t stride,
-                BasisPoint<T>& out) {
+void free_basis(const Shape& shape, std::size_t left, T x, const K* knots, const K* inverse, BasisPoint<T>& out) {
+  const unsigned p = shape.degree;
   auto& n = out.value;
   n[0] = T(1);
   for (unsigned d = 1; d <= p; ++d) {
-    const K* inverse_d = inverse + (d - 1) * stride;
+    const K* inverse_d = inverse + (d - 1) * shape.extended_knots();
     std::array<T, kMaxDegree + 1> share;
     for (unsigned r = 0; r < d; ++r) share[r] = n[r] * T(inverse_d[left + 1 + r - d]);
     if (d == p) {
       const T degree = T(static_cast<int>(p));
-      out.slope[0] = -share[0] * degree;
-      for (unsigned k = 1; k < p; ++k) out.slope[k] = (share[k - 1] - share[k]) * degree;
-      out.slope[p] = share[p - 1] * degree;
+      if (shape.row_differences()) {
+        for (unsigned k = 0; k < p; ++k) out.slope[k] = share[k] * degree;
+      } else {
+        out.slope[0] = -share[0] * degree;
+        for (unsigned k = 1; k < p; ++k) out.slope[k] = (share[k - 1] - share[k]) * degree;
+        out.slope[p] = share[p - 1] * degree;
+      }
     }
     T saved = T(0);
     for (unsigned r = 0; r < d; ++r) {
@@ -115,7 +123,7 @@ BasisPoint<T> basis_point(const Shape& shape, const Grid<K>& grid, std::size_t i
       const K floor_u = std::floor(std::clamp(primal(u), -reach, static_cast<K>(shape.grid) + reach));
       if (!(floor_u >= -static_cast<K>(p) && floor_u < static_cast<K>(shape.grid + p))) return out;
       interval = static_cast<long>(floor_u);
-      uniform_basis(p, u - T(floor_u), T(grid.inverse_step[i]), out);
+      uniform_basis(shape, u - T(floor_u), T(grid.inverse_step[i]), out);
     } else {
       const K* knots = grid.extended + i * shape.extended_knots();
       // knots[p] .. knots[G + 3p] bound the p intervals on each side.
@@ -123,7 +131,7 @@ BasisPoint<T> basis_point(const Shape& shape, const Grid<K>& grid, std::size_t i
       const auto left =
           static_cast<std::size_t>(std::upper_bound(knots + p, knots + shape.grid + 3 * p, px) - knots - 1);
       interval = static_cast<long>(left) - 2 * static_cast<long>(p);
-      free_basis(p, left, x, knots, grid.inverse + i * p * shape.extended_knots(), shape.extended_knots(), out);
+      free_basis(shape, left, x, knots, grid.inverse + i * p * shape.extended_knots(), out);
     }
     shift_to_grid(shape, interval, out);
     return out;
@@ -134,20 +142,24 @@ BasisPoint<T> basis_point(const Shape& shape, const Grid<K>& grid, std::size_t i
     const T u = (inside - T(lo)) * T(grid.inverse_step[i]);
     const long span = std::clamp(static_cast<long>(std::floor(primal(u))), 0l, last);
     out.span = static_cast<unsigned>(span);
-    uniform_basis(p, u - T(static_cast<int>(span)), T(grid.inverse_step[i]), out);
+    uniform_basis(shape, u - T(static_cast<int>(span)), T(grid.inverse_step[i]), out);
   } else {
     const K* knots = grid.extended + i * shape.extended_knots();
     const K* first = knots + 2 * p;
     const long span = std::clamp(
         static_cast<long>(std::upper_bound(first, first + shape.grid + 1, primal(inside)) - first) - 1, 0l, last);
     out.span = static_cast<unsigned>(span);
-    free_basis(p, 2 * p + static_cast<std::size_t>(span), inside, knots, grid.inverse + i * p * shape.extended_knots(),
-               shape.extended_knots(), out);
+    free_basis(shape, 2 * p + static_cast<std::size_t>(span), inside, knots,
+               grid.inverse + i * p * shape.extended_knots(), out);
   }
   if (!out.outside) return out;
   if (shape.outside == OutOfGrid::linear) {
     const T beyond = x - inside;
-    for (unsigned k = 0; k <= p; ++k) out.value[k] = mul_add(out.slope[k], beyond, out.value[k]);
+    for (unsigned k = 0; k <= p; ++k) {
+      T slope = out.slope[k];
+      if (shape.row_differences()) slope = (k > 0 ? out.slope[k - 1] : T(0)) - slope;
+      out.value[k] = mul_add(slope, beyond, out.value[k]);
+    }
   } else {
     out.slope.fill(T(0));
     if (shape.outside == OutOfGrid::zero) out.value.fill(T(0));
@@ -229,17 +241,23 @@ T input_gradient_block(const Layer<T>& layer, const LayerTape<T>& tape, const T*
                     rows = shape.rows();
   const std::size_t at = i * stride + s, last = std::min(first + kBlock, shape.out_lanes());
   std::array<T, kLanes> total{};
-  const auto add_row = [&](std::size_t row, T factor, bool start) GRADLOOM_ARITHMETIC_ATTR {
-    const T* w = layer.weight + (i * rows + row) * out;
+  const T* weight = layer.weight + i * rows * out;
+  const auto add_row = [&](const auto& row, T factor, bool start) GRADLOOM_ARITHMETIC_ATTR {
     for (std::size_t l = 0; l < kLanes; ++l) {
-      T sum = dl_dy[panel_index<T>(stride, first + l, s)] * w[first + l];
+      T sum = dl_dy[panel_index<T>(stride, first + l, s)] * row(first + l);
       for (std::size_t j = first + l + kLanes; j < last; j += kLanes)
-        sum = mul_add(dl_dy[panel_index<T>(stride, j, s)], w[j], sum);
+        sum = mul_add(dl_dy[panel_index<T>(stride, j, s)], row(j), sum);
       total[l] = start ? factor * sum : mul_add(factor, sum, total[l]);
     }
   };
-  for (unsigned k = 0; k <= shape.degree; ++k) add_row(tape.span[at] + k, tape.slope[at * q + k], k == 0);
-  if (shape.base) add_row(rows - 1, tape.base_slope[at], false);
+  for (unsigned k = 0; k < shape.slopes(); ++k) {
+    const T* w = weight + (tape.span[at] + k) * out;
+    const auto row = [&](std::size_t j)
+                         GRADLOOM_ARITHMETIC_ATTR { return shape.row_differences() ? w[out + j] - w[j] : w[j]; };
+    add_row(row, tape.slope[at * q + k], k == 0);
+  }
+  const auto base_row = [&](std::size_t j) GRADLOOM_ARITHMETIC_ATTR { return weight[(rows - 1) * out + j]; };
+  if (shape.base) add_row(base_row, tape.base_slope[at], false);
   for (std::size_t half = kLanes / 2; half > 0; half /= 2)
     for (std::size_t l = 0; l < half; ++l) total[l] = total[l] + total[l + half];
   return total[0];

@@ -7,8 +7,9 @@
 //   S: samples from one input or panel to the next in memory, at least B (LayerTape::stride).
 //   panel matrix (n, B): [nP/16][S][16]; element (i, s) at ((i / 16) * S + s) * 16 + i % 16. Lanes i >= n are zero.
 //   weight (In, R, OutP), bias (OutP): lanes j >= Out are zero and stay zero.
-//   basis values and slopes [In][S][basis_stride(p)]: the p + 1 functions that are not zero at x, from row `span` on,
-//   then zeros.
+//   basis values [In][S][basis_stride(p)]: the p + 1 functions that are not zero at x, from row `span` on, then zeros.
+//   slopes, the same: their p + 1 derivatives B'_k; where Shape::row_differences(), instead the p factors f_k of the
+//   differences between neighbouring rows: sum_k B'_k W[span+k] = sum_k f_k (W[span+k+1] - W[span+k]).
 // Sums run over the lanes j < OutL; results of lanes j >= OutL are zero.
 //
 // The order of every sum is part of the contract; each variant keeps it, so all give the same bits:
@@ -21,6 +22,8 @@
 //   - for each row r = span..span+p, and R-1 with a base: a_rl = dl_dy_j W[i][r][j] of the first j, mul_add of the next
 //   ones;
 //   - t_l = B'_0 a_rl of the first row; t_l = mul_add(B'_k, a_rl, t_l) for the next ones; with a base silu', a_rl;
+//   - where Shape::row_differences(): for r = span..span+p-1 the rounded difference d_j = W[i][r+1][j] - W[i][r][j]
+//   takes the place of W[i][r][j], and f_k that of B'_k; the base row stays as it is;
 //   - a tree over lanes: t_l + t_{l+4}, then +2, then +1;
 //   - the first block is stored, the next ones are added.
 // - weight_gradient: a leaf is a chunk of kChunk = 256 consecutive samples (reduce/tree_sum.h adds leaves):
@@ -29,7 +32,8 @@
 //   - rows that no sample of a chunk touches are empty.
 // - bias_gradient, for each chunk: the sum over samples in order, from 0; the same leaves.
 // Basis functions: N_r of one degree more = mul_add(left, share, what the one before has handed over), as reference.h
-// has it; outside the grid, linear: mul_add(slope, beyond, value).
+// has it. f_k = N_k / h of degree p - 1, or p share_k on free knots. Outside the grid, linear: mul_add(B'_k, beyond,
+// value_k); where Shape::row_differences(), B'_k is the rounded difference f_{k-1} - f_k, with f_{-1} = f_p = 0.
 //
 // Best sizes of ranges: 64 to 128 samples for evaluate_basis, forward and input_gradient (multiples of 8; a tile's
 // activations then stay in the second-level cache), one input or more for weight_gradient.
@@ -46,6 +50,7 @@
 #include "gradloom/base/function_ref.h"
 #include "gradloom/base/rounding.h"
 #include "gradloom/exec/exec.h"
+#include "gradloom/kernels/contract.h"
 #include "gradloom/kernels/reduce/tree_sum.h"
 
 namespace gradloom::kernels::spline {
@@ -97,6 +102,11 @@ struct Shape {
   std::size_t out_padded() const { return padded(out); }
   std::size_t out_lanes() const { return round_up(out, kLanes); }
   std::size_t extended_knots() const { return grid + 4 * degree + 1; }
+  // Whether the gradient of the input is a sum over differences of rows. Beyond the ends of an extended grid there are
+  // functions without a row, and a difference would need it.
+  bool row_differences() const { return kContract == 2 && outside != OutOfGrid::extend; }
+  // Rows, or differences of rows, of an input that a sample's gradient takes, without the base row.
+  unsigned slopes() const { return row_differences() ? degree : degree + 1; }
 };
 
 inline constexpr std::size_t basis_stride(unsigned degree) { return degree < 4 ? 4 : 8; }
@@ -129,10 +139,10 @@ struct LayerTape {
   T* x = nullptr;                 // panel matrix (In, B)
   std::uint16_t* span = nullptr;  // [In][S], 0..G-1
   T* value = nullptr;             // [In][S][q]
-  T* slope = nullptr;             // [In][S][q]; null when no gradient of the input will be asked for
-  T* base_value = nullptr;        // [In][S]; null without base
-  T* base_slope = nullptr;        // [In][S]; null without base or slope
-  std::size_t stride = 0;         // S, of the tape and of y, dl_dy, dl_dx; 0: B
+  T* slope = nullptr;       // [In][S][q], slopes() and zeros; null when no gradient of the input will be asked for
+  T* base_value = nullptr;  // [In][S]; null without base
+  T* base_slope = nullptr;  // [In][S]; null without base or slope
+  std::size_t stride = 0;   // S, of the tape and of y, dl_dy, dl_dx; 0: B
 
   std::size_t pitch() const { return stride != 0 ? stride : batch; }
 };
