@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "gradloom/io/slice_tensors.h"
 #include "gradloom/kernels/reduce/tree_sum.h"
 
 namespace gradloom {
@@ -21,15 +22,6 @@ constexpr int kOldestVersion = 1;  // without one
 template <class T>
 const char* scalar_name() {
   return sizeof(T) == 4 ? "float32" : "float64";
-}
-
-template <class T>
-void add_slices(std::vector<TensorView>& tensors, const std::string& prefix, const Slices& slices,
-                std::span<const T> values) {
-  for (const Slice& s : slices)
-    if (s.saved)
-      tensors.push_back(
-          tensor_view<T>(prefix + s.name, values.subspan(s.offset, s.stored_size()), s.shape, s.stored_last));
 }
 
 // The upper levels of the stack of a half-accumulated gradient that hold something.
@@ -116,8 +108,7 @@ Result<Buffer<T>> load_slices(const TensorFile& file, const std::filesystem::pat
                                prefix + s.name)};
     auto loaded = file.values<T>(prefix + s.name);
     if (!loaded) return loaded.error();
-    std::size_t next = 0;
-    for_each_logical(s, [&](std::size_t at) { values[at] = loaded.value()[next++]; });
+    fill_slice<T>(s, *loaded, values.span());
   }
   return values;
 }
@@ -140,23 +131,24 @@ template <class T>
 Result<void> save_checkpoint(const FilePlace& path, const Slices& parameters, const Slices& buffers,
                              const TrainState<T>& state, GradientIn gradient, const CheckpointNotes& notes) {
   std::vector<TensorView> tensors;
-  add_slices<T>(tensors, "parameters/", parameters, state.parameters.span());
-  add_slices<T>(tensors, "buffers/", buffers, state.buffers.span());
+  add_slice_tensors<T>(tensors, "parameters/", parameters, state.parameters.span());
+  add_slice_tensors<T>(tensors, "buffers/", buffers, state.buffers.span());
   json optimizer = json::array();
   for (const OptimizerState<T>& s : state.optimizer) {
     optimizer.push_back(s.name);
-    add_slices<T>(tensors, "optimizer/" + s.name + "/", parameters, s.values.span());
+    add_slice_tensors<T>(tensors, "optimizer/" + s.name + "/", parameters, s.values.span());
   }
   for (std::size_t pair = 0; pair < state.lbfgs.count; ++pair) {
     const std::size_t at = (state.lbfgs.first + pair) % state.lbfgs.steps.size();
-    add_slices<T>(tensors, fmt::format("lbfgs/step/{}/", pair), parameters, state.lbfgs.steps[at].span());
-    add_slices<T>(tensors, fmt::format("lbfgs/difference/{}/", pair), parameters, state.lbfgs.differences[at].span());
+    add_slice_tensors<T>(tensors, fmt::format("lbfgs/step/{}/", pair), parameters, state.lbfgs.steps[at].span());
+    add_slice_tensors<T>(tensors, fmt::format("lbfgs/difference/{}/", pair), parameters,
+                         state.lbfgs.differences[at].span());
   }
-  if (state.residual.size() > 0) add_slices<T>(tensors, "residual/", parameters, state.residual.span());
-  if (gradient == GradientIn::checkpoint) add_slices<T>(tensors, "gradient/", parameters, state.gradient.span());
+  if (state.residual.size() > 0) add_slice_tensors<T>(tensors, "residual/", parameters, state.residual.span());
+  if (gradient == GradientIn::checkpoint) add_slice_tensors<T>(tensors, "gradient/", parameters, state.gradient.span());
   const unsigned levels = gradient == GradientIn::checkpoint ? upper_levels(state.leaves) : 0;
   for (unsigned n = 1; n <= levels; ++n)
-    add_slices<T>(tensors, level_prefix(n), parameters,
+    add_slice_tensors<T>(tensors, level_prefix(n), parameters,
                   state.levels.span().subspan((n - 1) * parameters.flat_size(), parameters.flat_size()));
   json j = {{"position", position_json(state.position)},
             {"scalar", scalar_name<T>()},
@@ -172,7 +164,7 @@ Result<void> save_checkpoint(const FilePlace& path, const Slices& parameters, co
     json best = {{"run_epoch", state.best->run_epoch}};
     if (state.best->parameters.size() > 0) {
       best["loss"] = state.best->loss;
-      add_slices<T>(tensors, "best/", parameters, state.best->parameters.span());
+      add_slice_tensors<T>(tensors, "best/", parameters, state.best->parameters.span());
     }
     j["best"] = best;
   }
