@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "gradloom/base/choice.h"
@@ -41,12 +42,29 @@ struct Gate {
   friend bool operator==(const Gate&, const Gate&) = default;
 };
 
+// An input of a classifier: whether a column of its table is above a threshold.
+struct InputMeaning {
+  std::string column;
+  double threshold = 0.0;
+  friend bool operator==(const InputMeaning&, const InputMeaning&) = default;
+};
+
+// What inputs and outputs stand for. Either list is empty when nobody knows, else it has one entry for each.
+struct Meaning {
+  std::vector<InputMeaning> inputs;
+  std::vector<std::string> outputs;  // the class that the output votes for; the class with most votes wins, the first
+                                     // of equals
+  bool empty() const { return inputs.empty() && outputs.empty(); }
+  friend bool operator==(const Meaning&, const Meaning&) = default;
+};
+
 // In topological order: a gate reads only signals with a number below its own. Operands that an op ignores still name a
 // signal that exists; a circuit without inputs may have constant gates that read signal 0 (themselves) only.
 struct Circuit {
   std::uint32_t inputs = 0;
   std::vector<Gate> gates;
   std::vector<std::uint32_t> outputs;  // signals
+  Meaning meaning = {};                // what rebuilds a circuit (simplify, minimise) leaves it out
 
   std::size_t signals() const { return inputs + gates.size(); }
 };

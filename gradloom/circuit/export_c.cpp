@@ -15,8 +15,10 @@ constexpr std::string_view kAbout =
 std::string to_c(const Circuit& c, std::string_view name) {
   netlist::check_name(name);
   validate(c).or_throw();
-  std::string text = fmt::format("/* {} inputs, {} gates, {} outputs. {} */\n#include <stdint.h>\n\n", c.inputs,
-                                 c.gates.size(), c.outputs.size(), kAbout);
+  std::string text =
+      fmt::format("/* {} inputs, {} gates, {} outputs. {} */\n", c.inputs, c.gates.size(), c.outputs.size(), kAbout);
+  for (const std::string& line : netlist::meaning_lines(c.meaning)) text += fmt::format("/* {} */\n", line);
+  text += "#include <stdint.h>\n\n";
   text += fmt::format(
       "void {0}(const uint64_t *in, uint64_t *out);\n\nvoid {0}(const uint64_t *in, uint64_t *out) {{\n", name);
   text += "  (void)in;\n  (void)out;\n";
@@ -44,6 +46,7 @@ Result<Circuit> parse_c(std::string_view text) {
   if (!inputs || *inputs > kMaxInputs || !cursor.take(" inputs, ")) return cursor.wrong("the number of inputs");
   c.inputs = *inputs;
   cursor.take_until("\n");
+  while (cursor.take("\n/* ")) cursor.take_until("\n");
   if (!cursor.take("\n#include <stdint.h>\n\nvoid ")) return cursor.wrong("#include <stdint.h> and a function");
   const std::string name(cursor.take_until("("));
   if (!cursor.take(

@@ -36,7 +36,8 @@ std::string to_dot(const AnyCircuit& any, std::string_view name) {
     if (o < c.inputs) shown[o] = true;
   for (std::uint32_t i = 0; i < c.inputs; ++i) {
     if (!shown[i]) continue;
-    const std::string label = cells ? fmt::format("{}.{}", i / 9, kPlaces[i % 9]) : fmt::format("in {}", i);
+    std::string label = cells ? fmt::format("{}.{}", i / 9, kPlaces[i % 9]) : fmt::format("in {}", i);
+    if (i < c.meaning.inputs.size()) label += ": " + netlist::input_text(c.meaning.inputs[i]);
     text += fmt::format("  s{} [label=\"{}\", shape=ellipse];\n", i, label);
   }
   for (std::size_t g = 0; g < c.gates.size(); ++g) {
@@ -46,8 +47,12 @@ std::string to_dot(const AnyCircuit& any, std::string_view name) {
     if (reads_a(gate.op)) text += fmt::format("  s{} -> s{} [headlabel=\"A\"];\n", gate.a, c.inputs + g);
     if (reads_b(gate.op)) text += fmt::format("  s{} -> s{} [headlabel=\"B\"];\n", gate.b, c.inputs + g);
   }
-  for (std::size_t o = 0; o < c.outputs.size(); ++o)
-    text += fmt::format("  out{} [shape=doublecircle];\n  s{} -> out{};\n", o, c.outputs[o], o);
+  for (std::size_t o = 0; o < c.outputs.size(); ++o) {
+    const bool known = o < c.meaning.outputs.size();
+    const std::string label =
+        known ? fmt::format("label=\"out {}: {}\", ", o, netlist::safe_text(c.meaning.outputs[o])) : "";
+    text += fmt::format("  out{} [{}shape=doublecircle];\n  s{} -> out{};\n", o, label, c.outputs[o], o);
+  }
   return text + "}\n";
 }
 
@@ -80,7 +85,12 @@ Result<Circuit> parse_dot(std::string_view text) {
     if (reads_b(gate.op) && !edge(gate.b, "B")) return cursor.wrong("the edge of operand B");
     c.gates.push_back(gate);
   }
-  while (cursor.take(fmt::format("  out{} [shape=doublecircle];\n  s", c.outputs.size()))) {
+  while (cursor.take(fmt::format("  out{} [", c.outputs.size()))) {
+    if (cursor.take("label=\"")) {
+      cursor.take_until("\"");
+      if (!cursor.take("\", ")) return cursor.wrong("the end of a label");
+    }
+    if (!cursor.take("shape=doublecircle];\n  s")) return cursor.wrong("the shape of an output");
     const auto from = cursor.take_number();
     if (!from || !cursor.take(fmt::format(" -> out{};\n", c.outputs.size())))
       return cursor.wrong("the edge of an output");

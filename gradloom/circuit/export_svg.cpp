@@ -166,9 +166,10 @@ class Svg {
     const std::string label =
         channels_ > 0 ? (channels_ == 1 ? "next" : fmt::format("next {}", p.index)) : fmt::format("out {}", p.index);
     text_ += fmt::format(
-        "<g><circle cx=\"{0:.1f}\" cy=\"{1:.1f}\" r=\"5\" fill=\"#1f2933\"/><text x=\"{2:.1f}\" "
+        "<g>{5}<circle cx=\"{0:.1f}\" cy=\"{1:.1f}\" r=\"5\" fill=\"#1f2933\"/><text x=\"{2:.1f}\" "
         "y=\"{3:.1f}\">{4}</text></g>\n",
-        x_of(p) - 13, y_of(p), x_of(p) - 2, y_of(p) + 4, label);
+        x_of(p) - 13, y_of(p), x_of(p) - 2, y_of(p) + 4, label,
+        p.index < c_.meaning.outputs.size() ? titled(netlist::safe_text(c_.meaning.outputs[p.index])) : "");
   }
 
   // A cell of the patch is a picture of it.
@@ -176,9 +177,10 @@ class Svg {
     const double x = x_of(p), y = y_of(p);
     if (channels_ == 0) {
       text_ += fmt::format(
-          "<g><text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">in {}</text><circle cx=\"{:.1f}\" cy=\"{:.1f}\" "
+          "<g>{}<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">in {}</text><circle cx=\"{:.1f}\" cy=\"{:.1f}\" "
           "r=\"3\" class=\"on\"/></g>\n",
-          x + 4, y + 4, p.index, x + 12, y);
+          p.index < c_.meaning.inputs.size() ? titled(netlist::input_text(c_.meaning.inputs[p.index])) : "", x + 4,
+          y + 4, p.index, x + 12, y);
       return;
     }
     text_ += "<g>";
@@ -236,6 +238,8 @@ class Svg {
     if (symbol.invert) bubble(right + 3, middle);
     text_ += "</g>\n";
   }
+
+  static std::string titled(std::string_view text) { return fmt::format("<title>{}</title>", escaped(text)); }
 
   static std::string escaped(std::string_view text) {
     std::string safe;

@@ -25,8 +25,10 @@ std::string ports(const Circuit& c) {
 std::string to_verilog(const Circuit& c, std::string_view name) {
   netlist::check_name(name);
   validate(c).or_throw();
-  std::string text = fmt::format("// {} inputs, {} gates, {} outputs. Written by gradloom.\nmodule {}", c.inputs,
-                                 c.gates.size(), c.outputs.size(), name);
+  std::string text = fmt::format("// {} inputs, {} gates, {} outputs. Written by gradloom.\n", c.inputs, c.gates.size(),
+                                 c.outputs.size());
+  for (const std::string& line : netlist::meaning_lines(c.meaning)) text += fmt::format("// {}\n", line);
+  text += fmt::format("module {}", name);
   text += ports(c);
   for (std::size_t g = 0; g < c.gates.size(); ++g)
     text += fmt::format("  wire s{} = {};\n", c.inputs + g, netlist::expression(c, c.gates[g], netlist::kVerilog));
@@ -46,6 +48,7 @@ Result<Circuit> parse_verilog(std::string_view text) {
   const auto outputs = cursor.take_number();
   if (!outputs || *outputs > kMaxOutputs) return cursor.wrong("the number of outputs");
   cursor.take_until("\n");
+  while (cursor.take("\n// ")) cursor.take_until("\n");
   if (!cursor.take("\nmodule ")) return cursor.wrong("a module");
   cursor.take_until("(");
   c.outputs.resize(*outputs);

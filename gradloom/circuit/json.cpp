@@ -24,8 +24,18 @@ std::string head(std::string_view kind) {
   return fmt::format("{{\n  \"format\": \"{}\",\n  \"version\": 1,\n  \"kind\": \"{}\",\n", kFormat, kind);
 }
 
+// One line, so that whoever compares circuits can leave it out.
+std::string meaning_line(const Meaning& m) {
+  if (m.empty()) return "";
+  json inputs = json::array();
+  for (const InputMeaning& input : m.inputs)
+    inputs.push_back({{"column", input.column}, {"threshold", input.threshold}});
+  const json object{{"inputs", inputs}, {"outputs", m.outputs}};
+  return fmt::format("  \"meaning\": {},\n", object.dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
 std::string body(const Circuit& c) {
-  std::string text = fmt::format("  \"inputs\": {},\n  \"gates\": [", c.inputs);
+  std::string text = meaning_line(c.meaning) + fmt::format("  \"inputs\": {},\n  \"gates\": [", c.inputs);
   for (std::size_t g = 0; g < c.gates.size(); ++g)
     text += fmt::format("{}{}[{}, {}, {}]", g == 0 ? "" : ",", g % 8 == 0 ? "\n    " : " ",
                         static_cast<unsigned>(c.gates[g].op), c.gates[g].a, c.gates[g].b);
@@ -94,12 +104,39 @@ class JsonReader {
     }
     for (std::size_t o = 0; o < outputs->size() && !error; ++o)
       c.outputs.push_back(number((*outputs)[o], [&] { return fmt::format("output {}", o); }));
+    if (object_.contains("meaning")) read_meaning(c);
     return c;
   }
 
   std::optional<Error> error;
 
  private:
+  void read_meaning(Circuit& c) {
+    const json* meaning = find("meaning", json::value_t::object, "an object");
+    if (!meaning) return;
+    const auto wrong = [&](const std::string& what) { error = json_error("\"meaning\" " + what); };
+    const auto list = [&](const char* key, std::size_t size) -> const json* {
+      const auto at = meaning->find(key);
+      if (at != meaning->end() && at->is_array() && (at->empty() || at->size() == size)) return &*at;
+      wrong(fmt::format("needs \"{}\", an array of {} or none", key, size));
+      return nullptr;
+    };
+    const json* inputs = list("inputs", c.inputs);
+    const json* outputs = inputs ? list("outputs", c.outputs.size()) : nullptr;
+    if (!outputs) return;
+    if (meaning->size() != 2) return wrong("has a key beside \"inputs\" and \"outputs\"");
+    for (const json& input : *inputs) {
+      if (!input.is_object() || input.size() != 2 || !input.contains("column") || !input["column"].is_string() ||
+          !input.contains("threshold") || !input["threshold"].is_number())
+        return wrong(fmt::format("has the input {}; it is {{\"column\": text, \"threshold\": number}}", shown(input)));
+      c.meaning.inputs.push_back({input["column"].get<std::string>(), input["threshold"].get<double>()});
+    }
+    for (const json& output : *outputs) {
+      if (!output.is_string()) return wrong(fmt::format("has the output {}, which is no text", shown(output)));
+      c.meaning.outputs.push_back(output.get<std::string>());
+    }
+  }
+
   static std::string shown(const json& value) {
     std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
     if (text.size() > 40) text = text.substr(0, 37) + "...";
@@ -112,7 +149,7 @@ class JsonReader {
 Result<AnyCircuit> read(const json& object) {
   JsonReader reader(object);
   static const std::set<std::string> kKeys = {"format", "version", "kind",    "channels", "boundary",
-                                              "inputs", "gates",   "outputs", "about"};
+                                              "inputs", "gates",   "outputs", "about",    "meaning"};
   for (const auto& [key, value] : object.items())
     if (!kKeys.contains(key)) return json_error(fmt::format("there is no key \"{}\"", key));
   if (const std::string format = reader.text("format"); !reader.error && format != kFormat)

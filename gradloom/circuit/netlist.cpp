@@ -55,6 +55,37 @@ const char* op_name(Op op) {
   return kNames[static_cast<unsigned>(op) & 15];
 }
 
+std::string safe_text(std::string_view text) {
+  std::string safe;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool unsafe = byte < 0x20 || byte == 0x7f;
+    // Two characters that mean something together are kept apart: the end of a comment, a trigraph.
+    if (!safe.empty() &&
+        ((safe.back() == '*' && c == '/') || (safe.back() == '/' && c == '*') || (safe.back() == '?' && c == '?')))
+      safe += ' ';
+    safe += unsafe || c == '\\' ? ' ' : c == '"' ? '\'' : c;
+  }
+  return safe;
+}
+
+std::string input_text(const InputMeaning& input) {
+  return fmt::format("{} > {}", safe_text(input.column), input.threshold);
+}
+
+std::vector<std::string> meaning_lines(const Meaning& m) {
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < m.inputs.size(); ++i)
+    lines.push_back(fmt::format("in[{}]: {}", i, input_text(m.inputs[i])));
+  for (std::size_t o = 0, end = 0; o < m.outputs.size(); o = end) {
+    while (end < m.outputs.size() && m.outputs[end] == m.outputs[o]) ++end;
+    lines.push_back(fmt::format("out[{}]{}: {} for {}", o, end - o > 1 ? fmt::format(" to out[{}]", end - 1) : "",
+                                end - o > 1 ? "votes" : "a vote", safe_text(m.outputs[o])));
+  }
+  if (!m.outputs.empty()) lines.emplace_back("The class with most votes wins, the first of equals.");
+  return lines;
+}
+
 std::string signal_name(const Circuit& c, std::uint32_t signal) {
   return signal < c.inputs ? fmt::format("in[{}]", signal) : fmt::format("s{}", signal);
 }

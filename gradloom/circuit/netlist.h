@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gradloom/base/result.h"
 #include "gradloom/circuit/circuit.h"
@@ -23,6 +24,12 @@ const char* op_name(Op op);  // "AND", "XOR", ...
 
 std::string signal_name(const Circuit& circuit, std::uint32_t signal);  // in[3] or s12
 std::string expression(const Circuit& circuit, const Gate& gate, const Spelling& spelling);
+
+// What inputs and outputs stand for, a line for each: "in[0]: age > 30", "out[0] to out[7]: a vote for yes". Lines are
+// safe in comments and in quotes: no control characters, quotes, backslashes, ends of comments.
+std::vector<std::string> meaning_lines(const Meaning& meaning);
+std::string input_text(const InputMeaning& input);  // "age > 30", as safe
+std::string safe_text(std::string_view text);
 
 // Reads a text piece by piece; each call either takes what it names or leaves the text as it was.
 class Cursor {

@@ -31,9 +31,17 @@ Circuit all_ops() {
   return c;
 }
 
+// A classifier whose names try to end comments, quotes and lines.
+Circuit described_circuit() {
+  Circuit c{2, {{Op::a_and_b, 0, 1}, {Op::a_or_b, 0, 1}, {Op::a, 0, 1}}, {2, 3, 4}};
+  c.meaning.inputs = {{"age", 30.25}, {"a \"*/ b\\\n?\?/ \\", -1e-3}};
+  c.meaning.outputs = {"yes", "yes", "no */ \"maybe\" <&"};
+  return c;
+}
+
 std::vector<Circuit> samples() {
   std::vector<Circuit> all = {
-      all_ops(), {0, {{Op::always_true, 0, 0}}, {0}}, {2, {}, {}}, {1, {{Op::not_a, 0, 0}}, {1}}};
+      all_ops(), {0, {{Op::always_true, 0, 0}}, {0}}, {2, {}, {}}, {1, {{Op::not_a, 0, 0}}, {1}}, described_circuit()};
   for (std::uint32_t seed = 0; seed < 12; ++seed)
     all.push_back(random_circuit(seed, 1 + seed, 10 * seed, 1 + seed % 3));
   return all;
@@ -45,6 +53,18 @@ TEST(Export, WhatIsWrittenReadsBackAsTheSameFunction) {
     EXPECT_TRUE(same_function(c, circuit::parse_verilog(circuit::to_verilog(c, "f")).or_throw()));
     EXPECT_TRUE(same_function(c, circuit::parse_dot(circuit::to_dot(c, "f")).or_throw()));
   }
+}
+
+TEST(Export, SaysWhatInputsAndOutputsStandFor) {
+  const Circuit c = described_circuit();
+  EXPECT_THAT(circuit::to_c(c, "f"), HasSubstr("/* in[0]: age > 30.25 */\n"));
+  EXPECT_THAT(circuit::to_c(c, "f"), HasSubstr("/* out[0] to out[1]: votes for yes */\n"));
+  EXPECT_THAT(circuit::to_verilog(c, "f"), HasSubstr("// in[0]: age > 30.25\n"));
+  EXPECT_THAT(circuit::to_verilog(c, "f"), HasSubstr("// The class with most votes wins"));
+  EXPECT_THAT(circuit::to_dot(c, "f"), HasSubstr("label=\"in 0: age > 30.25\""));
+  EXPECT_THAT(circuit::to_dot(c, "f"), HasSubstr("label=\"out 1: yes\""));
+  EXPECT_THAT(circuit::to_svg(c, "f"), HasSubstr("<title>age > 30.25</title>"));
+  EXPECT_THAT(circuit::to_svg(c, "f"), HasSubstr("<title>no * / 'maybe' &lt;&amp;</title>"));
 }
 
 TEST(Export, ReadersRefuseWhatIsNotTheirs) {

@@ -33,6 +33,43 @@ std::string with(const std::string& from, const std::string& to) {
   return at == text.npos ? text : text.replace(at, from.size(), to);
 }
 
+Circuit described() {
+  Circuit c{2, {{circuit::Op::a_and_b, 0, 1}, {circuit::Op::a_or_b, 0, 1}, {circuit::Op::a, 0, 1}}, {2, 3, 4}};
+  c.meaning.inputs = {{"age", 30.25}, {"a \"*/ b\\\n?\?/", -1e-3}};
+  c.meaning.outputs = {"yes", "yes", "no */ \"maybe\""};
+  return c;
+}
+
+TEST(CircuitJson, KeepsWhatInputsAndOutputsStandFor) {
+  const Circuit c = described();
+  const Circuit back = std::get<Circuit>(circuit::parse_circuit_json(circuit::to_json(c)).or_throw());
+  EXPECT_TRUE(equal(back, c));
+  EXPECT_EQ(back.meaning, c.meaning);
+  // One line, so that it can be left out.
+  std::string text = circuit::to_json(c);
+  const std::size_t at = text.find("  \"meaning\": ");
+  ASSERT_NE(at, text.npos);
+  text.erase(at, text.find('\n', at) + 1 - at);
+  Circuit plain = c;
+  plain.meaning = {};
+  EXPECT_EQ(text, circuit::to_json(plain));
+}
+
+TEST(CircuitJson, RefusesAMeaningThatDoesNotFit) {
+  const auto refusal = [](const std::string& meaning) {
+    std::string text = circuit::to_json(Circuit{2, {{circuit::Op::a_and_b, 0, 1}}, {2}});
+    return message_of(text.replace(text.find("  \"inputs\""), 0, "  \"meaning\": " + meaning + ",\n"));
+  };
+  EXPECT_EQ(refusal(R"({"inputs": [], "outputs": []})"), "");
+  EXPECT_THAT(refusal("3"), HasSubstr("\"meaning\" must be an object"));
+  EXPECT_THAT(refusal(R"({"inputs": []})"), HasSubstr("needs \"outputs\""));
+  EXPECT_THAT(refusal(R"({"inputs": [], "outputs": ["a", "b"]})"), HasSubstr("an array of 1 or none"));
+  EXPECT_THAT(refusal(R"({"inputs": [{"column": "a", "threshold": 1}], "outputs": []})"), HasSubstr("an array of 2"));
+  EXPECT_THAT(refusal(R"({"inputs": [1, 2], "outputs": []})"), HasSubstr("has the input 1"));
+  EXPECT_THAT(refusal(R"({"inputs": [], "outputs": [1]})"), HasSubstr("has the output 1"));
+  EXPECT_THAT(refusal(R"({"inputs": [], "outputs": [], "more": 1})"), HasSubstr("a key beside"));
+}
+
 TEST(CircuitJson, RoundTripGivesTheSameCircuit) {
   for (std::uint32_t seed = 0; seed < 20; ++seed) {
     const Circuit c = random_circuit(seed, seed % 7 + 1, seed * 3, seed % 4);

@@ -52,7 +52,9 @@ Result<Circuit> read_back(std::string_view text, ExportFormat format) {
   return circuit::circuit_of(*any);
 }
 
+// Inputs and outputs stay what they were.
 void set_circuit(AnyCircuit& any, Circuit c) {
+  c.meaning = circuit::circuit_of(any).meaning;
   if (auto* rule = std::get_if<circuit::CellRule>(&any))
     rule->circuit = std::move(c);
   else
