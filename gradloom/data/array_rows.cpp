@@ -33,7 +33,10 @@ class ArrayEncoder {
  public:
   ArrayEncoder(const RowMatrix& x, const RowMatrix* y, const RowSource& source, const RowCode* known)
       : x_(x), y_(y ? *y : x), source_(source), known_(known) {
-    choose_columns(y == nullptr);
+    if (known && !y && x.columns == known->features.size())
+      choose_features_alone();
+    else
+      choose_columns(y == nullptr);
   }
 
   LoadedRows run() {
@@ -44,7 +47,11 @@ class ArrayEncoder {
       fail_array(x_.source,
                  fmt::format("has {} features, the training file {}", parts_.features, code.features.size()));
     fill(code);
-    if (source_.task == Task::classification) {
+    if (targets_.empty()) {
+      parts_.targets = 1;
+      parts_.target.assign(parts_.size, 0.0);
+      parts_.weight.clear();
+    } else if (source_.task == Task::classification) {
       Labels encoded = y_.wide.empty() ? encode_labels(std::span<const double>(target_)) : encode_wide_labels();
       parts_.label = std::move(encoded.index);
       parts_.class_names = std::move(encoded.names);
@@ -53,7 +60,7 @@ class ArrayEncoder {
       parts_.target = std::move(target_);
     }
     if (kept_.size() == x_.rows) kept_.clear();
-    return {RowDataset<double>(std::move(parts_)), std::move(code), std::move(kept_)};
+    return {RowDataset<double>(std::move(parts_)), std::move(code), std::move(kept_), !targets_.empty()};
   }
 
  private:
@@ -66,6 +73,11 @@ class ArrayEncoder {
           x_.source,
           fmt::format("{} names the column {}, which data.target, data.drop or data.weight names already", key, name));
     old = role;
+  }
+
+  void choose_features_alone() {
+    roles_.assign(x_.columns, Role::feature);
+    parts_.features = x_.columns;
   }
 
   void choose_columns(bool targets_in_x) {

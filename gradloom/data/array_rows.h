@@ -20,7 +20,8 @@ struct RowMatrix {
 // All dimensions after the first become columns; a vector is one column. Throws when there are no rows.
 RowMatrix to_row_matrix(const NpyArray& array, std::string source);
 
-// The targets are columns of `y`, or of `x` where that is null. Throws invalid_input, naming row and column.
+// The targets are columns of `y`, or of `x` where that is null. With a `known` code and without `y`, an `x` of as many
+// columns as there are features has no targets. Throws invalid_input, naming row and column.
 LoadedRows rows_from_arrays(const RowMatrix& x, const RowMatrix* y, const RowSource& source, const RowCode* known);
 
 }  // namespace gradloom

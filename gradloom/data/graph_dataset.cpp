@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -22,12 +23,6 @@ T narrow(double v) {
   return static_cast<T>(v);
 }
 
-NodeFeatures resolve(NodeFeatures asked, const Graph& first) {
-  if (asked != NodeFeatures::automatic) return asked;
-  if (first.node_feature_width() > 0 || !first.sparse_features().empty()) return NodeFeatures::given;
-  return first.node_labels().empty() ? NodeFeatures::degrees : NodeFeatures::labels;
-}
-
 std::size_t feature_width(NodeFeatures kind, const GraphSet& set, std::span<const std::uint32_t> which,
                           const GraphFeatureOptions& o) {
   const Graph& first = set.graphs[which.front()];
@@ -38,7 +33,7 @@ std::size_t feature_width(NodeFeatures kind, const GraphSet& set, std::span<cons
     case NodeFeatures::degrees:
       return o.max_degree + 1;
     case NodeFeatures::identity: {
-      std::size_t most = 0;
+      std::size_t most = o.identities;
       for (const std::uint32_t g : which) most = std::max<std::size_t>(most, set.graphs[g].nodes());
       return most;
     }
@@ -145,18 +140,27 @@ void append_answers(GraphArrays<T>& a, const GraphSet& set, std::uint32_t which)
 
 }  // namespace
 
+NodeFeatures resolve_features(NodeFeatures asked, const Graph& first) {
+  if (asked != NodeFeatures::automatic) return asked;
+  if (first.node_feature_width() > 0 || !first.sparse_features().empty()) return NodeFeatures::given;
+  return first.node_labels().empty() ? NodeFeatures::degrees : NodeFeatures::labels;
+}
+
 template <class T>
 GraphArrays<T> make_graph_arrays(const GraphSet& set, std::span<const std::uint32_t> which, GraphTask task,
                                  const GraphFeatureOptions& o) {
   if (which.empty()) throw_invalid("there are no graphs");
   const Graph& first = set.graphs[which.front()];
-  const NodeFeatures kind = resolve(o.nodes, first);
+  const NodeFeatures kind = resolve_features(o.nodes, first);
   GraphArrays<T> a;
   a.task = task;
   a.features = feature_width(kind, set, which, o);
   a.stride = padded(a.features);
+  // What edges carry is told by a graph that has some.
+  const auto with_edges = std::ranges::find_if(which, [&](std::uint32_t w) { return set.graphs[w].edges() > 0; });
+  const Graph& edges = with_edges == which.end() ? first : set.graphs[*with_edges];
   a.edge_features =
-      first.edge_feature_width() + (o.edge_labels && !first.edge_labels().empty() ? set.edge_labels.size() : 0);
+      edges.edge_feature_width() + (o.edge_labels && !edges.edge_labels().empty() ? set.edge_labels.size() : 0);
   a.edge_stride = padded(a.edge_features);
   const bool sparse = kind == NodeFeatures::given && !first.sparse_features().empty() && task == GraphTask::node;
   a.ptr = a.out_ptr = a.graph_ptr = {0};

@@ -44,7 +44,11 @@ struct GraphFeatureOptions {
   bool normalise_rows = false;  // given features: divided by their row's sum, where that is not 0
   bool edge_labels = false;     // edge labels become edge features
   bool answers = true;          // false: what is to be learned is not in the graphs, which need no class or target
+  std::size_t identities = 0;   // identity: columns; 0: as many as the largest graph has nodes
 };
+
+// What `automatic` means for graphs like this one.
+NodeFeatures resolve_features(NodeFeatures asked, const Graph& first);
 
 // The arrays of all graphs, shared by the parts of one data set.
 template <class T>

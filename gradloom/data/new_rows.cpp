@@ -187,6 +187,12 @@ Result<NewRows<double>> load_new_rows(const RowSource& source, const LoadedRows&
     return rows;
   };
   LoadedRows loaded = is_text_table(added) ? load_table() : load_array(source, training, added);
+  if (!loaded.has_targets) {
+    if (wanted == NewTargets::needed)
+      return Error{ErrorCode::invalid_input, fmt::format("{} has the features alone, without targets", path.string())};
+    has_targets = false;
+    loaded.rows = with_blank_targets(loaded.rows, training.rows);
+  }
   auto aligned = align_rows(training.rows, loaded.rows);
   if (!aligned) return Error{aligned.error().code, fmt::format("{}: {}", path.string(), aligned.error().message)};
   for (std::uint32_t& row : loaded.kept) ++row;

@@ -18,7 +18,8 @@ enum class NewTargets { needed, optional };
 // `source` is what the training data were loaded from, `training` some of its rows with their code: categories have
 // its numbers, missing values its means. Text tables: where the training file has a header, so must the new one, and
 // columns are matched by name; otherwise their places count. Columns that are dropped may be missing, and so may the
-// weights where there are no targets. Arrays have their targets. A new file of a model of formulas has the
+// weights where there are no targets. An array has the columns of the training array, or the features alone. A new
+// file of a model of formulas has the
 // variables, and beside them nothing or the targets, in their order. Fails as load_rows and align_rows do.
 Result<NewRows<double>> load_new_rows(const RowSource& source, const LoadedRows& training,
                                       const std::filesystem::path& path, NewTargets wanted);

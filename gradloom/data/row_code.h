@@ -26,6 +26,7 @@ struct LoadedRows {
   RowDataset<double> rows;
   RowCode code;
   std::vector<std::uint32_t> kept;  // where each row stands in the file, from 0; empty: none was left out
+  bool has_targets = true;          // false: an array of the features of another one alone; there is one target, 0
 };
 
 }  // namespace gradloom

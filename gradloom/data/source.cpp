@@ -36,7 +36,8 @@ LoadedRows load_npz(const RowSource& source, const RowCode* known) {
          fmt::format("there is no array '{}'; the nearest is '{}'", name, nearest_name(name, names)));
   };
   const RowMatrix x = find(source.npz_x);
-  if (source.npz_y.empty()) return rows_from_arrays(x, nullptr, source, known);
+  const bool features_alone = known && !arrays.contains(source.npz_y) && x.columns == known->features.size();
+  if (source.npz_y.empty() || features_alone) return rows_from_arrays(x, nullptr, source, known);
   const RowMatrix y = find(source.npz_y);
   return rows_from_arrays(x, &y, source, known);
 }
