@@ -18,6 +18,7 @@ struct Choice {
 void add_train_command(CLI::App& program, Choice& choice);
 void add_resume_command(CLI::App& program, Choice& choice);
 void add_eval_command(CLI::App& program, Choice& choice);
+void add_predict_command(CLI::App& program, Choice& choice);
 void add_check_command(CLI::App& program, Choice& choice);
 void add_bench_command(CLI::App& program, Choice& choice);
 void add_run_circuit_command(CLI::App& program, Choice& choice);

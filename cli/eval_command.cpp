@@ -5,17 +5,33 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/predict.h"
 #include "cli/text.h"
 
 namespace gradloom::cli {
 namespace {
 
 struct EvalFlags {
-  std::string folder, predictions, data;
+  std::string folder, predictions, data, distances;
   ExecFlags exec;
 };
 
+// A model file has no data of its own.
+int evaluate_file(const Output& out, const EvalFlags& flags) {
+  if (flags.data.empty())
+    throw Failure({ErrorCode::invalid_input, fmt::format("{} is a model file, which has no data", flags.folder)},
+                  "--data FILE names some");
+  app::PredictOptions what;
+  what.file = flags.data, what.distances = flags.distances, what.out = flags.predictions;
+  const app::PredictReport r = app::predict(flags.folder, run_options(out, flags.exec), what).or_throw();
+  print_prediction(out, r, flags.data);
+  out.result(to_json(r));
+  return kDone;
+}
+
 int evaluate(const Output& out, const EvalFlags& flags) {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(flags.folder, ignored)) return evaluate_file(out, flags);
   refuse_recipe_name(flags.folder);
   refuse_overwriting_run(flags.predictions, flags.folder);
   app::RunOptions options = run_options(out, flags.exec);
@@ -23,12 +39,15 @@ int evaluate(const Output& out, const EvalFlags& flags) {
     out.tell(fmt::format("{}{}\n", level == LogLevel::warning ? "warning: " : "", text));
   };
   const app::Evaluation e =
-      app::evaluate(flags.folder, options, {.predictions = flags.predictions, .data = flags.data}).or_throw();
+      app::evaluate(flags.folder, options,
+                    {.predictions = flags.predictions, .data = flags.data, .distances = flags.distances})
+          .or_throw();
   out.print(fmt::format("{}, after {}\n", flags.folder, counted(e.epochs, "epoch")));
   if (e.data_changed) out.tell("warning: the training data have changed since this run was trained\n");
   std::vector<app::TextRow> rows = metrics_rows(e.metrics);
   if (e.data) rows.emplace_back(flags.data, e.data->is_object() ? metrics_text(*e.data) : "has no target column");
   for (app::TextRow& row : outside_rows(e.rows_outside)) rows.push_back(std::move(row));
+  if (e.outside) rows.emplace_back("outside", fmt::format("{} of them outside of the training range", *e.outside));
   rows.insert(rows.end(), e.found.begin(), e.found.end());
   if (e.rows) rows.emplace_back("predictions", fmt::format("{}, {}", flags.predictions, counted(*e.rows, "row")));
   for (const std::string& warning : e.warnings) rows.emplace_back("warning", warning);
@@ -42,13 +61,17 @@ int evaluate(const Output& out, const EvalFlags& flags) {
 void add_eval_command(CLI::App& program, Choice& choice) {
   CLI::App* command = program.add_subcommand("eval", "Measure the model of a run on its data");
   auto flags = std::make_shared<EvalFlags>();
-  command->add_option("DIR", flags->folder, "Folder of the run")->type_name("")->required();
+  command->add_option("MODEL", flags->folder, "The folder of a run, or with --data a model.safetensors")
+      ->type_name("")
+      ->required();
   command->add_option("--predictions", flags->predictions, "Write predictions for the test data, or those of --data")
       ->type_name("FILE.csv")
       ->check(names_a_file);
-  command->add_option("--data", flags->data, "Measure and predict this table too; it may lack the target column")
+  command
+      ->add_option("--data", flags->data, "Measure and predict these data too; they may lack what is to be predicted")
       ->type_name("FILE")
       ->check(names_a_file);
+  add_distances_option(*command, flags->distances);
   add_exec_options(*command, flags->exec);
   add_output_options(*command, choice.flags);
   command->footer(

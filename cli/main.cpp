@@ -23,6 +23,7 @@ constexpr const char* kExamples =
     "  gradloom train kan-hello --set epochs=50 --seed 3 --out runs/mine\n"
     "  gradloom resume runs/mine                    go on after an interruption\n"
     "  gradloom eval runs/mine --predictions p.csv  measure, and write predictions\n"
+    "  gradloom predict runs/mine --data new.csv --out p.csv  ask about new data\n"
     "  gradloom check kan-hello                     are the gradients right?\n"
     "\n"
     "Every command has --help, which shows [defaults], and --json. GRADLOOM_DATA names the folder of data files.\n"
@@ -89,6 +90,7 @@ int run(std::vector<std::string> arguments, StandardOutput output) {
   add_train_command(program, choice);
   add_resume_command(program, choice);
   add_eval_command(program, choice);
+  add_predict_command(program, choice);
   add_check_command(program, choice);
   add_bench_command(program, choice);
   add_run_circuit_command(program, choice);

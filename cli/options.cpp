@@ -69,8 +69,15 @@ void add_exec_options(CLI::App& command, ExecFlags& flags) {
       ->type_name("NAME");
 }
 
+void add_distances_option(CLI::App& command, std::string& distances) {
+  command.add_option("--distances", distances, "Pairs of graphs: the exact distances of those of --data")
+      ->type_name("FILE")
+      ->check(names_a_file);
+}
+
 void add_circuit_option(CLI::App& command, std::string& circuit) {
-  const char* text = "A circuit.json, the folder of a run, or a circuit that ships: game-of-life, checkerboard";
+  const char* text =
+      "A circuit.json, a model file, the folder of a run, or a circuit that ships: game-of-life, checkerboard";
   command.add_option("CIRCUIT", circuit, text)->type_name("")->required();
 }
 

@@ -48,6 +48,7 @@ void add_threads_option(CLI::App& command, unsigned& threads);
 void add_seconds_option(CLI::App& command, double& seconds, const std::string& text);
 void add_exec_options(CLI::App& command, ExecFlags& flags);  // --threads, --exec, --device
 
+void add_distances_option(CLI::App& command, std::string& distances);
 void add_circuit_option(CLI::App& command, std::string& circuit);  // CIRCUIT
 
 struct RecipeFlags {

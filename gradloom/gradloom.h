@@ -80,7 +80,8 @@ FittedModel fit(const MatrixView& x, const TargetView& y, const KanOptions& opti
 // A classifier of logic gates; y holds classes.
 FittedModel fit(const MatrixView& x, const TargetView& y, const GatesOptions& options, const FitOptions& more = {});
 
-// A model that save() wrote. Throws not_found, io, invalid_input (no model file, or a damaged one), unsupported
+// A model that save() wrote, or `gradloom train`; those of families that learn from other things than rows cannot
+// predict here. Throws not_found, io, invalid_input (no model file, or a damaged one), unsupported
 // (another version).
 FittedModel load(const std::filesystem::path& file, const SessionOptions& session = {});
 

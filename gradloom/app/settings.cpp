@@ -25,7 +25,7 @@ RowSource row_source(const RowFamilyOptions& o, const std::filesystem::path& dat
   s.task = o.task;
   if (o.data.path) {
     s.path = data_path(o.data.root, *o.data.path, data_root);
-  } else {
+  } else if (o.data.formula) {  // a model of rows from memory has neither
     s.formula.formulas = split_formulas(*o.data.formula);
     s.formula.seed = data_seed(o);
   }

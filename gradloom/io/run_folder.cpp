@@ -81,7 +81,7 @@ Result<void> make_folder(const fs::path& path) {
 
 std::vector<std::filesystem::path> run_files(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
-  for (const char* name : {"recipe.toml", "log.jsonl", "report.html", "circuit.json", ".lock"})
+  for (const char* name : {"recipe.toml", "log.jsonl", "report.html", "circuit.json", "model.safetensors", ".lock"})
     files.push_back(folder / name);
   for (const char* name : {"last.safetensors", "previous.safetensors", "damaged.safetensors"})
     files.push_back(folder / "checkpoint" / name);
@@ -158,7 +158,7 @@ Result<void> RunFolder::set_last_checkpoint_aside() const {
 }
 
 void RunFolder::clean() const {
-  remove_temporaries(path_, {"recipe.toml", "log.jsonl", "report.html", "circuit.json"});
+  remove_temporaries(path_, {"recipe.toml", "log.jsonl", "report.html", "circuit.json", "model.safetensors"});
   remove_temporaries(checkpoints(), {"last.safetensors"});
 }
 

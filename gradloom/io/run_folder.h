@@ -40,6 +40,7 @@ class RunFolder {
   FilePlace log() const { return file("log.jsonl"); }
   FilePlace report() const { return file("report.html"); }
   std::filesystem::path checkpoints() const { return path_ / "checkpoint"; }  // exists after create()
+  FilePlace model() const { return file("model.safetensors"); }
   // The newest checkpoint. A writer keeps the one that it replaces as previous_checkpoint().
   FilePlace last_checkpoint() const { return file("checkpoint/last.safetensors").keeping("previous.safetensors"); }
   FilePlace previous_checkpoint() const { return file("checkpoint/previous.safetensors"); }

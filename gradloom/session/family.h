@@ -65,6 +65,7 @@ class Family {
   std::size_t stages() const { return stage_count(options_); }
   TrainOptions train_options(std::size_t stage) const { return gradloom::train_options(stage_of(options_, stage)); }
 
+  bool has_data() const { return train_.has_value(); }  // not when it comes from a model file
   const D& train() const { return *train_; }
   const D* validation() const { return validation_ ? &*validation_ : nullptr; }
   const D* test() const { return test_ ? &*test_ : nullptr; }
@@ -110,11 +111,13 @@ class Family {
 
   // What a model file tells of the model beside options and tensors. Throws unsupported for families that have none;
   // those that do also have
-  //   static Result<Source> restore_source(const ModelDescription&)   the source without samples.
+  //   static F from_model(const Options&, const ModelDescription&)   itself without data; throws what it refuses.
   virtual ModelDescription describe() const {
     throw Exception(ErrorCode::unsupported,
                     fmt::format("models of family \"{}\" cannot be saved to a model file", options_.family));
   }
+  // The model of a stage for data that the family was not made of.
+  virtual M model_for(std::size_t stage, const D&) const { return model(stage); }
 
   // For the log, after each epoch.
   virtual nlohmann::json epoch_metrics(const Exec&, const M&, const ModelArrays<T>&, std::uint64_t /*epoch*/) const {
@@ -152,7 +155,7 @@ class Family {
   Family(Family&&) = default;
 
   O options_;
-  std::optional<D> train_, validation_, test_;  // a constructor sets train_ at least
+  std::optional<D> train_, validation_, test_;  // the constructor from a source sets train_ at least
 };
 
 // The session of a family in the precision of its options. Defined in family_session.h; each family of the library has

@@ -40,7 +40,7 @@ class FamilySession final : public TypedSession<F> {
   std::size_t stages() const override { return family_.stages(); }
   std::uint64_t epochs(std::size_t stage) const override { return family_.train_options(stage).epochs; }
   std::string stage_note(std::size_t stage) const override { return family_.stage_note(stage); }
-  std::size_t samples() const override { return family_.train().size(); }
+  std::size_t samples() const override { return family_.has_data() ? family_.train().size() : 0; }
   std::string learned_from() const override { return family_.learned_from(); }
   std::size_t parameter_count() const override { return this->model().parameters().logical_size(); }
   std::string device() const override { return device_ ? device_->info().name : "cpu"; }
@@ -64,12 +64,17 @@ class FamilySession final : public TypedSession<F> {
   Result<Session::Restored> restore(const TensorFile& file, const std::filesystem::path& name) override;
 
   ModelDescription describe() const override { return family_.describe(); }
-  Result<void> save_model(const std::filesystem::path& file, const nlohmann::json& options_of_stage) override {
+  Result<void> save_model(const FilePlace& file, const nlohmann::json& options_of_stage) override {
     const M model = this->model();
-    const ModelHead head{options().family, options().precision, options_of_stage, family_.describe()};
+    const TrainPosition& at = state_.position;
+    ModelHead head{options().family, options().precision, options_of_stage, family_.describe()};
+    head.epochs = at.run_epoch;
+    head.finished = at.stage + 1 == stages() && at.stage_closed;
+    if (const auto circuit = family_.hard_circuit(model, result_arrays()))
+      head.circuit = nlohmann::json::parse(circuit::to_json(*circuit));
     return write_model<T>(file, head, model.parameters(), model.buffers(), result_arrays());
   }
-  Result<void> restore_model(const TensorFile& file, const std::filesystem::path& name) override;
+  Result<void> restore_model(const ModelHead& head, const TensorFile& file, const std::filesystem::path& name) override;
 
   Metrics metrics() override {
     const M model = this->model();
@@ -110,6 +115,10 @@ class FamilySession final : public TypedSession<F> {
   PredictedRows predict() override { return predict_part(family_.test() ? *family_.test() : family_.train()); }
   PredictedRows predict(const RowDataset<double>& rows) override { return predict_part(new_rows(rows)); }
   PartMetrics measure(const RowDataset<double>& rows) override { return measure_part(this->model(), new_rows(rows)); }
+  PredictedRows predict_on(const D& data) const override { return predict_part(data); }
+  PartMetrics measure_on(const D& data) const override {
+    return measure_part(family_.model_for(state_.position.stage, data), data);
+  }
 
   std::map<std::string, double> phases() const override {
     std::map<std::string, double> all;
@@ -171,10 +180,14 @@ Result<std::unique_ptr<Session>> load_session(const typename F<float>::Options& 
   if (options.precision != head.precision || options.family != head.family)
     return Error{ErrorCode::invalid_input,
                  fmt::format("{}: family and precision are not those of its options", name.string())};
-  auto source = F<float>::restore_source(head.description);
-  if (!source) return Error{source.error().code, fmt::format("{}: {}", name.string(), source.error().message)};
-  auto session = make_session<F>(options, *source, std::move(settings));
-  if (auto r = session->restore_model(file, name); !r) return r.error();
+  std::unique_ptr<Session> session;
+  if (options.precision == Precision::float64)
+    session = std::make_unique<FamilySession<F<double>>>(F<double>::from_model(options, head.description),
+                                                         std::move(settings));
+  else
+    session =
+        std::make_unique<FamilySession<F<float>>>(F<float>::from_model(options, head.description), std::move(settings));
+  if (auto r = session->restore_model(head, file, name); !r) return r.error();
   return session;
 } catch (const Exception& e) {
   return Error{e.code(), fmt::format("{}: {}", name.string(), e.what())};
@@ -391,7 +404,8 @@ Result<Session::Restored> FamilySession<F>::restore(const TensorFile& file, cons
 }
 
 template <class F>
-Result<void> FamilySession<F>::restore_model(const TensorFile& file, const std::filesystem::path& name) {
+Result<void> FamilySession<F>::restore_model(const ModelHead& head, const TensorFile& file,
+                                             const std::filesystem::path& name) {
   const M model = family_.model(stages() - 1);
   auto arrays = read_model_arrays<T>(file, name, model.parameters(), model.buffers());
   if (!arrays) return arrays.error();
@@ -400,8 +414,14 @@ Result<void> FamilySession<F>::restore_model(const TensorFile& file, const std::
   state_.buffers = std::move(arrays->buffers);
   state_.position.stage = stages() - 1;
   state_.position.stage_done = state_.position.stage_closed = true;
+  state_.position.run_epoch = head.epochs;
   if (auto r = family_.restore(model, state_); !r)
     return Error{r.error().code, fmt::format("{}: {}", name.string(), r.error().message)};
+  if (head.circuit.is_null()) return {};
+  const auto circuit = family_.hard_circuit(model, result_arrays());
+  if (!circuit || nlohmann::json::parse(circuit::to_json(*circuit)) != head.circuit)
+    return Error{ErrorCode::invalid_input,
+                 fmt::format("{}: the metadata entry 'circuit' is not what its parameters stand for", name.string())};
   return {};
 }
 
@@ -425,7 +445,7 @@ PartMetrics FamilySession<F>::measure_part(const M& model, const D& data) const 
 
 template <class F>
 PredictedRows FamilySession<F>::predict_part(const D& data) const {
-  const M model = this->model();
+  const M model = family_.model_for(state_.position.stage, data);
   const auto predictor = make_predictor(model, data);
   const auto& y = predictor->run(result_arrays());
   PredictedRows rows;

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "gradloom/io/json.h"
+#include "gradloom/io/slice_tensors.h"
 
 namespace gradloom {
 namespace {
@@ -12,7 +15,10 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kModelFormat = "gradloom-model";
-constexpr int kModelVersion = 1;
+constexpr int kModelVersion = 2, kOldestVersion = 1;
+constexpr const char* kModelKeys[] = {"format",   "version",  "family",  "precision",     "options",
+                                      "features", "targets",  "classes", "normalisation", "input",
+                                      "ranges",   "training", "circuit"};
 
 Error damaged_model(const std::filesystem::path& name, const std::string& what) {
   return {ErrorCode::invalid_input, fmt::format("{}: {}", name.string(), what)};
@@ -33,6 +39,41 @@ Result<std::vector<std::string>> names_of_entry(const json& entry, const std::fi
     names.push_back(element.get<std::string>());
   }
   return names;
+}
+
+// What files have since version 2.
+Result<void> read_newer_entries(const TensorFile& file, const std::filesystem::path& name, ModelHead& head) try {
+  for (const auto& [key, value] : file.metadata())
+    if (std::find(std::begin(kModelKeys), std::end(kModelKeys), key) == std::end(kModelKeys))
+      return damaged_model(name, fmt::format("its metadata has the entry '{}', which model files do not have", key));
+  auto input = model_entry(file, name, "input");
+  if (!input) return input.error();
+  if (!input->is_object()) return damaged_model(name, "the metadata entry 'input' is not an object");
+  head.description.input = std::move(*input);
+  const auto ranges = model_entry(file, name, "ranges");
+  if (!ranges) return ranges.error();
+  const std::size_t features = head.description.features.size();
+  if (!ranges->is_array() || (ranges->size() != features && !ranges->empty()))
+    return damaged_model(name, fmt::format("the metadata entry 'ranges' is not a list of {} pairs", features));
+  for (const json& range : *ranges) {
+    if (!range.is_array() || range.size() != 2 || !range[0].is_number() || !range[1].is_number() ||
+        range[0].get<double>() > range[1].get<double>())
+      return damaged_model(name, fmt::format("'ranges' has {} where [low, high] should stand", range.dump()));
+    head.description.ranges.push_back({range[0].get<double>(), range[1].get<double>()});
+  }
+  const auto training = model_entry(file, name, "training");
+  if (!training) return training.error();
+  EntryReader reader(*training, "training");
+  head.epochs = reader.count("epochs", SIZE_MAX);
+  head.finished = reader.flag("finished");
+  reader.done();
+  if (!file.metadata().contains("circuit")) return {};
+  auto circuit = model_entry(file, name, "circuit");
+  if (!circuit) return circuit.error();
+  head.circuit = std::move(*circuit);
+  return {};
+} catch (const Exception& e) {
+  return damaged_model(name, e.what());
 }
 
 Result<void> check_shapes(const TensorFile& file, const std::filesystem::path& name, const std::string& group,
@@ -60,26 +101,81 @@ Result<Buffer<T>> read_group(const TensorFile& file, const std::filesystem::path
       if (!std::isfinite((*values)[i]))
         return damaged_model(
             name, fmt::format("the tensor '{}{}' has a number that is not finite, at {}", group, slice.name, i));
-    std::size_t next = 0;
-    for_each_logical(slice, [&](std::size_t at) { array[at] = (*values)[next++]; });
+    fill_slice<T>(slice, *values, array.span());
   }
   return array;
 }
 
 }  // namespace
 
+EntryReader::EntryReader(const json& object, std::string entry) : object_(object), entry_(std::move(entry)) {
+  if (!object.is_object()) fail("is not an object");
+}
+
+void EntryReader::fail(const std::string& what) const {
+  throw_invalid(fmt::format("the metadata entry '{}' is damaged: {}", entry_, what));
+}
+
+const json& EntryReader::at(const char* key) {
+  const auto found = object_.find(key);
+  if (found == object_.end()) fail(fmt::format("there is no '{}'", key));
+  known_.emplace_back(key);
+  return *found;
+}
+
+std::size_t EntryReader::count(const char* key, std::size_t most) {
+  const json& value = at(key);
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > most)
+    fail(fmt::format("'{}' is {}, not a whole number from 0 to {}", key, value.dump(), most));
+  return value.get<std::size_t>();
+}
+
+bool EntryReader::flag(const char* key) {
+  const json& value = at(key);
+  if (!value.is_boolean()) fail(fmt::format("'{}' is neither true nor false", key));
+  return value.get<bool>();
+}
+
+std::string EntryReader::text(const char* key) {
+  const json& value = at(key);
+  if (!value.is_string()) fail(fmt::format("'{}' is not a string", key));
+  return value.get<std::string>();
+}
+
+std::vector<std::string> EntryReader::names(const char* key) {
+  const json& list = at(key);
+  std::vector<std::string> found;
+  if (!list.is_array()) fail(fmt::format("'{}' is not a list", key));
+  for (const json& element : list) {
+    if (!element.is_string()) fail(fmt::format("'{}' has a name that is no string", key));
+    found.push_back(element.get<std::string>());
+  }
+  return found;
+}
+
+std::vector<double> EntryReader::numbers(const char* key) {
+  const json& list = at(key);
+  std::vector<double> found;
+  if (!list.is_array()) fail(fmt::format("'{}' is not a list", key));
+  for (const json& element : list) {
+    if (!element.is_number() || !std::isfinite(element.get<double>()))
+      fail(fmt::format("'{}' has {}, which is no finite number", key, element.dump()));
+    found.push_back(element.get<double>());
+  }
+  return found;
+}
+
+void EntryReader::done() const {
+  for (const auto& [key, value] : object_.items())
+    if (std::find(known_.begin(), known_.end(), key) == known_.end()) fail(fmt::format("there is no key '{}'", key));
+}
+
 template <class T>
-Result<void> write_model(const std::filesystem::path& path, const ModelHead& head, const Slices& parameters,
-                         const Slices& buffers, const ModelArrays<T>& arrays) {
+Result<void> write_model(const FilePlace& path, const ModelHead& head, const Slices& parameters, const Slices& buffers,
+                         const ModelArrays<T>& arrays) {
   std::vector<TensorView> tensors;
-  const auto add = [&](const std::string& group, const Slices& slices, std::span<const T> values) {
-    for (const Slice& s : slices)
-      if (s.saved)
-        tensors.push_back(
-            tensor_view<T>(group + s.name, values.subspan(s.offset, s.stored_size()), s.shape, s.stored_last));
-  };
-  add("parameters/", parameters, arrays.parameters);
-  add("buffers/", buffers, arrays.buffers);
+  add_slice_tensors<T>(tensors, "parameters/", parameters, arrays.parameters);
+  add_slice_tensors<T>(tensors, "buffers/", buffers, arrays.buffers);
   const ModelDescription& d = head.description;
   Metadata metadata;
   const auto entry = [&](const char* key, const json& value) {
@@ -98,6 +194,12 @@ Result<void> write_model(const std::filesystem::path& path, const ModelHead& hea
   entry("targets", d.targets);
   entry("classes", d.classes);
   entry("normalisation", d.normalisation);
+  entry("input", d.input);
+  json ranges = json::array();
+  for (const FeatureRange& range : d.ranges) ranges.push_back({range.low, range.high});
+  entry("ranges", ranges);
+  entry("training", {{"epochs", head.epochs}, {"finished", head.finished}});
+  if (!head.circuit.is_null()) entry("circuit", head.circuit);
   return write_safetensors(path, tensors, metadata);
 }
 
@@ -108,9 +210,9 @@ Result<ModelHead> model_head(const TensorFile& file, const std::filesystem::path
     return damaged_model(name, fmt::format("is not a gradloom model: its format is {}", format->dump()));
   const auto version = model_entry(file, name, "version");
   if (!version) return version.error();
-  if (*version != kModelVersion)
-    return Error{ErrorCode::unsupported, fmt::format("{} has format version {}; this program reads version {}",
-                                                     name.string(), version->dump(), kModelVersion)};
+  if (*version != kModelVersion && *version != kOldestVersion)
+    return Error{ErrorCode::unsupported, fmt::format("{} has format version {}; this program reads versions {} to {}",
+                                                     name.string(), version->dump(), kOldestVersion, kModelVersion)};
   ModelHead head;
   const auto text = [&](const char* key) -> Result<std::string> {
     auto entry = model_entry(file, name, key);
@@ -141,6 +243,8 @@ Result<ModelHead> model_head(const TensorFile& file, const std::filesystem::path
     if (!names) return names.error();
     *into = std::move(*names);
   }
+  if (*version != kOldestVersion)
+    if (auto r = read_newer_entries(file, name, head); !r) return r.error();
   return head;
 }
 
@@ -162,7 +266,7 @@ Result<LoadedArrays<T>> read_model_arrays(const TensorFile& file, const std::fil
 }
 
 #define GRADLOOM_INSTANTIATE(T)                                                                                      \
-  template Result<void> write_model(const std::filesystem::path&, const ModelHead&, const Slices&, const Slices&,    \
+  template Result<void> write_model(const FilePlace&, const ModelHead&, const Slices&, const Slices&,                \
                                     const ModelArrays<T>&);                                                          \
   template Result<LoadedArrays<T>> read_model_arrays(const TensorFile&, const std::filesystem::path&, const Slices&, \
                                                      const Slices&);

@@ -14,12 +14,19 @@
 
 namespace gradloom {
 
+// The least and the largest value of a feature in the training data.
+struct FeatureRange {
+  double low = 0.0, high = 0.0;
+};
+
 // What a family tells of its model beside options and tensors.
 struct ModelDescription {
-  std::vector<std::string> features;  // names, in order
-  std::vector<std::string> targets;   // names; empty for classification
-  std::vector<std::string> classes;   // names; empty for regression
-  nlohmann::json normalisation;       // how features become the network's inputs, in the family's own terms
+  std::vector<std::string> features;      // names, in order
+  std::vector<std::string> targets;       // names; empty for classification
+  std::vector<std::string> classes;       // names; empty for regression
+  nlohmann::json normalisation;           // how features become the network's inputs, in the family's own terms
+  nlohmann::json input = nullptr;         // how new data become features, likewise; null: a file of version 1
+  std::vector<FeatureRange> ranges = {};  // of each feature; empty: not known
 };
 
 // The metadata of a model file.
@@ -28,12 +35,37 @@ struct ModelHead {
   Precision precision = Precision::float32;
   nlohmann::json options;  // of the stage that the model was in, by their keys
   ModelDescription description;
+  std::uint64_t epochs = 0;          // that it was trained
+  bool finished = true;              // false: training was stopped before its end
+  nlohmann::json circuit = nullptr;  // the hard circuit of logic families, as docs/circuit.md has it; else null
+};
+
+// Reads an object of a file that nobody trusts. Every function throws Exception{invalid_input} that names the entry
+// and the key; done() when there is a key that nobody asked for.
+class EntryReader {
+ public:
+  EntryReader(const nlohmann::json& object, std::string entry);
+
+  const nlohmann::json& at(const char* key);
+  bool has(const char* key) const { return object_.contains(key); }
+  std::size_t count(const char* key, std::size_t most);
+  bool flag(const char* key);
+  std::string text(const char* key);
+  std::vector<std::string> names(const char* key);
+  std::vector<double> numbers(const char* key);
+  void done() const;
+  [[noreturn]] void fail(const std::string& what) const;
+
+ private:
+  const nlohmann::json& object_;
+  std::string entry_;
+  std::vector<std::string> known_;
 };
 
 // Written atomically. Throws invalid_input on a name that is not UTF-8; fails with io.
 template <class T>
-Result<void> write_model(const std::filesystem::path& path, const ModelHead& head, const Slices& parameters,
-                         const Slices& buffers, const ModelArrays<T>& arrays);
+Result<void> write_model(const FilePlace& path, const ModelHead& head, const Slices& parameters, const Slices& buffers,
+                         const ModelArrays<T>& arrays);
 
 // Fails with invalid_input, naming the file `name` and the entry, when this is no model file or a damaged one, with
 // unsupported when it is of another version.

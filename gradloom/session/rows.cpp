@@ -2,9 +2,103 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "gradloom/data/split.h"
 
 namespace gradloom {
+namespace {
+
+using nlohmann::json;
+
+std::vector<FeatureRange> ranges_of(const RowDataset<double>& rows) {
+  std::vector<FeatureRange> ranges;
+  const RowBatch<double> all = rows.all();
+  for (std::size_t i = 0; i < rows.features() && all.size > 0; ++i) {
+    FeatureRange range{all.x(0, i), all.x(0, i)};
+    for (std::size_t s = 1; s < all.size; ++s)
+      range = {std::min(range.low, all.x(s, i)), std::max(range.high, all.x(s, i))};
+    ranges.push_back(range);
+  }
+  return ranges;
+}
+
+json code_json(const RowCode& code) {
+  json features = json::array();
+  for (const ColumnCode& column : code.features)
+    features.push_back({{"name", column.name}, {"categories", column.categories}, {"means", column.means}});
+  return {{"header", code.has_header}, {"columns", code.columns}, {"features", features}};
+}
+
+// How many features a column has, and whether its means are there where new rows may need them.
+std::size_t check_column(const EntryReader& reader, const ColumnCode& column, const RowSource& source) {
+  const bool one_hot = !column.categories.empty() && source.categories == CategoryPolicy::one_hot;
+  const std::size_t features = one_hot ? column.categories.size() : 1;
+  if (column.means.size() != features && (!column.means.empty() || source.missing == MissingPolicy::mean))
+    reader.fail(
+        fmt::format("the column '{}' has {} means for {} features", column.name, column.means.size(), features));
+  return features;
+}
+
+RowCode restore_code(const ModelDescription& description, const RowSource& source) {
+  RowCode code;
+  if (description.input.is_null()) {  // version 1: the names are all that is known
+    for (const std::string& name : description.features) code.features.push_back({name, {}, {}});
+    return code;
+  }
+  EntryReader reader(description.input, "input");
+  code.has_header = reader.flag("header");
+  code.columns = reader.names("columns");
+  const json& list = reader.at("features");
+  reader.done();
+  if (!list.is_array()) reader.fail("'features' is not a list");
+  std::size_t features = 0;
+  for (const json& element : list) {
+    EntryReader column(element, "input");
+    ColumnCode next{column.text("name"), column.names("categories"), column.numbers("means")};
+    column.done();
+    features += check_column(column, next, source);
+    code.features.push_back(std::move(next));
+  }
+  if (features != description.features.size())
+    reader.fail(
+        fmt::format("its columns make {} features, but the model has {}", features, description.features.size()));
+  return code;
+}
+
+}  // namespace
+
+RowSchema row_schema(const RowSplits& parts) {
+  // A row is enough to tell names and classes.
+  return {{parts.train.subset(std::vector<std::uint32_t>(parts.train.size() > 0)), parts.code, {}},
+          parts.ranges.empty() ? ranges_of(parts.train) : parts.ranges};
+}
+
+std::vector<std::string> target_columns(const RowFamilyOptions& options, const LoadedRows& training) {
+  const RowDataset<double>& rows = training.rows;
+  if (rows.is_classification()) {
+    const std::vector<ColumnName>& asked = options.data.source.target;
+    const auto place = asked.empty() ? std::nullopt : find_column(training.code.columns, asked[0]);
+    return {place ? training.code.columns[*place] : "class"};
+  }
+  std::vector<std::string> names = rows.target_names();
+  for (std::size_t j = names.size(); j < rows.outputs(); ++j) names.push_back(fmt::format("y{}", j + 1));
+  return names;
+}
+
+ModelDescription describe_rows(const RowFamilyOptions& options, const RowSchema& schema) {
+  const RowDataset<double>& rows = schema.training.rows;
+  ModelDescription d;
+  d.features = rows.feature_names();
+  if (!rows.is_classification()) d.targets = target_columns(options, schema.training);
+  d.classes = rows.class_names();
+  RowCode code = schema.training.code;
+  if (code.features.empty())  // rows from memory
+    for (const std::string& name : d.features) code.features.push_back({name, {}, {}});
+  d.input = code_json(code);
+  d.ranges = schema.ranges;
+  return d;
+}
 
 Result<RowSplits> split_rows(const LoadedRows& loaded, const RowDataOptions& data, std::uint64_t seed) {
   const RowDataset<double>& rows = loaded.rows;
@@ -51,6 +145,13 @@ RowSplits no_rows(const ModelDescription& description) {
   parts.target_names = description.targets;
   parts.class_names = description.classes;
   return {RowDataset<double>(std::move(parts)), std::nullopt, std::nullopt, {}, {}, {}};
+}
+
+RowSplits restore_rows(const ModelDescription& description, const RowFamilyOptions& options) {
+  RowSplits rows = no_rows(description);
+  rows.code = restore_code(description, options.data.source);
+  rows.ranges = description.ranges;
+  return rows;
 }
 
 }  // namespace gradloom

@@ -19,7 +19,21 @@ struct RowSplits {
   RowCode code;                 // how columns became features and classes
   std::vector<BitColumn> bits;  // of a trained classifier of gates; empty: they are chosen from the training rows
   std::optional<RowCentres> centres = {};  // of a trained model; none: they are chosen from the training rows
+  std::vector<FeatureRange> ranges = {};   // of a trained model; empty: they are those of the training rows
 };
+
+// What a model of rows keeps of the data that it was trained on.
+struct RowSchema {
+  LoadedRows training;               // one row at most, its names and the code: new rows are read like it
+  std::vector<FeatureRange> ranges;  // of the features in the training rows; empty: not known
+};
+RowSchema row_schema(const RowSplits& parts);
+
+// The names of the columns to predict: those of the training file, else y1, y2, ...; `class` where a class has none.
+std::vector<std::string> target_columns(const RowFamilyOptions& options, const LoadedRows& training);
+
+// All of the description but the normalisation.
+ModelDescription describe_rows(const RowFamilyOptions& options, const RowSchema& schema);
 
 // Which rows train, validate and test, as the options say. Fails when nothing is left to train on, when all rows have
 // one class, and when there is no such fold.
@@ -27,5 +41,7 @@ Result<RowSplits> split_rows(const LoadedRows& rows, const RowDataOptions& data,
 
 // The features, targets and classes of a model file, without any row. Throws invalid_input when it has none.
 RowSplits no_rows(const ModelDescription& description);
+// The same with the code and the ranges. Throws invalid_input when they do not fit the options.
+RowSplits restore_rows(const ModelDescription& description, const RowFamilyOptions& options);
 
 }  // namespace gradloom

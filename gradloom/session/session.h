@@ -124,10 +124,11 @@ class Session {
   // What a model file tells of the model beside options and tensors. Throws unsupported for families that have none.
   virtual ModelDescription describe() const = 0;
   // A model file: the network alone, with what prediction needs. `options` are those of this stage, by their keys.
-  // Throws as describe() does; fails with io.
-  virtual Result<void> save_model(const std::filesystem::path& file, const nlohmann::json& options) = 0;
+  // Throws as describe() does, and invalid_input on a name that is not UTF-8; fails with io.
+  virtual Result<void> save_model(const FilePlace& file, const nlohmann::json& options) = 0;
   // The parameters and buffers of a model file that was made with the same options, which ends all training.
-  virtual Result<void> restore_model(const TensorFile& file, const std::filesystem::path& name) = 0;
+  virtual Result<void> restore_model(const ModelHead& head, const TensorFile& file,
+                                     const std::filesystem::path& name) = 0;
 
   // All of the following is of the parameters that the session hands out: the best ones where they are kept, else the
   // last.

@@ -16,6 +16,9 @@ class TypedSession : public Session {
   virtual const Exec& exec() const = 0;
   virtual ModelArrays<T> result_arrays() const = 0;  // those that the session hands out
   typename F::Model model() const { return family().model(position().stage); }
+  // Of data that the family was not made of, as it reads them.
+  virtual PredictedRows predict_on(const typename F::Data& data) const = 0;
+  virtual PartMetrics measure_on(const typename F::Data& data) const = 0;
 
  protected:
   using Session::Session;

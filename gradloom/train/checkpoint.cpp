@@ -149,7 +149,7 @@ Result<void> save_checkpoint(const FilePlace& path, const Slices& parameters, co
   const unsigned levels = gradient == GradientIn::checkpoint ? upper_levels(state.leaves) : 0;
   for (unsigned n = 1; n <= levels; ++n)
     add_slice_tensors<T>(tensors, level_prefix(n), parameters,
-                  state.levels.span().subspan((n - 1) * parameters.flat_size(), parameters.flat_size()));
+                         state.levels.span().subspan((n - 1) * parameters.flat_size(), parameters.flat_size()));
   json j = {{"position", position_json(state.position)},
             {"scalar", scalar_name<T>()},
             {"optimizer", optimizer},

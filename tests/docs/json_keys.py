@@ -26,6 +26,8 @@ CASES = [
     ("cli", "## eval", "eval run --predictions p.csv"),
     ("cli", "## eval", "eval run --data rows.csv"),
     ("cli", "## eval", "eval life"),
+    ("cli", "## eval", "eval run/model.safetensors --data rows.csv --predictions p.csv"),
+    ("cli", "## predict", "predict run --data rows.csv --out p.csv"),
     ("cli", "## check", f"check kan-hello {TINY} --max-elements 20"),
     ("cli", "## check", f"check kan-hello {TINY} --max-elements 20 --device gpu"),
     ("cli", "gradloom bench kan --widths", "bench kan --widths 4,4,2 --seconds 0.01 --profile"),

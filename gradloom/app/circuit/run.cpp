@@ -8,6 +8,7 @@
 
 #include "gradloom/app/circuit/jobs.h"
 #include "gradloom/app/circuit/shipped.h"
+#include "gradloom/app/predict/predict.h"
 #include "gradloom/app/recipe.h"
 #include "gradloom/circuit/json.h"
 #include "gradloom/circuit/life_rule.h"
@@ -71,6 +72,18 @@ std::string text_of(const circuit::Grid& grid) {
   return text;
 }
 
+Result<circuit::AnyCircuit> circuit_of_model(const std::filesystem::path& file) {
+  auto session = open_model(file, {});
+  if (!session) return session.error();
+  auto circuit = (*session)->hard_circuit();
+  if (!circuit)
+    return Error{ErrorCode::invalid_input,
+                 fmt::format("{}: a model of family \"{}\" has no circuit; models of the families \"automaton\" and "
+                             "\"gates\" have one",
+                             file.string(), (*session)->options().family)};
+  return std::move(*circuit);
+}
+
 }  // namespace
 
 Result<circuit::AnyCircuit> load_circuit_of(const std::filesystem::path& path) {
@@ -78,6 +91,7 @@ Result<circuit::AnyCircuit> load_circuit_of(const std::filesystem::path& path) {
   if (!std::filesystem::exists(path, ignored))
     for (const ShippedCircuit& shipped : shipped_circuits())
       if (path == std::filesystem::path(shipped.name)) return circuit::parse_circuit_json(shipped.json);
+  if (path.extension() == ".safetensors") return circuit_of_model(path);
   const std::filesystem::path recipe = path / "recipe.toml";
   if (!std::filesystem::exists(recipe, ignored) || std::filesystem::exists(path / "circuit.json", ignored))
     return circuit::load_circuit(path);

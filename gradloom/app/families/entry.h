@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "gradloom/app/families/families.h"
+#include "gradloom/app/predict/predict.h"
 #include "gradloom/app/run/run.h"
 #include "gradloom/session/typed_session.h"
 
@@ -46,10 +47,18 @@ AppFamily make_entry(std::string_view name) {
   return entry;
 }
 
+// For families that predict new data by an overload of
+//   template <class T> Result<PredictedTable> predict_new(const TypedSession<F<T>>&, const NewData&);
+template <template <class> class F>
+Result<PredictedTable> predict_with(Session& session, const NewData& data) {
+  if (const auto* single = dynamic_cast<const TypedSession<F<float>>*>(&session)) return predict_new(*single, data);
+  return predict_new(dynamic_cast<const TypedSession<F<double>>&>(session), data);
+}
+
 // For families of rows that have model files.
 template <template <class> class F>
-Result<std::unique_ptr<Session>> load_model(const ModelHead& head, const TensorFile& file,
-                                            const std::filesystem::path& name, const SessionOptions& settings) {
+Result<std::unique_ptr<Session>> load_row_model(const ModelHead& head, const TensorFile& file,
+                                                const std::filesystem::path& name, const SessionOptions& settings) {
   auto options = option_schema<typename F<float>::Options>().from_json(head.options, name.string() + ", options");
   if (!options) return options.error();
   // The outputs depend on the task: those of another one would not be as many as their names.
@@ -57,6 +66,15 @@ Result<std::unique_ptr<Session>> load_model(const ModelHead& head, const TensorF
     return Error{ErrorCode::invalid_input,
                  fmt::format("{}: options.task is \"{}\", but it has {} classes", name.string(),
                              name_of(kTasks, options->task), head.description.classes.size())};
+  return load_session<F>(*options, head, file, name, settings);
+}
+
+// For other families.
+template <template <class> class F>
+Result<std::unique_ptr<Session>> load_model(const ModelHead& head, const TensorFile& file,
+                                            const std::filesystem::path& name, const SessionOptions& settings) {
+  auto options = option_schema<typename F<float>::Options>().from_json(head.options, name.string() + ", options");
+  if (!options) return options.error();
   return load_session<F>(*options, head, file, name, settings);
 }
 

@@ -24,6 +24,8 @@ namespace gradloom {
 
 namespace gradloom::app {
 
+struct NewData;
+struct PredictedTable;
 struct RunResult;
 
 // A metric that the head of a report shows.
@@ -54,9 +56,12 @@ struct AppFamily {
   // A session without data from a model file, which is called `name` in messages. Null: the family has none.
   Result<std::unique_ptr<Session>> (*load)(const ModelHead& head, const TensorFile& file,
                                            const std::filesystem::path& name, const SessionOptions& settings);
-  // Rows of a new file in the columns of the training data; targets may be missing. Null: the family takes none.
+  // Rows of a new file in the columns of the training data; targets may be missing. Null: outputs for new data are
+  // written by `predict` alone.
   Result<NewRows<double>> (*read_rows)(Session& session, const std::filesystem::path& data_root,
                                        const std::filesystem::path& file);
+  // What the model says of new data. Null: the family takes none. Fails or throws when they do not fit the model.
+  Result<PredictedTable> (*predict)(Session& session, const NewData& data);
 };
 
 // In the order of list.inc.

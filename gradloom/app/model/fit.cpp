@@ -1,11 +1,9 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "gradloom/app/families/families.h"
+#include "gradloom/app/predict/predict.h"
 #include "gradloom/app/recipe.h"
 #include "gradloom/gradloom.h"
-#include "gradloom/kernels/elementary/elementary.h"
 #include "gradloom/session/families/gates/family.h"
 #include "gradloom/session/families/kan/family.h"
 
@@ -42,19 +40,6 @@ FittedModel fit_rows(const MatrixView& x, const TargetView& y, O options, const 
   return FittedModel(std::move(session));
 }
 
-// One row of outputs as probabilities: of two classes when there is one logit.
-void to_probabilities(std::span<const double> logits, std::span<double> probabilities) {
-  if (logits.size() == 1) {
-    probabilities[0] = kernels::split::sigmoid(-logits[0]);
-    probabilities[1] = kernels::split::sigmoid(logits[0]);
-    return;
-  }
-  const double largest = *std::max_element(logits.begin(), logits.end());
-  double sum = 0.0;
-  for (std::size_t c = 0; c < logits.size(); ++c) sum += probabilities[c] = kernels::split::exp(logits[c] - largest);
-  for (double& p : probabilities) p /= sum;
-}
-
 }  // namespace
 
 FittedModel fit(const MatrixView& x, const TargetView& y, const KanOptions& options, const FitOptions& more) {
@@ -67,14 +52,7 @@ FittedModel fit(const MatrixView& x, const TargetView& y, const GatesOptions& op
 }
 
 FittedModel load(const std::filesystem::path& path, const SessionOptions& settings) {
-  const TensorFile file = read_safetensors(path).or_throw();
-  const ModelHead head = model_head(file, path).or_throw();
-  const auto families = app::families();
-  const auto family = std::ranges::find(families, head.family, &app::AppFamily::name);
-  if (family == families.end() || !family->load)
-    throw Exception(ErrorCode::unsupported,
-                    fmt::format("{}: models of family \"{}\" have no model files", path.string(), head.family));
-  return FittedModel(family->load(head, file, path, settings).or_throw());
+  return FittedModel(app::open_model(path, settings).or_throw());
 }
 
 void FittedModel::save(const std::filesystem::path& file) const {
@@ -96,11 +74,8 @@ Prediction FittedModel::predict(const MatrixView& x) const {
   p.values.resize(p.rows * p.columns);
   for (std::size_t r = 0; r < p.rows; ++r) {
     const std::span<const double> logits(y.values.data() + r * y.width, y.width);
-    to_probabilities(logits, std::span(p.values).subspan(r * p.columns, p.columns));
-    // By the logits, as accuracy is: different ones may have equal probabilities.
-    p.label.push_back(logits.size() == 1 ? logits[0] > 0
-                                         : static_cast<std::uint32_t>(std::max_element(logits.begin(), logits.end()) -
-                                                                      logits.begin()));
+    app::to_probabilities(logits, std::span(p.values).subspan(r * p.columns, p.columns));
+    p.label.push_back(app::chosen_class(logits));
   }
   return p;
 }

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include "gradloom/app/families/families.h"
+#include "gradloom/app/predict/predict.h"
 #include "gradloom/app/recipe.h"
 #include "gradloom/app/run/checkpoints.h"
+#include "gradloom/app/run/open.h"
 #include "gradloom/app/run/recorder.h"
 #include "gradloom/app/run/report.h"
 #include "gradloom/app/settings.h"
@@ -25,19 +27,6 @@ Result<std::unique_ptr<Session>> open_session(const Config& recipe, const RunOpt
   auto session = family_of(recipe).open(recipe, options.data_root, options);
   if (!session) return with_places(session.error(), recipe, options.data_root);
   return session;
-}
-
-// Runs `work`, which may throw, as a function that fails.
-template <class Work>
-auto guarded(Work&& work) -> decltype(work()) {
-  try {
-    return work();
-  } catch (const Exception& e) {
-    return e.error();
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::out_of_memory,
-                 "there is not enough memory for this model and batch; try a smaller train.batch"};
-  }
 }
 
 Result<Config> reopen_recipe(const RunFolder& folder) {
@@ -113,6 +102,19 @@ RunResult measure_result(const Config& recipe, Session& session, const std::vect
   return result;
 }
 
+// The model as it is now, and its circuit: what predictions and exports need. Returns why there is no model file, or
+// an empty text.
+Result<std::string> leave_model(Session& session, const AppFamily& family, const RunFolder& folder) {
+  if (const auto circuit = session.hard_circuit())
+    if (auto r = write_file_atomic(folder.file("circuit.json"), circuit::to_json(*circuit)); !r) return r.error();
+  try {
+    if (auto r = session.save_model(folder.model(), family.options(session)); !r) return r.error();
+  } catch (const Exception& e) {
+    return fmt::format("there is no model file: {}", e.what());
+  }
+  return std::string();
+}
+
 // Trains to the end, or until a stop; then measures, and writes what a finished run leaves in its folder, if it has
 // one.
 Result<RunSummary> run_session(const Config& recipe, Session& session, RunRecorder& recorder, const RunFolder* folder) {
@@ -122,18 +124,21 @@ Result<RunSummary> run_session(const Config& recipe, Session& session, RunRecord
   const bool was_finished =
       at.stage + 1 == session.stages() && at.stage_closed && folder && std::filesystem::exists(folder->report());
   // What follows training takes a while for some families; whoever resumes a stopped run gets it.
-  if (gradloom::train(session, recorder) == TrainEnd::stopped || session.stop_requested())
-    return interrupted(session, folder, recorder);
-  if (folder) folder->check_own().or_throw();
+  const bool stopped = gradloom::train(session, recorder) == TrainEnd::stopped || session.stop_requested();
+  std::string no_model;
+  if (folder) {
+    folder->check_own().or_throw();
+    auto left = leave_model(session, family, *folder);
+    if (!left) return left.error();
+    no_model = std::move(*left);
+  }
+  if (stopped) return interrupted(session, folder, recorder);
   auto lines = recorder.lines();
   if (!lines) return lines.error();
   RunResult result = measure_result(recipe, session, *lines);
   if (was_finished) result.finished_before = true;
-  if (folder) {
-    result.report = folder->report().string();
-    if (const auto circuit = session.hard_circuit())
-      if (auto r = write_file_atomic(folder->file("circuit.json"), circuit::to_json(*circuit)); !r) return r.error();
-  }
+  if (!no_model.empty()) result.warnings.push_back(std::move(no_model));
+  if (folder) result.report = folder->report().string();
   if (family.summary_rows) result.rows = family.summary_rows(result.found);
   if (auto phases = session.phases(); !phases.empty()) result.phases = std::move(phases);
   RunSummary summary = summary_so_far(session, folder, recorder);
@@ -180,8 +185,8 @@ Result<Restored> restore(Session& session, const RunFolder& folder, OtherData ot
   return restored;
 }
 
-Result<void> write_predictions(const std::filesystem::path& path, const PredictedRows& y,
-                               std::span<const std::uint32_t> numbers) {
+Result<void> write_outputs(const std::filesystem::path& path, const PredictedRows& y,
+                           std::span<const std::uint32_t> numbers) {
   std::string text = numbers.empty() ? "" : "row,";
   for (std::size_t j = 0; j < y.width; ++j) {
     if (j > 0) text += ',';
@@ -262,48 +267,80 @@ Result<RunSummary> resume(const std::filesystem::path& path, const RunOptions& o
   });
 }
 
+Result<OpenedRun> open_run(const RunFolder& folder, const RunOptions& options) {
+  if (!folder.has_checkpoint())
+    return Error{ErrorCode::not_found,
+                 folder.path().string() + " has no checkpoint yet; `gradloom resume` continues the run"};
+  auto recipe = reopen_recipe(folder);
+  if (!recipe) return recipe.error();
+  auto session = open_session(*recipe, options);
+  if (!session) return session.error();
+  auto restored = restore(**session, folder, OtherData::tell, options.log);
+  if (!restored) return restored.error();
+  return OpenedRun{std::move(*recipe), std::move(*session), restored->data_changed};
+}
+
+namespace {
+
+// The metrics of a new file, and predictions for it or for the run's own data.
+Result<void> evaluate_files(const AppFamily& family, Session& session, const RunOptions& options,
+                            const EvaluateOptions& what, Evaluation& evaluation) {
+  const auto wrote = [&](std::size_t rows) {
+    evaluation.rows = rows;
+    evaluation.predictions = what.predictions.string();
+  };
+  const auto rows_of = [](const PredictedRows& y) { return y.width == 0 ? 0 : y.values.size() / y.width; };
+  if (what.data.empty()) {
+    if (what.predictions.empty()) return {};
+    const PredictedRows y = session.predict();
+    wrote(rows_of(y));
+    return write_outputs(what.predictions, y, {});
+  }
+  if (family.read_rows) {
+    auto added = family.read_rows(session, options.data_root, what.data);
+    if (!added) return added.error();
+    evaluation.warnings = session.warnings(added->rows, "new rows");
+    evaluation.data = added->has_targets ? to_json(session.measure(added->rows)) : json();
+    if (what.predictions.empty()) return {};
+    const PredictedRows y = session.predict(added->rows);
+    wrote(rows_of(y));
+    return write_outputs(what.predictions, y, added->numbers);
+  }
+  if (!family.predict)
+    return Error{ErrorCode::unsupported, fmt::format("models of family \"{}\" take no new data", family.name)};
+  auto table = family.predict(session, {what.data, what.distances});
+  if (!table) return table.error();
+  evaluation.data = table->metrics ? to_json(*table->metrics) : json();
+  evaluation.outside = table->outside;
+  if (what.predictions.empty()) return {};
+  wrote(table->rows);
+  return write_predictions(what.predictions, *table);
+}
+
+}  // namespace
+
 Result<Evaluation> evaluate(const std::filesystem::path& path, const RunOptions& options, const EvaluateOptions& what) {
   auto folder = RunFolder::open(path, FolderAccess::read);
   if (!folder) return folder.error();
-  if (!folder->has_checkpoint())
-    return Error{ErrorCode::not_found, path.string() + " has no checkpoint yet; `gradloom resume` continues the run"};
   auto recipe = reopen_recipe(*folder);
   if (!recipe) return recipe.error();
   if (auto r = check_evaluation(*recipe, options, what); !r) return r.error();
   return guarded([&]() -> Result<Evaluation> {
     const AppFamily& family = family_of(*recipe);
-    auto opened = open_session(*recipe, options);
-    if (!opened) return opened.error();
-    Session& session = **opened;
-    std::optional<NewRows<double>> added;
-    if (!what.data.empty()) {
-      if (!family.read_rows)
-        return Error{ErrorCode::unsupported,
-                     fmt::format("models of family \"{}\" take no new files; only spline networks do", family.name)};
-      auto read = family.read_rows(session, options.data_root, what.data);
-      if (!read) return read.error();
-      added = std::move(*read);
-    }
-    auto restored = restore(session, *folder, OtherData::tell, options.log);
-    if (!restored) return restored.error();
+    auto run = open_run(*folder, options);
+    if (!run) return run.error();
+    Session& session = *run->session;
     Evaluation evaluation;
     evaluation.run = path.string();
     evaluation.epochs = session.position().run_epoch;
-    evaluation.data_changed = restored->data_changed;
+    evaluation.data_changed = run->data_changed;
     evaluation.metrics = session.metrics();
     if (json study = session.study(); !study.is_null()) {
       if (family.study_rows) evaluation.found = family.study_rows(study);
       evaluation.study = std::move(study);
     }
     evaluation.rows_outside = session.rows_outside();
-    if (added) evaluation.warnings = session.warnings(added->rows, "new rows");
-    if (added) evaluation.data = added->has_targets ? to_json(session.measure(added->rows)) : json();
-    if (what.predictions.empty()) return evaluation;
-    const PredictedRows y = added ? session.predict(added->rows) : session.predict();
-    evaluation.rows = y.width == 0 ? 0 : y.values.size() / y.width;
-    evaluation.predictions = what.predictions.string();
-    if (auto r = write_predictions(what.predictions, y, added ? added->numbers : std::vector<std::uint32_t>()); !r)
-      return r.error();
+    if (auto r = evaluate_files(family, session, options, what, evaluation); !r) return r.error();
     return evaluation;
   });
 }

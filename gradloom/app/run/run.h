@@ -92,7 +92,8 @@ struct EvaluateOptions {
   // Where to write predictions as CSV: for `data`, otherwise for the test part (the training part where there is none);
   // empty: nowhere.
   std::filesystem::path predictions;
-  std::filesystem::path data;  // a new file to measure and predict, with or without targets; empty: none
+  std::filesystem::path data;       // a new file to measure and predict, with or without targets; empty: none
+  std::filesystem::path distances;  // pairs of graphs: the exact distances of those of `data`; empty: not known
 };
 
 struct Evaluation {
@@ -101,13 +102,14 @@ struct Evaluation {
   bool data_changed = false;                        // the training data are no longer those of the run
   Metrics metrics;                                  // on all parts of its data
   std::optional<nlohmann::json> data;               // metrics on the new file; null where that has no targets
+  std::optional<std::size_t> outside;               // its rows with a feature outside of the training range
   std::map<std::string, std::size_t> rows_outside;  // of the training range, by part
   std::vector<std::string> warnings;
   std::optional<nlohmann::json> study;  // what the family found
   std::vector<TextRow> found;           // the same for people
   std::optional<std::size_t> rows;      // predictions that were written, and where
   std::optional<std::string> predictions;
-  GRADLOOM_FIELDS(run, epochs, data_changed, data, rows_outside, warnings, study, rows, predictions)
+  GRADLOOM_FIELDS(run, epochs, data_changed, data, outside, rows_outside, warnings, study, rows, predictions)
 };
 nlohmann::json to_json(const Evaluation& evaluation);
 

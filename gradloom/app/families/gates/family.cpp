@@ -7,6 +7,7 @@
 
 #include "gradloom/app/families/circuit_text.h"
 #include "gradloom/app/families/entry.h"
+#include "gradloom/app/families/rows.h"
 #include "gradloom/app/settings.h"
 
 namespace gradloom::app {
@@ -23,11 +24,17 @@ void describe(const TypedSession<GatesFamily<T>>& session, const RunResult& resu
   report.sections.push_back(std::move(bits));
 }
 
+template <class T>
+Result<PredictedTable> predict_new(const TypedSession<GatesFamily<T>>& session, const NewData& data) {
+  return predict_rows(session, data);
+}
+
 AppFamily gates_family() {
   AppFamily entry = make_entry<GatesFamily, load_splits>("gates");
   entry.headlines = {kHardAccuracy};
   entry.study_rows = circuit_rows;
-  entry.load = load_model<GatesFamily>;
+  entry.load = load_row_model<GatesFamily>;
+  entry.predict = predict_with<GatesFamily>;
   return entry;
 }
 

@@ -118,11 +118,91 @@ std::string graph_progress(const nlohmann::json& metrics) {
 
 }  // namespace
 
+// The graphs of a new file, with the numbers of labels that the model knows.
+Result<GraphSet> load_new_graphs(const GraphLayout& layout, GraphFormat format, const std::filesystem::path& file) {
+  // The form of the training file is right for what looks like nothing.
+  auto read = gradloom::load_graphs({.path = file});
+  if (!read && read.error().code == ErrorCode::invalid_input && format != GraphFormat::automatic)
+    read = gradloom::load_graphs({.path = file, .format = format});
+  if (!read) return read.error();
+  auto aligned = align_graphs(layout, std::move(*read));
+  if (!aligned) return Error{aligned.error().code, fmt::format("{}: {}", file.string(), aligned.error().message)};
+  return aligned;
+}
+
+namespace {
+
+// A row for each node, or for each graph, with its truth where that is known.
+void name_nodes(const GraphSet& set, PredictedTable& table) {
+  std::vector<std::string> id, graph, split;
+  for (std::size_t g = 0; g < set.size(); ++g)
+    for (std::uint32_t v = 0; v < set.graphs[g].nodes(); ++v) {
+      id.push_back(fmt::format("{}", v));
+      graph.push_back(set.ids[g]);
+      split.emplace_back();
+    }
+  std::vector<std::size_t> first{0};
+  for (const Graph& g : set.graphs) first.push_back(first.back() + g.nodes());
+  for (const NodeSplit& s : set.node_splits)
+    for (const std::uint32_t v : s.nodes) split[first[s.graph] + v] = s.name;
+  table.rows = id.size();
+  table.add("id", std::move(id));
+  table.add("graph", std::move(graph));
+  if (!set.node_splits.empty()) table.add("split", std::move(split));
+}
+
+std::vector<std::string> truths(const GraphSet& set, const GraphLayout& layout) {
+  std::vector<std::string> truth;
+  for (const Graph& g : set.graphs) {
+    if (layout.task == GraphTask::node)
+      for (const std::uint32_t c : g.node_classes())
+        truth.push_back(c == kUnlabelled ? "" : set.node_classes.names()[c]);
+    else
+      truth.push_back(layout.classes.empty() ? number_text(*g.graph_target(), Precision::float64)
+                                             : set.graph_classes.names()[*g.graph_class()]);
+  }
+  return truth;
+}
+
+}  // namespace
+
+template <class T>
+Result<PredictedTable> predict_new(const TypedSession<GraphFamily<T>>& session, const NewData& data) {
+  if (!data.distances.empty())
+    return Error{ErrorCode::invalid_input, "distances are for models of pairs of graphs; this one sees single graphs"};
+  const GraphFamily<T>& family = session.family();
+  const GraphLayout& layout = family.layout();
+  auto read = load_new_graphs(layout, family.options().data.format, data.file);
+  if (!read) return read.error();
+  const GraphSet& set = *read;
+  const auto [graphs, known] = family.new_graphs(set);
+  PredictedTable table;
+  if (layout.task == GraphTask::node) {
+    name_nodes(set, table);
+  } else {
+    table.rows = set.size();
+    table.add("id", set.ids);
+    if (!set.splits.empty()) table.add("split", set.splits);
+  }
+  const std::string target = layout.classes.empty() ? "target" : "class";
+  if (known) table.add(target, truths(set, layout));
+  const PredictedRows y = session.predict_on(graphs);
+  if (layout.classes.empty())
+    add_numbers(table, y, {target});
+  else
+    add_classes(table, y, target, layout.classes);
+  if (const auto outside = outside_of_ranges(layout, graphs.arrays()); !outside.empty()) add_outside(table, outside);
+  if (known) table.metrics = session.measure_on(graphs);
+  return table;
+}
+
 AppFamily graph_family() {
   AppFamily entry = make_entry<GraphFamily, load_graph>("graph");
   entry.headlines = {kAccuracy, kRmse};
   entry.summary_rows = graph_rows;
   entry.progress = graph_progress;
+  entry.load = load_model<GraphFamily>;
+  entry.predict = predict_with<GraphFamily>;
   return entry;
 }
 

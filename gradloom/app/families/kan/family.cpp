@@ -7,6 +7,7 @@
 
 #include "gradloom/app/families/entry.h"
 #include "gradloom/app/families/kan/picture.h"
+#include "gradloom/app/families/rows.h"
 #include "gradloom/app/settings.h"
 
 namespace gradloom::app {
@@ -30,7 +31,7 @@ namespace {
 Result<NewRows<double>> read_kan_rows(Session& session, const std::filesystem::path& data_root,
                                       const std::filesystem::path& file) {
   const auto read = [&](const auto& typed) {
-    return load_new_rows(typed.family().options(), data_root, typed.family().training_schema(), file);
+    return load_new_rows(typed.family().options(), data_root, typed.family().schema().training, file);
   };
   if (const auto* single = dynamic_cast<const TypedSession<KanFamily<float>>*>(&session)) return read(*single);
   return read(dynamic_cast<const TypedSession<KanFamily<double>>&>(session));
@@ -38,11 +39,17 @@ Result<NewRows<double>> read_kan_rows(Session& session, const std::filesystem::p
 
 }  // namespace
 
+template <class T>
+Result<PredictedTable> predict_new(const TypedSession<KanFamily<T>>& session, const NewData& data) {
+  return predict_rows(session, data);
+}
+
 AppFamily kan_family() {
   AppFamily entry = make_entry<KanFamily, load_splits>("kan");
   entry.headlines = {kAccuracy, kRmse};
   entry.read_rows = read_kan_rows;
-  entry.load = load_model<KanFamily>;
+  entry.load = load_row_model<KanFamily>;
+  entry.predict = predict_with<KanFamily>;
   return entry;
 }
 

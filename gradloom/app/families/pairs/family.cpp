@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "gradloom/app/families/entry.h"
 #include "gradloom/app/families/graph/load.h"
@@ -33,6 +35,59 @@ void describe(const TypedSession<PairFamily<T>>& session, const RunResult& resul
   report.sections.push_back(parameter_table(session.model().parameters()));
 }
 
-AppFamily pairs_family() { return make_entry<PairFamily, load_pairs>("graph-pairs"); }
+template <class T>
+Result<PredictedTable> predict_new(const TypedSession<PairFamily<T>>& session, const NewData& data) {
+  constexpr std::size_t kMostPairs = 1 << 20;  // all of them are one batch
+  const PairFamily<T>& family = session.family();
+  auto read = load_new_graphs(family.layout(), family.options().data.format, data.file);
+  if (!read) return read.error();
+  const GraphSet& set = *read;
+  const std::size_t pairs = set.size() * (set.size() - 1) / 2;
+  if (pairs == 0 || pairs > kMostPairs)
+    return Error{ErrorCode::invalid_input, fmt::format("{}: {} graphs make {} pairs; they must be 1 to {}",
+                                                       data.file.string(), set.size(), pairs, kMostPairs)};
+  std::optional<DistanceTable> distances;
+  if (!data.distances.empty()) {
+    auto known = load_distances(data.distances);
+    if (!known) return known.error();
+    if (auto r = check_same_graphs(*known, set); !r) return r.error();
+    distances = std::move(*known);
+  }
+  const PairDataset<T> asked = family.new_pairs(set, distances ? &*distances : nullptr);
+  const PredictedRows y = session.predict_on(asked);
+  const std::vector<std::size_t> of_graph = outside_of_ranges(family.layout(), asked.graphs().arrays());
+  PredictedTable table;
+  table.rows = pairs;
+  std::vector<std::string> id, other, similarity, distance, predicted;
+  std::vector<std::size_t> outside;
+  for (std::size_t p = 0; p < pairs; ++p) {
+    const auto [a, b, target] = asked.pairs()[p];
+    const double nodes = set.graphs[a].nodes() + set.graphs[b].nodes();
+    id.push_back(set.ids[a]);
+    other.push_back(set.ids[b]);
+    if (distances) {
+      similarity.push_back(number_text(target, Precision::float64));
+      distance.push_back(number_text(distances->at(a, b), Precision::float64));
+    }
+    predicted.push_back(number_text(-0.5 * nodes * std::log(y.values[p]), y.precision));
+    if (!of_graph.empty()) outside.push_back(of_graph[a] + of_graph[b]);
+  }
+  table.add("id", std::move(id));
+  table.add("other", std::move(other));
+  if (distances) table.add("similarity", std::move(similarity));
+  add_numbers(table, y, {"similarity"});
+  if (distances) table.add("distance", std::move(distance));
+  table.add("distance_predicted", std::move(predicted));
+  if (!outside.empty()) add_outside(table, outside);
+  if (distances) table.metrics = session.measure_on(asked);
+  return table;
+}
+
+AppFamily pairs_family() {
+  AppFamily entry = make_entry<PairFamily, load_pairs>("graph-pairs");
+  entry.load = load_model<PairFamily>;
+  entry.predict = predict_with<PairFamily>;
+  return entry;
+}
 
 }  // namespace gradloom::app

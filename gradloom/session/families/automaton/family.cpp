@@ -48,9 +48,9 @@ json circuit_figures(const circuit::CellRule& learned, const circuit::CellRule& 
 
 template <class T>
 AutomatonFamily<T>::AutomatonFamily(AutomatonOptions options, Source source)
-    : Family<T, Model, Data, AutomatonOptions>(std::move(options)),
-      judged_(source, GridPart::validation, options_.train.seed, judged_samples(options_, source)) {
+    : Family<T, Model, Data, AutomatonOptions>(std::move(options)), task_(source) {
   const std::uint64_t seed = options_.train.seed;
+  judged_.emplace(source, GridPart::validation, seed, judged_samples(options_, source));
   train_.emplace(source, GridPart::train, seed, options_.data.samples);
   test_.emplace(source, GridPart::test, seed, judged_samples(options_, source));
   const std::uint64_t start_over = options_.goal.start_over, look = options_.goal.every;
@@ -63,8 +63,49 @@ AutomatonFamily<T>::AutomatonFamily(AutomatonOptions options, Source source)
 }
 
 template <class T>
+ModelDescription AutomatonFamily<T>::describe() const {
+  ModelDescription d;
+  for (std::size_t c = 0; c < task_.channels; ++c) d.features.push_back(fmt::format("c{}", c + 1));
+  for (std::size_t c = 0; c < target_channels(task_); ++c) d.targets.push_back(fmt::format("c{}", c + 1));
+  d.normalisation = json::object();
+  json image = json::array();  // a text for each row of each channel
+  for (std::size_t at = 0; at < task_.image.size(); at += task_.width) {
+    std::string row;
+    for (std::size_t x = 0; x < task_.width; ++x) row += task_.image[at + x] ? '1' : '0';
+    image.push_back(row);
+  }
+  d.input = {{"height", task_.height}, {"width", task_.width}, {"image", image}};
+  return d;
+}
+
+template <class T>
+AutomatonFamily<T> AutomatonFamily<T>::from_model(const AutomatonOptions& options, const ModelDescription& d) {
+  constexpr std::size_t kMostCells = 1u << 16;  // of a side, as recipes have them
+  EntryReader reader(d.input, "input");
+  GridTask task = options.data.task;
+  task.channels = options.model.channels;
+  task.height = reader.count("height", kMostCells);
+  task.width = reader.count("width", kMostCells);
+  const std::vector<std::string> image = reader.names("image");
+  reader.done();
+  if (task.height == 0 || task.width == 0) reader.fail("the grid has no cells");
+  if (image.size() % task.height != 0 || image.empty() == (task.kind == GridTaskKind::picture))
+    reader.fail(fmt::format("{} rows of an image do not fit the task", image.size()));
+  for (const std::string& row : image) {
+    if (row.size() != task.width || row.find_first_not_of("01") != std::string::npos)
+      reader.fail(fmt::format("a row of the image is not {} bits", task.width));
+    for (const char bit : row) task.image.push_back(bit == '1');
+  }
+  if (task.kind == GridTaskKind::picture && task.image.size() != target_channels(task) * task.height * task.width)
+    reader.fail("the image has another size than the grid");
+  if (d.features.size() != task.channels || d.targets.size() != target_channels(task) || !d.classes.empty())
+    reader.fail("the names are not those of the channels");
+  return AutomatonFamily(options, std::move(task), WithoutData());
+}
+
+template <class T>
 logic::Automaton<T> AutomatonFamily<T>::model(std::size_t stage) const {
-  logic::AutomatonOptions o = automaton_options(stage_of(options_, stage).model, train_->task());
+  logic::AutomatonOptions o = automaton_options(stage_of(options_, stage).model, task_);
   if (stage == 0) o.noise_again = static_cast<std::uint32_t>(options_.goal.start_over);
   return Model(o);
 }
@@ -82,7 +123,7 @@ bool AutomatonFamily<T>::goal_reached(const Exec& ex, const Model& model, const 
   const AutomatonSubject s = subject(model, arrays);
   logic::TrialCompiler compiler;
   const logic::TrialProgram& program = compiler.compile(s.rule.circuit);
-  for (logic::Trial& trial : make_trials(s, GridPart::validation, epoch, judged_.size()))
+  for (logic::Trial& trial : make_trials(s, GridPart::validation, epoch, judged_->size()))
     if (logic::TrialRunner(std::move(trial)).wrong(program, 0) > 0) return false;
   return holds_on_larger_grids(ex, s, GridPart::validation, epoch);
 }
@@ -103,13 +144,13 @@ void AutomatonFamily<T>::repair(const Exec& ex, const Model& model, std::uint64_
   const std::size_t mutants = options_.goal.search;
   if (mutants == 0 || !looks_at(epoch)) return;
   const ModelArrays<T> arrays{state.parameters, state.buffers};
-  const auto trials = make_trials(subject(model, arrays), GridPart::train, epoch, judged_.size());
+  const auto trials = make_trials(subject(model, arrays), GridPart::train, epoch, judged_->size());
   Buffer<T> found(state.parameters.size());
   std::copy_n(state.parameters.data(), found.size(), found.data());
   const std::uint64_t seed = options_.train.seed + (epoch << 32);
   logic::SearchOptions options{.mutants = mutants, .seed = seed};
   // Most of a picture is background: a tenth of it wrong is far from right.
-  if (train_->task().kind == GridTaskKind::picture) options.hopeless = 0.1;
+  if (task_.kind == GridTaskKind::picture) options.hopeless = 0.1;
   const logic::SearchReport report =
       logic::search_gates<T>(ex, model, trials, options, state.buffers.span(), found.span());
   if (report.after == 0 && goal_reached(ex, model, {found, state.buffers}, epoch))
@@ -121,7 +162,7 @@ AutomatonSubject AutomatonFamily<T>::subject(const Model& model, const ModelArra
   AutomatonSubject s;
   s.rule = logic::harden(model, arrays);
   s.rule.circuit = circuit::simplify(s.rule.circuit);
-  s.task = train_->task();
+  s.task = task_;
   const std::size_t judged = options_.data.test_steps;
   s.steps = judged == 0 ? model.options().steps : judged;
   s.fire = model.options().fire_probability;
@@ -165,13 +206,13 @@ json AutomatonFamily<T>::study(const Exec& ex, const Model& model, const ModelAr
 
 template <class T>
 CheckSubject<logic::Automaton<T>> AutomatonFamily<T>::check_subject(const Exec&, std::size_t samples) const {
-  logic::AutomatonOptions o = automaton_options(options_.model, train_->task());
+  logic::AutomatonOptions o = automaton_options(options_.model, task_);
   o.height = std::min(kCheckHeight, o.height);
   o.width = std::min(kCheckWidth, o.width);
   o.steps = std::min(kCheckSteps, o.steps);
   o.gate_noise = 0.0;  // moves the logits before anything is computed; dual numbers know nothing of it
   const Model small(o);
-  GridTask task = train_->task();
+  GridTask task = task_;
   task.height = small.options().height;
   task.width = small.options().width;
   task.start = GridStart::random;
@@ -218,6 +259,9 @@ template class AutomatonFamily<float>;
 template class AutomatonFamily<double>;
 template std::unique_ptr<Session> make_session<AutomatonFamily>(const AutomatonOptions&, const GridTask&,
                                                                 SessionOptions);
+template Result<std::unique_ptr<Session>> load_session<AutomatonFamily>(const AutomatonOptions&, const ModelHead&,
+                                                                        const TensorFile&, const std::filesystem::path&,
+                                                                        SessionOptions);
 template CheckReport check_family<AutomatonFamily>(const AutomatonOptions&, const GridTask&, const SessionOptions&,
                                                    const CheckOptions&);
 

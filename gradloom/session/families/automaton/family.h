@@ -20,6 +20,9 @@ class AutomatonFamily final : public Family<T, logic::Automaton<T>, GridDataset<
   // Throws invalid_input when the grid or the circuit cannot be made.
   AutomatonFamily(AutomatonOptions options, Source source);
 
+  // The task, with the picture where there is one; the hard circuit stands beside it in a model file.
+  ModelDescription describe() const override;
+  static AutomatonFamily from_model(const AutomatonOptions& options, const ModelDescription& description);
   Model model(std::size_t stage) const override;
   // Every goal.every epochs: a search for a circuit near the hard one that does all that is asked, on training
   // draws (trials.h). The parameters change only when it is found and passes goal_reached().
@@ -58,9 +61,13 @@ class AutomatonFamily final : public Family<T, logic::Automaton<T>, GridDataset<
  private:
   using Base = Family<T, Model, Data, AutomatonOptions>;
   using Base::options_, Base::train_, Base::test_;
+  struct WithoutData {};
+  AutomatonFamily(AutomatonOptions options, GridTask task, WithoutData)
+      : Family<T, Model, Data, AutomatonOptions>(std::move(options)), task_(std::move(task)) {}
   bool looks_at(std::uint64_t epoch) const;
 
-  Data judged_;  // by the hard circuit, neither trained nor tested on
+  GridTask task_;
+  std::optional<Data> judged_;  // by the hard circuit, neither trained nor tested on; none without data
 };
 
 }  // namespace gradloom

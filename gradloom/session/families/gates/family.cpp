@@ -31,7 +31,7 @@ bool can_be_unique(std::size_t inputs, const std::vector<std::size_t>& layers) {
 template <class T>
 GatesFamily<T>::GatesFamily(GatesOptions options, const Source& source)
     : Family<T, Model, Data, GatesOptions>(std::move(options)),
-      features_(source.train.feature_names()),
+      schema_(row_schema(source)),
       bits_(source.bits.empty() ? choose_bits(source.train, options_.thresholds) : source.bits) {
   train_ = convert<T>(binarise(source.train, bits_));
   if (source.validation) validation_ = convert<T>(binarise(*source.validation, bits_));
@@ -43,25 +43,27 @@ ModelDescription GatesFamily<T>::describe() const {
   json bits = json::array();
   for (const BitColumn& bit : bits_)
     bits.push_back({{"feature", bit.column}, {"threshold", bit.threshold}, {"name", bit.name}});
-  return {features_, {}, train_->class_names(), {{"bits", bits}}};
+  ModelDescription description = describe_rows(options_, schema_);
+  description.normalisation = {{"bits", bits}};
+  return description;
 }
 
 template <class T>
-Result<RowSplits> GatesFamily<T>::restore_source(const ModelDescription& description) {
-  RowSplits source = no_rows(description);
-  try {
-    for (const json& bit : description.normalisation.at("bits")) {
-      const auto feature = bit.at("feature").get<std::uint64_t>();
-      if (!bit.at("feature").is_number_unsigned() || feature >= description.features.size())
-        return Error{ErrorCode::invalid_input, fmt::format("a bit reads feature {} of {}", bit.at("feature").dump(),
-                                                           description.features.size())};
-      source.bits.push_back({feature, bit.at("threshold").get<double>(), bit.at("name").get<std::string>()});
-    }
-  } catch (const json::exception& e) {
-    return Error{ErrorCode::invalid_input, fmt::format("the metadata entry 'normalisation' is damaged ({})", e.what())};
+GatesFamily<T> GatesFamily<T>::from_model(const GatesOptions& options, const ModelDescription& description) {
+  RowSplits source = restore_rows(description, options);
+  EntryReader reader(description.normalisation, "normalisation");
+  const json& bits = reader.at("bits");
+  reader.done();
+  if (!bits.is_array() || bits.empty()) reader.fail("it has no bits");
+  for (const json& element : bits) {
+    EntryReader bit(element, "normalisation");
+    const std::size_t feature = bit.count("feature", description.features.size() - 1);
+    const json& threshold = bit.at("threshold");
+    if (!threshold.is_number()) bit.fail("a 'threshold' is no number");
+    source.bits.push_back({feature, threshold.get<double>(), bit.text("name")});
+    bit.done();
   }
-  if (source.bits.empty()) return Error{ErrorCode::invalid_input, "the metadata entry 'normalisation' has no bits"};
-  return source;
+  return GatesFamily(options, source);
 }
 
 template <class T>
@@ -138,7 +140,13 @@ std::vector<std::string> GatesFamily<T>::warnings(const Exec&, const Model& mode
 template <class T>
 std::optional<circuit::AnyCircuit> GatesFamily<T>::hard_circuit(const Model& model,
                                                                 const ModelArrays<T>& arrays) const {
-  return logic::harden(model, arrays);
+  circuit::Circuit hard = logic::harden(model, arrays);
+  const RowDataset<double>& rows = schema_.training.rows;
+  for (const BitColumn& bit : bits_) hard.meaning.inputs.push_back({rows.feature_names()[bit.column], bit.threshold});
+  const std::size_t votes = hard.outputs.size() / rows.outputs();
+  for (const std::string& name : rows.class_names())
+    hard.meaning.outputs.insert(hard.meaning.outputs.end(), votes, name);
+  return hard;
 }
 
 template class GatesFamily<float>;

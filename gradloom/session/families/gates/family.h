@@ -26,7 +26,7 @@ class GatesFamily final : public Family<T, logic::GateClassifier<T>, RowDataset<
   }
   // The bits, each with its feature and threshold.
   ModelDescription describe() const override;
-  static Result<Source> restore_source(const ModelDescription& description);
+  static GatesFamily from_model(const GatesOptions& options, const ModelDescription& description);
 
   Model model(std::size_t stage) const override;
   Result<void> restore(const Model& model, TrainState<T>& state) const override {
@@ -45,11 +45,13 @@ class GatesFamily final : public Family<T, logic::GateClassifier<T>, RowDataset<
     return logic::dual_derivative(model, arrays, batch, dl_dy, i);
   }
 
+  const RowSchema& schema() const { return schema_; }
+
  private:
   using Base = Family<T, Model, Data, GatesOptions>;
   using Base::options_, Base::train_, Base::validation_, Base::test_;
 
-  std::vector<std::string> features_;  // that the bits are made of
+  RowSchema schema_;  // of the features that the bits are made of
   std::vector<BitColumn> bits_;
 };
 

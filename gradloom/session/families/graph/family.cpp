@@ -79,6 +79,28 @@ GraphFamily<T>::GraphFamily(GraphOptions options, Source source)
   if (arrays.target.empty() && arrays.class_names.size() == 1)
     throw_invalid(fmt::format("every {} has the class '{}'; there is nothing to learn", of_nodes ? "node" : "graph",
                               arrays.class_names[0]));
+  layout_ = graph_layout(*set_, arrays, options_.data.features);
+}
+
+template <class T>
+std::pair<GraphDataset<T>, bool> GraphFamily<T>::new_graphs(const GraphSet& graphs) const {
+  const bool of_nodes = options_.model.task == GraphTask::node, of_classes = !layout_.classes.empty();
+  const auto answered = [&](const Graph& g) {
+    if (of_nodes) return !g.node_classes().empty();
+    return of_classes ? g.graph_class().has_value() : g.graph_target().has_value() && !g.graph_class();
+  };
+  bool known = std::ranges::all_of(graphs.graphs, answered);
+  std::vector<std::uint32_t> which(graphs.size());
+  std::iota(which.begin(), which.end(), 0u);
+  auto arrays = std::make_shared<GraphArrays<T>>(
+      make_graph_arrays<T>(graphs, which, options_.model.task, layout_options(layout_, options_.data.features, known)));
+  std::vector<T> weight;
+  if (of_nodes && known) {
+    for (const Graph& g : graphs.graphs)
+      for (const std::uint32_t c : g.node_classes()) weight.push_back(c == kUnlabelled ? T(0) : T(1));
+    known = std::ranges::any_of(weight, [](T w) { return w != T(0); });
+  }
+  return {Data(std::move(arrays), std::move(weight)), known};
 }
 
 template <class T>
@@ -163,11 +185,12 @@ void GraphFamily<T>::split_graphs() {
 }
 
 template <class T>
-graph::NetworkOptions GraphFamily<T>::network_options(const GraphArrays<T>& a) const {
+graph::NetworkOptions GraphFamily<T>::network_options(const GraphLayout& l) const {
   graph::NetworkOptions o = options_.model;
-  o.inputs = a.features, o.edge_features = a.edge_features, o.sparse = a.sparse();
-  o.outputs = options_.train.loss_kind == LossKind::binary_cross_entropy && a.target.empty() ? 1 : a.outputs;
-  if (!a.edge_weight.empty() && !graph::takes_edge_weights(o.kind))
+  o.inputs = l.node_features, o.edge_features = l.edge_features, o.sparse = l.sparse;
+  const bool one_logit = options_.train.loss_kind == LossKind::binary_cross_entropy;
+  o.outputs = l.classes.empty() || one_logit ? 1 : l.classes.size();
+  if (l.edge_weights && !graph::takes_edge_weights(o.kind))
     throw_invalid(
         fmt::format("the edges have weights, which model.layer = \"{}\" cannot use; take another layer (mean, gcn, "
                     "sage-mean, gin), or data without weights",
@@ -177,9 +200,16 @@ graph::NetworkOptions GraphFamily<T>::network_options(const GraphArrays<T>& a) c
 
 template <class T>
 graph::GraphNetwork<T> GraphFamily<T>::model(std::size_t) const {
-  graph::NetworkOptions o = network_options(train_->arrays());
+  graph::NetworkOptions o = network_options(layout_);
   for (const auto* part : {&train_, &validation_, &test_})
     if (*part) o.limits.include(**part);
+  return Model(std::move(o));
+}
+
+template <class T>
+graph::GraphNetwork<T> GraphFamily<T>::model_for(std::size_t stage, const Data& data) const {
+  graph::NetworkOptions o = model(stage).options();
+  o.limits.include(data);
   return Model(std::move(o));
 }
 
@@ -235,7 +265,10 @@ CheckSubject<graph::GraphNetwork<T>> GraphFamily<T>::check_subject(const Exec&, 
   auto data = std::make_shared<Data>(std::make_shared<GraphArrays<T>>(make_graph_arrays<T>(
                                          task == GraphTask::node ? part : *set_, which, task, options_.data.features)),
                                      std::vector<T>());
-  graph::NetworkOptions o = network_options(data->arrays());
+  GraphLayout shape = layout_;  // a part of a graph has fewer nodes to tell apart
+  shape.node_features = data->arrays().features, shape.edge_features = data->arrays().edge_features;
+  shape.sparse = data->arrays().sparse(), shape.edge_weights = !data->arrays().edge_weight.empty();
+  graph::NetworkOptions o = network_options(shape);
   o.limits.include(*data);
   Model network(std::move(o));
   TrainState<T> state = initial_state(network, options_.train.seed);
@@ -264,6 +297,9 @@ template class GraphFamily<float>;
 template class GraphFamily<double>;
 template std::unique_ptr<Session> make_session<GraphFamily>(const GraphOptions&, const std::shared_ptr<const GraphSet>&,
                                                             SessionOptions);
+template Result<std::unique_ptr<Session>> load_session<GraphFamily>(const GraphOptions&, const ModelHead&,
+                                                                    const TensorFile&, const std::filesystem::path&,
+                                                                    SessionOptions);
 template CheckReport check_family<GraphFamily>(const GraphOptions&, const std::shared_ptr<const GraphSet>&,
                                                const SessionOptions&, const CheckOptions&);
 

@@ -7,6 +7,7 @@
 #include "gradloom/models/graph/dual.h"
 #include "gradloom/models/graph/network.h"
 #include "gradloom/session/families/graph/ged_sample.h"
+#include "gradloom/session/families/graph/layout.h"
 #include "gradloom/session/families/graph/options.h"
 #include "gradloom/session/family.h"
 
@@ -25,7 +26,17 @@ class GraphFamily final : public Family<T, graph::GraphNetwork<T>, GraphDataset<
   // Splits the graphs. Throws invalid_input when options and graphs do not fit each other.
   GraphFamily(GraphOptions options, Source source);
 
+  ModelDescription describe() const override { return describe_graphs(layout_); }
+  static GraphFamily from_model(const GraphOptions& options, const ModelDescription& description) {
+    return GraphFamily(options, restore_layout(description, options.model.task));
+  }
+  const GraphLayout& layout() const { return layout_; }
+  // Graphs that align_graphs() has made fit. The second is whether there is an answer to compare with; a node task
+  // needs one of some node, a graph task those of all graphs.
+  std::pair<Data, bool> new_graphs(const GraphSet& graphs) const;
+
   Model model(std::size_t stage) const override;
+  Model model_for(std::size_t stage, const Data& data) const override;
 
   // With data.curve: `validation_accuracy` and `test_accuracy`, where there are such data. With ged.sample, every
   // ged.every epochs: `ged`, what GedSample::judge() says of the outputs for graphs that are not trained on.
@@ -49,13 +60,17 @@ class GraphFamily final : public Family<T, graph::GraphNetwork<T>, GraphDataset<
  private:
   using Base = Family<T, Model, Data, GraphOptions>;
   using Base::options_, Base::train_, Base::validation_, Base::test_;
+  GraphFamily(GraphOptions options, GraphLayout layout)
+      : Family<T, Model, Data, GraphOptions>(std::move(options)), layout_(std::move(layout)) {}
   void split_nodes();
   void split_graphs();
-  graph::NetworkOptions network_options(const GraphArrays<T>& arrays) const;
+  // For data of this layout; but for its names and ranges.
+  graph::NetworkOptions network_options(const GraphLayout& layout) const;
   nlohmann::json judge_distances(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const;
   double accuracy(const Exec& ex, const Model& model, const ModelArrays<T>& arrays, const Data& data) const;
 
-  std::shared_ptr<const GraphSet> set_;
+  std::shared_ptr<const GraphSet> set_;  // null when it comes from a model file
+  GraphLayout layout_;
   std::vector<std::uint32_t> watched_;  // graphs of the part that distances are measured on
   // Measured when they are first needed; copies of a family share them.
   std::shared_ptr<std::optional<GedSample>> distances_ = std::make_shared<std::optional<GedSample>>();

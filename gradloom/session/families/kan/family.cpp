@@ -67,6 +67,18 @@ RowCentres choose_kan_centres(const KanOptions& o, const RowDataset<double>& tra
   return centres;
 }
 
+// The ranges of features, centred as the features are.
+template <class T>
+ColumnRanges<T> known_ranges(const std::vector<FeatureRange>& ranges, const std::vector<double>& centre) {
+  ColumnRanges<T> known;
+  for (std::size_t c = 0; c < ranges.size(); ++c) {
+    const double middle = centre.empty() ? 0.0 : centre[c];
+    known.low.push_back(static_cast<T>(ranges[c].low - middle));
+    known.high.push_back(static_cast<T>(ranges[c].high - middle));
+  }
+  return known;
+}
+
 // The centres of one kind in a model file, of `count` columns.
 std::vector<double> read_centres(const nlohmann::json& centre, const char* kind, std::size_t count) {
   if (!centre.is_object()) throw_invalid("normalisation.centre is not an object");
@@ -95,10 +107,10 @@ void refit_state(const Exec& ex, const KanModelOptions& o, const kan::Network<T>
 template <class T>
 KanFamily<T>::KanFamily(KanOptions options, const Source& source)
     : Family<T, Model, Data, KanOptions>(std::move(options)),
-      schema_{source.train.subset(std::vector<std::uint32_t>(source.train.size() > 0)), source.code, {}},
+      schema_(row_schema(source)),
       centres_(source.centres ? *source.centres : choose_kan_centres<T>(options_, source.train)) {
   train_ = convert<T>(source.train, centres_);
-  if (train_->size() > 0) ranges_ = column_ranges<T>(train_->all().x);
+  ranges_ = known_ranges<T>(schema_.ranges, centres_.x);
   if (sizeof(T) == sizeof(float)) precision_warnings_ = float32_warnings(source.train, centres_);
   if (options_.train.loss_kind == LossKind::binary_cross_entropy && train_->is_classification() &&
       train_->outputs() != 2)
@@ -112,23 +124,23 @@ KanFamily<T>::KanFamily(KanOptions options, const Source& source)
 
 template <class T>
 ModelDescription KanFamily<T>::describe() const {
-  const bool classes = train_->is_classification();
-  nlohmann::json normalisation{{"inputs", name_of(kInputScales, options_.model.normalise)}};
-  if (!centres_.x.empty()) normalisation["centre"]["inputs"] = centres_.x;
-  if (!centres_.target.empty()) normalisation["centre"]["targets"] = centres_.target;
-  return {train_->feature_names(), classes ? std::vector<std::string>() : train_->target_names(), train_->class_names(),
-          std::move(normalisation)};
+  ModelDescription description = describe_rows(options_, schema_);
+  description.normalisation = {{"inputs", name_of(kInputScales, options_.model.normalise)}};
+  if (!centres_.x.empty()) description.normalisation["centre"]["inputs"] = centres_.x;
+  if (!centres_.target.empty()) description.normalisation["centre"]["targets"] = centres_.target;
+  return description;
 }
 
 template <class T>
-Result<RowSplits> KanFamily<T>::restore_source(const ModelDescription& description) {
-  RowSplits source = no_rows(description);
+KanFamily<T> KanFamily<T>::from_model(const KanOptions& options, const ModelDescription& description) {
+  RowSplits source = restore_rows(description, options);
   source.centres.emplace();
-  if (!description.normalisation.is_object() || !description.normalisation.contains("centre")) return source;
-  const nlohmann::json& centre = description.normalisation.at("centre");
-  source.centres->x = read_centres(centre, "inputs", description.features.size());
-  source.centres->target = read_centres(centre, "targets", description.targets.size());
-  return source;
+  if (description.normalisation.is_object() && description.normalisation.contains("centre")) {
+    const nlohmann::json& centre = description.normalisation.at("centre");
+    source.centres->x = read_centres(centre, "inputs", description.features.size());
+    source.centres->target = read_centres(centre, "targets", description.targets.size());
+  }
+  return KanFamily(options, source);
 }
 
 template <class T>

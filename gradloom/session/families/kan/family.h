@@ -26,7 +26,7 @@ class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOpti
   std::optional<Data> new_rows(const RowDataset<double>& rows) const override { return convert<T>(rows, centres_); }
   // Inputs are scaled by buffers; the name of the scale stands beside them, and what is subtracted before.
   ModelDescription describe() const override;
-  static Result<Source> restore_source(const ModelDescription& description);
+  static KanFamily from_model(const KanOptions& options, const ModelDescription& description);
 
   Model model(std::size_t stage) const override;
   std::string stage_note(std::size_t stage) const override;  // "grid 10"
@@ -53,15 +53,13 @@ class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOpti
                                 dl_dy.stride(0), i);
   }
 
-  // A training row as it was read: the names of features and classes, and the code. New rows are read like it. A model
-  // from a file has the names alone.
-  const LoadedRows& training_schema() const { return schema_; }
+  const RowSchema& schema() const { return schema_; }
 
  private:
   using Base = Family<T, Model, Data, KanOptions>;
   using Base::options_, Base::train_, Base::validation_, Base::test_;
 
-  LoadedRows schema_;
+  RowSchema schema_;
   RowCentres centres_;
   ColumnRanges<T> ranges_;  // of the training rows, centred
   std::vector<std::string> precision_warnings_;

@@ -16,8 +16,6 @@ namespace gradloom {
 
 using nlohmann::json;
 
-namespace {}  // namespace
-
 template <class T>
 PairFamily<T>::PairFamily(PairOptions options, Source source)
     : Family<T, Model, Data, PairOptions>(std::move(options)),
@@ -30,6 +28,37 @@ PairFamily<T>::PairFamily(PairOptions options, Source source)
         fmt::format("loss.kind = \"{}\" is for classes; similarities take mse, mae or huber", name_of(kLosses, loss)));
   check_same_graphs(*distances_, *set_).or_throw();
   split();
+  layout_ = graph_layout(*set_, train_->graphs().arrays(), options_.data.features);
+  layout_.classes.clear();
+}
+
+template <class T>
+ModelDescription PairFamily<T>::describe() const {
+  ModelDescription description = describe_graphs(layout_);
+  description.targets = {"similarity"};
+  return description;
+}
+
+template <class T>
+PairFamily<T> PairFamily<T>::from_model(const PairOptions& options, const ModelDescription& description) {
+  GraphLayout layout = restore_layout(description, GraphTask::graph);
+  if (!layout.classes.empty()) throw_invalid("a model of pairs of graphs has no classes");
+  return PairFamily(options, std::move(layout));
+}
+
+template <class T>
+PairDataset<T> PairFamily<T>::new_pairs(const GraphSet& graphs, const DistanceTable* distances) const {
+  std::vector<std::uint32_t> which(graphs.size());
+  std::iota(which.begin(), which.end(), 0u);
+  std::vector<GraphPair> pairs;
+  for (std::uint32_t a = 0; a < graphs.size(); ++a)
+    for (std::uint32_t b = a + 1; b < graphs.size(); ++b) {
+      const double nodes = graphs.graphs[a].nodes() + graphs.graphs[b].nodes();
+      pairs.push_back({a, b, distances ? std::exp(-2.0 * distances->at(a, b) / nodes) : 1.0});
+    }
+  return Data(std::make_shared<GraphArrays<T>>(make_graph_arrays<T>(
+                  graphs, which, GraphTask::graph, layout_options(layout_, options_.data.features, false))),
+              std::move(pairs));
 }
 
 template <class T>
@@ -68,15 +97,22 @@ void PairFamily<T>::split() {
 }
 
 template <class T>
-graph::PairOptions PairFamily<T>::network_options(const GraphArrays<T>& a) const {
+graph::PairOptions PairFamily<T>::network_options(std::size_t features, std::size_t edge_features) const {
   graph::PairOptions p = options_.model;
-  p.encoder.inputs = a.features, p.encoder.edge_features = a.edge_features;
+  p.encoder.inputs = features, p.encoder.edge_features = edge_features;
   return p;
 }
 
 template <class T>
+graph::PairNetwork<T> PairFamily<T>::model_for(std::size_t stage, const Data& data) const {
+  graph::PairOptions o = model(stage).options();
+  o.encoder.limits.include(data.graphs());
+  return Model(std::move(o));
+}
+
+template <class T>
 graph::PairNetwork<T> PairFamily<T>::model(std::size_t) const {
-  graph::PairOptions o = network_options(train_->graphs().arrays());
+  graph::PairOptions o = network_options(layout_.node_features, layout_.edge_features);
   for (const auto* part : {&train_, &validation_, &test_, &unseen_})
     if (*part) o.encoder.limits.include((*part)->graphs());
   return Model(std::move(o));
@@ -145,7 +181,7 @@ CheckSubject<graph::PairNetwork<T>> PairFamily<T>::check_subject(const Exec&, st
   std::vector<std::uint32_t> which(count);
   std::iota(which.begin(), which.end(), 0u);
   auto data = std::make_shared<Data>(part(which, {}));
-  graph::PairOptions o = network_options(data->graphs().arrays());
+  graph::PairOptions o = network_options(data->graphs().arrays().features, data->graphs().arrays().edge_features);
   o.encoder.limits.include(data->graphs());
   Model network(std::move(o));
   TrainState<T> state = initial_state(network, options_.train.seed);
@@ -163,6 +199,9 @@ json PairFamily<T>::conclude(const Exec& ex, const Model& model, const ModelArra
 template class PairFamily<float>;
 template class PairFamily<double>;
 template std::unique_ptr<Session> make_session<PairFamily>(const PairOptions&, const PairSource&, SessionOptions);
+template Result<std::unique_ptr<Session>> load_session<PairFamily>(const PairOptions&, const ModelHead&,
+                                                                   const TensorFile&, const std::filesystem::path&,
+                                                                   SessionOptions);
 template CheckReport check_family<PairFamily>(const PairOptions&, const PairSource&, const SessionOptions&,
                                               const CheckOptions&);
 

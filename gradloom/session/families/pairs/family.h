@@ -7,6 +7,7 @@
 #include "gradloom/data/graph_pairs.h"
 #include "gradloom/models/graph/dual.h"
 #include "gradloom/models/graph/pair_network.h"
+#include "gradloom/session/families/graph/layout.h"
 #include "gradloom/session/families/pairs/options.h"
 #include "gradloom/session/family.h"
 
@@ -32,7 +33,15 @@ class PairFamily final : public Family<T, graph::PairNetwork<T>, PairDataset<T>,
 
   const Data* unseen() const { return unseen_ ? &*unseen_ : nullptr; }
 
+  ModelDescription describe() const override;
+  static PairFamily from_model(const PairOptions& options, const ModelDescription& description);
+  const GraphLayout& layout() const { return layout_; }
+  // All pairs of graphs that align_graphs() has made fit, in the order (0, 1), (0, 2), ..., (1, 2), ...; without
+  // distances their targets are 1 and mean nothing.
+  Data new_pairs(const GraphSet& graphs, const DistanceTable* distances) const;
+
   Model model(std::size_t stage) const override;
+  Model model_for(std::size_t stage, const Data& data) const override;
 
   // mse, mae of the similarity; distance_mae; spearman over all pairs, spearman_mean and precision_at_10 over queries:
   // a query is a graph that stands first in a pair, with all pairs that hold it.
@@ -53,14 +62,17 @@ class PairFamily final : public Family<T, graph::PairNetwork<T>, PairDataset<T>,
  private:
   using Base = Family<T, Model, Data, PairOptions>;
   using Base::options_, Base::train_, Base::validation_, Base::test_;
+  PairFamily(PairOptions options, GraphLayout layout)
+      : Family<T, Model, Data, PairOptions>(std::move(options)), layout_(std::move(layout)) {}
   void split();
   // Pairs of `queries` (graphs of the set) with `others`; empty: all pairs of two queries.
   Data part(std::span<const std::uint32_t> queries, std::span<const std::uint32_t> others) const;
-  graph::PairOptions network_options(const GraphArrays<T>& arrays) const;
+  graph::PairOptions network_options(std::size_t features, std::size_t edge_features) const;
   nlohmann::json unseen_metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const;
 
   std::shared_ptr<const GraphSet> set_;
   std::shared_ptr<const DistanceTable> distances_;
+  GraphLayout layout_;
   std::optional<Data> unseen_;
 };
 

@@ -59,14 +59,40 @@ void RewriteFamily<T>::make_data() {
   if (!sets.validation.empty()) validation_.emplace(first_passes(std::move(sets.validation)), loss);
   if (!sets.test.empty()) test_.emplace(first_passes(std::move(sets.test)), loss);
   large_ = std::move(sets.large);
+  for (const auto* part : {&train_, &validation_, &test_})
+    if (*part) most_nodes_ = std::max(most_nodes_, (*part)->most_nodes());
+}
+
+template <class T>
+ModelDescription RewriteFamily<T>::describe() const {
+  ModelDescription d;
+  d.targets = {"normal_form"};
+  d.normalisation = json::object();
+  std::vector<std::string> symbols;
+  for (std::size_t s = 0; s < kSymbols; ++s) symbols.emplace_back(symbol_name(static_cast<Symbol>(s)));
+  d.input = {{"most_nodes", most_nodes_}, {"symbols", symbols}};
+  return d;
+}
+
+template <class T>
+RewriteFamily<T> RewriteFamily<T>::from_model(const RewriteOptions& options, const ModelDescription& d) {
+  EntryReader reader(d.input, "input");
+  const std::size_t most_nodes = reader.count("most_nodes", 1 << 20);
+  std::vector<std::string> symbols;
+  for (std::size_t s = 0; s < kSymbols; ++s) symbols.emplace_back(symbol_name(static_cast<Symbol>(s)));
+  if (reader.names("symbols") != symbols) reader.fail("'symbols' are others than those of this program");
+  reader.done();
+  if (most_nodes == 0) reader.fail("'most_nodes' is 0");
+  if (!d.features.empty() || d.targets.size() != 1 || !d.classes.empty())
+    reader.fail("expressions have no features and no classes");
+  validate(options.model);
+  return RewriteFamily(options, most_nodes);
 }
 
 template <class T>
 graph::TreeNetwork<T> RewriteFamily<T>::model(std::size_t) const {
   graph::TreeOptions o = options_.model;
-  o.most_nodes = train_->most_nodes();
-  for (const auto* part : {&validation_, &test_})
-    if (*part) o.most_nodes = std::max(o.most_nodes, (*part)->most_nodes());
+  o.most_nodes = most_nodes_;
   return Model(o);
 }
 
@@ -156,6 +182,9 @@ json RewriteFamily<T>::conclude(const Exec& ex, const Model& model, const ModelA
 template class RewriteFamily<float>;
 template class RewriteFamily<double>;
 template std::unique_ptr<Session> make_session<RewriteFamily>(const RewriteOptions&, const NoSource&, SessionOptions);
+template Result<std::unique_ptr<Session>> load_session<RewriteFamily>(const RewriteOptions&, const ModelHead&,
+                                                                      const TensorFile&, const std::filesystem::path&,
+                                                                      SessionOptions);
 template CheckReport check_family<RewriteFamily>(const RewriteOptions&, const NoSource&, const SessionOptions&,
                                                  const CheckOptions&);
 

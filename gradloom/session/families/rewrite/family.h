@@ -37,6 +37,10 @@ class RewriteFamily final : public Family<T, graph::TreeNetwork<T>, TreeDataset<
   // Draws the expressions. Throws invalid_input when options do not fit each other.
   RewriteFamily(RewriteOptions options, Source);
 
+  // How large the expressions are that were trained on.
+  ModelDescription describe() const override;
+  static RewriteFamily from_model(const RewriteOptions& options, const ModelDescription& description);
+  std::size_t most_nodes() const { return most_nodes_; }
   void check_part(const Model&, const Data&) const override {}  // drawn for its loss
 
   Model model(std::size_t stage) const override;
@@ -46,6 +50,9 @@ class RewriteFamily final : public Family<T, graph::TreeNetwork<T>, TreeDataset<
   // keep_everything: the share that needs no rewriting. Of at most 1000 expressions.
   std::map<std::string, double> metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
                                         const Data& data, View<const T, 2> y) const override;
+  // Those of them that are known after rewriting to the end, of expressions that the family was not made of.
+  std::map<std::string, double> final_metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                                              std::span<const Expression> expressions) const;
   nlohmann::json study(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const override;
   // Adds `large` (metrics on larger expressions) and `paths` (how many edits were proven).
   nlohmann::json conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
@@ -65,11 +72,12 @@ class RewriteFamily final : public Family<T, graph::TreeNetwork<T>, TreeDataset<
  private:
   using Base = Family<T, Model, Data, RewriteOptions>;
   using Base::options_, Base::train_, Base::validation_, Base::test_;
+  RewriteFamily(RewriteOptions options, std::size_t most_nodes)
+      : Family<T, Model, Data, RewriteOptions>(std::move(options)), most_nodes_(most_nodes) {}
   void make_data();
-  std::map<std::string, double> final_metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
-                                              std::span<const Expression> expressions) const;
   nlohmann::json large_metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const;
 
+  std::size_t most_nodes_ = 0;  // of an expression of the data
   std::vector<Expression> large_;
   Proofs proofs_;
 };

@@ -1,0 +1,62 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/predict.h"
+#include "cli/text.h"
+
+namespace gradloom::cli {
+namespace {
+
+struct PredictFlags {
+  std::string model, data, distances, out;
+  ExecFlags exec;
+};
+
+int predict(const Output& out, const PredictFlags& flags) {
+  refuse_recipe_name(flags.model);
+  app::PredictOptions what;
+  what.file = flags.data, what.distances = flags.distances, what.out = flags.out;
+  const app::PredictReport r = app::predict(flags.model, run_options(out, flags.exec), what).or_throw();
+  print_prediction(out, r, flags.data);
+  out.result(to_json(r));
+  return kDone;
+}
+
+}  // namespace
+
+void print_prediction(const Output& out, const app::PredictReport& r, const std::string& data) {
+  out.print(fmt::format("{}, family {}, after {}\n", r.model, r.family, counted(r.epochs, "epoch")));
+  for (const std::string& warning : r.warnings) out.tell(fmt::format("warning: {}\n", warning));
+  std::vector<app::TextRow> rows;
+  rows.emplace_back(data, r.data.is_object() ? metrics_text(r.data) : "what is to be predicted is not in the data");
+  if (r.outside) rows.emplace_back("outside", fmt::format("{} of {}", *r.outside, counted(r.rows, "row")));
+  if (r.out) rows.emplace_back("predictions", fmt::format("{}, {}", *r.out, counted(r.rows, "row")));
+  out.print_rows(rows);
+}
+
+void add_predict_command(CLI::App& program, Choice& choice) {
+  CLI::App* command = program.add_subcommand("predict", "Ask a trained model about new data");
+  auto flags = std::make_shared<PredictFlags>();
+  command->add_option("MODEL", flags->model, "A model.safetensors, or the folder of a run")->type_name("")->required();
+  command->add_option("--data", flags->data, "The new data; they may lack what is to be predicted")
+      ->type_name("FILE")
+      ->required()
+      ->check(names_a_file);
+  command->add_option("--out", flags->out, "Write predictions: FILE.csv, or the numbers alone as FILE.npy")
+      ->type_name("FILE")
+      ->required()
+      ->check(names_a_file);
+  add_distances_option(*command, flags->distances);
+  add_exec_options(*command, flags->exec);
+  add_output_options(*command, choice.flags);
+  command->footer(
+      "Examples:\n  gradloom predict runs/wine --data new.csv --out quality.csv\n"
+      "  gradloom predict model.safetensors --data new.csv --out quality.npy");
+  command->callback([flags, &choice] { choice.run = [flags](const Output& out) { return predict(out, *flags); }; });
+}
+
+}  // namespace gradloom::cli

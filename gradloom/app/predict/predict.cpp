@@ -1,0 +1,109 @@
+#include "gradloom/app/predict/predict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gradloom/app/families/families.h"
+#include "gradloom/app/run/open.h"
+#include "gradloom/io/file.h"
+#include "gradloom/io/run_folder.h"
+
+namespace gradloom::app {
+namespace {
+
+// A model that can be asked, and what is known of its training.
+struct OpenedModel {
+  std::unique_ptr<Session> session;
+  std::uint64_t epochs = 0;
+  bool finished = true;
+  std::vector<std::string> warnings;
+};
+
+Result<OpenedModel> open_file(const FilePlace& file, const SessionOptions& settings) {
+  ModelHead head;
+  auto session = open_model(file, settings, &head);
+  if (!session) return session.error();
+  return OpenedModel{std::move(*session), head.epochs, head.finished, {}};
+}
+
+Result<OpenedModel> open_asked(const std::filesystem::path& model, const RunOptions& options) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(model, ignored)) return open_file(model, options);
+  auto folder = RunFolder::open(model, FolderAccess::read);
+  if (!folder) return folder.error();
+  if (std::filesystem::exists(folder->model(), ignored)) return open_file(folder->model(), options);
+  auto run = open_run(*folder, options);
+  if (!run) return run.error();
+  const TrainPosition& at = run->session->position();
+  OpenedModel opened{std::move(run->session), at.run_epoch, false, {}};
+  if (run->data_changed) opened.warnings.emplace_back("the training data have changed since this run was trained");
+  return opened;
+}
+
+Result<void> check_files(const std::filesystem::path& model, const PredictOptions& what) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(what.file, ignored))
+    return Error{ErrorCode::not_found, fmt::format("there is no file {}", what.file.string())};
+  if (what.out.empty()) return {};
+  if (auto r = check_prediction_file(what.out); !r) return r;
+  std::vector<std::filesystem::path> files = run_files(model);
+  files.push_back(model);
+  if (auto r = refuse_overwriting(what.out, files); !r) return r;
+  const std::filesystem::path read[] = {what.file, what.distances};
+  return refuse_overwriting(what.out, read, InFolders::contents);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> open_model(const FilePlace& file, const SessionOptions& settings, ModelHead* out) {
+  auto tensors = read_safetensors(file);
+  if (!tensors) return tensors.error();
+  auto head = model_head(*tensors, file);
+  if (!head) return head.error();
+  const auto all = families();
+  const auto family = std::ranges::find(all, head->family, &AppFamily::name);
+  if (family == all.end() || !family->load)
+    return Error{ErrorCode::unsupported,
+                 fmt::format("{}: models of family \"{}\" have no model files", file.string(), head->family)};
+  auto session = family->load(*head, *tensors, file, settings);
+  if (session && out) *out = std::move(*head);
+  return session;
+}
+
+Result<PredictReport> predict(const std::filesystem::path& model, const RunOptions& options,
+                              const PredictOptions& what) {
+  if (auto r = check_files(model, what); !r) return r.error();
+  return guarded([&]() -> Result<PredictReport> {
+    auto opened = open_asked(model, options);
+    if (!opened) return opened.error();
+    Session& session = *opened->session;
+    const AppFamily& family = find_family(session.options().family);
+    if (!family.predict)
+      return Error{ErrorCode::unsupported, fmt::format("models of family \"{}\" take no new data", family.name)};
+    auto table = family.predict(session, what);
+    if (!table) return table.error();
+    PredictReport report;
+    report.model = model.string();
+    report.family = family.name;
+    report.epochs = opened->epochs;
+    report.finished = opened->finished;
+    report.rows = table->rows;
+    report.outside = table->outside;
+    report.data = table->metrics ? to_json(*table->metrics) : nlohmann::json();
+    report.warnings = std::move(opened->warnings);
+    if (!report.finished)
+      report.warnings.push_back(
+          fmt::format("the training of this model was stopped after {}", counted(report.epochs, "epoch")));
+    if (table->outside.value_or(0) > 0)
+      report.warnings.push_back(fmt::format("{} of {} {} features outside of their range in the training data",
+                                            *table->outside, counted(table->rows, "row"),
+                                            table->rows == 1 ? "has" : "have"));
+    if (what.out.empty()) return report;
+    if (auto r = write_predictions(what.out, *table); !r) return r.error();
+    report.out = what.out.string();
+    return report;
+  });
+}
+
+}  // namespace gradloom::app

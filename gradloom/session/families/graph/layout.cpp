@@ -1,0 +1,271 @@
+#include "gradloom/session/families/graph/layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gradloom {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostColumns = std::size_t{1} << 32;
+
+// Calls see(column, value) for every feature of a node that is stored.
+template <class T, class See>
+void each_node_value(const GraphArrays<T>& a, std::size_t node, See see) {
+  if (a.sparse()) {
+    for (std::uint32_t e = a.feature_ptr[node]; e < a.feature_ptr[node + 1]; ++e)
+      see(a.feature_column[e], static_cast<double>(a.feature_value[e]));
+    return;
+  }
+  for (std::size_t c = 0; c < a.features; ++c) see(c, static_cast<double>(a.x[node * a.stride + c]));
+}
+
+template <class T, class See>
+void each_edge_value(const GraphArrays<T>& a, std::size_t arc, See see) {
+  for (std::size_t c = 0; c < a.edge_features; ++c) see(c, static_cast<double>(a.edge_x[arc * a.edge_stride + c]));
+}
+
+// The least and largest of what was seen; columns that rows leave out have zeros there.
+class RangeFinder {
+ public:
+  explicit RangeFinder(std::size_t columns) : ranges_(columns), seen_(columns, 0) {}
+  void see(std::size_t column, double v) {
+    FeatureRange& r = ranges_[column];
+    r = seen_[column]++ == 0 ? FeatureRange{v, v} : FeatureRange{std::min(r.low, v), std::max(r.high, v)};
+  }
+  std::vector<FeatureRange> finish(std::size_t rows) {
+    for (std::size_t c = 0; c < ranges_.size(); ++c)
+      if (seen_[c] < rows) see(c, 0.0);
+    return std::move(ranges_);
+  }
+
+ private:
+  std::vector<FeatureRange> ranges_;
+  std::vector<std::size_t> seen_;
+};
+
+template <class T>
+std::vector<FeatureRange> ranges_of_graphs(const GraphArrays<T>& a) {
+  RangeFinder nodes(a.features), edges(a.edge_features);
+  for (std::size_t v = 0; v < a.nodes; ++v)
+    each_node_value(a, v, [&](std::size_t c, double value) { nodes.see(c, value); });
+  for (std::size_t e = 0; e < a.source.size(); ++e)
+    each_edge_value(a, e, [&](std::size_t c, double value) { edges.see(c, value); });
+  std::vector<FeatureRange> ranges = nodes.finish(a.nodes);
+  for (const FeatureRange& r : edges.finish(a.source.size())) ranges.push_back(r);
+  return ranges;
+}
+
+std::vector<std::string> feature_names(const GraphLayout& l) {
+  std::vector<std::string> names;
+  for (std::size_t c = 0; c < l.node_features; ++c) switch (l.nodes) {
+      case NodeFeatures::labels:
+        names.push_back("label=" + l.node_labels[c]);
+        break;
+      case NodeFeatures::degrees:
+        names.push_back(fmt::format("neighbours{}={}", c + 1 < l.node_features ? "" : ">", c));
+        break;
+      case NodeFeatures::identity:
+        names.push_back(fmt::format("node={}", c));
+        break;
+      case NodeFeatures::constant:
+        names.emplace_back("one");
+        break;
+      case NodeFeatures::automatic:
+      case NodeFeatures::given:
+        names.push_back(fmt::format("x{}", c + 1));
+        break;
+    }
+  for (std::size_t c = 0; c < l.edge_features; ++c)
+    names.push_back(c < l.given_edge_features ? fmt::format("edge x{}", c + 1)
+                                              : "edge label=" + l.edge_labels[c - l.given_edge_features]);
+  return names;
+}
+
+// The first graph with a number that the layout's table does not have.
+template <class Has>
+Error unknown_name(const GraphSet& set, const LabelTable& table, std::size_t known, const char* what, Has has) {
+  for (std::size_t g = 0; g < set.size(); ++g)
+    for (auto number = static_cast<std::uint32_t>(known); number < table.size(); ++number)
+      if (has(set.graphs[g], number))
+        return {ErrorCode::invalid_input, fmt::format("graph '{}' has the {} '{}', which the model was not trained on",
+                                                      set.ids[g], what, table.names()[number])};
+  return {ErrorCode::invalid_input,
+          fmt::format("there is the {} '{}', which the model was not trained on", what, table.names()[known])};
+}
+
+bool contains_number(std::span<const std::uint32_t> numbers, std::uint32_t number) {
+  return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
+}
+
+Result<void> check_names(const GraphLayout& l, const GraphSet& set) {
+  if (l.nodes == NodeFeatures::labels && set.node_labels.size() > l.node_labels.size())
+    return unknown_name(set, set.node_labels, l.node_labels.size(), "node label",
+                        [](const Graph& g, std::uint32_t n) { return contains_number(g.node_labels(), n); });
+  if (l.edge_features > l.given_edge_features && set.edge_labels.size() > l.edge_labels.size())
+    return unknown_name(set, set.edge_labels, l.edge_labels.size(), "edge label",
+                        [](const Graph& g, std::uint32_t n) { return contains_number(g.edge_labels(), n); });
+  if (l.task == GraphTask::node && set.node_classes.size() > l.classes.size())
+    return unknown_name(set, set.node_classes, l.classes.size(), "node class",
+                        [](const Graph& g, std::uint32_t n) { return contains_number(g.node_classes(), n); });
+  if (l.task == GraphTask::graph && set.graph_classes.size() > l.classes.size() && !l.classes.empty())
+    return unknown_name(set, set.graph_classes, l.classes.size(), "class",
+                        [](const Graph& g, std::uint32_t n) { return g.graph_class() == n; });
+  return {};
+}
+
+// What is wrong with one graph; empty: nothing.
+std::string misfit_of(const GraphLayout& l, const Graph& g) {
+  if (g.nodes() == 0) return "has no nodes";
+  if (l.nodes == NodeFeatures::labels && g.node_labels().empty()) return "has nodes without labels";
+  if (l.nodes == NodeFeatures::identity && g.nodes() > l.node_features)
+    return fmt::format("has {} nodes, but the model tells {} apart", g.nodes(), l.node_features);
+  if (l.nodes == NodeFeatures::given) {
+    const bool sparse = !g.sparse_features().empty();
+    const std::size_t width = sparse ? g.sparse_features().columns : g.node_feature_width();
+    if (width != l.node_features)
+      return fmt::format("has {} features of a node; the model was trained with {}", width, l.node_features);
+    if (l.task == GraphTask::node && sparse != l.sparse)
+      return fmt::format("has {} features of nodes; the model was trained with {} ones", sparse ? "sparse" : "dense",
+                         l.sparse ? "sparse" : "dense");
+  }
+  if (g.edges() == 0) return "";
+  if (g.edge_weights().empty() == l.edge_weights)
+    return l.edge_weights ? "has edges without weights; the model was trained with weights"
+                          : "has edges with weights; the model was trained without them";
+  if (g.edge_feature_width() != l.given_edge_features)
+    return fmt::format("has {} features of an edge; the model was trained with {}", g.edge_feature_width(),
+                       l.given_edge_features);
+  if (l.edge_features > l.given_edge_features && g.edge_labels().empty()) return "has edges without labels";
+  return "";
+}
+
+}  // namespace
+
+template <class T>
+GraphLayout graph_layout(const GraphSet& set, const GraphArrays<T>& arrays, const GraphFeatureOptions& options) {
+  GraphLayout l;
+  l.task = arrays.task;
+  l.nodes = resolve_features(options.nodes, set.graphs.front());
+  l.node_features = arrays.features, l.edge_features = arrays.edge_features;
+  l.sparse = arrays.sparse();
+  l.edge_weights = !arrays.edge_weight.empty();
+  if (l.nodes == NodeFeatures::labels) l.node_labels = set.node_labels.names();
+  l.given_edge_features = arrays.edge_features;
+  const auto has_labels = [](const Graph& g) { return !g.edge_labels().empty(); };
+  if (options.edge_labels && arrays.edge_features > 0 && std::ranges::any_of(set.graphs, has_labels)) {
+    l.edge_labels = set.edge_labels.names();
+    l.given_edge_features -= l.edge_labels.size();
+  }
+  if (arrays.target.empty()) l.classes = arrays.class_names;
+  l.ranges = ranges_of_graphs(arrays);
+  return l;
+}
+
+ModelDescription describe_graphs(const GraphLayout& l) {
+  ModelDescription d;
+  d.features = feature_names(l);
+  d.targets = l.classes.empty() ? std::vector<std::string>{"target"} : std::vector<std::string>();
+  d.classes = l.classes;
+  d.input = {{"nodes", name_of(kNodeFeatures, l.nodes)},
+             {"node_features", l.node_features},
+             {"edge_features", l.edge_features},
+             {"given_edge_features", l.given_edge_features},
+             {"sparse", l.sparse},
+             {"edge_weights", l.edge_weights},
+             {"node_labels", l.node_labels},
+             {"edge_labels", l.edge_labels}};
+  d.normalisation = json::object();
+  d.ranges = l.ranges;
+  return d;
+}
+
+GraphLayout restore_layout(const ModelDescription& d, GraphTask task) {
+  EntryReader reader(d.input, "input");
+  GraphLayout l;
+  l.task = task;
+  l.nodes = value_of<NodeFeatures>(kNodeFeatures, reader.text("nodes"), "input.nodes").or_throw();
+  l.node_features = reader.count("node_features", kMostColumns);
+  l.edge_features = reader.count("edge_features", kMostColumns);
+  l.given_edge_features = reader.count("given_edge_features", l.edge_features);
+  l.sparse = reader.flag("sparse");
+  l.edge_weights = reader.flag("edge_weights");
+  l.node_labels = reader.names("node_labels");
+  l.edge_labels = reader.names("edge_labels");
+  reader.done();
+  l.classes = d.classes;
+  l.ranges = d.ranges;
+  if (l.nodes == NodeFeatures::automatic) reader.fail("'nodes' does not say what features are");
+  if (l.node_features == 0 || l.node_features + l.edge_features != d.features.size())
+    reader.fail(fmt::format("{} features of nodes and {} of edges are not {} names", l.node_features, l.edge_features,
+                            d.features.size()));
+  if (l.nodes == NodeFeatures::labels && l.node_labels.size() != l.node_features)
+    reader.fail(fmt::format("{} labels make {} features", l.node_labels.size(), l.node_features));
+  if (l.nodes == NodeFeatures::constant && l.node_features != 1)
+    reader.fail(fmt::format("a constant is one feature, not {}", l.node_features));
+  if (l.edge_labels.size() != l.edge_features - l.given_edge_features)
+    reader.fail(
+        fmt::format("{} edge labels for {} features", l.edge_labels.size(), l.edge_features - l.given_edge_features));
+  if (l.sparse && (l.nodes != NodeFeatures::given || task != GraphTask::node))
+    reader.fail("only given features of nodes are sparse");
+  if (d.targets.empty() == d.classes.empty() || d.classes.size() == 1 || d.targets.size() > 1)
+    reader.fail(fmt::format("a model of graphs has one target or several classes, not {} and {}", d.targets.size(),
+                            d.classes.size()));
+  return l;
+}
+
+Result<GraphSet> align_graphs(const GraphLayout& l, GraphSet graphs) {
+  if (graphs.size() == 0) return Error{ErrorCode::invalid_input, "there are no graphs in the data"};
+  GraphSet set;
+  if (l.nodes == NodeFeatures::labels) set.node_labels = LabelTable(l.node_labels);
+  if (l.edge_features > l.given_edge_features) set.edge_labels = LabelTable(l.edge_labels);
+  (l.task == GraphTask::node ? set.node_classes : set.graph_classes) = LabelTable(l.classes);
+  set.append(std::move(graphs));
+  if (auto r = check_names(l, set); !r) return r.error();
+  for (std::size_t g = 0; g < set.size(); ++g)
+    if (const std::string wrong = misfit_of(l, set.graphs[g]); !wrong.empty())
+      return Error{ErrorCode::invalid_input, fmt::format("graph '{}' {}", set.ids[g], wrong)};
+  return set;
+}
+
+GraphFeatureOptions layout_options(const GraphLayout& l, GraphFeatureOptions options, bool answers) {
+  options.nodes = l.nodes;
+  options.answers = answers;
+  options.edge_labels = l.edge_features > l.given_edge_features;
+  if (l.nodes == NodeFeatures::identity) options.identities = l.node_features;
+  if (l.nodes == NodeFeatures::degrees) options.max_degree = l.node_features - 1;
+  return options;
+}
+
+template <class T>
+std::vector<std::size_t> outside_of_ranges(const GraphLayout& l, const GraphArrays<T>& a) {
+  if (l.ranges.empty()) return {};
+  std::vector<std::size_t> found;
+  std::vector<std::uint8_t> outside(l.ranges.size());
+  const auto see = [&](std::size_t c, double v) { outside[c] |= v < l.ranges[c].low || v > l.ranges[c].high; };
+  const auto take = [&] {
+    found.push_back(static_cast<std::size_t>(std::count(outside.begin(), outside.end(), 1)));
+    std::fill(outside.begin(), outside.end(), std::uint8_t{0});
+  };
+  for (std::size_t g = 0; g < a.graphs; ++g) {
+    for (std::size_t v = a.graph_ptr[g]; v < a.graph_ptr[g + 1]; ++v) {
+      each_node_value(a, v, see);
+      for (std::size_t e = a.ptr[v]; e < a.ptr[v + 1]; ++e)
+        each_edge_value(a, e, [&](std::size_t c, double value) { see(a.features + c, value); });
+      if (a.task == GraphTask::node) take();
+    }
+    if (a.task == GraphTask::graph) take();
+  }
+  return found;
+}
+
+#define GRADLOOM_INSTANTIATE(T)                                                                          \
+  template GraphLayout graph_layout(const GraphSet&, const GraphArrays<T>&, const GraphFeatureOptions&); \
+  template std::vector<std::size_t> outside_of_ranges(const GraphLayout&, const GraphArrays<T>&);
+GRADLOOM_INSTANTIATE(float)
+GRADLOOM_INSTANTIATE(double)
+#undef GRADLOOM_INSTANTIATE
+
+}  // namespace gradloom
