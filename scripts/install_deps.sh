@@ -5,7 +5,7 @@
 set -euo pipefail
 
 packages=(
-  g++ cmake ninja-build ccache pkg-config git python3
+  g++ cmake ninja-build ccache pkg-config git python3 python3-numpy
   libhwy-dev libeigen3-dev
   libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libxxhash-dev
   libpng-dev zlib1g-dev libmuparser-dev libpugixml-dev libcadical-dev

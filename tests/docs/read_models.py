@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""Reads model files as docs/format.md describes them, computes their outputs with NumPy, and compares with `gradloom predict`.
+
+Usage: read_models.py PROGRAM
+Knows nothing of gradloom but that document: the files are read byte by byte.
+"""
+import csv
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+except ImportError:
+    print("Skipped: this Python has no NumPy")
+    sys.exit(0)
+
+DTYPES = {"F32": np.float32, "F64": np.float64}
+
+
+def read_model(path):
+    with open(path, "rb") as f:
+        data = f.read()
+    (length,) = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8:8 + length])
+    about = {key: json.loads(value) for key, value in header.pop("__metadata__").items()}
+    tensors = {}
+    for name, entry in header.items():
+        begin, end = entry["data_offsets"]
+        values = np.frombuffer(data[8 + length + begin:8 + length + end], dtype=DTYPES[entry["dtype"]])
+        tensors[name] = values.reshape(entry["shape"]).astype(np.float64)
+    assert about["format"] == "gradloom-model" and about["version"] == 2, about
+    return about, tensors
+
+
+def is_number(cell):
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def features_of(about, rows):
+    """Cells of a table as the features of the model, (rows, features)."""
+    data = about["options"]["data"]
+    columns = []
+    for column in about["input"]["features"]:
+        cells = [row[column["name"]] for row in rows]
+        if not column["categories"]:
+            made = [[float(c) if is_number(c) else np.nan for c in cells]]
+        elif data["categories"] == "one-hot":
+            made = [[np.nan if c == "" else float(c == word) for c in cells] for word in column["categories"]]
+        else:
+            made = [[np.nan if c == "" else float(column["categories"].index(c)) for c in cells]]
+        for k, values in enumerate(made):
+            values = np.array(values)
+            if column["means"]:
+                values = np.where(np.isnan(values), column["means"][k], values)
+            columns.append(values)
+    x = np.stack(columns, axis=1)
+    assert x.shape[1] == len(about["features"]) and np.isfinite(x).all()
+    return x
+
+
+def basis(t, degree, grid, x):
+    """Values and slopes (G + p) of the functions on the knots t, at x within the grid: Cox and de Boor."""
+    p, last = degree, degree + grid - 1
+    interval = min(max(int(np.searchsorted(t, x, side="right")) - 1, p), last)
+    values = np.zeros(len(t) - 1)
+    values[interval] = 1.0
+    lower = values
+    for d in range(1, p + 1):
+        lower = values
+        values = np.zeros(len(t) - 1 - d)
+        for m in range(len(values)):
+            values[m] = (x - t[m]) / (t[m + d] - t[m]) * lower[m] + (t[m + d + 1] - x) / (t[m + d + 1] - t[m + 1]) * lower[m + 1]
+    slopes = np.array([p * (lower[m] / (t[m + p] - t[m]) - lower[m + 1] / (t[m + p + 1] - t[m + 1])) for m in range(len(values))])
+    return values, slopes
+
+
+def kan_outputs(about, tensors, x):
+    model = about["options"]["model"]
+    grid, degree = model["grid"], model["degree"]
+    x = (x - tensors["buffers/input.mean"]) / tensors["buffers/input.std"]
+    layer = 0
+    while f"parameters/layer{layer}.weight" in tensors:
+        weight = tensors[f"parameters/layer{layer}.weight"]  # (In, rows, Out)
+        lo, hi = tensors[f"buffers/layer{layer}.lo"], tensors[f"buffers/layer{layer}.hi"]
+        y = np.zeros((len(x), weight.shape[2]))
+        for i in range(weight.shape[0]):
+            if model["knots"] == "free":
+                knots = tensors[f"buffers/layer{layer}.knots"][i]
+            else:
+                knots = lo[i] + (hi[i] - lo[i]) * np.arange(grid + 1) / grid
+            low = knots[0] - (knots[1] - knots[0]) * np.arange(degree, 0, -1)
+            high = knots[-1] + (knots[-1] - knots[-2]) * np.arange(1, degree + 1)
+            t = np.concatenate([low, knots, high])
+            for s in range(len(x)):
+                edge = min(max(x[s, i], knots[0]), knots[-1])
+                values, slopes = basis(t, degree, grid, edge)
+                assert model["outside"] == "linear"
+                y[s] += (values + slopes * (x[s, i] - edge)) @ weight[i, :grid + degree]
+                if model["base"]:
+                    y[s] += x[s, i] / (1 + np.exp(-x[s, i])) * weight[i, grid + degree]
+        bias = tensors.get(f"parameters/layer{layer}.bias")
+        x = y if bias is None else y + bias
+        layer += 1
+    return tensors["buffers/output.mean"] + tensors["buffers/output.std"] * x
+
+
+def gate_outputs(about, tensors, x):
+    bits = about["normalisation"]["bits"]
+    signals = np.stack([(x[:, b["feature"]] > b["threshold"]).astype(float) for b in bits], axis=1)
+    layer = 0
+    while f"parameters/layer.{layer}" in tensors:
+        logits = tensors[f"parameters/layer.{layer}"]  # (gates, 16)
+        wires = tensors[f"buffers/layer.{layer}.wires"].astype(int)
+        a, b = signals[:, wires[:, 0]], signals[:, wires[:, 1]]
+        share = np.exp(logits - logits.max(axis=1, keepdims=True))
+        share /= share.sum(axis=1, keepdims=True)
+        table = (np.arange(16)[:, None] >> np.array([3, 2, 1, 0])) & 1  # f(0,0), f(0,1), f(1,0), f(1,1)
+        f = share @ table
+        signals = f[:, 0] * (1 - a) * (1 - b) + f[:, 1] * (1 - a) * b + f[:, 2] * a * (1 - b) + f[:, 3] * a * b
+        layer += 1
+    classes = len(about["classes"])
+    return signals.reshape(len(x), classes, -1).sum(axis=2) / about["options"]["model"]["temperature"]
+
+
+def probabilities(y):
+    if y.shape[1] == 1:
+        p = 1 / (1 + np.exp(-y[:, 0]))
+        return np.stack([1 - p, p], axis=1)
+    e = np.exp(y - y.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def outside_of(about, x):
+    ranges = np.array(about["ranges"])
+    return ((x < ranges[:, 0]) | (x > ranges[:, 1])).sum(axis=1)
+
+
+def write_table(path, rows, shift, holes):
+    random = np.random.default_rng(rows)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("size,colour,weight,price,kind\n")
+        for r in range(rows):
+            size, weight = random.normal() * (1 + shift), random.uniform(0, 20) + 10 * shift
+            colour = ["red", "green", "blue"][random.integers(3)]
+            price = np.sin(size) + 0.1 * weight + (colour == "red")
+            cell = "" if holes and r % 7 == 3 else f"{weight:.4f}"
+            f.write(f"{size:.4f},{colour},{cell},{price:.4f},{'dear' if price > 1 else 'cheap'}\n")
+
+
+def main():
+    program = os.path.abspath(sys.argv[1])
+    common = "--set data.path=old.csv --set data.missing=mean --set epochs=5 --set train.checkpoint_seconds=1000"
+    cases = []
+    for precision, bound in (("float64", 1e-9), ("float32", 1e-5)):
+        also = f"{common} --set precision={precision}"
+        cases += [
+            (f"kan-{precision}", f"train kan-tabular {also} --set data.target=price --set data.drop=kind", kan_outputs, bound),
+            (f"uniform-{precision}", f"train kan-tabular {also} --set task=classification --set data.target=kind --set data.drop=price"
+                                     " --set model.knots=uniform --set model.normalise=range --set model.hidden=[4,3]"
+                                     " --set data.categories=ordinal", kan_outputs, bound),
+            (f"gates-{precision}", f"train logic-classify {also} --set data.target=kind --set data.drop=price --set data.test_path="
+                                   " --set data.categorical=[] --set model.gates=[40,30] --set data.test=0.2", gate_outputs, bound),
+        ]
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        def run(words):
+            result = subprocess.run([program, *words], cwd=folder, capture_output=True, text=True, timeout=300)
+            if result.returncode != 0:
+                sys.exit(f"gradloom {' '.join(words)}\n  exit code {result.returncode}\n{result.stderr}")
+            return result.stdout
+        write_table(os.path.join(folder, "old.csv"), 160, 0.0, True)
+        write_table(os.path.join(folder, "new.csv"), 40, 0.5, True)
+        with open(os.path.join(folder, "new.csv"), encoding="utf-8") as f:
+            rows = list(csv.DictReader(f))
+        for name, command, outputs, bound in cases:
+            run([*command.split(), "--out", name, "--quiet"])
+            for file in ("p.csv", "p.npy"):
+                told = json.loads(run(["predict", f"{name}/model.safetensors", "--data", "new.csv", "--out", file, "--json"]))
+            about, tensors = read_model(os.path.join(folder, name, "model.safetensors"))
+            x = features_of(about, rows)
+            y = outputs(about, tensors, x)
+            expected = probabilities(y) if about["classes"] else y
+            predicted = np.load(os.path.join(folder, "p.npy"))
+            assert predicted.shape == expected.shape and predicted.dtype == DTYPES[{"float32": "F32", "float64": "F64"}[about["precision"]]]
+            difference = np.abs(predicted - expected).max() / max(1.0, np.abs(expected).max())
+            with open(os.path.join(folder, "p.csv"), encoding="utf-8") as f:
+                table = list(csv.DictReader(f))
+            outside = outside_of(about, x)
+            good = difference <= bound and [int(row["outside"]) for row in table] == outside.tolist()
+            good = good and told["outside"] == int((outside > 0).sum()) and told["rows"] == len(rows)
+            if about["classes"]:
+                target = "kind"
+                good = good and [row["kind_predicted"] for row in table] == [about["classes"][c] for c in y.argmax(axis=1)]
+                good = good and all(abs(float(table[r][f"p({c})"]) - expected[r, k]) <= bound
+                                    for r in range(len(rows)) for k, c in enumerate(about["classes"]))
+            else:
+                target = "price"
+                good = good and all(abs(float(row["price_predicted"]) - v) <= bound * max(1.0, np.abs(y).max()) for row, v in zip(table, y[:, 0]))
+            good = good and [row[target] for row in table] == [r[target] if target == "kind" else repr(float(r[target])) for r in rows]
+            print(f"{name}: largest difference {difference:.2g}, {int((outside > 0).sum())} rows outside{'' if good else ' WRONG'}")
+            failed += not good
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
