@@ -85,6 +85,8 @@ def basis(t, degree, grid, x):
 def kan_outputs(about, tensors, x):
     model = about["options"]["model"]
     grid, degree = model["grid"], model["degree"]
+    centre = about["normalisation"].get("centre", {})
+    x = x - np.array(centre.get("inputs", 0.0))
     x = (x - tensors["buffers/input.mean"]) / tensors["buffers/input.std"]
     layer = 0
     while f"parameters/layer{layer}.weight" in tensors:
@@ -109,7 +111,7 @@ def kan_outputs(about, tensors, x):
         bias = tensors.get(f"parameters/layer{layer}.bias")
         x = y if bias is None else y + bias
         layer += 1
-    return tensors["buffers/output.mean"] + tensors["buffers/output.std"] * x
+    return tensors["buffers/output.mean"] + tensors["buffers/output.std"] * x + np.array(centre.get("targets", 0.0))
 
 
 def gate_outputs(about, tensors, x):

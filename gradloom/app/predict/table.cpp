@@ -56,13 +56,13 @@ std::string number_text(double value, Precision precision) {
 
 void to_probabilities(std::span<const double> logits, std::span<double> probabilities) {
   if (logits.size() == 1) {
-    probabilities[0] = kernels::sigmoid(-logits[0]);
-    probabilities[1] = kernels::sigmoid(logits[0]);
+    probabilities[0] = kernels::split::sigmoid(-logits[0]);
+    probabilities[1] = kernels::split::sigmoid(logits[0]);
     return;
   }
   const double largest = *std::max_element(logits.begin(), logits.end());
   double sum = 0.0;
-  for (std::size_t c = 0; c < logits.size(); ++c) sum += probabilities[c] = kernels::exp(logits[c] - largest);
+  for (std::size_t c = 0; c < logits.size(); ++c) sum += probabilities[c] = kernels::split::exp(logits[c] - largest);
   for (double& p : probabilities) p /= sum;
 }
 
