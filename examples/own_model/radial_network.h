@@ -89,7 +89,7 @@ class RadialNetwork {
             sum += u * u;
           }
           // gradloom's exp gives the same bits with every compiler and processor; the system's does not promise that.
-          const T phi = gradloom::kernels::exp(-sum);
+          const T phi = gradloom::kernels::split::exp(-sum);
           tape.phi[s * units_ + k] = phi;
           for (std::size_t j = 0; j < outputs_; ++j) out[j] += phi * w.weight[k * outputs_ + j];
         }
