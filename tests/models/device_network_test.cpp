@@ -233,7 +233,7 @@ TEST_F(KanOnDevice, BackwardStartsAfreshOrAddsAsItIsAsked) {
   const auto first = run_on(device(), f, &runner), second = run_on(device(), f, &runner);
   EXPECT_TRUE(same_bits(first.gradient, second.gradient));
   Step add;
-  add.gradient = GradientMode::accumulate;
+  add.gradient = GradientMode::accumulate, add.leaf = 1;
   const auto sum = run_on(device(), f, &runner, add);
   const Exec ex({.threads = 1});
   f.forward_backward(ex);
