@@ -154,7 +154,7 @@ TEST(SplineGradient, BackwardMatchesDualNumbers) {
         const D x(p.x[place], random.normal(at++));
         expected += p.dl_dx[place] * x.d, scale += std::abs(p.dl_dx[place] * x.d);
         const auto basis = reference::split::basis_point(s, p.layer.grid, i, x);
-        const auto base = silu(x);
+        const auto base = silu(reference::split::base_point(s, p.layer.grid, i, x));
         for (std::size_t j = 0; j < s.out; ++j) {
           const double* w = p.weight.data() + i * s.rows() * out + j;
           for (unsigned k = 0; k <= s.degree; ++k) y[j] += basis.value[k] * D(w[(basis.span + k) * out]);
