@@ -267,10 +267,18 @@ Result<RunSummary> resume(const std::filesystem::path& path, const RunOptions& o
   });
 }
 
+namespace {
+
+Result<void> require_checkpoint(const RunFolder& folder) {
+  if (folder.has_checkpoint()) return {};
+  return Error{ErrorCode::not_found,
+               folder.path().string() + " has no checkpoint yet; `gradloom resume` continues the run"};
+}
+
+}  // namespace
+
 Result<OpenedRun> open_run(const RunFolder& folder, const RunOptions& options) {
-  if (!folder.has_checkpoint())
-    return Error{ErrorCode::not_found,
-                 folder.path().string() + " has no checkpoint yet; `gradloom resume` continues the run"};
+  if (auto r = require_checkpoint(folder); !r) return r.error();
   auto recipe = reopen_recipe(folder);
   if (!recipe) return recipe.error();
   auto session = open_session(*recipe, options);
@@ -283,7 +291,8 @@ Result<OpenedRun> open_run(const RunFolder& folder, const RunOptions& options) {
 namespace {
 
 // The metrics of a new file, and predictions for it or for the run's own data.
-Result<void> evaluate_files(const AppFamily& family, Session& session, const RunOptions& options,
+// `added` are the rows of the file, where the family reads rows.
+Result<void> evaluate_files(const AppFamily& family, Session& session, const std::optional<NewRows<double>>& added,
                             const EvaluateOptions& what, Evaluation& evaluation) {
   const auto wrote = [&](std::size_t rows) {
     evaluation.rows = rows;
@@ -296,9 +305,7 @@ Result<void> evaluate_files(const AppFamily& family, Session& session, const Run
     wrote(rows_of(y));
     return write_outputs(what.predictions, y, {});
   }
-  if (family.read_rows) {
-    auto added = family.read_rows(session, options.data_root, what.data);
-    if (!added) return added.error();
+  if (added) {
     evaluation.warnings = session.warnings(added->rows, "new rows");
     evaluation.data = added->has_targets ? to_json(session.measure(added->rows)) : json();
     if (what.predictions.empty()) return {};
@@ -327,20 +334,30 @@ Result<Evaluation> evaluate(const std::filesystem::path& path, const RunOptions&
   if (auto r = check_evaluation(*recipe, options, what); !r) return r.error();
   return guarded([&]() -> Result<Evaluation> {
     const AppFamily& family = family_of(*recipe);
-    auto run = open_run(*folder, options);
-    if (!run) return run.error();
-    Session& session = *run->session;
+    if (auto r = require_checkpoint(*folder); !r) return r.error();
+    auto opened = open_session(*recipe, options);
+    if (!opened) return opened.error();
+    Session& session = **opened;
+    // What is wrong with the file is told before the checkpoint is looked at.
+    std::optional<NewRows<double>> added;
+    if (!what.data.empty() && family.read_rows) {
+      auto rows = family.read_rows(session, options.data_root, what.data);
+      if (!rows) return rows.error();
+      added = std::move(*rows);
+    }
+    auto restored = restore(session, *folder, OtherData::tell, options.log);
+    if (!restored) return restored.error();
     Evaluation evaluation;
     evaluation.run = path.string();
     evaluation.epochs = session.position().run_epoch;
-    evaluation.data_changed = run->data_changed;
+    evaluation.data_changed = restored->data_changed;
     evaluation.metrics = session.metrics();
     if (json study = session.study(); !study.is_null()) {
       if (family.study_rows) evaluation.found = family.study_rows(study);
       evaluation.study = std::move(study);
     }
     evaluation.rows_outside = session.rows_outside();
-    if (auto r = evaluate_files(family, session, options, what, evaluation); !r) return r.error();
+    if (auto r = evaluate_files(family, session, added, what, evaluation); !r) return r.error();
     return evaluation;
   });
 }
