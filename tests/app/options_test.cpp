@@ -112,7 +112,8 @@ TEST(FamilyOptions, EveryFieldOfAGraphNetworkHasAKey) {
   const auto features = +[](O& o) -> GraphFeatureOptions& { return o.data.features; };
   const auto model = +[](O& o) -> graph::NetworkOptions& { return o.model; };
   add(known, of_network<O>(model));
-  add(known, {unbound(model, &graph::NetworkOptions::outputs), unbound(features, &GraphFeatureOptions::max_degree)});
+  add(known, {unbound(model, &graph::NetworkOptions::outputs), unbound(features, &GraphFeatureOptions::max_degree),
+              unbound(features, &GraphFeatureOptions::identities)});
   EXPECT_THAT(gaps<O>(known), testing::IsEmpty());
 }
 
@@ -126,7 +127,8 @@ TEST(FamilyOptions, EveryFieldOfAPairNetworkHasAKey) {
   add(known,
       {unbound(encoder, &N::task), unbound(encoder, &N::head_dropout),
        unbound(features, &GraphFeatureOptions::normalise_rows), unbound(features, &GraphFeatureOptions::edge_labels),
-       unbound(features, &GraphFeatureOptions::answers), unbound(features, &GraphFeatureOptions::max_degree)});
+       unbound(features, &GraphFeatureOptions::answers), unbound(features, &GraphFeatureOptions::max_degree),
+       unbound(features, &GraphFeatureOptions::identities)});
   EXPECT_THAT(gaps<O>(known), testing::IsEmpty());
 }
 

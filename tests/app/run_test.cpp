@@ -203,7 +203,7 @@ TEST_F(StoppedRun, IsRefusedWhereItsRecipeDoesNotLead) {
   edit_recipe("epochs = 3", "epochs = 0");
   auto outcome = app::resume(scratch_ / "run", options());
   ASSERT_FALSE(outcome);
-  EXPECT_THAT(outcome.error().message, testing::HasSubstr("1 epochs of stage 1, but the recipe has 0"));
+  EXPECT_THAT(outcome.error().message, testing::HasSubstr("1 epochs of stage 1, but the options have 0"));
 }
 
 TEST(Classes, OneAloneIsNothingToLearn) {

@@ -339,7 +339,7 @@ TEST_F(Errors, ClosedStandardOutputIsAnErrorBeforeAnyWork) {
 TEST_F(Errors, AnOptionDoesNotSwallowTheNextOne) {
   expect_error({"train", "kan-hello", "--out"}, 2, "invalid_input", {"--out needs a value", "--json"});
   expect_error({"train", "kan-hello", "--out", "--seed=3"}, 2, "invalid_input", {"--out needs a value", "--seed=3"});
-  expect_error({"eval", "run", "--predictions", "-q"}, 2, "invalid_input", {"--predictions", "-q"});
+  expect_error({"eval", "run", "--predictions", "--threads"}, 2, "invalid_input", {"--predictions", "--threads"});
   EXPECT_FALSE(std::filesystem::exists(scratch_ / "--json"));
   EXPECT_EQ(run(Words{"train", "kan-hello", "--out=--json"} + kTiny).code, 0);
   EXPECT_TRUE(std::filesystem::exists(scratch_ / "--json/recipe.toml"));

@@ -235,7 +235,11 @@ TEST_F(NewFile, MayBeAnArray) {
   EXPECT_THAT(left.rows.parts().x, ElementsAre(5, 6));
   EXPECT_THAT(left.numbers, ElementsAre(3));
   write("new.npy", matrix("(1, 2)", {7, 8}));
-  EXPECT_THAT(load_from("old.npy", "new.npy", {}).error().message, HasSubstr("1 features, the training file 2"));
+  const auto alone = load_from("old.npy", "new.npy", {}).or_throw();
+  EXPECT_FALSE(alone.has_targets) << "as many columns as features";
+  EXPECT_THAT(alone.rows.parts().x, ElementsAre(7, 8));
+  write("new.npy", matrix("(1, 4)", {7, 8, 9, 10}));
+  EXPECT_THAT(load_from("old.npy", "new.npy", {}).error().message, HasSubstr("3 features, the training file 2"));
   write("new.csv", "1,2,3\n");
   EXPECT_THAT(load_from("old.npy", "new.csv", {}).error().message,
               EndsWith("new.csv is a text table, but the training file an array"));
@@ -254,7 +258,7 @@ TEST_F(NewFile, MayBeSeveralArrays) {
   EXPECT_THAT(further.rows.parts().x, ElementsAre(5, 6, 7, 8));
   EXPECT_THAT(further.rows.parts().label, ElementsAre(1, 1)) << "the classes of the training file";
   write_zip("new.npz", {5, 6, 7, 8}, {});
-  EXPECT_THAT(load_from("old.npz", "new.npz", {}).error().message, HasSubstr("no array 'y'"));
+  EXPECT_FALSE(load_from("old.npz", "new.npz", {.task = Task::classification}).or_throw().has_targets);
 }
 
 }  // namespace

@@ -174,7 +174,7 @@ TEST(Session, LearnsTheSameBesideALargeOffset) {
     Events events;
     train(*session, events);
     r2.push_back(session->metrics().train.values.at("r2"));
-    EXPECT_THAT(session->warnings(), testing::IsEmpty()) << offset;
+    EXPECT_THAT(session->warnings(), testing::Each(testing::Not(HasSubstr("float32")))) << offset;
     const PredictedRows y = session->predict();
     EXPECT_EQ(y.precision, offset == 0 ? Precision::float32 : Precision::float64);
     for (std::size_t s = 0; s < 3; ++s) EXPECT_NEAR(y.values[s], source.test->parts().target[s], 0.5) << offset;
@@ -233,10 +233,11 @@ TEST(Session, WarnsOfDeviceOptionsOnTheCpu) {
     session->start();
     return session->warnings();
   };
-  EXPECT_THAT(warnings(), testing::IsEmpty());
+  EXPECT_THAT(warnings(), testing::Each(testing::Not(HasSubstr("on the cpu"))));
   o.train.compression.kind = kernels::compress::Compression::half;
   o.train.place = OptimizerPlace::host;
-  EXPECT_THAT(warnings(), ElementsAre(HasSubstr("optimizer.compress"), HasSubstr("optimizer.device")));
+  EXPECT_THAT(warnings(), testing::IsSupersetOf({HasSubstr("optimizer.compress has no effect on the cpu"),
+                                                 HasSubstr("optimizer.device has no effect on the cpu")}));
 }
 
 }  // namespace
