@@ -41,7 +41,7 @@ std::size_t count_outside(const ColumnRanges<T>& ranges, View<const T, 2> x) {
 
 template <class T>
 FarRows find_far_rows(const ColumnRanges<T>& ranges, View<const T, 2> x) {
-  return find_beyond(ranges, x, T(1));
+  return find_beyond(ranges, x, T(3));
 }
 
 template ColumnRanges<float> column_ranges(View<const float, 2>);

@@ -21,7 +21,7 @@ ColumnRanges<T> column_ranges(View<const T, 2> x);
 template <class T>
 std::size_t count_outside(const ColumnRanges<T>& ranges, View<const T, 2> x);
 
-// Rows with a feature that is further outside of its range than that is wide, and the first of those features.
+// Rows with a feature that is further outside of its range than three times its width, and the first such feature.
 struct FarRows {
   std::size_t count = 0, row = 0, column = 0;
 };

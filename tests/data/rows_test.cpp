@@ -270,13 +270,13 @@ TEST(Float32Warnings, NameColumnsWhoseValuesMeet) {
 }
 
 TEST(ColumnRanges, CountRowsOutsideAndFindThoseFarAway) {
-  const std::vector<double> training{0, 10, 4, 30, 2, 20}, rows{0, 10, 4.5, 20, 2, 55, -5, 20, 2, 15};
+  const std::vector<double> training{0, 10, 4, 30, 2, 20}, rows{0, 10, 4.5, 20, 2, 95, -13, 20, 2, 15};
   const auto ranges = column_ranges<double>({training.data(), {3, 2}});
   EXPECT_THAT(ranges.low, ElementsAre(0, 10));
   EXPECT_THAT(ranges.high, ElementsAre(4, 30));
   const View<const double, 2> view(rows.data(), {5, 2});
   EXPECT_EQ(count_outside<double>(ranges, view), 3u);
-  const FarRows far = find_far_rows<double>(ranges, view);  // beyond -4 and 8, -10 and 50
+  const FarRows far = find_far_rows<double>(ranges, view);  // beyond -12 and 16, -50 and 90
   EXPECT_EQ(far.count, 2u);
   EXPECT_EQ(far.row, 2u);
   EXPECT_EQ(far.column, 1u);
