@@ -34,7 +34,7 @@ for target in "${targets[@]}"; do
   [ -f "tests/fuzz/${target}_fuzz.cpp" ] || { printf 'fuzz: there is no target %s\n' "$target" >&2; exit 2; }
 done
 
-scripts/install_deps.sh --with clang
+scripts/install_deps.sh --with clang libclang-rt-dev
 cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz --parallel "$jobs" --target "${targets[@]/%/_fuzz}"
 tests/fuzz/make_corpus build/fuzz/seeds
