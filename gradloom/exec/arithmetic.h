@@ -5,7 +5,7 @@
 
 // The numerical contract of the build: gradloom/kernels/contract.h.
 #ifndef GRADLOOM_CONTRACT
-#define GRADLOOM_CONTRACT 1
+#define GRADLOOM_CONTRACT 2
 #endif
 
 namespace gradloom {

@@ -8,7 +8,7 @@
 
 // The numerical contract, as in gradloom/kernels/contract.h.
 #ifndef GRADLOOM_CONTRACT
-#define GRADLOOM_CONTRACT 1
+#define GRADLOOM_CONTRACT 2
 #endif
 
 #ifdef GRADLOOM_DOUBLE
