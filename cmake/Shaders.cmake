@@ -1,5 +1,5 @@
 # gradloom_spirv(<target> <folder> <name> [DEFINES <name=value>...]): compiles every .comp file below the folder to SPIR-V,
-# for float and double and the numerical contract of the C++ code; without Vulkan only the list is made. Sources of the target
+# for float and double; without Vulkan only the list is made. Sources of the target
 # include
 #   <<name>/list.inc>    GRADLOOM_SHADER(shader) for each, named after its folder and itself (once where both are the same)
 #   <<name>/words.inc>   arrays shader_f32 and shader_f64 of their words
@@ -9,9 +9,6 @@ function(gradloom_spirv target folder name)
   file(MAKE_DIRECTORY ${out}/${name})
   if(GRADLOOM_VULKAN)
     find_program(GRADLOOM_GLSLC glslc REQUIRED)
-  endif()
-  if(CMAKE_CXX_FLAGS MATCHES "GRADLOOM_CONTRACT=2")
-    list(APPEND SPIRV_DEFINES GRADLOOM_CONTRACT=2)
   endif()
   list(TRANSFORM SPIRV_DEFINES PREPEND -D)
   file(GLOB_RECURSE shaders CONFIGURE_DEPENDS ${folder}/*.comp)

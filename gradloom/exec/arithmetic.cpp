@@ -4,9 +4,7 @@ namespace gradloom {
 
 bool available(Arithmetic arithmetic) {
   if (arithmetic == Arithmetic::split) return true;
-#if GRADLOOM_CONTRACT == 1
-  return false;
-#elif defined(__x86_64__)
+#if defined(__x86_64__)
   // What kernels/each_arithmetic.inc compiles the fused definitions for.
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #else

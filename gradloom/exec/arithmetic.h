@@ -1,12 +1,7 @@
-// How a product that is added to something is rounded, and which of the two ways this build and processor offer.
+// How a product that is added to something is rounded, and which of the two ways this processor offers.
 #pragma once
 
 #include <vector>
-
-// The numerical contract of the build: gradloom/kernels/contract.h.
-#ifndef GRADLOOM_CONTRACT
-#define GRADLOOM_CONTRACT 2
-#endif
 
 namespace gradloom {
 
@@ -15,7 +10,7 @@ enum class Arithmetic {
   split,  // the product is rounded, then the sum
 };
 
-// Whether code for this arithmetic can run here. Split always can; fused needs contract 2 and a processor with FMA.
+// Whether code for this arithmetic can run here. Split always can; fused needs a processor with FMA.
 bool available(Arithmetic arithmetic);
 
 // Both, or split alone.
@@ -23,12 +18,8 @@ std::vector<Arithmetic> available_arithmetics();
 
 // Fused where that is available.
 inline Arithmetic default_arithmetic() {
-#if GRADLOOM_CONTRACT == 1
-  return Arithmetic::split;
-#else
   static const Arithmetic best = available(Arithmetic::fused) ? Arithmetic::fused : Arithmetic::split;
   return best;
-#endif
 }
 
 }  // namespace gradloom

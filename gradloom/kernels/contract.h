@@ -1,6 +1,5 @@
-// Which numerical contract the kernels follow. 1: products and sums are rounded one by one, sums over samples run in
-// order. 2: a product that is added is fused into the sum, sums over samples follow one tree (reduce/tree_sum.h). Code
-// that differs between the two asks kContract; the build default is 1, -DGRADLOOM_CONTRACT=2 builds the other.
+// The numerical contract (docs/bits.md): a product that is added is fused into the sum, and sums over samples follow
+// one tree (reduce/tree_sum.h).
 //
 // What is fused is written, and nothing else is: mul_add(a, b, c) = a b + c and neg_mul_add(a, b, c) = c - a b, of
 // numbers (mul_add.h) and of vectors (simd-inl.h), in shaders (shader/real.glsl) and of Dual numbers. They stand
@@ -8,16 +7,8 @@
 // is fused into the first, which is rounded: a b + c d = mul_add(c, d, a b). A difference of two products is not fused,
 // and what is handed over to somebody who adds it up is rounded first.
 //
-// Contract 1 rounds the product of a mul_add. Contract 2 has both arithmetics (exec/arithmetic.h): fused in code for
-// AVX2 and later, split in code for older instruction sets. Scalar definitions exist once for each
-// (each_arithmetic.inc).
+// There are two arithmetics (exec/arithmetic.h): fused in code for AVX2 and later, split in code for older instruction
+// sets. Scalar definitions exist once for each (each_arithmetic.inc).
 #pragma once
 
 #include "gradloom/exec/arithmetic.h"
-
-namespace gradloom::kernels {
-
-inline constexpr int kContract = GRADLOOM_CONTRACT;
-static_assert(kContract == 1 || kContract == 2);
-
-}  // namespace gradloom::kernels

@@ -12,6 +12,7 @@
 
 #include "gradloom/exec/exec.h"
 #include "gradloom/kernels/contract.h"
+#include "gradloom/kernels/simd_targets.h"
 
 namespace gradloom::kernels {
 
@@ -21,11 +22,6 @@ Function* choose(Variant variant, Function* definition, Function* (*fast)(Arithm
   return simd ? simd : definition;  // ForceSimdTarget may have left none for this arithmetic
 }
 
-struct OnlySplit {};
-template <class Function>
-Function* of_arithmetic(Arithmetic, OnlySplit, Function* split) {
-  return split;
-}
 template <class Function>
 Function* of_arithmetic(Arithmetic arithmetic, Function* fused, Function* split) {
   return arithmetic == Arithmetic::fused ? fused : split;
@@ -33,13 +29,8 @@ Function* of_arithmetic(Arithmetic arithmetic, Function* fused, Function* split)
 
 }  // namespace gradloom::kernels
 
-#if GRADLOOM_CONTRACT == 1
-#define GRADLOOM_DEFINITION(arithmetic, ...) \
-  kernels::of_arithmetic(arithmetic, kernels::OnlySplit(), reference::split::__VA_ARGS__)
-#else
 #define GRADLOOM_DEFINITION(arithmetic, ...) \
   kernels::of_arithmetic(arithmetic, reference::fused::__VA_ARGS__, reference::split::__VA_ARGS__)
-#endif
 #define GRADLOOM_CHOOSE(variant, ...) \
   choose(variant, GRADLOOM_DEFINITION((variant).arithmetic, __VA_ARGS__), fast::__VA_ARGS__)
 
@@ -50,24 +41,14 @@ Function* of_arithmetic(Arithmetic arithmetic, Function* fused, Function* split)
 
 // The place, in Highway's table of versions, of the best instruction set that this file is compiled for and the
 // processor has, of those with this arithmetic; 0, the place of null, without one.
-#if GRADLOOM_CONTRACT == 1
-#define GRADLOOM_VERSION(arithmetic)                                     \
-  [&] {                                                                  \
-    static_cast<void>(arithmetic);                                       \
-    hwy::ChosenTarget& chosen = hwy::GetChosenTarget();                  \
-    if (!chosen.IsInitialized()) chosen.Update(hwy::SupportedTargets()); \
-    return chosen.GetIndex();                                            \
-  }()
-#else
 #define GRADLOOM_VERSION(arithmetic)                                                                                   \
   [&] {                                                                                                                \
-    const std::int64_t targets = hwy::SupportedTargets() & HWY_TARGETS &                                               \
+    const std::int64_t targets = kernels::allowed_targets() & HWY_TARGETS &                                            \
                                  (arithmetic == Arithmetic::fused ? GRADLOOM_FUSED_TARGETS : ~GRADLOOM_FUSED_TARGETS); \
     hwy::ChosenTarget chosen;                                                                                          \
     chosen.Update(targets);                                                                                            \
     return targets == 0 ? std::size_t{0} : chosen.GetIndex();                                                          \
   }()
-#endif
 
 // Defines fast::f: returns that version of f, a template in HWY_NAMESPACE. Used once per file and kernel, in the
 // namespace of the folder (HWY_ONCE). Highway has the same for templates from version 1.1 on.

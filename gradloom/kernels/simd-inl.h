@@ -21,7 +21,7 @@
 
 // The arithmetic of this instruction set (contract.h), as the name of the namespace of its scalar definitions.
 #undef GRADLOOM_TARGET_ARITHMETIC
-#if GRADLOOM_CONTRACT == 2 && HWY_NATIVE_FMA
+#if HWY_NATIVE_FMA
 #define GRADLOOM_TARGET_ARITHMETIC fused
 #else
 #define GRADLOOM_TARGET_ARITHMETIC split
@@ -34,7 +34,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 inline constexpr bool kFused = Arithmetic::GRADLOOM_TARGET_ARITHMETIC == Arithmetic::fused;
-static_assert(kContract == 1 || kFused == ((HWY_TARGET & GRADLOOM_FUSED_TARGETS) != 0));
+static_assert(kFused == ((HWY_TARGET & GRADLOOM_FUSED_TARGETS) != 0));
 
 using kernels::GRADLOOM_TARGET_ARITHMETIC::mul_add;
 using kernels::GRADLOOM_TARGET_ARITHMETIC::neg_mul_add;

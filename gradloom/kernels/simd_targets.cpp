@@ -1,7 +1,8 @@
 #include "gradloom/kernels/simd_targets.h"
 
+#include <atomic>
+
 #include "gradloom/base/error.h"
-#include "gradloom/kernels/contract.h"
 #define GRADLOOM_AVX512
 #include "gradloom/kernels/simd_config.h"
 // after simd_config.h
@@ -12,9 +13,14 @@ namespace {
 
 std::int64_t forced = 0;  // the mask of the innermost ForceSimdTarget, 0 without one
 
+// What allowed_targets() answers; 0: the processor was not asked yet.
+std::atomic<std::int64_t> allowed = 0;
+
 void choose(std::int64_t targets) {
   hwy::SetSupportedTargetsForTest(targets);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  const std::int64_t now = hwy::SupportedTargets();
+  hwy::GetChosenTarget().Update(now);
+  allowed.store(now, std::memory_order_relaxed);
 }
 
 std::vector<std::int64_t> available() {
@@ -26,6 +32,14 @@ std::vector<std::int64_t> available() {
 
 }  // namespace
 
+std::int64_t allowed_targets() {
+  std::int64_t targets = allowed.load(std::memory_order_relaxed);
+  if (targets != 0) return targets;
+  targets = hwy::SupportedTargets();
+  allowed.store(targets, std::memory_order_relaxed);
+  return targets;
+}
+
 std::vector<std::string> simd_targets() {
   std::vector<std::string> names;
   for (const std::int64_t target : available()) names.emplace_back(hwy::TargetName(target));
@@ -35,7 +49,7 @@ std::vector<std::string> simd_targets() {
 std::vector<std::string> simd_targets(Arithmetic arithmetic) {
   std::vector<std::string> names;
   for (const std::int64_t target : available()) {
-    const bool fused = kContract == 2 && (target & GRADLOOM_FUSED_TARGETS) != 0;
+    const bool fused = (target & GRADLOOM_FUSED_TARGETS) != 0;
     if (fused == (arithmetic == Arithmetic::fused)) names.emplace_back(hwy::TargetName(target));
   }
   return names;

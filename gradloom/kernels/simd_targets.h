@@ -11,6 +11,10 @@
 
 namespace gradloom::kernels {
 
+// The instruction sets that kernels may use, as bits of Highway. The processor is asked once: in a virtual machine that
+// takes longer than many a kernel.
+std::int64_t allowed_targets();
+
 // Names such as "AVX3_DL" (AVX-512 since Ice Lake and Zen 4), "AVX2", "SSE4", "SCALAR", the best first. Never empty. A
 // kernel uses the best one that it is compiled for; not all are for AVX3_DL.
 std::vector<std::string> simd_targets();

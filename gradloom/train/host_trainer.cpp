@@ -95,7 +95,7 @@ HostTrainer<T>::~HostTrainer() = default;
 template <class T>
 void HostTrainer<T>::check_pieces(std::size_t leaf_samples) const {
   const std::size_t piece = options().parallel_examples, batch = options().batch == 0 ? samples() : options().batch;
-  if (kernels::kContract == 1 || leaf_samples == 0 || piece >= batch || piece % leaf_samples == 0) return;
+  if (leaf_samples == 0 || piece >= batch || piece % leaf_samples == 0) return;
   throw_invalid(fmt::format(
       "parallel_examples is {}; sums over the samples of this model are cut at multiples of {}, and so are batches",
       piece, leaf_samples));

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "gradloom/base/float_mode.h"
+#include "gradloom/kernels/full_vectors.h"
 #include "gradloom/kernels/simd_targets.h"
 #include "gradloom/kernels/spline/cases.h"
 #include "tests/support/sanitized.h"
@@ -116,11 +117,13 @@ TYPED_TEST(SplineParity, EveryTargetGivesTheBitsOfTheDefinition) {
       for (const std::string& target : simd_targets(arithmetic)) {
         SCOPED_TRACE(target);
         const ForceSimdTarget force(target);
-        for (const std::size_t step : {std::size_t{0}, std::size_t{1} + seed % 13}) {
-          dirty(actual);
-          EXPECT_EQ(run(actual, Variant(Variant::fast, arithmetic), step, leaf), outside);
-          expect_same(expected, actual);
-        }
+        for (const bool full : {false, true})
+          for (const std::size_t step : {std::size_t{0}, std::size_t{1} + seed % 13}) {
+            const ForceFullVectors force_vectors(full);
+            dirty(actual);
+            EXPECT_EQ(run(actual, Variant(Variant::fast, arithmetic), step, leaf), outside);
+            expect_same(expected, actual);
+          }
       }
       if (this->HasFailure()) return;
     }

@@ -79,7 +79,6 @@ TYPED_TEST(SplineSplit, PiecesOfABatchGiveTheBitsOfTheWhole) {
   });
 }
 
-// Ranges of one leaf under a contract that adds leaf after leaf, the largest aligned ones under the other.
 TYPED_TEST(SplineSplit, RangesThatAreSummedApartGiveTheBitsOfTheWhole) {
   for_split_problems<TypeParam>([](Variant variant, const Problem<TypeParam>& p, const auto& whole) {
     const std::size_t batch = p.what.batch, count = leaves(batch);
@@ -87,7 +86,7 @@ TYPED_TEST(SplineSplit, RangesThatAreSummedApartGiveTheBitsOfTheWhole) {
       SplitSums<TypeParam> sums(p, count), range(p, count);
       for (std::size_t first = 0, size; first < count; first += size) {
         const std::size_t room = std::bit_floor((first < cut ? cut : count) - first);
-        size = kContract == 1 ? 1 : first == 0 ? room : std::min(room, std::size_t{1} << std::countr_zero(first));
+        size = first == 0 ? room : std::min(room, std::size_t{1} << std::countr_zero(first));
         auto own = range.stack();
         own.apart = first > 0;
         range.add(variant, p, first * kChunk, std::min(batch, (first + size) * kChunk), own);

@@ -33,27 +33,24 @@ TEST(TreeSum, TheStackGivesTheSumOfTheTree) {
   std::size_t other_than_in_order = 0;
   for (std::size_t count = 1; count <= 130; ++count) {
     const std::vector<float> leaves = random_leaves(count);
-    EXPECT_TRUE(same_bits(tree_total<2>(std::span(leaves)), definition(leaves))) << count << " leaves";
+    EXPECT_TRUE(same_bits(tree_total(std::span(leaves)), definition(leaves))) << count << " leaves";
     float in_order = leaves[0];
     for (std::size_t n = 1; n < count; ++n) in_order = in_order + leaves[n];
-    EXPECT_TRUE(same_bits(tree_total<1>(std::span(leaves)), in_order)) << count << " leaves";
     other_than_in_order += !same_bits(in_order, definition(leaves));
   }
   EXPECT_GT(other_than_in_order, 50u) << "the two orders can hardly be told apart by these numbers";
-  EXPECT_EQ(tree_total<2>(std::span<const float>()), 0.0f);
+  EXPECT_EQ(tree_total(std::span<const float>()), 0.0f);
 }
 
 TEST(TreeSum, NoLeafGoesBeyondTheLevelsThatAreAnnounced) {
   for (std::size_t leaves = 1; leaves <= 5000; ++leaves) {
-    const LeafPlace last = place_of<2>(leaves - 1);
-    EXPECT_LT(last.level, tree_levels<2>(leaves));
-    EXPECT_LE(tree_levels<2>(leaves), tree_levels<2>(leaves + 1));
-    EXPECT_EQ(tree_height<2>(leaves), last.level + 1 - last.merges);
-    EXPECT_EQ(last.store, leaves == 1 || tree_height<2>(leaves) > tree_height<2>(leaves - 1));
-    EXPECT_EQ(place_of<1>(leaves - 1).level, 0u);
+    const LeafPlace last = place_of(leaves - 1);
+    EXPECT_LT(last.level, tree_levels(leaves));
+    EXPECT_LE(tree_levels(leaves), tree_levels(leaves + 1));
+    EXPECT_EQ(tree_height(leaves), last.level + 1 - last.merges);
+    EXPECT_EQ(last.store, leaves == 1 || tree_height(leaves) > tree_height(leaves - 1));
   }
-  EXPECT_EQ(tree_levels<2>(2), 1u);
-  EXPECT_EQ(tree_levels<1>(5000), 1u);
+  EXPECT_EQ(tree_levels(2), 1u);
 }
 
 // What ranks do: each sums its own leaves to maximal aligned ranges; whoever has all ranges adds them in order.
@@ -66,7 +63,7 @@ std::vector<AlignedRange> aligned_ranges(const std::vector<float>& leaves, std::
   while (first < last) {
     const std::size_t room = std::bit_floor(last - first);
     const std::size_t size = first == 0 ? room : std::min(room, std::size_t{1} << std::countr_zero(first));
-    ranges.push_back({first, size, tree_total<2>(std::span(leaves).subspan(first, size))});
+    ranges.push_back({first, size, tree_total(std::span(leaves).subspan(first, size))});
     first += size;
   }
   return ranges;
@@ -82,9 +79,9 @@ TEST(TreeSum, AnyContiguousSplitIsFinishedByItsAlignedRanges) {
       for (std::size_t first = 0, last; first < count; first = last) {
         last = first + 1 + random.below(trial * 128 + static_cast<std::uint32_t>(first), 1 + count / 3);
         for (const AlignedRange& range : aligned_ranges(leaves, first, std::min(last, count)))
-          add_leaf<2>(sum, range.first / range.size, &range.sum, 0, 1);
+          add_leaf(sum, range.first / range.size, &range.sum, 0, 1);
       }
-      finish_levels<2>(sum, count, 0, 1);
+      finish_levels(sum, count, 0, 1);
       EXPECT_TRUE(same_bits(levels[0], definition(leaves))) << count << " leaves, trial " << trial;
     }
   }
@@ -100,14 +97,14 @@ TEST(TreeSum, EmptyLeavesAreAddedAsOneNodeWhereTheyAreAligned) {
     for (std::uint32_t part = 0; part < 6; ++part) {
       const float value = static_cast<float>(random.normal(trial * 16 + part));
       const std::size_t empty = random.below(trial * 16 + 8 + part, 20), leaf = leaves.size();
-      add_leaf<2>(stack, leaf, &value, 0, 1);
-      add_empty_leaves<2>(stack, leaf + 1, empty, 0, 1);
+      add_leaf(stack, leaf, &value, 0, 1);
+      add_empty_leaves(stack, leaf + 1, empty, 0, 1);
       leaves.push_back(value);
       leaves.insert(leaves.end(), empty, -0.0f);
     }
-    for (std::size_t n = 0; n < leaves.size(); ++n) add_leaf<2>(plain, n, &leaves[n], 0, 1);
-    for (unsigned n = 0; n < tree_height<2>(leaves.size()); ++n) EXPECT_TRUE(same_bits(one[n], other[n])) << trial;
-    finish_levels<2>(stack, leaves.size(), 0, 1);
+    for (std::size_t n = 0; n < leaves.size(); ++n) add_leaf(plain, n, &leaves[n], 0, 1);
+    for (unsigned n = 0; n < tree_height(leaves.size()); ++n) EXPECT_TRUE(same_bits(one[n], other[n])) << trial;
+    finish_levels(stack, leaves.size(), 0, 1);
     EXPECT_TRUE(same_bits(one[0], definition(leaves)));
   }
 }

@@ -21,7 +21,7 @@ TEST(GraphRows, SumsOverRowsFollowTheTreeOnAnyThreads) {
       for (std::size_t i = begin; i < end; ++i)
         for (std::size_t c = 0; c < kSize; ++c) to[c] = to[c] + x[i] * static_cast<float>(c + 1);
     };
-    const std::size_t leaf = kernels::kContract == 2 ? dense::kLeafRows : dense::block_rows(rows);
+    const std::size_t leaf = dense::kLeafRows;
     std::vector<float> expected;
     for (std::size_t c = 0; c < kSize; ++c) {
       std::vector<float> leaves;
@@ -30,7 +30,7 @@ TEST(GraphRows, SumsOverRowsFollowTheTreeOnAnyThreads) {
         body(sums, begin, std::min(rows, begin + leaf));
         leaves.push_back(sums[c]);
       }
-      expected.push_back(reduce::tree_total<2>(std::span<const float>(leaves)));
+      expected.push_back(reduce::tree_total(std::span<const float>(leaves)));
     }
     for (const unsigned threads : {1u, 3u}) {
       const Exec ex({.threads = threads});

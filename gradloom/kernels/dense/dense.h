@@ -10,7 +10,7 @@
 //   dl_dw            = x^T dl_dy     inner: rows of a block; x is read with x_row = 1, x_inner = its row stride
 //
 // Sums over many rows (dl_dw, dl_db, statistics) are cut into row_blocks(N): each block starts from zero, and the
-// blocks are added pairwise, 0+1, 2+3, ..., then these, until one is left. Under contract 2 a leaf of this tree
+// blocks are added pairwise, 0+1, 2+3, ..., then these, until one is left. A leaf of this tree
 // (reduce/tree_sum.h) is kLeafRows rows, and a block is an aligned range of leaves.
 #pragma once
 
@@ -20,7 +20,6 @@
 
 #include "gradloom/base/rounding.h"
 #include "gradloom/exec/exec.h"
-#include "gradloom/kernels/contract.h"
 #include "gradloom/kernels/gradient_mode.h"
 
 namespace gradloom::kernels::dense {
@@ -50,14 +49,14 @@ void multiply(Variant variant, const Product<T>& p);
 template <class T>
 void transpose(const T* from, std::size_t rows, std::size_t columns, std::size_t stride, T* to);
 
-// How rows are cut for sums over all of them: blocks of at least `least` rows, at most 64 blocks; under contract 2 and
+// How rows are cut for sums over all of them: blocks of at least `least` rows, at most 64 blocks;
 // with kBlock, of block_leaves(n) leaves. Functions of n alone.
 inline constexpr std::size_t kBlock = 128, kLeafRows = 256;
 inline constexpr std::size_t block_leaves(std::size_t n) {
   return std::bit_ceil(std::max<std::size_t>(1, divide_up(divide_up(n, kLeafRows), 64)));
 }
 inline constexpr std::size_t block_rows(std::size_t n, std::size_t least = kBlock) {
-  if (kContract == 2 && least == kBlock) return kLeafRows * block_leaves(n);
+  if (least == kBlock) return kLeafRows * block_leaves(n);
   return std::max<std::size_t>(least, round_up(divide_up(n, 64), 8));
 }
 inline constexpr std::size_t row_blocks(std::size_t n, std::size_t least = kBlock) {

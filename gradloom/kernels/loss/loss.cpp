@@ -83,7 +83,6 @@ double sum_weights(const Wanted<T>& wanted, std::size_t terms) {
       for (std::size_t j = 0; j < terms; ++j) sum += static_cast<double>(term_weight(wanted, s, j));
     return sum;
   };
-  if constexpr (kContract == 1) return add(0, wanted.size, 0.0);
   double levels[64] = {};
   const reduce::TreeSum<double> sum{.root = levels, .upper = levels + 1, .stride = 1};
   const std::size_t chunks = partials(wanted.size);
@@ -130,7 +129,7 @@ double evaluate(const Exec& ex, const Options& o, const Wanted<T>& wanted, View<
       sums[chunk] = sum_rows(o.kind, rows, begin, end);
     }
   });
-  const double loss = 0.0 + reduce::tree_total<kContract, double>(sums.first(chunks));
+  const double loss = 0.0 + reduce::tree_total<double>(sums.first(chunks));
   return loss * factor * o.scale;
 }
 

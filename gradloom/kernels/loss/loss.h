@@ -6,7 +6,7 @@
 //
 // Order, in chunks of kChunk samples and in double: term j of each sample is added to sum j % 8; then sums n and n + 4
 // are added, of these n and n + 2, and the last two. cross_entropy has one sum. Chunks are the leaves of
-// reduce/tree_sum.h. The sum of the weights is taken term by term; under contract 2 in the same chunks and leaves.
+// reduce/tree_sum.h. The sum of the weights is taken term by term; in the same chunks and leaves.
 #pragma once
 
 #include <cstddef>

@@ -12,17 +12,12 @@
 //   behind the last leaf: add the top level to the one below until level 0 is left.
 // What a leaf may leave empty (a row that none of its samples touches) is +0 in leaf 0 and -0, to which every number is
 // added unchanged, in all others: whether nothing is added or left out cannot be told apart.
-//
-// Contract 1 (kernels/contract.h) adds leaf after leaf to level 0. Each function exists for both, so that tests see
-// both in one build.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <span>
-
-#include "gradloom/kernels/contract.h"
 
 namespace gradloom::kernels::reduce {
 
@@ -32,9 +27,7 @@ struct LeafPlace {
   unsigned merges = 0;  // afterwards
 };
 
-template <int contract = kContract>
 constexpr LeafPlace place_of(std::size_t leaf) {
-  if constexpr (contract == 1) return {.level = 0, .store = leaf == 0, .merges = 0};
   const bool odd = leaf % 2 == 1;
   return {.level = static_cast<unsigned>(std::popcount(leaf / 2)),
           .store = !odd,
@@ -42,16 +35,11 @@ constexpr LeafPlace place_of(std::size_t leaf) {
 }
 
 // Levels that hold something behind this many leaves.
-template <int contract = kContract>
-constexpr unsigned tree_height(std::size_t leaves) {
-  if constexpr (contract == 1) return leaves > 0 ? 1 : 0;
-  return static_cast<unsigned>(std::popcount(leaves));
-}
+constexpr unsigned tree_height(std::size_t leaves) { return static_cast<unsigned>(std::popcount(leaves)); }
 
 // Levels that a sum of this many leaves needs at most, at least 1.
-template <int contract = kContract>
 constexpr unsigned tree_levels(std::size_t leaves) {
-  if (contract == 1 || leaves <= 2) return 1;
+  if (leaves <= 2) return 1;
   return static_cast<unsigned>(std::bit_width(leaves - 1));
 }
 
@@ -82,53 +70,52 @@ void add_level(const TreeSum<T>& sum, unsigned top, std::size_t begin, std::size
 }
 
 // Elements [begin, end) behind a leaf whose sum is in its place.
-template <int contract = kContract, class T>
+template <class T>
 void merge_levels(const TreeSum<T>& sum, std::size_t leaf, std::size_t begin, std::size_t end) {
-  const LeafPlace place = place_of<contract>(leaf);
+  const LeafPlace place = place_of(leaf);
   for (unsigned n = 0; n < place.merges; ++n) add_level(sum, place.level - n, begin, end);
 }
 
 // Elements [begin, end) behind the last of so many leaves: level 0 is then the sum.
-template <int contract = kContract, class T>
+template <class T>
 void finish_levels(const TreeSum<T>& sum, std::size_t leaves, std::size_t begin, std::size_t end) {
-  for (unsigned top = tree_height<contract>(leaves); top-- > 1;) add_level(sum, top, begin, end);
+  for (unsigned top = tree_height(leaves); top-- > 1;) add_level(sum, top, begin, end);
 }
 
 // A leaf that is an array of its own: elements [begin, end) go to their place. An aligned range of 2^k leaves from
 // `first` on is added in the same way, as leaf first >> k.
-template <int contract = kContract, class T>
+template <class T>
 void add_leaf(const TreeSum<T>& sum, std::size_t leaf, const T* from, std::size_t begin, std::size_t end) {
-  const LeafPlace place = place_of<contract>(leaf);
+  const LeafPlace place = place_of(leaf);
   T* to = sum.level(place.level);
   if (place.store)
     std::copy(from + begin, from + end, to + begin);
   else
     for (std::size_t n = begin; n < end; ++n) to[n] = to[n] + from[n];
-  merge_levels<contract>(sum, leaf, begin, end);
+  merge_levels(sum, leaf, begin, end);
 }
 
 // `count` leaves from `leaf` on that are all empty; leaf > 0. For sums that exist once in a call, where others have
 // several leaves: the sum is the first of these, the others are empty. An aligned range of them is one node.
-template <int contract = kContract, class T>
+template <class T>
 void add_empty_leaves(const TreeSum<T>& sum, std::size_t leaf, std::size_t count, std::size_t begin, std::size_t end) {
-  if constexpr (contract == 1) return;
   while (count > 0) {
     const int size = std::min(std::countr_zero(leaf), static_cast<int>(std::bit_width(count)) - 1);
     const std::size_t node = leaf >> size;
-    const LeafPlace place = place_of<contract>(node);
+    const LeafPlace place = place_of(node);
     if (place.store) std::fill(sum.level(place.level) + begin, sum.level(place.level) + end, -T(0));
-    merge_levels<contract>(sum, node, begin, end);
+    merge_levels(sum, node, begin, end);
     leaf += std::size_t{1} << size, count -= std::size_t{1} << size;
   }
 }
 
 // The sum of numbers, each of which is a leaf; 0 of none.
-template <int contract = kContract, class T>
+template <class T>
 T tree_total(std::span<const T> leaves) {
   T levels[sizeof(std::size_t) * 8] = {};
   const TreeSum<T> sum{.root = levels, .upper = levels + 1, .stride = 1};
-  for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) add_leaf<contract>(sum, leaf, leaves.data() + leaf, 0, 1);
-  finish_levels<contract>(sum, leaves.size(), 0, 1);
+  for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) add_leaf(sum, leaf, leaves.data() + leaf, 0, 1);
+  finish_levels(sum, leaves.size(), 0, 1);
   return levels[0];
 }
 

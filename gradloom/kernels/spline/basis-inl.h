@@ -146,7 +146,7 @@ HWY_INLINE bool uniform_points(const Shape& shape, V x, V lo, V hi, V inverse_st
     const V beyond = hn::Sub(x, inside);
     each([&](auto k) GRADLOOM_UNROLLED {
       V slope = out.slope[k];
-      if constexpr (kContract == 2) slope = hn::Sub(k > 0 ? out.slope[k > 0 ? k - 1 : 0] : hn::Zero(d), slope);
+      slope = hn::Sub(k > 0 ? out.slope[k > 0 ? k - 1 : 0] : hn::Zero(d), slope);
       out.value[k] = hn::IfThenElse(outside, mul_add(slope, beyond, out.value[k]), out.value[k]);
     });
   } else {

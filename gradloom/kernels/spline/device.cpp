@@ -252,8 +252,8 @@ void record_input_gradient(vulkan::Device& device, vulkan::Commands& commands, c
   const InputTiles t = input_tiles(device.info(), s, pass.batch);
   push.tile = t.inputs;
   push.below_stride = narrow(gradients.dl_dx_stride);
-  const std::size_t lanes = s.out_lanes();
-  const std::uint32_t steps = narrow(std::min(lanes, kBlock) / kLanes);
+  const std::size_t lanes = s.out_padded();
+  const std::uint32_t steps = narrow(std::min(lanes, kBlock) / kPanel);
   const std::uint32_t cut = lanes > kBlock && lanes % kBlock != 0 ? 1 : 0;
   const std::uint32_t constants[] = {s.degree,          kind_of(s), t.groups.share, t.groups.group,
                                      t.groups.subgroup, t.samples,  steps,          cut};

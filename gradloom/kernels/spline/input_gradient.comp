@@ -9,7 +9,7 @@
 #include "gradloom/kernels/spline/basis.glsl"
 
 layout(constant_id = 5) const uint kSamples = 1;  // of an invocation, at most kMostSamples
-layout(constant_id = 6) const uint kSteps = 8;    // of 8 outputs in a block
+layout(constant_id = 6) const uint kSteps = 4;    // of 16 outputs in a block
 layout(constant_id = 7) const bool kCut = false;  // the last block has fewer
 
 layout(std430, binding = 0) readonly buffer Parameters { real parameters[]; };
@@ -17,20 +17,18 @@ layout(std430, binding = 0) readonly buffer ParameterQuads { real4 parameter_qua
 layout(std430, binding = 3) readonly buffer Above { real4 dl_dy[]; };
 layout(std430, binding = 4) buffer Below { real dl_dx[]; };
 
-const uint kLanes = 8;  // sums of a block that grow side by side; unrolled by the driver: glslc's copies would lose `precise`
+const uint kLanes = 16;  // sums of a block that grow side by side; unrolled by the driver: glslc's copies would lose `precise`
 const uint kMostSamples = 4;
-real d[kMostSamples * 8 * kLanes];
+real d[kMostSamples * 4 * kLanes];
 
-// Eight weights of one row, from element `at` on; with `subtract` those of the next row minus these.
+// Sixteen weights of one row, from element `at` on; with `subtract` those of the next row minus these.
 void load_weights(uint at, bool subtract, out real weight[kLanes]) {
   if (kShare == 1) {
-    precise real4 left = parameter_quads[at / 4], right = parameter_quads[at / 4 + 1];
-    if (subtract) {
-      const uint next = (at + out_padded()) / 4;
-      left = parameter_quads[next] - left;
-      right = parameter_quads[next + 1] - right;
+    [[unroll]] for (uint q = 0; q < kLanes / 4; ++q) {
+      precise real4 four = parameter_quads[at / 4 + q];
+      if (subtract) four = parameter_quads[(at + out_padded()) / 4 + q] - four;
+      [[unroll]] for (uint part = 0; part < 4; ++part) weight[q * 4 + part] = four[part];
     }
-    weight = real[](left.x, left.y, left.z, left.w, right.x, right.y, right.z, right.w);
   } else {
     real mine[kLanes];
     [[unroll]] for (uint part = 0; part < kLanes / kShare; ++part) {
@@ -62,14 +60,13 @@ void multiply_row(uint at, bool subtract, uint steps, inout real lane_sum[kMostS
 }
 
 real tree(real t[kLanes]) {
-  precise real a = t[0] + t[4];
-  precise real b = t[1] + t[5];
-  precise real c = t[2] + t[6];
-  precise real e = t[3] + t[7];
-  precise real even = a + c;
-  precise real odd = b + e;
-  precise real result = even + odd;
-  return result;
+  real lane[kLanes] = t;
+  for (uint half_count = kLanes / 2; half_count > 0; half_count /= 2)
+    for (uint l = 0; l < half_count; ++l) {
+      precise real both = lane[l] + lane[l + half_count];
+      lane[l] = both;
+    }
+  return lane[0];
 }
 
 void one_input(uint i, uint first_sample, uint first, uint steps) {
@@ -130,11 +127,11 @@ void main() {
   if (first_input >= layer.below_stride) return;
   const uint last = min(first_input + layer.tile, layer.in_width);
   for (uint first = 0; first < layer.out_width; first += 64) {
-    const uint steps = min(8, (out_lanes() - first) / kLanes);
+    const uint steps = min(4, (out_padded() - first) / kLanes);
     [[unroll]] for (uint v = 0; v < kSamples; ++v) {
       const uint from_quad = min(first_sample + v * kGroup, layer.batch - 1) * quads + first / 4;
-      [[unroll]] for (uint q = 0; q < kSteps * 2; ++q) {
-        const real4 four = dl_dy[from_quad + (kCut ? min(q, 2 * steps - 1) : q)];
+      [[unroll]] for (uint q = 0; q < kSteps * kLanes / 4; ++q) {
+        const real4 four = dl_dy[from_quad + (kCut ? min(q, kLanes / 4 * steps - 1) : q)];
         [[unroll]] for (uint part = 0; part < 4; ++part) d[v * kSteps * kLanes + q * 4 + part] = four[part];
       }
     }

@@ -239,13 +239,13 @@ T input_gradient_block(const Layer<T>& layer, const LayerTape<T>& tape, const T*
   const Shape& shape = layer.shape;
   const std::size_t q = basis_stride(shape.degree), stride = tape.pitch(), out = shape.out_padded(),
                     rows = shape.rows();
-  const std::size_t at = i * stride + s, last = std::min(first + kBlock, shape.out_lanes());
-  std::array<T, kLanes> total{};
+  const std::size_t at = i * stride + s, last = std::min(first + kBlock, out);
+  std::array<T, kPanel> total{};
   const T* weight = layer.weight + i * rows * out;
   const auto add_row = [&](const auto& row, T factor, bool start) GRADLOOM_ARITHMETIC_ATTR {
-    for (std::size_t l = 0; l < kLanes; ++l) {
+    for (std::size_t l = 0; l < kPanel; ++l) {
       T sum = dl_dy[panel_index<T>(stride, first + l, s)] * row(first + l);
-      for (std::size_t j = first + l + kLanes; j < last; j += kLanes)
+      for (std::size_t j = first + l + kPanel; j < last; j += kPanel)
         sum = mul_add(dl_dy[panel_index<T>(stride, j, s)], row(j), sum);
       total[l] = start ? factor * sum : mul_add(factor, sum, total[l]);
     }
@@ -258,7 +258,7 @@ T input_gradient_block(const Layer<T>& layer, const LayerTape<T>& tape, const T*
   }
   const auto base_row = [&](std::size_t j) GRADLOOM_ARITHMETIC_ATTR { return weight[(rows - 1) * out + j]; };
   if (shape.base) add_row(base_row, tape.base_slope[at], false);
-  for (std::size_t half = kLanes / 2; half > 0; half /= 2)
+  for (std::size_t half = kPanel / 2; half > 0; half /= 2)
     for (std::size_t l = 0; l < half; ++l) total[l] = total[l] + total[l + half];
   return total[0];
 }

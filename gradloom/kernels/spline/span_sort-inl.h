@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <type_traits>
 
 #include "gradloom/base/rounding.h"
 #include "gradloom/kernels/simd-inl.h"
@@ -26,12 +27,28 @@ using kernels::HWY_NAMESPACE::unroll;
 // that belongs to a sample.
 inline constexpr std::size_t kSampleUnit = 16;
 
+// Hides what is known about a pointer, so that two loads through it stay two loads, and pointers to columns stay apart.
+template <class T>
+HWY_INLINE void forget([[maybe_unused]] T*& p) {
+#if HWY_TARGET <= HWY_AVX2 && HWY_COMPILER_GCC_ACTUAL
+  asm volatile("" : "+r"(p));
+#endif
+}
+
+// What belongs to a sample in an array with `stride` numbers per sample.
+template <std::size_t stride, class T>
+HWY_INLINE T* of_sample(T* first, std::size_t sample) {
+  static_assert(stride * sizeof(T) % kSampleUnit == 0);
+  using Byte = std::conditional_t<std::is_const_v<T>, const char, char>;
+  return reinterpret_cast<T*>(reinterpret_cast<Byte*>(first) + sample * (stride * sizeof(T) / kSampleUnit));
+}
+
 // Sorting may write so many numbers beyond the last sample.
 inline constexpr std::size_t kSortOverrun = 32;
 
 // Stable counting sort.
-HWY_NOINLINE void sort_many_spans(const std::uint16_t* HWY_RESTRICT span, std::size_t count, unsigned grid,
-                                  std::uint16_t* HWY_RESTRICT samples, std::uint16_t* HWY_RESTRICT start) {
+HWY_NOINLINE inline void sort_many_spans(const std::uint16_t* HWY_RESTRICT span, std::size_t count, unsigned grid,
+                                         std::uint16_t* HWY_RESTRICT samples, std::uint16_t* HWY_RESTRICT start) {
   std::uint16_t next[kMaxGrid + 1];
   std::fill_n(next, grid + 1, std::uint16_t{0});
   for (std::size_t s = 0; s < count; ++s) ++next[span[s] + 1];

@@ -10,21 +10,21 @@
 //   basis values [In][S][basis_stride(p)]: the p + 1 functions that are not zero at x, from row `span` on, then zeros.
 //   slopes, the same: their p + 1 derivatives B'_k; where Shape::row_differences(), instead the p factors f_k of the
 //   differences between neighbouring rows: sum_k B'_k W[span+k] = sum_k f_k (W[span+k+1] - W[span+k]).
-// Sums run over the lanes j < OutL; results of lanes j >= OutL are zero.
+// Forward and weight_gradient compute the lanes j < OutL; results of lanes j >= OutL are zero.
 //
 // The order of every sum is part of the contract; each variant keeps it, so all give the same bits:
 // - forward, for each output j:
 //   - acc = b_j;
 //   - for i = 0..In-1: for k = 0..p: acc = mul_add(B_k, W[i][span+k][j], acc); with a base the same of silu and
 //   W[i][R-1][j].
-// - input_gradient, for each block of kBlock = 64 outputs from j0 on, in lanes l = 0..7:
-//   - lane l sums over j = j0 + l, j0 + 8 + l, ... < OutL;
+// - input_gradient, for each block of kBlock = 64 outputs from j0 on, in the lanes l = 0..15 of a panel:
+//   - lane l sums over j = j0 + l, j0 + 16 + l, ... < OutP;
 //   - for each row r = span..span+p, and R-1 with a base: a_rl = dl_dy_j W[i][r][j] of the first j, mul_add of the next
 //   ones;
 //   - t_l = B'_0 a_rl of the first row; t_l = mul_add(B'_k, a_rl, t_l) for the next ones; with a base silu', a_rl;
 //   - where Shape::row_differences(): for r = span..span+p-1 the rounded difference d_j = W[i][r+1][j] - W[i][r][j]
 //   takes the place of W[i][r][j], and f_k that of B'_k; the base row stays as it is;
-//   - a tree over lanes: t_l + t_{l+4}, then +2, then +1;
+//   - a tree over lanes: t_l + t_{l+8}, then +4, +2, +1;
 //   - the first block is stored, the next ones are added.
 // - weight_gradient: a leaf is a chunk of kChunk = 256 consecutive samples (reduce/tree_sum.h adds leaves):
 //   - a row's sum starts at 0 and takes B_k dl_dy_j by mul_add, ordered by span, then by sample;
@@ -104,7 +104,7 @@ struct Shape {
   std::size_t extended_knots() const { return grid + 4 * degree + 1; }
   // Whether the gradient of the input is a sum over differences of rows. Beyond the ends of an extended grid there are
   // functions without a row, and a difference would need it.
-  bool row_differences() const { return kContract == 2 && outside != OutOfGrid::extend; }
+  bool row_differences() const { return outside != OutOfGrid::extend; }
   // Rows, or differences of rows, of an input that a sample's gradient takes, without the base row.
   unsigned slopes() const { return row_differences() ? degree : degree + 1; }
 };

@@ -43,21 +43,6 @@ struct SortedChunk {
   const T* base;
 };
 
-// Hides what is known about a pointer, so that two loads through it stay two loads.
-template <class T>
-HWY_INLINE void forget([[maybe_unused]] const T*& p) {
-#if HWY_TARGET <= HWY_AVX2 && HWY_COMPILER_GCC_ACTUAL
-  asm volatile("" : "+r"(p));
-#endif
-}
-
-// What belongs to a sample in an array with `stride` numbers per sample.
-template <std::size_t stride, class T>
-HWY_INLINE const T* of_sample(const T* first, std::size_t sample) {
-  static_assert(stride * sizeof(T) % kSampleUnit == 0);
-  return reinterpret_cast<const T*>(reinterpret_cast<const char*>(first) + sample * (stride * sizeof(T) / kSampleUnit));
-}
-
 enum class Write { store, add };
 
 template <class T, class V>

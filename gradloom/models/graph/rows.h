@@ -64,7 +64,7 @@ void for_blocks(const Exec& ex, std::size_t rows, F&& body, std::size_t least = 
 // Arrays behind those of the blocks that for_leaves() needs for sums over so many rows.
 inline std::size_t spare_sums(std::size_t rows, unsigned workers) {
   const std::size_t leaves = dense::block_leaves(rows);
-  return kernels::kContract == 2 && leaves > 1 ? workers * reduce::tree_levels(leaves) : 0;
+  return leaves > 1 ? workers * reduce::tree_levels(leaves) : 0;
 }
 
 // body(to, begin, end) stores the sum over some rows to an array of `size` numbers; the sum over each block of rows
@@ -72,7 +72,7 @@ inline std::size_t spare_sums(std::size_t rows, unsigned workers) {
 template <class T, class F>
 void for_leaves(const Exec& ex, std::size_t rows, T* sums, std::size_t size, F&& body) {
   const std::size_t leaves = dense::block_leaves(rows);
-  if (kernels::kContract == 1 || leaves == 1)
+  if (leaves == 1)
     return for_blocks(ex, rows,
                       [&](std::size_t b, std::size_t begin, std::size_t end) { body(sums + b * size, begin, end); });
   const std::size_t count = dense::row_blocks(rows), levels = reduce::tree_levels(leaves);

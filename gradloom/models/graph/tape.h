@@ -54,7 +54,7 @@ class GraphTape {
   BatchSizes most_;  // of the largest batch
   // Forward only, with sums by parts: tensors of nodes have no more memory than the parts that workers are at need.
   unsigned workers_ = 0;        // 0: they hold the batch
-  unsigned threads_ = 1;        // of the executor it was made for; sums over many rows serve no more (contract 2)
+  unsigned threads_ = 1;        // of the executor it was made for; sums over many rows serve no more
   std::size_t part_nodes_ = 0;  // the most of one part
   Workspace workspace_;
   std::vector<std::size_t> value_, gradient_;  // of each tensor

@@ -101,7 +101,7 @@ class AutomatonTape {
 // tile by tile and step by step, last step first, to one of at most 32 shards; shards are added in a tree: 0+1, 2+3,
 // ..., then these. How tiles are made and dealt to shards depends on options, batch and fire mask only:
 // docs/math/logic.md. The batch is a leaf of the step's tree (kernels/reduce/tree_sum.h): logits have noise of their
-// own in every batch. Under contract 2 shards do not depend on the fire mask: they are several whole samples, or
+// own in every batch. Shards do not depend on the fire mask: they are several whole samples, or
 // contiguous cells of a sample (of a band of its rows, where a grid is too large to keep the gradients of all its
 // patches); cells that fire are compacted into tiles within a shard.
 template <class T>
@@ -189,7 +189,6 @@ class Automaton {
   // The gradients of the patches of cells that rest: they keep their state.
   void rest_backward(const Wave& wave, std::span<const std::uint32_t> resting, Tape& tape) const;
   void backward_wave(const Exec& ex, const Step& step, const Wave& wave, Tape& tape, bool inputs) const;
-  void backward_shards(const Exec& ex, const Step& step, const Wave& wave, Tape& tape, bool inputs) const;
   // At most kTile cells: fills the gradients of their patches, unless no `inputs` are asked for, and adds the sums.
   void backward_tile(const Exec& ex, const Wave& wave, std::span<const std::uint32_t> numbers, Tape& tape,
                      unsigned worker, bool inputs, T* sums) const;

@@ -54,28 +54,9 @@ void Automaton<T>::rest_backward(const Wave& wave, std::span<const std::uint32_t
   }
 }
 
+// Shards are fixed: each finds its own firing cells, block by block.
 template <class T>
 void Automaton<T>::backward_wave(const Exec& ex, const Step& step, const Wave& wave, Tape& tape, bool inputs) const {
-  if constexpr (kernels::kContract == 2) return backward_shards(ex, step, wave, tape, inputs);
-  if (!whole(step, tape))
-    find_firing(ex, step, wave, tape, [&](std::span<const std::uint32_t> resting) {
-      if (inputs) rest_backward(wave, resting, tape);
-    });
-  const std::size_t count = tiles(step, wave, tape), shards = shards_for(count);
-  ex.parallel_for(shards, [&](std::size_t shard, unsigned worker) {
-    const ProfileScope scope(ex, tape.phases_.tiles, worker);
-    T* sums = tape.workspace_.template at<T>(tape.at_.sums) + shard * gates_ * gate::kPartial;
-    for (std::size_t tile = shard * count / shards; tile < (shard + 1) * count / shards; ++tile) {
-      std::uint32_t numbers[kTile];
-      const std::size_t some = cells_of(step, wave, tile, tape, numbers);
-      backward_tile(ex, wave, {numbers, some}, tape, worker, inputs, sums);
-    }
-  });
-}
-
-// The same with shards that are fixed: each finds its own firing cells, block by block.
-template <class T>
-void Automaton<T>::backward_shards(const Exec& ex, const Step& step, const Wave& wave, Tape& tape, bool inputs) const {
   const CellShards shards{tape.batch_, cells()};
   const bool all = whole(step, tape), banded = tape.band_ != options_.height;
   const std::uint8_t* dead = tape.some_dead_ ? tape.workspace_.template at<std::uint8_t>(tape.at_.dead) : nullptr;
@@ -201,10 +182,8 @@ void Automaton<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& 
   const std::size_t channels = options_.channels, numbers = gates_ * gate::kPartial;
   const auto tree = tree_of(call, leaves(batch));
   T* sums = tape.workspace_.template at<T>(tape.at_.sums);
-  tape.used_shards_ = kernels::kContract == 1 ? tape.shards_
-                      : tape.band_ != options_.height
-                          ? kShards
-                          : std::max<std::size_t>(1, CellShards{batch.size, cells()}.count());
+  tape.used_shards_ =
+      tape.band_ != options_.height ? kShards : std::max<std::size_t>(1, CellShards{batch.size, cells()}.count());
   ex.parallel_for(tape.used_shards_,
                   [&](std::size_t shard, unsigned) { std::fill_n(sums + shard * numbers, numbers, T(0)); });
   ex.parallel_for(batch.size, [&](std::size_t s, unsigned) {

@@ -85,10 +85,7 @@ AutomatonTape<T> Automaton<T>::make_tape(const Exec& ex, const TapeLimits& limit
     }
     tape.patch_bytes_ = tape.group_ * tape.slots_ * row_bytes;
     tape.at_.patches = w.reserve<T>(tape.group_ * tape.slots_ * row);
-    // One tile more for each block of cells: the last of a block may be partly filled.
-    const std::size_t wave = tape.group_ * tape.band_ * options_.width;
-    tape.shards_ = shards_for(divide_up(wave, kTile) + divide_up(wave, kBlock));
-    if (kernels::kContract == 2) tape.shards_ = kShards;
+    tape.shards_ = kShards;
     tape.at_.sums = w.reserve<T>(tape.shards_ * gates_ * gate::kPartial);
   }
   w.allocate();

@@ -44,12 +44,7 @@ struct TileMemory {
   T *patch, *out, *dl_dpatch, *scratch;
 };
 
-// The sums of a shard should stay in the cache for a few tiles; 8 of them still feed 8 threads on small grids.
-inline std::size_t shards_for(std::size_t tiles) {
-  return std::max(std::min<std::size_t>(tiles, 8), std::min(tiles / 4, kShards));
-}
-
-// Contract 2: which cells belong to which shard, by batch and grid alone. Several whole samples where there are at
+// Which cells belong to which shard, by batch and grid alone. Several whole samples where there are at
 // least kShards of them, else contiguous cells of one sample, some tiles or more.
 struct CellShards {
   std::size_t samples, cells;  // of the batch; of a sample

@@ -117,8 +117,7 @@ ClassifierTape<T> GateClassifier<T>::make_tape(const Exec& ex, const TapeLimits&
   const std::size_t rows = starts_.back() + 2 * widest_ + options_.classes;
   tape.scratch_bytes_ = round_up(rows * kTile * sizeof(T), kMemoryAlignment);
   tape.scratch_ = tape.workspace_.template reserve<std::byte>(tape.scratch_bytes_ * tape.workers_);
-  tape.shards_ = std::min(kShards, divide_up(limits.batch, kTile));
-  if (kernels::kContract == 2 && limits.backward) {
+  if (limits.backward) {
     const std::size_t leaves = divide_up(limits.batch, kLeafRows);
     tape.shards_ = most_ranges(leaves);
     tape.levels_ = reduce::tree_levels(range_leaves(leaves));
@@ -258,53 +257,14 @@ void GateClassifier<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Ta
   if (tape.batch_ != batch.size)
     throw_invalid(fmt::format("backward of {} samples after a forward pass of {}", batch.size, tape.batch_));
   const std::size_t layers = options_.layers.size();
-  const std::size_t numbers = gates_ * gate::kPartial, count = divide_up(batch.size, kTile);
   // Nothing below the lowest trainable layer is computed, unless dl_dx is asked for.
   std::size_t lowest = 0;
   if (call.dl_dx.empty())
     while (lowest < layers && call.step.is_frozen(lowest)) ++lowest;
   if (lowest == layers) return;
   const reduce::TreeSum<T> tree = tree_of(call, leaves(batch));
-  if constexpr (kernels::kContract == 2) {
-    sum_leaves(ex, call, lowest);
-    return finish_leaves(ex, call, tree, lowest);
-  }
-  T* all_sums = tape.workspace_.template at<T>(tape.sums_);
-  const std::size_t shards = std::min(tape.shards_, std::max<std::size_t>(1, count));
-  ex.parallel_for(shards, [&](std::size_t shard, unsigned worker) {
-    T* signals = tape.workspace_.template at<T>(tape.scratch_ + worker * tape.scratch_bytes_);
-    T* sums = all_sums + shard * numbers;
-    std::fill_n(sums, numbers, T(0));
-    for (std::size_t tile = shard * count / shards; tile < (shard + 1) * count / shards; ++tile)
-      tile_backward(ex, call, tile, lowest, signals, sums);
-  });
-
-  finish(ex, call, {shards, lowest});
-}
-
-template <class T>
-void GateClassifier<T>::finish(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, const Sums& sums) const {
-  const std::size_t numbers = gates_ * gate::kPartial, shards = sums.shards;
-  T* all_sums = call.tape.workspace_.template at<T>(call.tape.sums_);
-  ex.parallel_for(divide_up(gates_, kGates), [&](std::size_t task, unsigned) {
-    const std::size_t begin = task * kGates, end = std::min(gates_, begin + kGates);
-    for (std::size_t stride = 1; stride < shards; stride *= 2)
-      for (std::size_t s = 0; s + stride < shards; s += 2 * stride)
-        for (std::size_t n = begin * gate::kPartial; n < end * gate::kPartial; ++n)
-          all_sums[s * numbers + n] = all_sums[s * numbers + n] + all_sums[(s + stride) * numbers + n];
-  });
-  ex.parallel_for(divide_up(gates_, kGates), [&](std::size_t task, unsigned worker) {
-    each_layer(
-        task * kGates, std::min(gates_, (task + 1) * kGates), [&](std::size_t l, std::size_t n, std::size_t end) {
-          if (l < sums.lowest || call.step.is_frozen(l)) return;
-          const std::size_t at = parameters_[l].offset + n * gate::kFunctions, size = (end - n) * gate::kFunctions;
-          gate::logit_gradient<T>(ex.variant(), {call.arrays.parameters.data() + at, size},
-                                  call.tape.planned_.layers()[l].position.data() + n, 1,
-                                  all_sums + (starts_[l + 1] - options_.inputs) * gate::kPartial, call.step.gradient,
-                                  call.gradient.data() + at);
-          if (call.sink) call.sink->finished(at, at + size, worker);
-        });
-  });
+  sum_leaves(ex, call, lowest);
+  finish_leaves(ex, call, tree, lowest);
 }
 
 // The sums of each range of leaves, which one worker adds up in a stack of its own.

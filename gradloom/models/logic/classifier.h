@@ -26,7 +26,7 @@ void validate(const ClassifierOptions& options);
 template <class T>
 class GateClassifier;
 
-// Contract 2: rows of a leaf, and an aligned range of 2^k leaves of a step.
+// Rows of a leaf, and an aligned range of 2^k leaves of a step.
 inline constexpr std::size_t kLeafRows = 32;
 struct LeafRange {
   std::size_t first = 0, size = 0;
@@ -49,7 +49,7 @@ class ClassifierTape {
   Workspace workspace_;
   PlannedWires<T> planned_;
   std::size_t gates_ = 0, scratch_ = 0, sums_ = 0;
-  // Contract 2: the ranges of the last backward pass, whose sums are at sums_; for each worker an array and the upper
+  // The ranges of the last backward pass, whose sums are at sums_; for each worker an array and the upper
   // levels of a range's stack, levels_ in all.
   std::vector<LeafRange> ranges_;
   std::size_t stacks_ = 0, levels_ = 1;
@@ -60,7 +60,7 @@ class ClassifierTape {
 // gate A at first. Buffers: layer.l.wires (gates, 2), drawn from the seed.
 // Only scratch is kept: backward runs a tile of 16 samples again. Order of sums: tile by tile in at most 32 shards of
 // adjacent tiles, shards in a tree as in Automaton.
-// Under contract 2 the leaves of the step's tree (kernels/reduce/tree_sum.h) are kLeafRows samples, tile by tile from
+// The leaves of the step's tree (kernels/reduce/tree_sum.h) are kLeafRows samples, tile by tile from
 // 0, and what is summed are the four sums of a gate, not the gradients of its logits: these are linear in the sums, and
 // no logit changes within a step. Until a step is complete, the first 8 of the 16 numbers of a gate in the gradient and
 // its upper levels hold these sums (kernels/gate: kPartial), the others 0; with the last leaf they become the gradient.
@@ -109,11 +109,6 @@ class GateClassifier {
   // Runs one tile; returns the rows of the last layer. Layer l's outputs start at row starts_[l + 1].
   const T* run_tile(const Exec& ex, const Batch& batch, std::size_t tile, const Tape& tape, T* signals) const;
 
-  // From the sums of all shards to the gradient of the logits, from layer `lowest` on.
-  struct Sums {
-    std::size_t shards, lowest;
-  };
-  void finish(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, const Sums& sums) const;
   // Adds a tile's sums of gates; fills its rows of dl_dx.
   void tile_backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, std::size_t tile, std::size_t lowest,
                      T* signals, T* sums) const;

@@ -163,11 +163,6 @@ class DenseOp final : public Op<T> {
     const T* large = p.large();
     const std::size_t begin = task.begin * out_.stride, end = task.end * out_.stride;
     const bool rows_are_graphs = out_.rows == RowsAre::graphs;  // a graph is one row; its product is its sum
-    if (kernels::kContract == 1 && rows_are_graphs) {
-      weight_gradient(p, 0, p.batch.graphs, task, p.sum_of(f_.weight).root + begin,
-                      p.tree.leaf == 0 ? dense::Start::zero : dense::Start::y);
-      return p.tell(f_.weight, begin, end, worker);
-    }
     p.sum_graphs(f_.weight, begin, end, worker, [&](std::size_t g, bool store, T* to) {
       const std::size_t first = rows_are_graphs ? g : p.batch.graph_ptr[g];
       const std::size_t last = rows_are_graphs ? g + 1 : p.batch.graph_ptr[g + 1];
