@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "gradloom/exec/arithmetic_names.h"
 #include "gradloom/exec/vulkan/info.h"
 #include "gradloom/kernels/simd_targets.h"
 
@@ -65,10 +66,14 @@ void print_device(const Output& out, const vulkan::DeviceInfo& d) {
 int devices(const Output& out) {
   const unsigned threads = std::max(1u, std::thread::hardware_concurrency());
   const std::vector<std::string> targets = kernels::simd_targets();
+  std::vector<std::string_view> arithmetics;  // the default first
+  for (const Arithmetic each : available_arithmetics()) arithmetics.push_back(name_of(kArithmetics, each));
   out.print(fmt::format("{}\n", out.paint(Paint::bold, "cpu")));
   out.print_rows({{"threads", fmt::format("{}", threads)},
-                  {"simd", fmt::format("{} (each kernel uses the first that it has)", fmt::join(targets, ", "))}});
-  nlohmann::json all = {{{"name", "cpu"}, {"kind", "cpu"}, {"threads", threads}, {"simd", targets}}};
+                  {"simd", fmt::format("{} (each kernel uses the first that it has)", fmt::join(targets, ", "))},
+                  {"arithmetic", fmt::format("{} (--arithmetic chooses)", fmt::join(arithmetics, ", "))}});
+  nlohmann::json all = {
+      {{"name", "cpu"}, {"kind", "cpu"}, {"threads", threads}, {"simd", targets}, {"arithmetic", arithmetics}}};
   const auto found = vulkan::list_devices();
   if (!found)
     out.print("This build has no GPU backend.\n");

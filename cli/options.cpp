@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "gradloom/app/recipe.h"
+#include "gradloom/exec/arithmetic_names.h"
 #include "gradloom/io/file.h"
 #include "gradloom/io/run_folder.h"
 
@@ -65,6 +66,11 @@ void add_exec_options(CLI::App& command, ExecFlags& flags) {
   command.add_option("--exec", flags.exec, "fast, or reference: scalar, slow, the same bits")
       ->type_name("HOW")
       ->check(name_in(kVariants));
+  command
+      .add_option("--arithmetic", flags.arithmetic,
+                  "fused or split: how a product that is added is rounded; fused where the processor has it")
+      ->type_name("HOW")
+      ->check(name_in(kArithmetics));
   command.add_option("--device", flags.device, "cpu, gpu, auto, or a device by name or number (spline networks)")
       ->type_name("NAME");
 }
@@ -156,6 +162,10 @@ app::RunOptions run_options(const Output& out, const ExecFlags& flags) {
   options.device_policy = flags.device == "auto" ? app::DevicePolicy::preferred : app::DevicePolicy::required;
   options.exec.threads = flags.threads;
   options.exec.variant = value_of<Variant::Code>(kVariants, flags.exec, "--exec").or_throw();
+  if (!flags.arithmetic.empty()) {
+    options.arithmetic = value_of<Arithmetic>(kArithmetics, flags.arithmetic, "--arithmetic").or_throw();
+    options.exec.variant.arithmetic = *options.arithmetic;
+  }
   options.data_root = default_data_root();
   return options;
 }

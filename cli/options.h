@@ -22,6 +22,7 @@ struct ExecFlags {
   unsigned threads = 0;  // 0: one per core
   std::string exec = "fast";
   std::string device = "cpu";
+  std::string arithmetic;  // empty: fused where the processor has it, or that of the run
 };
 
 // Whole numbers from `low` to `high` and nothing else: the parser would wrap or saturate others without a word.

@@ -190,13 +190,14 @@ int train(const Output& out, TrainFlags flags) {
 struct ResumeFlags {
   std::string folder;
   ExecFlags exec;
-  bool profile = false;
+  bool profile = false, restart_optimizer = false;
 };
 
 int resume(const Output& out, const ResumeFlags& flags) {
   refuse_recipe_name(flags.folder);
   app::RunOptions options = run_options(out, flags.exec);
   options.profile = flags.profile;
+  options.restart_optimizer = flags.restart_optimizer;
   const WatchedRun run =
       watch_run(out, flags.folder, options, [&](const app::RunOptions& o) { return app::resume(flags.folder, o); });
   print_run(out, flags.folder, run);
@@ -238,6 +239,9 @@ void add_resume_command(CLI::App& program, Choice& choice) {
   command->add_flag("--profile", flags->profile, "Measure the time of each phase");
   add_quiet_option(*command, choice.flags);
   add_output_options(*command, choice.flags);
+  command->add_flag(
+      "--restart-optimizer", flags->restart_optimizer,
+      "Go on with a run of version 0.1: its parameters, fresh optimizer memory, the epoch from its start");
   command->footer("Example:\n  gradloom resume runs/kan-hello-0 --threads 2");
   command->callback([flags, &choice] { choice.run = [flags](const Output& out) { return resume(out, *flags); }; });
 }

@@ -44,6 +44,7 @@ class FamilySession final : public TypedSession<F> {
   std::string learned_from() const override { return family_.learned_from(); }
   std::size_t parameter_count() const override { return this->model().parameters().logical_size(); }
   std::string device() const override { return device_ ? device_->info().name : "cpu"; }
+  Arithmetic arithmetic() const override { return exec_.arithmetic(); }
   bool logs_accuracy() const override { return family_.logs_accuracy(); }
   const TrainPosition& position() const override { return state_.position; }
   std::uint64_t data_fingerprint() override {
@@ -63,12 +64,17 @@ class FamilySession final : public TypedSession<F> {
   Result<void> save(const FilePlace& checkpoint, std::uint64_t log_lines) override;
   Result<Session::Restored> restore(const TensorFile& file, const std::filesystem::path& name) override;
 
+  void restart_optimizer() override {
+    gradloom::restart_optimizer(family_.train_options(state_.position.stage), samples(), state_);
+  }
+
   ModelDescription describe() const override { return family_.describe(); }
   Result<void> save_model(const FilePlace& file, const nlohmann::json& options_of_stage) override {
     const M model = this->model();
     const TrainPosition& at = state_.position;
     ModelHead head{options().family, options().precision, options_of_stage, family_.describe()};
     head.epochs = at.run_epoch;
+    head.arithmetic = arithmetic();
     head.finished = at.stage + 1 == stages() && at.stage_closed;
     if (const auto circuit = family_.hard_circuit(model, result_arrays()))
       head.circuit = nlohmann::json::parse(circuit::to_json(*circuit));
@@ -383,7 +389,7 @@ Result<void> FamilySession<F>::save(const FilePlace& checkpoint, std::uint64_t l
   const bool accumulating = is_accumulating(family_.train_options(state_.position.stage), samples(), state_.position);
   return save_checkpoint<T>(checkpoint, model.parameters(), model.buffers(), state_,
                             accumulating ? GradientIn::checkpoint : GradientIn::nowhere,
-                            {.log_lines = log_lines, .data = data_fingerprint()});
+                            {.log_lines = log_lines, .data = data_fingerprint(), .arithmetic = arithmetic()});
 }
 
 template <class F>
@@ -400,7 +406,9 @@ Result<Session::Restored> FamilySession<F>::restore(const TensorFile& file, cons
   if (!device_ && state_.residual.size() > 0)
     this->log(LogLevel::warning, "on the cpu no gradient travels: what optimizer.compress has kept back is dropped");
   if (auto r = family_.restore(model, state_); !r) return r.error();
-  return Session::Restored{head->notes.log_lines, head->notes.data && *head->notes.data != data_fingerprint()};
+  const bool old_contract = !head->notes.arithmetic;  // whose fingerprints were others
+  return Session::Restored{head->notes.log_lines,
+                           !old_contract && head->notes.data && *head->notes.data != data_fingerprint(), old_contract};
 }
 
 template <class F>

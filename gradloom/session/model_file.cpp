@@ -66,6 +66,12 @@ Result<void> read_newer_entries(const TensorFile& file, const std::filesystem::p
   EntryReader reader(*training, "training");
   head.epochs = reader.count("epochs", SIZE_MAX);
   head.finished = reader.flag("finished");
+  if (reader.has("arithmetic")) {
+    if (const std::size_t contract = reader.count("arithmetic", SIZE_MAX); contract != kNumericalContract)
+      return Error{ErrorCode::unsupported, fmt::format("{} follows numerical contract {}; this program follows {}",
+                                                       name.string(), contract, kNumericalContract)};
+    head.arithmetic = value_of<Arithmetic>(kArithmetics, reader.text("multiply_add"), "arithmetic").or_throw();
+  }
   reader.done();
   if (!file.metadata().contains("circuit")) return {};
   auto circuit = model_entry(file, name, "circuit");
@@ -198,7 +204,12 @@ Result<void> write_model(const FilePlace& path, const ModelHead& head, const Sli
   json ranges = json::array();
   for (const FeatureRange& range : d.ranges) ranges.push_back({range.low, range.high});
   entry("ranges", ranges);
-  entry("training", {{"epochs", head.epochs}, {"finished", head.finished}});
+  json training = {{"epochs", head.epochs}, {"finished", head.finished}};
+  if (head.arithmetic) {
+    training["arithmetic"] = kNumericalContract;
+    training["multiply_add"] = name_of(kArithmetics, *head.arithmetic);
+  }
+  entry("training", training);
   if (!head.circuit.is_null()) entry("circuit", head.circuit);
   return write_safetensors(path, tensors, metadata);
 }

@@ -3,11 +3,13 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "gradloom/base/result.h"
 #include "gradloom/base/slices.h"
+#include "gradloom/exec/arithmetic_names.h"
 #include "gradloom/io/safetensors.h"
 #include "gradloom/models/model.h"
 #include "gradloom/session/options/family.h"
@@ -35,8 +37,10 @@ struct ModelHead {
   Precision precision = Precision::float32;
   nlohmann::json options;  // of the stage that the model was in, by their keys
   ModelDescription description;
-  std::uint64_t epochs = 0;          // that it was trained
-  bool finished = true;              // false: training was stopped before its end
+  std::uint64_t epochs = 0;  // that it was trained
+  bool finished = true;      // false: training was stopped before its end
+  // That it was trained in; none: an earlier numerical contract.
+  std::optional<Arithmetic> arithmetic;
   nlohmann::json circuit = nullptr;  // the hard circuit of logic families, as docs/circuit.md has it; else null
 };
 

@@ -95,6 +95,7 @@ class Session {
   virtual std::string learned_from() const = 0;     // "1000 training samples"
   virtual std::size_t parameter_count() const = 0;  // of the model of this stage
   virtual std::string device() const = 0;           // "cpu", or the name of a device
+  virtual Arithmetic arithmetic() const = 0;
   virtual bool logs_accuracy() const = 0;
   virtual std::uint64_t data_fingerprint() = 0;  // of the training data
   virtual const TrainPosition& position() const = 0;
@@ -116,10 +117,14 @@ class Session {
   struct Restored {
     std::uint64_t log_lines = 0;
     bool data_changed = false;  // the training data are not those of the checkpoint
+    bool old_contract = false;  // an earlier numerical contract: training does not go on with its bits
   };
   // The state of a checkpoint, which is read already and called `name` in messages. Fails as load_checkpoint does, and
   // when it stands where the options do not lead.
   virtual Result<Restored> restore(const TensorFile& file, const std::filesystem::path& name) = 0;
+
+  // Behind restore(): training goes on from the start of the epoch, with fresh memory of the optimizer.
+  virtual void restart_optimizer() = 0;
 
   // What a model file tells of the model beside options and tensors. Throws unsupported for families that have none.
   virtual ModelDescription describe() const = 0;

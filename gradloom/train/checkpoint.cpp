@@ -31,6 +31,10 @@ std::string level_prefix(unsigned level) { return fmt::format("levels/{}/", leve
 struct DamagedState : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+struct UnknownContract {
+  std::uint64_t number;
+  explicit UnknownContract(std::uint64_t n) : number(n) {}
+};
 
 json position_json(const TrainPosition& p) {
   return {{"stage", p.stage},
@@ -76,6 +80,16 @@ TrainPosition position_from(const json& j) {
   j.at("stage_done").get_to(p.stage_done);
   j.at("stage_closed").get_to(p.stage_closed);
   return p;
+}
+
+// Of the state of a checkpoint; none for contract 1, which wrote nothing about it.
+std::optional<Arithmetic> arithmetic_from(const json& state) {
+  if (!state.contains("arithmetic")) return std::nullopt;
+  if (const std::uint64_t contract = count_at(state, "arithmetic"); contract != kNumericalContract)
+    throw UnknownContract(contract);
+  const auto& name = state.at("multiply_add").get_ref<const std::string&>();
+  if (const auto found = find_choice<Arithmetic>(kArithmetics, name)) return found;
+  throw DamagedState(fmt::format("'multiply_add' is \"{}\"", name));
 }
 
 // The JSON text of a metadata entry, or an error that names the file.
@@ -156,8 +170,11 @@ Result<void> save_checkpoint(const FilePlace& path, const Slices& parameters, co
             {"lbfgs_pairs", state.lbfgs.count},
             {"gradient", gradient == GradientIn::checkpoint},
             {"log_lines", notes.log_lines}};
-  // Sums in order need no number: a gradient that is there is added to.
-  if (kernels::kContract == 2 && gradient == GradientIn::checkpoint) j["leaves"] = state.leaves;
+  if (notes.arithmetic) {
+    j["arithmetic"] = kNumericalContract;
+    j["multiply_add"] = name_of(kArithmetics, *notes.arithmetic);
+  }
+  if (gradient == GradientIn::checkpoint) j["leaves"] = state.leaves;
   if (notes.data) j["data"] = fmt::format("{:016x}", *notes.data);
   if (state.residual.size() > 0) j["residual"] = true;
   if (state.best) {
@@ -190,7 +207,12 @@ Result<CheckpointHead> checkpoint_head(const TensorFile& file, const std::filesy
     state->at("scalar").get_to(head.scalar);
     head.notes.log_lines = count_at(*state, "log_lines");
     if (state->contains("data")) head.notes.data = fingerprint_from(state->at("data"));
+    head.notes.arithmetic = arithmetic_from(*state);
     return head;
+  } catch (const UnknownContract& unknown) {
+    return Error{ErrorCode::unsupported,
+                 fmt::format("{} follows numerical contract {}; this program follows contract {}", path.string(),
+                             unknown.number, kNumericalContract)};
   } catch (const json::exception& e) {
     return broken_state(path, e.what());
   } catch (const DamagedState& e) {
@@ -245,7 +267,7 @@ Result<TrainState<T>> load_checkpoint(const TensorFile& file, const std::filesys
     state.lbfgs.count = pairs;
     if (j.at("gradient").get<bool>())
       if (auto r = load("gradient/", parameters, state.gradient); !r) return r.error();
-    if (kernels::kContract == 2 && j.at("gradient").get<bool>()) {
+    if (head->notes.arithmetic && j.at("gradient").get<bool>()) {
       state.leaves = count_at(j, "leaves");
       const std::size_t size = parameters.flat_size();
       state.levels = Buffer<T>(upper_levels(state.leaves) * size);

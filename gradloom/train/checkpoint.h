@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "gradloom/base/result.h"
+#include "gradloom/exec/arithmetic_names.h"
 #include "gradloom/io/safetensors.h"
 #include "gradloom/train/state.h"
 
@@ -14,6 +15,8 @@ namespace gradloom {
 struct CheckpointNotes {
   std::uint64_t log_lines = 0;        // lines of the run log that belong to this state
   std::optional<std::uint64_t> data;  // fingerprint of the training data, where it is known
+  // That the state was computed in. Files of numerical contract 1 have none: their bits cannot be continued.
+  std::optional<Arithmetic> arithmetic = default_arithmetic();
 };
 
 // What a checkpoint says about itself before its tensors are looked at.

@@ -41,9 +41,18 @@ bool optimizes_on_host(const TrainOptions& options) {
   return options.place == OptimizerPlace::host;
 }
 
-bool is_accumulating(const TrainOptions& o, std::size_t samples, const TrainPosition& position) {
+namespace {
+
+// Batches, or pieces of batches, of an optimizer step.
+std::size_t pieces_of_step(const TrainOptions& o, std::size_t samples) {
   const std::size_t batch = o.batch == 0 ? samples : o.batch;
-  return position.batch % (o.accumulate * divide_up(batch, piece_size(o, batch))) != 0;
+  return o.accumulate * divide_up(batch, piece_size(o, batch));
+}
+
+}  // namespace
+
+bool is_accumulating(const TrainOptions& o, std::size_t samples, const TrainPosition& position) {
+  return position.batch % pieces_of_step(o, samples) != 0;
 }
 
 std::vector<std::uint8_t> match_slices(const Slices& slices, const std::vector<std::string>& names,
@@ -208,6 +217,21 @@ EpochLoop::Best keep_best_parameters(TrainState<T>& state, double loss) {
   return {.tracked = true, .improved = true};
 }
 
+template <class T>
+void restart_optimizer(const TrainOptions& options, std::size_t samples, TrainState<T>& state) {
+  TrainPosition& at = state.position;
+  at.step -= std::min<std::uint64_t>(at.step, at.batch / pieces_of_step(options, samples));
+  at.batch = at.optimizer_age = at.epoch_samples = 0;
+  at.epoch_loss = 0.0;
+  state.optimizer.clear();
+  state.lbfgs = {};
+  state.gradient = {}, state.levels = {};
+  state.leaves = 0;
+  state.residual = {};
+}
+
+template void restart_optimizer(const TrainOptions&, std::size_t, TrainState<float>&);
+template void restart_optimizer(const TrainOptions&, std::size_t, TrainState<double>&);
 template void prepare_state(const TrainOptions&, const Slices&, const Slices&, TrainState<float>&);
 template void prepare_state(const TrainOptions&, const Slices&, const Slices&, TrainState<double>&);
 template EpochLoop::Best keep_best_parameters(TrainState<float>&, double);

@@ -158,6 +158,11 @@ class EpochLoop {
   std::uint64_t order_epoch_ = std::numeric_limits<std::uint64_t>::max();
 };
 
+// Forgets what an optimizer remembers and the epoch that was begun: the state goes on with fresh memory from the start
+// of that epoch.
+template <class T>
+void restart_optimizer(const TrainOptions& options, std::size_t samples, TrainState<T>& state);
+
 // For messages: whether a NaN has a sign tells nobody anything.
 double shown(double value);
 [[noreturn]] void fail_norm(double norm, const TrainPosition& at);

@@ -66,7 +66,9 @@ Result<std::unique_ptr<Session>> open_model(const FilePlace& file, const Session
   if (family == all.end() || !family->load)
     return Error{ErrorCode::unsupported,
                  fmt::format("{}: models of family \"{}\" have no model files", file.string(), head->family)};
-  auto session = family->load(*head, *tensors, file, settings);
+  SessionOptions followed = settings;
+  if (head->arithmetic && available(*head->arithmetic)) followed.exec.variant.arithmetic = *head->arithmetic;
+  auto session = family->load(*head, *tensors, file, followed);
   if (session && out) *out = std::move(*head);
   return session;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "gradloom/exec/arithmetic_names.h"
+
 namespace gradloom::app {
 
 using nlohmann::json;
@@ -14,6 +16,14 @@ Result<void> RunRecorder::open() {
   if (!log) return log.error();
   log_.emplace(std::move(*log));
   return {};
+}
+
+// The first line of a log: which bits it is about.
+void RunRecorder::begin(const Session& session) {
+  if (log_lines_ > 0) return;
+  append({{"event", "begin"},
+          {"arithmetic", kNumericalContract},
+          {"multiply_add", name_of(kArithmetics, session.arithmetic())}});
 }
 
 void RunRecorder::append(json line) {

@@ -27,6 +27,8 @@ class RunRecorder final : public SessionListener {
   }
   // Cuts the log to the lines that belong to the session's state, and opens it.
   Result<void> open();
+  // Behind open(): the first line of a new log.
+  void begin(const Session& session);
 
   void after_step(Session& session) override;
   void after_epoch(Session& session, const EpochReport& epoch, const nlohmann::json& metrics) override;

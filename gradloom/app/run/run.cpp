@@ -12,6 +12,7 @@
 #include "gradloom/app/settings.h"
 #include "gradloom/data/csv.h"
 #include "gradloom/io/file.h"
+#include "gradloom/train/checkpoint.h"
 
 namespace gradloom::app {
 namespace {
@@ -94,6 +95,7 @@ RunResult measure_result(const Config& recipe, Session& session, const std::vect
   result.stages = stages_of(lines);
   result.parameters = session.parameter_count();
   result.device = session.device();
+  result.arithmetic = name_of(kArithmetics, session.arithmetic());
   result.warnings = recipe_warnings(recipe);
   for (std::string& warning : session.warnings()) result.warnings.push_back(std::move(warning));
   result.rows_outside = session.rows_outside();
@@ -120,6 +122,7 @@ Result<std::string> leave_model(Session& session, const AppFamily& family, const
 Result<RunSummary> run_session(const Config& recipe, Session& session, RunRecorder& recorder, const RunFolder* folder) {
   const AppFamily& family = family_of(recipe);
   if (auto r = recorder.open(); !r) return r.error();
+  recorder.begin(session);
   const TrainPosition& at = session.position();
   const bool was_finished =
       at.stage + 1 == session.stages() && at.stage_closed && folder && std::filesystem::exists(folder->report());
@@ -152,6 +155,32 @@ Result<RunSummary> run_session(const Config& recipe, Session& session, RunRecord
   return summary;
 }
 
+// The options for a run that is there already: its arithmetic is that of its checkpoint. A look at it takes another
+// where the processor lacks that; going on does not. What is wrong with the checkpoint is left to restore().
+Result<RunOptions> follow_checkpoint(const RunFolder& folder, RunOptions options, OtherData other) {
+  const auto saved = read_checkpoint(folder, {});
+  if (!saved) return options;
+  const auto head = checkpoint_head(saved->file, saved->place);
+  if (!head || !head->notes.arithmetic) return options;
+  const Arithmetic its = *head->notes.arithmetic;
+  if (options.arithmetic && *options.arithmetic != its) {
+    if (other == OtherData::tell) return options;
+    return Error{
+        ErrorCode::invalid_input,
+        fmt::format("{} was trained in {} arithmetic; {} arithmetic would give other bits than those of the run",
+                    folder.path().string(), name_of(kArithmetics, its), name_of(kArithmetics, *options.arithmetic))};
+  }
+  if (available(its)) {
+    options.exec.variant.arithmetic = its;
+  } else if (other == OtherData::refuse) {
+    return Error{ErrorCode::unsupported,
+                 fmt::format("{} was trained in {} arithmetic, which this processor does not have; continue it on a "
+                             "processor with fused multiply-add (FMA)",
+                             folder.path().string(), name_of(kArithmetics, its))};
+  }
+  return options;
+}
+
 struct Restored {
   std::uint64_t log_lines = 0;
   bool short_log = false, data_changed = false;
@@ -159,11 +188,24 @@ struct Restored {
 };
 
 // The state of the folder's checkpoint.
-Result<Restored> restore(Session& session, const RunFolder& folder, OtherData other, const LogCallback& log) {
+Result<Restored> restore(Session& session, const RunFolder& folder, OtherData other, const RunOptions& options) {
+  const LogCallback& log = options.log;
   auto saved = read_checkpoint(folder, log);
   if (!saved) return saved.error();
   auto found = session.restore(saved->file, saved->place);
   if (!found) return found.error();
+  if (other == OtherData::refuse && found->old_contract) {
+    if (!options.restart_optimizer)
+      return Error{ErrorCode::unsupported,
+                   fmt::format("{} was trained under numerical contract 1, whose bits this version does not have; "
+                               "`gradloom resume --restart-optimizer` trains on from its parameters, and version 0.1 "
+                               "continues the run itself",
+                               folder.path().string())};
+    session.restart_optimizer();
+    if (log)
+      log(LogLevel::warning,
+          "whether the training data are those of the run cannot be told: they are taken as they are");
+  }
   if (other == OtherData::refuse && saved->last_is_damaged)
     if (auto r = folder.set_last_checkpoint_aside(); !r) return r.error();
   Restored restored{found->log_lines, false, found->data_changed, saved->warning};
@@ -239,18 +281,21 @@ Result<RunSummary> train(const Config& recipe, const std::filesystem::path& path
   });
 }
 
-Result<RunSummary> resume(const std::filesystem::path& path, const RunOptions& options) {
+Result<RunSummary> resume(const std::filesystem::path& path, const RunOptions& given) {
   auto folder = RunFolder::open(path, FolderAccess::write);
   if (!folder) return folder.error();
   auto recipe = reopen_recipe(*folder);
   if (!recipe) return recipe.error();
+  const auto followed = follow_checkpoint(*folder, given, OtherData::refuse);
+  if (!followed) return followed.error();
+  const RunOptions& options = *followed;
   return guarded([&]() -> Result<RunSummary> {
     auto session = open_session(*recipe, options);
     if (!session) return session.error();
     RunRecorder recorder(options, family_of(*recipe), &*folder);
     std::string warning;
     if (folder->has_checkpoint()) {
-      auto restored = restore(**session, *folder, OtherData::refuse, options.log);
+      auto restored = restore(**session, *folder, OtherData::refuse, options);
       if (!restored) return restored.error();
       recorder.resume_at(restored->log_lines, restored->short_log);
       warning = restored->warning;
@@ -277,13 +322,14 @@ Result<void> require_checkpoint(const RunFolder& folder) {
 
 }  // namespace
 
-Result<OpenedRun> open_run(const RunFolder& folder, const RunOptions& options) {
+Result<OpenedRun> open_run(const RunFolder& folder, const RunOptions& given) {
   if (auto r = require_checkpoint(folder); !r) return r.error();
   auto recipe = reopen_recipe(folder);
   if (!recipe) return recipe.error();
+  const RunOptions options = follow_checkpoint(folder, given, OtherData::tell).or_throw();
   auto session = open_session(*recipe, options);
   if (!session) return session.error();
-  auto restored = restore(**session, folder, OtherData::tell, options.log);
+  auto restored = restore(**session, folder, OtherData::tell, options);
   if (!restored) return restored.error();
   return OpenedRun{std::move(*recipe), std::move(*session), restored->data_changed};
 }
@@ -326,13 +372,14 @@ Result<void> evaluate_files(const AppFamily& family, Session& session, const std
 
 }  // namespace
 
-Result<Evaluation> evaluate(const std::filesystem::path& path, const RunOptions& options, const EvaluateOptions& what) {
+Result<Evaluation> evaluate(const std::filesystem::path& path, const RunOptions& given, const EvaluateOptions& what) {
   auto folder = RunFolder::open(path, FolderAccess::read);
   if (!folder) return folder.error();
   auto recipe = reopen_recipe(*folder);
   if (!recipe) return recipe.error();
-  if (auto r = check_evaluation(*recipe, options, what); !r) return r.error();
+  if (auto r = check_evaluation(*recipe, given, what); !r) return r.error();
   return guarded([&]() -> Result<Evaluation> {
+    const RunOptions options = follow_checkpoint(*folder, given, OtherData::tell).or_throw();
     const AppFamily& family = family_of(*recipe);
     if (auto r = require_checkpoint(*folder); !r) return r.error();
     auto opened = open_session(*recipe, options);
@@ -345,7 +392,7 @@ Result<Evaluation> evaluate(const std::filesystem::path& path, const RunOptions&
       if (!rows) return rows.error();
       added = std::move(*rows);
     }
-    auto restored = restore(session, *folder, OtherData::tell, options.log);
+    auto restored = restore(session, *folder, OtherData::tell, options);
     if (!restored) return restored.error();
     Evaluation evaluation;
     evaluation.run = path.string();

@@ -32,6 +32,9 @@ using gradloom::to_json;
 
 struct RunOptions : SessionOptions {
   std::filesystem::path data_root = ".";
+  // What a run that goes on must compute in; unset: what its checkpoint says. `exec` has that of a new run.
+  std::optional<Arithmetic> arithmetic;
+  bool restart_optimizer = false;  // resume() of a run of an earlier numerical contract: with fresh optimizer memory
   std::function<void(const Progress&)> progress;  // after each epoch; may be empty
 };
 
@@ -55,6 +58,7 @@ struct RunResult {
   std::vector<nlohmann::json> stages;  // as they were logged: metrics and note
   std::size_t parameters = 0;
   std::string device;
+  std::string arithmetic;  // fused or split
   std::vector<std::string> warnings;
   std::map<std::string, std::size_t> rows_outside;  // of the training range, by part
   std::optional<AccuracyCurve> curve;               // of families that log accuracies
@@ -64,8 +68,8 @@ struct RunResult {
   std::optional<std::string> report;                    // file
   std::optional<bool> finished_before;                  // true: there was nothing left to train
   std::optional<std::map<std::string, double>> phases;  // milliseconds, when profiled
-  GRADLOOM_FIELDS(metrics.train.loss, stages, parameters, device, warnings, rows_outside, curve, chosen, report,
-                  finished_before, phases)
+  GRADLOOM_FIELDS(metrics.train.loss, stages, parameters, device, arithmetic, warnings, rows_outside, curve, chosen,
+                  report, finished_before, phases)
 };
 
 struct RunSummary {
@@ -85,7 +89,8 @@ nlohmann::json to_json(const RunSummary& summary);
 Result<RunSummary> train(const Config& recipe, const std::filesystem::path& folder, const RunOptions& options);
 
 // Continues a run from its last checkpoint, with the bits of a run that was never interrupted. Refuses other training
-// data than those of the run.
+// data than those of the run, another arithmetic, and runs of an earlier numerical contract, whose bits it does not
+// have (see restart_optimizer).
 Result<RunSummary> resume(const std::filesystem::path& folder, const RunOptions& options);
 
 struct EvaluateOptions {
