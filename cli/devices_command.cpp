@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "gradloom/exec/arithmetic_names.h"
 #include "gradloom/exec/vulkan/info.h"
+#include "gradloom/kernels/full_vectors.h"
 #include "gradloom/kernels/simd_targets.h"
 
 namespace gradloom::cli {
@@ -71,9 +72,14 @@ int devices(const Output& out) {
   out.print(fmt::format("{}\n", out.paint(Paint::bold, "cpu")));
   out.print_rows({{"threads", fmt::format("{}", threads)},
                   {"simd", fmt::format("{} (each kernel uses the first that it has)", fmt::join(targets, ", "))},
+                  {"vectors", kernels::full_vectors() ? "512 bits at full rate" : "256 bits or fewer at full rate"},
                   {"arithmetic", fmt::format("{} (--arithmetic chooses)", fmt::join(arithmetics, ", "))}});
-  nlohmann::json all = {
-      {{"name", "cpu"}, {"kind", "cpu"}, {"threads", threads}, {"simd", targets}, {"arithmetic", arithmetics}}};
+  nlohmann::json all = {{{"name", "cpu"},
+                         {"kind", "cpu"},
+                         {"threads", threads},
+                         {"simd", targets},
+                         {"full_vectors", kernels::full_vectors()},
+                         {"arithmetic", arithmetics}}};
   const auto found = vulkan::list_devices();
   if (!found)
     out.print("This build has no GPU backend.\n");
