@@ -38,8 +38,8 @@ void print_bench(const Output& out, const BenchFlags& flags, const app::BenchKan
   out.print(line("  scalar reference", cell(r.sequential_train_step_us), "", ""));
   out.print(line("one sample", cell(r.single_us), "", ""));
   out.print(line("  99th percentile", cell(r.p99_single_us), "", ""));
-  out.print(line("peak, multiply and add", "", cell(r.peak_gflops), ""));
-  out.print(line("peak, fused", "", cell(r.peak_fma_gflops), ""));
+  out.print(line("peak, fused", "", cell(r.peak_gflops), ""));
+  out.print(line("peak, multiply and add", "", cell(r.peak_separate_gflops), ""));
   out.print_rows({{"speedup over reference", cell(r.speedup)},
                   {"speedup over one thread", cell(r.speedup_threads)},
                   {"serial fraction", percent(r.serial.serial_fraction)},

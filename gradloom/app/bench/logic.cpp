@@ -66,7 +66,7 @@ Result<BenchLogicReport> bench_logic(const BenchRecipeOptions& o) try {
   r.update_median_ms = update.median * 1e-3;
   r.ns_per_gate_cell = update.fastest * 1e3 / evaluations;
   r.gflops = kFlops * evaluations / update.fastest * 1e-3;
-  r.peak_gflops = std::max(peak_before.mul_add_gflops, peak_after.mul_add_gflops);
+  r.peak_gflops = std::max(peak_before.fma_gflops, peak_after.fma_gflops);
   r.sequential_update_ms = sequential.fastest * 1e-3;
   r.speedup = sequential.fastest / update.fastest;
   r.one_thread_update_ms = one_thread.fastest * 1e-3;
