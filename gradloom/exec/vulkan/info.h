@@ -7,9 +7,17 @@
 #include <string_view>
 #include <vector>
 
+#include "gradloom/base/choice.h"
 #include "gradloom/base/result.h"
+#include "gradloom/exec/arithmetic.h"
 
 namespace gradloom::vulkan {
+
+// For --arithmetic and for people.
+inline constexpr Choice<Arithmetic> kArithmetics[] = {
+    {Arithmetic::fused, "fused", "a product that is added is not rounded by itself"},
+    {Arithmetic::split, "split", "products and sums are rounded one by one"},
+};
 
 enum class DeviceKind { discrete, integrated, virtual_gpu, software, other };
 std::string_view name_of(DeviceKind kind);
@@ -42,6 +50,7 @@ struct DeviceInfo {
   bool timestamps = false;
   double nanoseconds_per_tick = 0.0;
   FloatControls controls32, controls64;
+  Arithmetic arithmetic = Arithmetic::split;  // that of the kernels of an open device; a list cannot know
 };
 
 // All devices in the driver's order. An empty list when there is a loader but no driver. Fails with missing_device when
