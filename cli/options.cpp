@@ -67,6 +67,11 @@ void add_exec_options(CLI::App& command, ExecFlags& flags) {
       ->check(name_in(kVariants));
   command.add_option("--device", flags.device, "cpu, gpu, auto, or a device by name or number (spline networks)")
       ->type_name("NAME");
+  command
+      .add_option("--arithmetic", flags.arithmetic,
+                  "fused, split, or auto: fused where processor and device have it; each has bits of its own")
+      ->type_name("HOW")
+      ->check(CLI::IsMember({"auto", "fused", "split"}).description(""));
 }
 
 void add_distances_option(CLI::App& command, std::string& distances) {
@@ -127,10 +132,11 @@ std::filesystem::path default_data_root() {
   return root && *root ? root : ".";
 }
 
-std::shared_ptr<vulkan::Device> open_device(const Output& out, const std::string& name) {
+std::shared_ptr<vulkan::Device> open_device(const Output& out, const std::string& name,
+                                            std::optional<Arithmetic> arithmetic) {
   if (name == "cpu") return nullptr;
   if (name != "auto") {
-    std::shared_ptr<vulkan::Device> device = vulkan::Device::open({.name = name}).or_throw();
+    std::shared_ptr<vulkan::Device> device = vulkan::Device::open({.name = name, .arithmetic = arithmetic}).or_throw();
     if (device->info().kind == vulkan::DeviceKind::software && !out.quiet() && !out.json())
       out.tell(fmt::format("note: {} is a software device; its times say nothing about a GPU\n", device->info().name));
     return device;
@@ -141,7 +147,7 @@ std::shared_ptr<vulkan::Device> open_device(const Output& out, const std::string
     if (info.kind == vulkan::DeviceKind::software) {
       reason = fmt::format("there is no GPU, only {}, which is slower than the cpu itself", info.name);
     } else {
-      auto device = vulkan::Device::open({.name = "gpu"});
+      auto device = vulkan::Device::open({.name = "gpu", .arithmetic = arithmetic});
       if (device) return std::move(*device);
       reason = device.error().message;
       break;
@@ -152,10 +158,12 @@ std::shared_ptr<vulkan::Device> open_device(const Output& out, const std::string
 
 app::RunOptions run_options(const Output& out, const ExecFlags& flags) {
   app::RunOptions options;
-  options.device = open_device(out, flags.device);
+  const auto arithmetic = find_choice<Arithmetic>(vulkan::kArithmetics, flags.arithmetic);  // none: auto
+  options.device = open_device(out, flags.device, arithmetic);
   options.device_policy = flags.device == "auto" ? app::DevicePolicy::preferred : app::DevicePolicy::required;
   options.exec.threads = flags.threads;
   options.exec.variant = value_of<Variant::Code>(kVariants, flags.exec, "--exec").or_throw();
+  if (arithmetic) options.exec.variant.arithmetic = *arithmetic;
   options.data_root = default_data_root();
   return options;
 }
