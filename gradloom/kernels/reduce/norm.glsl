@@ -1,6 +1,7 @@
-// The norm of a gradient, by the groups that make its elements final (gradloom/kernels/optimizer/device.h). Each invocation
-// calls begin_squares(), add_square() for what it made final, and, all of a group together, leave_share(). The group of a
-// step that is done last adds up what all have left: who that is changes, what it adds and in which order does not.
+// The norm of a gradient, by the groups that make its elements final (gradloom/kernels/optimizer/device.h). Each
+// invocation calls begin_squares(), add_square() for what it made final, and, all of a group together, leave_share().
+// The group of a step that is done last adds up what all have left: who that is changes, what it adds and in which
+// order does not.
 //
 // Include it behind kGroup, kNorm, my_number(), meet(), with GRADLOOM_NORM_BINDING.
 #ifndef GRADLOOM_NORM_GLSL

@@ -1,6 +1,6 @@
-// Adds leaves to a sum in the order of gradloom/kernels/reduce/tree_sum.h. Each invocation owns kQuads times four elements:
-// it takes the leaves in order, adds what the stack holds of the aligned ranges that a leaf completes, and puts the result
-// there. With kNorm each group leaves the squares of its elements of the finished sum.
+// Adds leaves to a sum in the order of gradloom/kernels/reduce/tree_sum.h. Each invocation owns kQuads times four
+// elements: it takes the leaves in order, adds what the stack holds of the aligned ranges that a leaf completes, and puts
+// the result there. With kNorm each group leaves the squares of its elements of the finished sum.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
