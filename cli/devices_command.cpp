@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "gradloom/exec/arithmetic_names.h"
-#include "gradloom/exec/vulkan/info.h"
+#include "gradloom/exec/vulkan/device.h"
 #include "gradloom/kernels/full_vectors.h"
 #include "gradloom/kernels/simd_targets.h"
 
@@ -41,6 +41,14 @@ nlohmann::json device_json(const vulkan::DeviceInfo& d) {
           {"float64_controls", controls_json(d.controls64)}};
 }
 
+// The arithmetic of a device shows when it is opened; one that cannot be has none.
+std::optional<Arithmetic> arithmetic_of(const vulkan::DeviceInfo& info, std::string& why) {
+  const auto device = vulkan::Device::open({.name = std::to_string(info.number)});
+  if (device) return (*device)->info().arithmetic;
+  why = device.error().message;
+  return std::nullopt;
+}
+
 std::string controls_text(const vulkan::FloatControls& c) {
   std::vector<std::string_view> words;
   if (c.round_to_nearest) words.push_back("rounds to nearest");
@@ -50,7 +58,7 @@ std::string controls_text(const vulkan::FloatControls& c) {
   return words.empty() ? "nothing declared" : fmt::format("{}", fmt::join(words, ", "));
 }
 
-void print_device(const Output& out, const vulkan::DeviceInfo& d) {
+void print_device(const Output& out, const vulkan::DeviceInfo& d, const std::string& arithmetic) {
   constexpr double kMiB = 1 << 20;
   out.print(fmt::format("{}\n", out.paint(Paint::bold, fmt::format("{} {}", d.number, d.name))));
   out.print_rows(
@@ -61,7 +69,8 @@ void print_device(const Output& out, const vulkan::DeviceInfo& d) {
        {"groups", fmt::format("{} invocations, {} KiB shared, subgroups of {}", d.max_group_size, d.shared_bytes / 1024,
                               d.subgroup)},
        {"float32", controls_text(d.controls32)},
-       {"float64", d.float64 ? controls_text(d.controls64) : std::string("none")}});
+       {"float64", d.float64 ? controls_text(d.controls64) : std::string("none")},
+       {"arithmetic", arithmetic}});
 }
 
 int devices(const Output& out) {
@@ -87,8 +96,13 @@ int devices(const Output& out) {
     out.print("No Vulkan driver offers a device.\n");
   else
     for (const vulkan::DeviceInfo& info : *found) {
-      print_device(out, info);
-      all.push_back(device_json(info));
+      std::string text;
+      nlohmann::json device = device_json(info);
+      const auto arithmetic = arithmetic_of(info, text);
+      if (arithmetic) text = gradloom::name_of(kArithmetics, *arithmetic);
+      device["arithmetic"] = arithmetic ? nlohmann::json(text) : nlohmann::json(nullptr);
+      print_device(out, info, text);
+      all.push_back(std::move(device));
     }
   out.result({{"devices", all}, {"gpu_backend", found ? nlohmann::json("vulkan") : nlohmann::json(nullptr)}});
   return kDone;

@@ -68,7 +68,7 @@ void add_exec_options(CLI::App& command, ExecFlags& flags) {
       ->check(name_in(kVariants));
   command
       .add_option("--arithmetic", flags.arithmetic,
-                  "fused or split: how a product that is added is rounded; fused where the processor has it")
+                  "fused or split: how a product that is added is rounded; fused where processor and device have it")
       ->type_name("HOW")
       ->check(name_in(kArithmetics));
   command.add_option("--device", flags.device, "cpu, gpu, auto, or a device by name or number (spline networks)")
@@ -133,10 +133,11 @@ std::filesystem::path default_data_root() {
   return root && *root ? root : ".";
 }
 
-std::shared_ptr<vulkan::Device> open_device(const Output& out, const std::string& name) {
+std::shared_ptr<vulkan::Device> open_device(const Output& out, const std::string& name,
+                                            std::optional<Arithmetic> arithmetic) {
   if (name == "cpu") return nullptr;
   if (name != "auto") {
-    std::shared_ptr<vulkan::Device> device = vulkan::Device::open({.name = name}).or_throw();
+    std::shared_ptr<vulkan::Device> device = vulkan::Device::open({.name = name, .arithmetic = arithmetic}).or_throw();
     if (device->info().kind == vulkan::DeviceKind::software && !out.quiet() && !out.json())
       out.tell(fmt::format("note: {} is a software device; its times say nothing about a GPU\n", device->info().name));
     return device;
@@ -147,7 +148,7 @@ std::shared_ptr<vulkan::Device> open_device(const Output& out, const std::string
     if (info.kind == vulkan::DeviceKind::software) {
       reason = fmt::format("there is no GPU, only {}, which is slower than the cpu itself", info.name);
     } else {
-      auto device = vulkan::Device::open({.name = "gpu"});
+      auto device = vulkan::Device::open({.name = "gpu", .arithmetic = arithmetic});
       if (device) return std::move(*device);
       reason = device.error().message;
       break;
@@ -158,14 +159,13 @@ std::shared_ptr<vulkan::Device> open_device(const Output& out, const std::string
 
 app::RunOptions run_options(const Output& out, const ExecFlags& flags) {
   app::RunOptions options;
-  options.device = open_device(out, flags.device);
+  const auto arithmetic = find_choice<Arithmetic>(kArithmetics, flags.arithmetic);  // none: not chosen
+  options.device = open_device(out, flags.device, arithmetic);
   options.device_policy = flags.device == "auto" ? app::DevicePolicy::preferred : app::DevicePolicy::required;
   options.exec.threads = flags.threads;
   options.exec.variant = value_of<Variant::Code>(kVariants, flags.exec, "--exec").or_throw();
-  if (!flags.arithmetic.empty()) {
-    options.arithmetic = value_of<Arithmetic>(kArithmetics, flags.arithmetic, "--arithmetic").or_throw();
-    options.exec.variant.arithmetic = *options.arithmetic;
-  }
+  if (arithmetic) options.exec.variant.arithmetic = *arithmetic;
+  options.arithmetic = arithmetic;
   options.data_root = default_data_root();
   return options;
 }

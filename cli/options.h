@@ -47,7 +47,7 @@ void add_count_option(CLI::App& command, const char* name, V& value, const char*
 
 void add_threads_option(CLI::App& command, unsigned& threads);
 void add_seconds_option(CLI::App& command, double& seconds, const std::string& text);
-void add_exec_options(CLI::App& command, ExecFlags& flags);  // --threads, --exec, --device
+void add_exec_options(CLI::App& command, ExecFlags& flags);  // --threads, --exec, --device, --arithmetic
 
 void add_distances_option(CLI::App& command, std::string& distances);
 void add_circuit_option(CLI::App& command, std::string& circuit);  // CIRCUIT
@@ -78,9 +78,10 @@ void refuse_overwriting_run(const std::filesystem::path& out, const std::filesys
 std::filesystem::path default_data_root();
 
 // Opens a device by name ("cpu", "gpu", "auto", a name, a number). Null for the CPU. Throws missing_device, or
-// unsupported when its limits are too small; "auto" takes the CPU instead and says so, unless `out` is quiet. A note
-// tells people that a device is software.
-std::shared_ptr<vulkan::Device> open_device(const Output& out, const std::string& name);
+// unsupported when its limits are too small or it does not have the arithmetic (none: its best); "auto" takes the CPU
+// instead and says so, unless `out` is quiet. A note tells people that a device is software.
+std::shared_ptr<vulkan::Device> open_device(const Output& out, const std::string& name,
+                                            std::optional<Arithmetic> arithmetic = {});
 
 // Reads GRADLOOM_DATA and opens the device.
 app::RunOptions run_options(const Output& out, const ExecFlags& flags);

@@ -23,17 +23,19 @@ class DeviceRunner {
   void upload(std::span<const T> parameters, std::span<const T> buffers);
   // y (B, Out), any row stride.
   void forward(const RowBatch<T>& batch, View<T, 2> y);
-  // For the batch of the last forward. gradient: overwritten or added to, as step.gradient says, on the device, and
-  // then read back whole. dl_dx (B, In) may be empty.
+  // For the batch of the last forward. gradient: overwritten or added to, as step.gradient and step.leaf say, on the
+  // device, and then read back whole. dl_dx (B, In) may be empty.
   void backward(const Step& step, View<const T, 2> dl_dy, std::span<T> gradient, View<T, 2> dl_dx);
 
  private:
   void reserve(const RowBatch<T>& batch);
+  void reserve_tree(const Step& step);
   kernels::loss::DevicePass loss_pass(kernels::loss::DeviceResult kind) const;
 
   const M& model_;
   vulkan::Device& device_;
   vulkan::DeviceBuffer parameters_, buffers_, gradient_, samples_, y_, unused_;
+  DeviceTree tree_;
   DeviceTape tape_;
   BatchLayout layout_;
   std::size_t batch_ = 0, room_ = 0;  // of the last forward; of the memory
@@ -76,6 +78,18 @@ void DeviceRunner<M>::reserve(const RowBatch<T>& batch) {
   y_ = device_.make_buffer(batch.size * model_.output_width() * sizeof(T), vulkan::BufferUse::device);
   device_.require_range(samples_.bytes(), "a batch of " + std::to_string(batch.size) + " samples");
   room_ = batch.size;
+}
+
+// What it holds stays.
+template <class M>
+void DeviceRunner<M>::reserve_tree(const Step& step) {
+  if (!model_.makes_tree(step.leaf, batch_)) return;
+  DeviceTree tree = model_.make_tree(batch_, step.leaf + divide_up(batch_, model_.leaf_samples()));
+  if (tree.levels.bytes() <= tree_.levels.bytes() && tree.leaves.bytes() <= tree_.leaves.bytes()) return;
+  std::vector<std::byte> levels(std::min(tree_.levels.bytes(), tree.levels.bytes()));
+  if (!levels.empty()) device_.read(tree_.levels, 0, levels);
+  if (!levels.empty()) device_.write(tree.levels, 0, levels);
+  tree_ = std::move(tree);
 }
 
 template <class M>
@@ -136,13 +150,17 @@ void DeviceRunner<M>::backward(const Step& step, View<const T, 2> dl_dy, std::sp
   std::vector<T> given(batch_ * out);
   for (std::size_t s = 0; s < batch_; ++s) std::memcpy(given.data() + s * out, dl_dy.row(s), out * sizeof(T));
   device_.write(samples_, layout_.target, std::as_bytes(std::span(given)));
+  reserve_tree(step);
+  std::vector<std::byte> head(kernels::kStepHeadBytes);
+  kernels::set_step_leaf(head.data(), step.leaf);
+  device_.write(samples_, 0, head);
   vulkan::Commands commands(device_);
   kernels::loss::DevicePass pass = loss_pass(kernels::loss::DeviceResult::given);
   pass.result = model_.top_gradient(tape_, batch_);
   pass.result_stride = padded(out);
   kernels::loss::record<T>(device_, commands, pass);
   commands.barrier();
-  model_.record_backward(commands, step, {&parameters_, &buffers_, &gradient_}, tape_, batch_,
+  model_.record_backward(commands, step, {&parameters_, &buffers_, &gradient_, &tree_, &samples_}, tape_, batch_,
                          {&samples_, layout_.x, batch_ * in * sizeof(T)}, !dl_dx.empty(), nullptr);
   commands.finish();
   commands.submit();

@@ -103,7 +103,7 @@ template <class F>
 void compare_device(const F& family, vulkan::Device& device, CheckReport& report) {
   using T = typename F::Scalar;
   constexpr double kDeviceTolerance = 1e-4;  // of the largest parameter, after a few steps: the promise for training
-  const Exec ex({.threads = 1});
+  const Exec ex({.threads = 1, .variant = {Variant::fast, device.info().arithmetic}});
   const typename F::Model model = family.model(0);
   TrainState<T> states[2];
   for (int on_device : {0, 1}) {
@@ -131,28 +131,29 @@ void compare_device(const F& family, vulkan::Device& device, CheckReport& report
 
 // Which ways of running disagree with one thread of the fast kernels.
 template <class F>
-void compare_bits(const F& family, CheckReport& report) {
-  const auto expected = trained_bits(family, {.threads = 1});
+void compare_bits(const F& family, Arithmetic arithmetic, CheckReport& report) {
+  const Variant fast(Variant::fast, arithmetic), reference(Variant::reference, arithmetic);
+  const auto expected = trained_bits(family, {.threads = 1, .variant = fast});
   for (unsigned n : {1u, 2u, 3u, 8u}) {
     report.threads.push_back(n);
-    if (trained_bits(family, {.threads = n}) == expected) continue;
+    if (trained_bits(family, {.threads = n, .variant = fast}) == expected) continue;
     report.threads_equal = false;
     report.unequal.push_back(fmt::format("{} threads", n));
   }
-  for (const std::string& name : kernels::simd_targets(default_arithmetic())) {
+  for (const std::string& name : kernels::simd_targets(arithmetic)) {
     report.targets.push_back(name);
     const kernels::ForceSimdTarget force(name);
-    if (trained_bits(family, {.threads = 1}) == expected) continue;
+    if (trained_bits(family, {.threads = 1, .variant = fast}) == expected) continue;
     report.targets_equal = false;
     report.unequal.push_back(name);
   }
-  report.reference_equal = trained_bits(family, {.threads = 1, .variant = Variant::reference}) == expected;
+  report.reference_equal = trained_bits(family, {.threads = 1, .variant = reference}) == expected;
   if (!report.reference_equal) report.unequal.push_back("reference");
 }
 
 template <class F>
 void compare_runs(const F& family, const SessionOptions& settings, CheckReport& report) {
-  compare_bits(family, report);
+  compare_bits(family, settings.exec.variant.arithmetic, report);
   if (!settings.device) return;
   if constexpr (kRunsOnDevices<F>)
     compare_device(family, *settings.device, report);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <type_traits>
 
 #include "gradloom/data/fingerprint.h"
@@ -23,17 +24,13 @@ class FamilySession final : public TypedSession<F> {
   using M = typename F::Model;
   using D = typename F::Data;
 
-  FamilySession(F family, SessionOptions settings)
-      : TypedSession<F>(std::move(settings)),
-        family_(std::move(family)),
-        exec_(this->settings_.exec),
-        profile_(exec_.threads()) {
-    if (this->settings_.profile) exec_.set_profile(&profile_);
+  FamilySession(F family, SessionOptions settings) : TypedSession<F>(std::move(settings)), family_(std::move(family)) {
     choose_device();
+    make_exec();
   }
 
   const F& family() const override { return family_; }
-  const Exec& exec() const override { return exec_; }
+  const Exec& exec() const override { return *exec_; }
   ModelArrays<T> result_arrays() const override { return {result_parameters(), state_.buffers}; }
 
   const FamilyOptions& options() const override { return family_.options(); }
@@ -44,7 +41,7 @@ class FamilySession final : public TypedSession<F> {
   std::string learned_from() const override { return family_.learned_from(); }
   std::size_t parameter_count() const override { return this->model().parameters().logical_size(); }
   std::string device() const override { return device_ ? device_->info().name : "cpu"; }
-  Arithmetic arithmetic() const override { return exec_.arithmetic(); }
+  Arithmetic arithmetic() const override { return exec_->arithmetic(); }
   bool logs_accuracy() const override { return family_.logs_accuracy(); }
   const TrainPosition& position() const override { return state_.position; }
   std::uint64_t data_fingerprint() override {
@@ -57,7 +54,7 @@ class FamilySession final : public TypedSession<F> {
   TrainEnd train_stage(SessionListener& listener) override;
   void enter_stage() override {
     const std::size_t stage = ++state_.position.stage;
-    family_.enter_stage(exec_, stage, state_);
+    family_.enter_stage(*exec_, stage, state_);
     begin_stage();
   }
 
@@ -89,15 +86,15 @@ class FamilySession final : public TypedSession<F> {
     if (family_.test()) m.test = measure_part(model, *family_.test());
     return m;
   }
-  nlohmann::json study() override { return family_.study(exec_, this->model(), result_arrays()); }
+  nlohmann::json study() override { return family_.study(*exec_, this->model(), result_arrays()); }
   nlohmann::json conclude(const Metrics& metrics) override {
-    return family_.conclude(exec_, this->model(), result_arrays(), metrics);
+    return family_.conclude(*exec_, this->model(), result_arrays(), metrics);
   }
   std::optional<circuit::AnyCircuit> hard_circuit() override {
     return family_.hard_circuit(this->model(), result_arrays());
   }
   std::vector<std::string> warnings() override {
-    std::vector<std::string> all = family_.warnings(exec_, this->model(), result_arrays());
+    std::vector<std::string> all = family_.warnings(*exec_, this->model(), result_arrays());
     for (const auto& [name, part] : held_out())
       for (std::string& warning : family_.data_warnings(*part, std::string(name) + " rows"))
         all.push_back(std::move(warning));
@@ -129,13 +126,14 @@ class FamilySession final : public TypedSession<F> {
   std::map<std::string, double> phases() const override {
     std::map<std::string, double> all;
     if (!this->settings_.profile) return all;
-    for (const Profile::Entry& entry : profile_.entries()) all[entry.name] = entry.milliseconds;
+    for (const Profile::Entry& entry : profile_->entries()) all[entry.name] = entry.milliseconds;
     for (const auto& [kernel, milliseconds] : kernel_times_) all["gpu " + kernel] = milliseconds;
     return all;
   }
 
  private:
   void choose_device();
+  void make_exec();
   void check_part(const M& model, const D& part, const char* name) const;
   void begin_stage();
   void finish_stage();
@@ -161,8 +159,8 @@ class FamilySession final : public TypedSession<F> {
   }
 
   F family_;
-  Exec exec_;
-  Profile profile_;
+  std::optional<Exec> exec_;  // these two: always there
+  std::optional<Profile> profile_;
   vulkan::Device* device_ = nullptr;            // null: the CPU
   EpochLoop* trainer_ = nullptr;                // while a stage is trained
   std::map<std::string, double> kernel_times_;  // on a device, in milliseconds
@@ -220,6 +218,16 @@ void FamilySession<F>::choose_device() {
   this->log(LogLevel::info, "running on the cpu: " + lacks);
 }
 
+// What the host adds to a run on a device has the device's bits.
+template <class F>
+void FamilySession<F>::make_exec() {
+  ExecOptions options = this->settings_.exec;
+  if (device_) options.variant.arithmetic = device_->info().arithmetic;
+  exec_.emplace(options);
+  profile_.emplace(exec_->threads());
+  if (this->settings_.profile) exec_->set_profile(&*profile_);
+}
+
 template <class F>
 void FamilySession<F>::begin_stage() {
   const std::uint64_t stage = state_.position.stage, run_epoch = state_.position.run_epoch;
@@ -249,7 +257,7 @@ void FamilySession<F>::preflight() try {
     TrainState<T> blank;
     blank.parameters = Buffer<T>(model.parameters().flat_size());
     blank.buffers = Buffer<T>(model.buffers().flat_size());
-    make_trainer<F>(exec_, device_, model, family_.train(), family_.train_options(stage), blank);
+    make_trainer<F>(*exec_, device_, model, family_.train(), family_.train_options(stage), blank);
     check_part(model, family_.train(), "training");
     if (family_.validation()) check_part(model, *family_.validation(), "validation");
     if (family_.test()) check_part(model, *family_.test(), "test");
@@ -261,6 +269,7 @@ void FamilySession<F>::preflight() try {
                              e.code() == ErrorCode::device_lost;
   if (!device_ || !device_failed || this->settings_.device_policy == DevicePolicy::required) throw;
   device_ = nullptr;
+  make_exec();
   this->log(LogLevel::info, std::string("running on the cpu: ") + e.what());
   preflight();
 }
@@ -268,7 +277,7 @@ void FamilySession<F>::preflight() try {
 template <class F>
 TrainEnd FamilySession<F>::start() {
   const std::size_t restarts = options().train.restarts;
-  state_ = family_.start(exec_, 0);
+  state_ = family_.start(*exec_, 0);
   if (restarts > 1) {
     const M model = family_.model(0);
     TrainOptions options_of_start = family_.train_options(0);
@@ -277,12 +286,12 @@ TrainEnd FamilySession<F>::start() {
     double best = std::numeric_limits<double>::infinity();
     TrainState<T> winner;
     for (std::size_t r = 0; r < restarts && !this->stop_requested(); ++r) {
-      TrainState<T> state = family_.start(exec_, r);
+      TrainState<T> state = family_.start(*exec_, r);
       double loss = std::numeric_limits<double>::infinity();
-      const auto trainer = make_trainer<F>(exec_, device_, model, family_.train(), options_of_start, state);
+      const auto trainer = make_trainer<F>(*exec_, device_, model, family_.train(), options_of_start, state);
       const auto after_epoch = [&](const EpochReport& e) {
         loss = e.loss;
-        if (family_.before_epoch(exec_, 0, e.position.epoch, state)) trainer->reset_optimizer();
+        if (family_.before_epoch(*exec_, 0, e.position.epoch, state)) trainer->reset_optimizer();
         return go_on();
       };
       try {
@@ -311,7 +320,7 @@ template <class F>
 void FamilySession<F>::start_over(EpochLoop& trainer, SessionListener& listener, std::size_t stage,
                                   const TrainPosition& at) {
   if (state_.position.stage_done) return;  // early stopping was first
-  const std::size_t number = family_.start_over(exec_, stage, at.epoch, state_);
+  const std::size_t number = family_.start_over(*exec_, stage, at.epoch, state_);
   if (number == 0) return;
   trainer.reset_optimizer();
   if (state_.best) state_.best.emplace();  // parameters for other wires
@@ -326,7 +335,7 @@ TrainEnd FamilySession<F>::train_stage(SessionListener& listener) {
   const M model = family_.model(stage);
   const TrainOptions train = family_.train_options(stage);
   const auto timestamps = this->settings_.profile ? vulkan::Timestamps::on : vulkan::Timestamps::off;
-  const auto trainer = make_trainer<F>(exec_, device_, model, family_.train(), train, state_, timestamps);
+  const auto trainer = make_trainer<F>(*exec_, device_, model, family_.train(), train, state_, timestamps);
   trainer_ = trainer.get();
   std::unique_ptr<AnyPredictor<T>> validator;
   std::vector<double> partials;
@@ -344,19 +353,19 @@ TrainEnd FamilySession<F>::train_stage(SessionListener& listener) {
   if (validator)
     hooks.validate = [&] {
       const auto& y = validator->run({state_.parameters, state_.buffers});
-      return evaluate_loss<T>(exec_, train.loss, watched.all(), y.view(), {}, partials);
+      return evaluate_loss<T>(*exec_, train.loss, watched.all(), y.view(), {}, partials);
     };
   hooks.after_epoch = [&](const EpochReport& e) {
     // Before anything is saved: a resumed run continues behind this point.
-    if (e.position.epoch < train.epochs && family_.before_epoch(exec_, stage, e.position.epoch, state_)) {
+    if (e.position.epoch < train.epochs && family_.before_epoch(*exec_, stage, e.position.epoch, state_)) {
       trainer->reset_optimizer();
       if (state_.best) state_.best.emplace();  // parameters for the grids before
     }
     const ModelArrays<T> now{state_.parameters, state_.buffers};
-    listener.after_epoch(*this, e, family_.epoch_metrics(exec_, model, now, e.position.epoch));
-    family_.repair(exec_, model, e.position.epoch, state_);
+    listener.after_epoch(*this, e, family_.epoch_metrics(*exec_, model, now, e.position.epoch));
+    family_.repair(*exec_, model, e.position.epoch, state_);
     // Told after the epoch is logged; a checkpoint from here on knows that the stage is done.
-    if (family_.goal_reached(exec_, model, {state_.parameters, state_.buffers}, e.position.epoch))
+    if (family_.goal_reached(*exec_, model, {state_.parameters, state_.buffers}, e.position.epoch))
       state_.position.stage_done = true;
     else
       start_over(*trainer, listener, stage, e.position);
@@ -378,7 +387,7 @@ void FamilySession<F>::finish_stage() {
   if (keeps_best()) std::copy_n(state_.best->parameters.data(), state_.parameters.size(), state_.parameters.data());
   // A change before the epoch after the last one ends the stage; kept best parameters would no longer fit the buffers.
   const std::size_t stage = state_.position.stage;
-  if (family_.before_epoch(exec_, stage, epochs(stage), state_)) state_.best.reset();
+  if (family_.before_epoch(*exec_, stage, epochs(stage), state_)) state_.best.reset();
   state_.position.stage_closed = true;
 }
 
@@ -438,7 +447,7 @@ std::unique_ptr<AnyPredictor<typename F::Scalar>> FamilySession<F>::make_predict
                                                                                    const D& data) const {
   if constexpr (kRunsOnDevices<F>)
     if (device_) return std::make_unique<DevicePredictor<typename F::DeviceModel, D>>(*device_, model, data);
-  return std::make_unique<Predictor<M, D>>(exec_, model, data);
+  return std::make_unique<Predictor<M, D>>(*exec_, model, data);
 }
 
 template <class F>
@@ -447,8 +456,8 @@ PartMetrics FamilySession<F>::measure_part(const M& model, const D& data) const 
   const auto& y = predictor->run(result_arrays());
   std::vector<double> partials(loss_partials(data.size()));
   const LossOptions loss = family_.train_options(state_.position.stage).loss;
-  return {evaluate_loss<T>(exec_, loss, data.all(), y.view(), {}, partials),
-          family_.metrics(exec_, model, result_arrays(), data, y.view())};
+  return {evaluate_loss<T>(*exec_, loss, data.all(), y.view(), {}, partials),
+          family_.metrics(*exec_, model, result_arrays(), data, y.view())};
 }
 
 template <class F>

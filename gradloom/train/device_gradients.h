@@ -1,9 +1,9 @@
 // DeviceGradients: losses and gradients from a Vulkan device, for optimizers that run on the host; and the trainer that
 // uses them.
 //
-// An evaluation is one submit: parameters and batch go in, the loss and the gradient come out. A complete gradient is
+// An evaluation is one submit: parameters and batch go in, the loss and a complete gradient come out. That is
 // compressed on the device if asked, with what was not sent kept there for the next time (kernels/compress); one that
-// more micro-batches are added to travels whole. Losses are summed in the order of the device.
+// more micro-batches are added to stays there. Losses are summed in the order of the device.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,7 +12,9 @@
 #include <memory>
 #include <tuple>
 
+#include "gradloom/base/rounding.h"
 #include "gradloom/kernels/compress/device.h"
+#include "gradloom/kernels/shader/step.h"
 #include "gradloom/train/device_loss.h"
 #include "gradloom/train/trainer.h"
 
@@ -31,15 +33,17 @@ class DeviceGradients {
   struct Recorded {
     vulkan::DeviceBuffer up, down, samples;
     BatchLayout layout;
-    std::uint64_t parameters_at = 0, gradient_at = 0, losses_at = 0;  // bytes of up, up and down
+    std::uint64_t parameters_at = 0, losses_at = 0;  // bytes of up and down
     vulkan::Commands commands;
     Recorded(vulkan::Device& device, vulkan::Timestamps timestamps) : commands(device, timestamps) {}
   };
-  // What lives on the device. Evaluations are recorded by batch size, mode and whether the gradient is complete.
+  // What lives on the device. Evaluations are recorded by batch size, mode, whether there is a tree, and whether the
+  // gradient is complete.
   struct Tape {
     DeviceTape device;
+    DeviceTree tree;
     vulkan::DeviceBuffer parameters, buffers, gradient, residual, packed, losses, status;
-    std::map<std::tuple<std::size_t, GradientMode, GradientIs>, std::unique_ptr<Recorded>> recorded;
+    std::map<std::tuple<std::size_t, GradientMode, bool, GradientIs>, std::unique_ptr<Recorded>> recorded;
     std::map<std::string, double> times;  // milliseconds by kernel
   };
 
@@ -61,8 +65,10 @@ class DeviceGradients {
   const Slices& buffers() const { return model_.buffers(); }
   std::size_t output_width() const { return model_.output_width(); }
 
-  // For batches of at most so many samples.
-  Tape make_tape(std::size_t batch) const {
+  std::size_t leaf_samples() const { return model_.leaf_samples(); }
+
+  // For batches of at most so many samples, in steps of at most so many leaves.
+  Tape make_tape(std::size_t batch, std::size_t leaves) const {
     const std::size_t size = parameters().flat_size();
     const auto make = [&](std::size_t bytes) { return device_.make_buffer(bytes, vulkan::BufferUse::device); };
     Tape tape;
@@ -73,6 +79,7 @@ class DeviceGradients {
     tape.status = make(kMemoryAlignment);
     model_.require_backward(batch);
     tape.device = model_.make_tape(batch, false);
+    tape.tree = model_.make_tree(batch, leaves);
     if (compression_.kind != kernels::compress::Compression::none) {
       tape.packed = make(kernels::compress::compressed_bytes<T>(compression_, size));
       device_.require_range(tape.gradient.bytes(), "the gradient, to be compressed,");
@@ -88,27 +95,23 @@ class DeviceGradients {
     return tape;
   }
 
-  // The loss of a batch at these parameters; fills or adds to the gradient, unless the loss is not finite. Throws
-  // invalid_input for a batch that does not fit, device_lost.
+  // The loss of a batch at these parameters; fills the gradient if the step completes it, unless the loss is not
+  // finite. Throws invalid_input for a batch that does not fit, device_lost.
   double evaluate(const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
                   const LossOptions& loss, std::span<T> gradient) const {
     Recorded& r = recorded(step, batch, loss, tape);
     const double normaliser = kernels::loss::fill_head(r.up.host(), loss, wanted_of(batch), output_width(), 0);
     pack_batch(batch, r.layout, r.up.host());
     std::memcpy(r.up.host() + r.parameters_at, arrays.parameters.data(), tape.parameters.bytes());
-    if (step.gradient == GradientMode::accumulate)
-      std::memcpy(r.up.host() + r.gradient_at, gradient.data(), gradient.size_bytes());
+    kernels::set_step_leaf(r.up.host(), step.leaf);
     r.commands.submit();
     r.commands.wait();
     for (const auto& time : r.commands.times()) tape.times[time.label] += time.microseconds * 1e-3;
     const double value =
         normaliser * kernels::loss::sum_pairs(reinterpret_cast<const T*>(r.down.host() + r.losses_at), batch.size);
-    if (!std::isfinite(value)) return value;
-    const bool whole_gradient = step.gradient_is == GradientIs::partial;
-    const kernels::compress::CompressionOptions how =
-        whole_gradient ? kernels::compress::CompressionOptions{} : compression_;
-    kernels::compress::decompress<T>(how, {r.down.host(), kernels::compress::compressed_bytes<T>(how, gradient.size())},
-                                     gradient);
+    if (!std::isfinite(value) || step.gradient_is == GradientIs::partial) return value;
+    kernels::compress::decompress<T>(
+        compression_, {r.down.host(), kernels::compress::compressed_bytes<T>(compression_, gradient.size())}, gradient);
     return value;
   }
 
@@ -123,11 +126,22 @@ class DeviceGradients {
     if (keeps_residual()) device_.read(tape.residual, 0, std::as_writable_bytes(residual));
   }
 
+  // Copy what is summed of a step.
+  void write_sums(const TrainState<T>& state, Tape& tape) const {
+    device_.write(tape.gradient, 0, std::as_bytes(state.gradient.span()));
+    write_levels<T>(device_, tape.tree, state.levels.span(), state.leaves, state.gradient.size());
+  }
+  void read_sums(const Tape& tape, TrainState<T>& state) const {
+    device_.read(tape.gradient, 0, std::as_writable_bytes(state.gradient.span()));
+    read_levels(device_, tape.tree, state.levels, state.leaves, state.gradient.size());
+  }
+
   bool keeps_residual() const { return compression_.kind == kernels::compress::Compression::top_k; }
 
  private:
   Recorded& recorded(const Step& step, const Batch& batch, const LossOptions& loss, Tape& tape) const {
-    std::unique_ptr<Recorded>& found = tape.recorded[{batch.size, step.gradient, step.gradient_is}];
+    std::unique_ptr<Recorded>& found =
+        tape.recorded[{batch.size, step.gradient, model_.makes_tree(step.leaf, batch.size), step.gradient_is}];
     if (found) return *found;
     if (batch.size == 0 || batch.size > tape.device.batch || batch.x.extent(1) != model_.input_width())
       throw Exception(
@@ -140,10 +154,8 @@ class DeviceGradients {
     made->layout = batch_layout(batch);
     device_.require_range(made->layout.bytes, fmt::format("a batch of {} samples", batch.size));
     made->parameters_at = made->layout.bytes;
-    made->gradient_at = made->parameters_at + gradient_bytes;
     made->losses_at = (gradient_bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment;
-    const bool accumulates = step.gradient == GradientMode::accumulate;
-    made->up = device_.make_buffer(made->gradient_at + (accumulates ? gradient_bytes : 0), vulkan::BufferUse::upload);
+    made->up = device_.make_buffer(made->parameters_at + gradient_bytes, vulkan::BufferUse::upload);
     made->samples = device_.make_buffer(made->layout.bytes, vulkan::BufferUse::device);
     made->down = device_.make_buffer(made->losses_at + tape.losses.bytes(), vulkan::BufferUse::download);
     record(step, batch, loss, tape, *made);
@@ -156,10 +168,8 @@ class DeviceGradients {
     const std::size_t gradient_bytes = tape.gradient.bytes();
     commands.copy(to.up, 0, to.samples, 0, to.layout.bytes);
     commands.copy(to.up, to.parameters_at, tape.parameters, 0, gradient_bytes);
-    if (step.gradient == GradientMode::accumulate)
-      commands.copy(to.up, to.gradient_at, tape.gradient, 0, gradient_bytes);
     commands.barrier();
-    const DeviceArrays arrays{&tape.parameters, &tape.buffers, &tape.gradient};
+    const DeviceArrays arrays{&tape.parameters, &tape.buffers, &tape.gradient, &tape.tree, &to.samples};
     const vulkan::Binding x{&to.samples, to.layout.x, batch.size * model_.input_width() * sizeof(T)};
     model_.record_forward(commands, arrays, tape.device, batch.size, x);
     kernels::loss::DevicePass pass =
@@ -181,7 +191,7 @@ class DeviceGradients {
       commands.barrier();
       result = &tape.packed;
     }
-    commands.copy(*result, 0, to.down, 0, result->bytes());
+    if (step.gradient_is == GradientIs::complete) commands.copy(*result, 0, to.down, 0, result->bytes());
     commands.copy(tape.losses, 0, to.down, to.losses_at, 2 * kernels::loss::device_groups(batch.size) * sizeof(T));
     commands.finish();
   }
@@ -206,8 +216,13 @@ class DeviceGradientTrainer final : public HostTrainer<typename M::Scalar> {
       : HostTrainer<T>(ex, model.parameters(), model.buffers(), data.size(), std::move(options), state),
         data_(data),
         gradients_(model, this->options(), state, timestamps),
-        tape_(gradients_.make_tape(this->largest_piece())),
-        storage_(data.make_storage(this->largest_piece() < data.size() ? this->largest_piece() : 0)) {}
+        tape_(gradients_.make_tape(this->largest_piece(), this->leaves_of_step(model.leaf_samples()))),
+        storage_(data.make_storage(this->largest_piece() < data.size() ? this->largest_piece() : 0)) {
+    this->check_pieces(model.leaf_samples());
+    if (!is_accumulating(this->options(), this->samples(), state.position)) return;
+    this->check_leaves(state.leaves, model.leaf_samples());
+    gradients_.write_sums(state, tape_);
+  }
 
   void reset_optimizer() override {
     HostTrainer<T>::reset_optimizer();
@@ -215,6 +230,7 @@ class DeviceGradientTrainer final : public HostTrainer<typename M::Scalar> {
   }
   void sync() override {
     TrainState<T>& state = this->state();
+    if (is_accumulating(this->options(), this->samples(), state.position)) gradients_.read_sums(tape_, state);
     if (!gradients_.keeps_residual()) return;
     if (state.residual.size() != state.parameters.size()) state.residual = Buffer<T>(state.parameters.size());
     gradients_.read_residual(tape_, state.residual.span());
@@ -236,6 +252,7 @@ class DeviceGradientTrainer final : public HostTrainer<typename M::Scalar> {
     return gradients_.evaluate(step, this->arrays(parameters), batch_, tape_, loss, gradient);
   }
   bool can_fuse() const override { return false; }
+  std::size_t leaves() const override { return divide_up(batch_.size, gradients_.leaf_samples()); }
 
   const D& data_;
   DeviceGradients<M> gradients_;

@@ -14,6 +14,7 @@
 #include <stdexcept>
 
 #include "gradloom/kernels/optimizer/device.h"
+#include "gradloom/kernels/shader/step.h"
 #include "gradloom/train/device_loss.h"
 #include "gradloom/train/trainer.h"
 
@@ -58,6 +59,8 @@ class DeviceTrainer final : public EpochLoop {
     parameters_ = flat(size);
     buffers_ = flat(model.buffers().flat_size());
     gradient_ = flat(size);
+    this->check_pieces(model.leaf_samples());
+    tree_ = model.make_tree(largest_piece(), leaves_of_step(model.leaf_samples()));
     for (std::size_t i = 0; i < state.optimizer.size(); ++i) optimizer_.push_back(flat(size));
     status_ = device_.make_buffer(kMemoryAlignment, vulkan::BufferUse::device);
     device_.zero(status_);
@@ -80,7 +83,10 @@ class DeviceTrainer final : public EpochLoop {
     };
     get(parameters_, state_.parameters.span());
     for (std::size_t i = 0; i < optimizer_.size(); ++i) get(optimizer_[i], state_.optimizer[i].values.span());
-    if (is_accumulating(options(), samples(), state_.position)) get(gradient_, state_.gradient.span());
+    if (is_accumulating(options(), samples(), state_.position)) {
+      get(gradient_, state_.gradient.span());
+      read_levels(device_, tree_, state_.levels, state_.leaves, state_.gradient.size());
+    }
     read_losses();
   }
 
@@ -107,6 +113,7 @@ class DeviceTrainer final : public EpochLoop {
   struct Key {
     std::size_t batch;
     GradientMode mode;
+    bool tree;  // with the leaves before, whose number is in the head of the batch
     bool update;
     unsigned turn;
     auto operator<=>(const Key&) const = default;
@@ -202,16 +209,19 @@ class DeviceTrainer final : public EpochLoop {
     const RowBatch<T> batch = one_piece() ? data_.all() : data_.gather(order, storage_);
     check_loss_batch<T>(piece.loss, batch, model_.output_width());
     if (pending_.size() == slots_) read_losses();
-    const Key key{piece.count, piece.gradient, piece.completes_step, turn_ ^= 1};
-    Recorded& step = recorded(key, batch);
+    const std::size_t leaf = first_leaf(piece, state_.leaves), leaves = divide_up(piece.count, model_.leaf_samples());
+    const Key key{piece.count, piece.gradient, model_.makes_tree(leaf, piece.count), piece.completes_step, turn_ ^= 1};
+    Recorded& step = recorded(key, batch, leaf);
     step.commands.wait();
     if (timestamps_ == vulkan::Timestamps::on)
       for (const auto& time : step.commands.times()) times_[time.label] += time.microseconds * 1e-3;
     LossEntry entry{piece.count, 0.0, piece.share};
     fill_head(step.staging.host(), batch, piece, entry);
+    kernels::set_step_leaf(step.staging.host(), leaf);
     pack_batch(batch, step.layout, step.staging.host());
     step.commands.submit();
     pending_.push_back(entry);
+    state_.leaves = leaf + leaves;
   }
   Best keep_best(double loss) override { return keep_best_parameters(state_, loss); }
 
@@ -222,14 +232,18 @@ class DeviceTrainer final : public EpochLoop {
     put(parameters_, state_.parameters.span());
     put(buffers_, state_.buffers.span());
     put(gradient_, state_.gradient.span());
+    if (is_accumulating(options(), samples(), state_.position)) {
+      check_leaves(state_.leaves, model_.leaf_samples());
+      write_levels<T>(device_, tree_, state_.levels.span(), state_.leaves, state_.gradient.size());
+    }
     for (std::size_t i = 0; i < optimizer_.size(); ++i) put(optimizer_[i], state_.optimizer[i].values.span());
   }
 
-  void record_step(Recorded& to, const Key& key) {
+  void record_step(Recorded& to, const Key& key, std::size_t leaf) {
     vulkan::Commands& commands = to.commands;
     commands.copy(to.staging, 0, to.samples, 0, to.layout.bytes);
     commands.barrier();
-    const DeviceArrays arrays{&parameters_, &buffers_, &gradient_};
+    const DeviceArrays arrays{&parameters_, &buffers_, &gradient_, &tree_, &to.samples};
     const vulkan::Binding x{&to.samples, to.layout.x, key.batch * model_.input_width() * sizeof(T)};
     model_.record_forward(commands, arrays, tape_, key.batch, x);
     kernels::loss::DevicePass loss =
@@ -240,6 +254,8 @@ class DeviceTrainer final : public EpochLoop {
     commands.barrier();
     Step step;
     step.gradient = key.mode;
+    step.gradient_is = key.update ? GradientIs::complete : GradientIs::partial;
+    step.leaf = leaf;
     step.frozen = frozen_;
     Update update(*this, to);
     model_.record_backward(commands, step, arrays, tape_, key.batch, x, false, key.update ? &update : nullptr);
@@ -247,7 +263,7 @@ class DeviceTrainer final : public EpochLoop {
     commands.finish();
   }
 
-  Recorded& recorded(const Key& key, const RowBatch<T>& batch) {
+  Recorded& recorded(const Key& key, const RowBatch<T>& batch, std::size_t leaf) {
     std::unique_ptr<Recorded>& found = steps_[key];
     if (found) return *found;
     auto made = std::make_unique<Recorded>(device_, timestamps_);
@@ -255,7 +271,7 @@ class DeviceTrainer final : public EpochLoop {
     device_.require_range(made->layout.bytes, fmt::format("a batch of {} samples", key.batch));
     made->staging = device_.make_buffer(made->layout.bytes, vulkan::BufferUse::upload);
     made->samples = device_.make_buffer(made->layout.bytes, vulkan::BufferUse::device);
-    record_step(*made, key);
+    record_step(*made, key, leaf);
     found = std::move(made);
     return *found;
   }
@@ -313,6 +329,7 @@ class DeviceTrainer final : public EpochLoop {
   typename D::Storage storage_;
   vulkan::DeviceBuffer parameters_, buffers_, gradient_, status_, losses_;
   std::vector<vulkan::DeviceBuffer> optimizer_;
+  DeviceTree tree_;
   DeviceTape tape_;
   std::map<Key, std::unique_ptr<Recorded>> steps_;
   std::vector<LossEntry> pending_;  // losses on the device that the host has not seen

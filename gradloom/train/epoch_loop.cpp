@@ -9,6 +9,7 @@
 #include "gradloom/base/error.h"
 #include "gradloom/base/random.h"
 #include "gradloom/base/rounding.h"
+#include "gradloom/kernels/contract.h"
 
 namespace gradloom {
 namespace {
@@ -87,6 +88,27 @@ EpochLoop::EpochLoop(TrainOptions options, std::size_t samples, TrainPosition& p
   pieces_ = samples / batch_ * pieces_per_batch_ + divide_up(samples % batch_, piece_);
   steps_per_epoch_ = divide_up(divide_up(samples, batch_), options_.accumulate);
   order_.resize(samples);
+}
+
+void EpochLoop::check_pieces(std::size_t leaf_samples) const {
+  if (leaf_samples == 0 || piece_ >= batch_ || piece_ % leaf_samples == 0) return;
+  throw_invalid(fmt::format(
+      "parallel_examples is {}; sums over the samples of this model are cut at multiples of {}, and so are batches",
+      piece_, leaf_samples));
+}
+
+std::size_t EpochLoop::leaves_of_step(std::size_t leaf_samples) const {
+  return std::min(options_.accumulate, divide_up(samples_, batch_)) * divide_up(batch_, leaf_samples);
+}
+
+void EpochLoop::check_leaves(std::uint64_t leaves, std::size_t leaf_samples) const {
+  if (position_.batch >= pieces_) return;  // the epoch, and with it the step, is complete
+  const Piece next = next_piece();
+  std::size_t expected = next.first % batch_ / leaf_samples;
+  expected += next.batch % options_.accumulate * divide_up(batch_, leaf_samples);
+  if (std::max<std::uint64_t>(1, leaves) != expected)
+    throw_invalid(
+        fmt::format("the state has summed {} leaves of a step; at its position it must have {}", leaves, expected));
 }
 
 double EpochLoop::learning_rate() const {
@@ -178,6 +200,11 @@ StageEnd EpochLoop::run(const TrainHooks& hooks) {
     if (hooks.after_epoch && hooks.after_epoch(report) == Continue::stop) return StageEnd::stopped;
   }
   return StageEnd::finished;
+}
+
+std::size_t first_leaf(const Piece& piece, std::uint64_t leaves) {
+  // A state that speaks of no leaves was half done by something that needs no more than level 0.
+  return piece.gradient == GradientMode::accumulate ? std::max<std::size_t>(1, leaves) : 0;
 }
 
 double shown(double value) { return std::isnan(value) ? std::abs(value) : value; }

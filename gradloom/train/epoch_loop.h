@@ -135,6 +135,13 @@ class EpochLoop {
   // Keeps the parameters if their loss is the lowest so far.
   virtual Best keep_best(double loss) = 0;
 
+  // Throws invalid_input when batches are cut inside of leaves of so many samples, under the contract that has such.
+  void check_pieces(std::size_t leaf_samples) const;
+  // The most that a step has, of leaves of so many samples.
+  std::size_t leaves_of_step(std::size_t leaf_samples) const;
+  // Throws invalid_input when a state that is in the middle of a step has not summed as many as its position says.
+  void check_leaves(std::uint64_t leaves, std::size_t leaf_samples) const;
+
   const TrainOptions& options() const { return options_; }
   TrainPosition& position() { return position_; }
   const TrainPosition& position() const { return position_; }
@@ -162,6 +169,9 @@ class EpochLoop {
 // of that epoch.
 template <class T>
 void restart_optimizer(const TrainOptions& options, std::size_t samples, TrainState<T>& state);
+
+// Leaves of an optimizer step that were summed before a piece (Step::leaf); `leaves` is TrainState::leaves.
+std::size_t first_leaf(const Piece& piece, std::uint64_t leaves);
 
 // For messages: whether a NaN has a sign tells nobody anything.
 double shown(double value);

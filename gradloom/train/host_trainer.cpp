@@ -93,15 +93,6 @@ template <class T>
 HostTrainer<T>::~HostTrainer() = default;
 
 template <class T>
-void HostTrainer<T>::check_pieces(std::size_t leaf_samples) const {
-  const std::size_t piece = options().parallel_examples, batch = options().batch == 0 ? samples() : options().batch;
-  if (leaf_samples == 0 || piece >= batch || piece % leaf_samples == 0) return;
-  throw_invalid(fmt::format(
-      "parallel_examples is {}; sums over the samples of this model are cut at multiples of {}, and so are batches",
-      piece, leaf_samples));
-}
-
-template <class T>
 void HostTrainer<T>::reset_optimizer() {
   for (OptimizerState<T>& s : state_.optimizer) std::fill_n(s.values.data(), s.values.size(), T(0));
   if (lbfgs_) lbfgs_->reset();
@@ -112,8 +103,7 @@ template <class T>
 Step HostTrainer<T>::step_of(const Piece& piece) const {
   Step step;
   step.gradient = piece.gradient;
-  // A state that speaks of no leaves was half done by something that needs no more than level 0.
-  if (piece.gradient == GradientMode::accumulate) step.leaf = std::max<std::size_t>(1, state_.leaves);
+  step.leaf = first_leaf(piece, state_.leaves);
   step.gradient_is = piece.completes_step ? GradientIs::complete : GradientIs::partial;
   step.seed = options().seed;
   step.epoch = static_cast<std::uint32_t>(position().run_epoch);
@@ -122,7 +112,6 @@ Step HostTrainer<T>::step_of(const Piece& piece) const {
   return step;
 }
 
-// Room for a step of so many leaves; what there is stays.
 template <class T>
 void HostTrainer<T>::make_levels(std::size_t leaves) {
   const std::size_t size = (kernels::reduce::tree_levels(leaves) - 1) * parameters_.flat_size();
@@ -192,7 +181,6 @@ template <class T>
 void HostTrainer<T>::compute(const Piece& piece) {
   load(piece);
   const Step step = step_of(piece);
-  make_levels(step.leaf + leaves());
   if (lbfgs_) return lbfgs_step(piece);
   const bool fuse = piece.completes_step && options().fused == FusedUpdate::automatic &&
                     !(options().optimizer.clip_norm > 0) && can_fuse();

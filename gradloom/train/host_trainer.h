@@ -25,8 +25,6 @@ class HostTrainer : public EpochLoop {
   HostTrainer(const Exec& ex, const Slices& parameters, const Slices& buffers, std::size_t samples,
               TrainOptions options, TrainState<T>& state);
 
-  // Throws invalid_input when batches are cut inside of leaves of so many samples, under the contract that has such.
-  void check_pieces(std::size_t leaf_samples) const;
   // Takes up the samples of a piece, for calls of evaluate().
   virtual void load(const Piece& piece) = 0;
   // The loss of those samples at these parameters; fills or adds to the gradient, unless the loss is not finite. The
@@ -36,6 +34,8 @@ class HostTrainer : public EpochLoop {
   virtual bool can_fuse() const { return true; }
   // Of the samples that load() took up; 0: evaluate() adds their gradient to what there is.
   virtual std::size_t leaves() const { return 0; }
+  // Room in the state for the sums of a step of so many leaves; what there is stays.
+  void make_levels(std::size_t leaves);
   // After each piece, updated or not: statistics of its forward pass.
   virtual void update_buffers() {}
 
@@ -59,7 +59,6 @@ class HostTrainer : public EpochLoop {
   Best keep_best(double loss) override { return keep_best_parameters(state_, loss); }
   void lbfgs_step(const Piece& piece);
   Step step_of(const Piece& piece) const;
-  void make_levels(std::size_t leaves);
   void begin_update(double lr, double scale);
   void claim(std::size_t begin, std::size_t end);  // nothing with one thread
   void update_elements(std::size_t begin, std::size_t end, Lines lines);

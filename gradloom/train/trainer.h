@@ -98,6 +98,7 @@ class Trainer final : public HostTrainer<typename M::Scalar> {
     }
     if (!std::isfinite(value)) return value;
     const ProfileScope scope(ex, this->phases_.backward);
+    this->make_levels(step.leaf + leaves());
     model_.backward(ex, {.step = step,
                          .arrays = this->arrays(parameters),
                          .batch = batch_,

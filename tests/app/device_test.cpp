@@ -33,13 +33,14 @@ RunOptions on_cpu() {
 TEST_F(RunOnDevice, LostDeviceLeavesACheckpointFromWhichTheCpuGoesOn) {
   const test::Scratch scratch;
   const Config recipe = small_recipe();
-  const auto whole = train(recipe, scratch / "whole", on_cpu()).or_throw();
-  RunOptions options = on_cpu();
+  RunOptions options = on_cpu(), cpu = on_cpu();
   options.device = own_device({.lose_at_submit = 90});
+  cpu.exec = test::exec_like(*options.device);
+  const auto whole = train(recipe, scratch / "whole", cpu).or_throw();
   const auto lost = train(recipe, scratch / "run", options);
   ASSERT_FALSE(lost.ok()) << "the device was not lost; the run was too short";
   EXPECT_EQ(lost.error().code, ErrorCode::device_lost) << lost.error().message;
-  const auto resumed = resume(scratch / "run", on_cpu()).or_throw();
+  const auto resumed = resume(scratch / "run", cpu).or_throw();
   EXPECT_EQ(to_json(resumed)["test"], to_json(whole)["test"]);
 }
 

@@ -22,6 +22,16 @@ class OnDevice : public ProgramTest {
     return Process(l).wait();
   }
 
+  // For the CPU: the arithmetic of the device that --device gpu means.
+  Words as_device() const {
+    const auto devices = json_of({"devices"})["devices"];
+    const auto chosen = vulkan::choose_device(*vulkan::list_devices(), "gpu").or_throw();
+    for (const auto& device : devices)
+      if (device.value("number", -1) == static_cast<int>(chosen.number)) return {"--arithmetic", device["arithmetic"]};
+    ADD_FAILURE() << devices;
+    return {};
+  }
+
   void SetUp() override {
     const auto devices = vulkan::list_devices();
     if (!devices || devices->empty()) GTEST_SKIP() << (devices ? "there is no Vulkan device" : devices.error().message);
@@ -29,12 +39,12 @@ class OnDevice : public ProgramTest {
 };
 
 TEST_F(OnDevice, TrainingAndEvaluationGiveTheResultsOfTheCpu) {
-  json_of(Words{"train", "kan-hello", "--out", "cpu"} + kAdam);
+  json_of(Words{"train", "kan-hello", "--out", "cpu"} + as_device() + kAdam);
   const auto trained = json_of(Words{"train", "kan-hello", "--out", "gpu", "--device", "gpu", "--profile"} + kAdam);
   EXPECT_NE(trained["device"], "cpu");
   EXPECT_TRUE(trained["phases"].contains("gpu forward layer 0")) << trained["phases"];
-  const auto a = json_of({"eval", "cpu", "--predictions", "a.csv"});
-  const auto b = json_of({"eval", "gpu", "--predictions", "b.csv", "--device", "0"});
+  const auto a = json_of(Words{"eval", "cpu", "--predictions", "a.csv"} + as_device());
+  const auto b = json_of({"eval", "gpu", "--predictions", "b.csv", "--device", "gpu"});
   EXPECT_EQ(a["test"], b["test"]);
   EXPECT_EQ(bytes_of(scratch_ / "a.csv"), bytes_of(scratch_ / "b.csv"));
 }
@@ -49,6 +59,22 @@ TEST_F(OnDevice, WithoutVulkanTheProgramStartsAndSaysWhatIsMissing) {
   const Ended refused = run_with("", Words{"train", "kan-hello", "--device", "gpu"} + kAdam, no_vulkan);
   EXPECT_EQ(refused.code, 3);
   EXPECT_THAT(refused.err, testing::HasSubstr("Vulkan is not installed"));
+}
+
+TEST_F(OnDevice, DevicesTellTheirArithmetic) {
+  const auto devices = json_of({"devices"})["devices"];
+  const nlohmann::json names = {"fused", "split"};
+  EXPECT_EQ(devices[0]["arithmetic"].back(), "split");
+  for (std::size_t n = 1; n < devices.size(); ++n)
+    EXPECT_TRUE(std::count(names.begin(), names.end(), devices[n]["arithmetic"]) == 1) << devices[n];
+  EXPECT_THAT(run({"devices"}).out, testing::HasSubstr("arithmetic"));
+}
+
+// Asked for by name, an arithmetic that the device does not have is an error.
+TEST_F(OnDevice, FusedArithmeticIsRefusedWhereTheDeviceHasNone) {
+  if (as_device()[1] != "split") GTEST_SKIP() << "the device has fused arithmetic";
+  const Words words = Words{"train", "kan-hello", "--device", "gpu", "--arithmetic", "fused"} + kAdam;
+  EXPECT_EQ(json_of(words, 3)["error"]["code"], "unsuitable_device");
 }
 
 TEST_F(OnDevice, ADeviceInSoftwareIsToldAsSuch) {
@@ -86,7 +112,7 @@ TEST_F(OnDevice, ARunThatWasResumedElsewhereGivesTheSameBits) {
   EXPECT_EQ(lost.code, 3) << lost.err;
   ASSERT_TRUE(has_checkpoint("run"));
   EXPECT_THAT(lost.err, testing::HasSubstr("gradloom resume run"));
-  EXPECT_EQ(run({"resume", "run"}).code, 0);
+  EXPECT_EQ(run(Words{"resume", "run"} + as_device()).code, 0);
   const auto a = json_of({"eval", "whole", "--predictions", "a.csv"});
   const auto b = json_of({"eval", "run", "--predictions", "b.csv"});
   EXPECT_EQ(a["test"], b["test"]);

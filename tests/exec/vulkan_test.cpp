@@ -116,6 +116,22 @@ TEST_F(Vulkan, UnknownDeviceIsMissing) {
   }
 }
 
+TEST_F(Vulkan, ArithmeticIsFusedOnlyWhereFmaRoundsOnce) {
+  const auto best = vulkan::Device::open({.name = "gpu"}).or_throw();
+  const auto fused = vulkan::Device::open({.name = "gpu", .arithmetic = Arithmetic::fused});
+  if (fused.ok()) {
+    EXPECT_EQ((*fused)->info().arithmetic, Arithmetic::fused);
+    EXPECT_EQ(best->info().arithmetic, default_arithmetic());
+  } else {
+    EXPECT_EQ(fused.error().code, ErrorCode::unsuitable_device);
+    EXPECT_THAT(fused.error().message, HasSubstr("fma() of the device"));
+    EXPECT_EQ(best->info().arithmetic, Arithmetic::split);
+  }
+  const auto split = vulkan::Device::open({.name = "gpu", .arithmetic = Arithmetic::split}).or_throw();
+  EXPECT_EQ(split->info().arithmetic, Arithmetic::split);
+  EXPECT_EQ(split->counters().submits, 0u) << "finding out is not for the user to see";
+}
+
 TEST_F(Vulkan, DeviceWithSmallLimitsIsRefused) {
   const auto opened = vulkan::Device::open({.name = "gpu", .faults = {.max_bindings = 4}});
   ASSERT_FALSE(opened.ok());

@@ -27,9 +27,22 @@ TEST(Shaders, DivideAndTakeRootsByExactGlslAlone) {
       if (source.spirv.empty()) GTEST_SKIP() << "this build has no GPU backend";
       const auto sloppy = test::sloppy_shader(source);
       EXPECT_EQ(vulkan::count_approximate(sloppy.spirv), 0u) << source.name;
-      const bool divides = shader != Shader::compress_half && shader != Shader::compress_top_k;
+      const bool divides =
+          shader != Shader::compress_half && shader != Shader::compress_top_k && shader != Shader::reduce_tree;
       EXPECT_EQ(vulkan::count_approximate(source.spirv) > 0, divides) << source.name;
       EXPECT_EQ(vulkan::count_contraction(sloppy.spirv).allowed, 0u) << source.name;
+    }
+}
+
+// Every fma() is one side of the choice that mul_add makes, against the same product and sum.
+TEST(Shaders, FuseWhatMulAddSaysAndNothingElse) {
+  for (const Shader shader : kAllShaders)
+    for (const auto& source : {shader_source<float>(shader), shader_source<double>(shader)}) {
+      if (source.spirv.empty()) GTEST_SKIP() << "this build has no GPU backend";
+      const auto found = vulkan::count_fused(source.spirv);
+      const bool sums_products = shader != Shader::compress_half && shader != Shader::compress_top_k;
+      EXPECT_EQ(found.all > 0, sums_products) << source.name;
+      EXPECT_EQ(found.chosen, found.all) << source.name;
     }
 }
 
@@ -47,7 +60,9 @@ TEST(Shaders, SayWhatTheyBind) {
   EXPECT_EQ(needs(Shader::loss).bindings, 7u);
   EXPECT_EQ(needs(Shader::loss).push_bytes, 48u);
   EXPECT_EQ(needs(Shader::spline_weight_gradient).bindings, 6u);  // 0 is not among them
-  EXPECT_EQ(needs(Shader::spline_weight_gradient).push_bytes, 84u);
+  EXPECT_EQ(needs(Shader::spline_weight_gradient).push_bytes, 100u);
+  EXPECT_EQ(needs(Shader::reduce_tree).bindings, 5u);
+  EXPECT_EQ(needs(Shader::reduce_tree).push_bytes, 44u);
   EXPECT_EQ(needs(Shader::compress_half).bindings, 2u);
   EXPECT_EQ(needs(Shader::compress_half).push_bytes, 4u);
 }

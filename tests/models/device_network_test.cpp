@@ -72,7 +72,7 @@ DeviceResult<T> run_on(vulkan::Device& device, const KanFixture<T>& f, DeviceRun
 template <class T>
 void expect_parity(vulkan::Device& device, KanFixture<T>& f) {
   const DeviceResult<T> r = run_on(device, f);
-  f.forward_backward(Exec({.threads = 1}));
+  f.forward_backward(Exec(test::exec_like(device)));
   EXPECT_TRUE(same_bits(r.y, f.y)) << "y";
   EXPECT_TRUE(same_bits(r.gradient, f.gradient)) << "gradient";
   EXPECT_TRUE(same_bits(r.dl_dx, f.dl_dx)) << "dl_dx";
@@ -120,11 +120,42 @@ TEST_F(KanOnDevice, HasTheBitsOfTheCpuOutsideTheGridAndWithNormalisation) {
       }
 }
 
-TEST_F(KanOnDevice, HasTheBitsOfTheCpuForBatchesOfSeveralChunks) {
-  for (unsigned grid : {5u, 100u}) {
-    KanFixture<float> f(kan_options({3, 20, 2}, grid), 600);
-    SCOPED_TRACE(testing::Message() << "grid " << grid);
-    expect_parity(device(), f);
+TEST_F(KanOnDevice, HasTheBitsOfTheCpuForBatchesOfSeveralLeaves) {
+  for (unsigned grid : {5u, 100u})
+    for (std::size_t batch : {300, 512, 600, 1024, 3528}) {
+      KanFixture<float> f(kan_options({3, 20, 2}, grid), batch);
+      SCOPED_TRACE(testing::Message() << "grid " << grid << ", batch " << batch);
+      expect_parity(device(), f);
+    }
+}
+
+// Grids so fine that leaves leave rows empty; a last leaf of a few samples.
+TEST_F(KanOnDevice, AnySplitOfTheLeavesGivesTheBitsOfTheCpu) {
+  for (const bool bias : {true, false}) {
+    NetworkOptions o = kan_options({3, 9, 2}, 300);
+    o.bias = bias;
+    KanFixture<float> f(o, 7 * 256 + 3);
+    f.forward_backward(Exec(test::exec_like(device())), {}, nullptr, false);
+    const std::size_t out = f.network.output_width(), in = f.network.input_width();
+    const DeviceNetwork<float> network(device(), f.network);
+    DeviceRunner<DeviceNetwork<float>> runner(network);
+    runner.upload(f.parameters.span(), f.buffers.span());
+    Buffer<float> y(f.y.size()), gradient(f.gradient.size());
+    for (const std::size_t piece : {256, 512, 768, 1280, 1795}) {
+      for (std::size_t first = 0; first < f.batch; first += piece) {
+        RowBatch<float> rows;
+        rows.size = std::min(piece, f.batch - first);
+        rows.x = View<const float, 2>(f.x.data() + first * in, {rows.size, in});
+        Step step;
+        step.leaf = first / 256;
+        step.gradient = first == 0 ? GradientMode::overwrite : GradientMode::accumulate;
+        step.gradient_is = first + piece >= f.batch ? GradientIs::complete : GradientIs::partial;
+        runner.forward(rows, {y.data(), {rows.size, out}, {f.stride, 1}});
+        runner.backward(step, {f.dl_dy.data() + first * f.stride, {rows.size, out}, {f.stride, 1}}, gradient.span(),
+                        {});
+      }
+      EXPECT_TRUE(same_bits(gradient, f.gradient)) << "pieces of " << piece << ", bias " << bias;
+    }
   }
 }
 
@@ -141,7 +172,7 @@ TEST_F(KanOnDevice, HasTheBitsOfTheCpuForWideLayers) {
   check({1024, 1024}, 16);
 }
 
-// The software driver stops loops after 65535 turns: a group then takes fewer inputs, and what still does not fit is
+// The software driver stops loops after 65535 turns: batches of any size stay below, layers of too many inputs are
 // refused.
 TEST_F(KanOnDevice, LoopsStayWithinWhatTheDriverRuns) {
   if (device().info().kind != vulkan::DeviceKind::software) GTEST_SKIP() << "for software devices";
@@ -149,7 +180,11 @@ TEST_F(KanOnDevice, LoopsStayWithinWhatTheDriverRuns) {
     KanFixture<float> f(kan_options({33, 2}), 7000);
     expect_parity(device(), f);
   }
-  KanFixture<float> f(kan_options({1, 1}), 70000);
+  {
+    KanFixture<float> f(kan_options({1, 1}), 70000);
+    expect_parity(device(), f);
+  }
+  KanFixture<float> f(kan_options({15000, 1}), 1);
   EXPECT_THROW(run_on(device(), f), Exception);
 }
 
@@ -162,8 +197,8 @@ TEST_F(KanOnDevice, HasTheBitsOfTheCpuWithTheTilesOfAGpu) {
       SCOPED_TRACE(testing::Message() << widths[0] << " inputs, batch " << batch);
       expect_parity(*gpu, f);
     }
-  {
-    KanFixture<float> f(kan_options({5, 9}, 100), 70);
+  for (std::size_t batch : {70, 700}) {
+    KanFixture<float> f(kan_options({5, 9}, 100), batch);
     expect_parity(*gpu, f);
   }
   // Enough invocations for several samples and inputs in each.
@@ -213,7 +248,7 @@ TEST_F(KanOnDevice, EveryGradientIsNearThatInDouble) {
   widen(single.x, wide.x);
   widen(single.dl_dy, wide.dl_dy);
   const auto r = run_on(device(), single);
-  wide.forward_backward(Exec({.threads = 1}));
+  wide.forward_backward(Exec(test::exec_like(device())));
   double norm = 0.0, largest = 0.0;
   for (double g : wide.gradient.span()) norm += g * g;
   std::size_t checked = 0;
@@ -235,7 +270,7 @@ TEST_F(KanOnDevice, BackwardStartsAfreshOrAddsAsItIsAsked) {
   Step add;
   add.gradient = GradientMode::accumulate, add.leaf = 1;
   const auto sum = run_on(device(), f, &runner, add);
-  const Exec ex({.threads = 1});
+  const Exec ex(test::exec_like(device()));
   f.forward_backward(ex);
   f.forward_backward(ex, add);
   EXPECT_TRUE(same_bits(sum.gradient, f.gradient));
@@ -248,7 +283,7 @@ TEST_F(KanOnDevice, GrowsFromASmallBatchToALargeOneAndBack) {
   for (std::size_t batch : {1, 7, 16, 64, 128, 5}) {
     KanFixture<float> f(kan_options({8, 16, 4}), batch);
     const auto r = run_on(device(), f, &runner);
-    f.forward_backward(Exec({.threads = 1}));
+    f.forward_backward(Exec(test::exec_like(device())));
     EXPECT_TRUE(same_bits(r.y, f.y)) << batch;
     EXPECT_TRUE(same_bits(r.gradient, f.gradient)) << batch;
   }
@@ -270,7 +305,7 @@ TEST_F(KanOnDevice, FrozenLayersSkipTheirWork) {
   runner.backward(step, {f.dl_dy.data(), {f.batch, 4}, {f.stride, 1}}, gradient.span(), {});
   EXPECT_EQ(device().counters().dispatches - before,
             3u + 1 + 1 + 3);  // forward, output, dl_dy, two layers and one dl_dx
-  f.forward_backward(Exec({.threads = 1}), step, nullptr, false);
+  f.forward_backward(Exec(test::exec_like(device())), step, nullptr, false);
   EXPECT_TRUE(same_bits(gradient, f.gradient));
 }
 

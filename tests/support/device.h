@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "gradloom/exec/exec.h"
 #include "gradloom/exec/vulkan/device.h"
 #include "tests/support/sloppy_shaders.h"
 
@@ -24,13 +25,20 @@ struct Messages {
 };
 
 // GRADLOOM_TEST_DEVICE makes every test's device another one: `gpu-tiles`, kernels choose the tiles of a GPU; `sloppy`,
-// what a GPU's compiler makes of a division is some ulp off. Both may be given.
+// what a GPU's compiler makes of a division is some ulp off; `fused` with it, its arithmetic is fused, by operations
+// that are computed from others. Several may be given.
 inline vulkan::Faults of_environment(vulkan::Faults faults) {
   const char* value = std::getenv("GRADLOOM_TEST_DEVICE");
   const std::string words = value ? value : "";
   if (words.find("gpu-tiles") != std::string::npos) faults.as_discrete = true;
   if (words.find("sloppy") != std::string::npos) faults.replace = sloppy_shader;
+  if (words.find("fused") != std::string::npos) faults.as_fused = true;
   return faults;
+}
+
+// One thread of the CPU, in the arithmetic of the device.
+inline ExecOptions exec_like(const vulkan::Device& device) {
+  return {.threads = 1, .variant = {Variant::fast, device.info().arithmetic}};
 }
 
 // Tests skip only where no Vulkan device exists at all.

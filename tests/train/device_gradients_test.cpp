@@ -55,7 +55,7 @@ using OptimizeOnHost = test::DeviceTest;
 TEST_F(OptimizeOnHost, WholeGradientsGiveTheBitsOfTheCpu) {
   const auto network = small_network<float>();
   const auto data = smooth_rows<float>(70);
-  const Exec ex({.threads = 1});
+  const Exec ex(test::exec_like(device()));
   for (const std::size_t accumulate : {1, 2})
     for (const double clip_norm : {0.0, 0.05})
       for (const OptimizerKind kind : test::element_optimizers()) {
@@ -73,10 +73,36 @@ TEST_F(OptimizeOnHost, WholeGradientsGiveTheBitsOfTheCpu) {
       }
 }
 
+TEST_F(OptimizeOnHost, BatchTimesAccumulateGivesTheBitsOfTheCpu) {
+  const auto network = small_network<float>();
+  const auto data = smooth_rows<float>(2300);
+  const Exec ex(test::exec_like(device()));
+  TrainOptions o = compressed(OptimizerKind::adam);
+  o.epochs = 2, o.batch = 1024;
+  TrainState<float> on_cpu = initial_state(network, 3);
+  Cpu(ex, network, data, o, on_cpu).run();
+  for (const auto& [batch, accumulate, piece] : {std::tuple(1024, 1, 0), {256, 4, 0}, {512, 2, 0}, {1024, 1, 256}}) {
+    SCOPED_TRACE(testing::Message() << accumulate << " times " << batch << ", pieces of " << piece);
+    o.batch = batch, o.accumulate = accumulate, o.parallel_examples = piece;
+    TrainState<float> state = initial_state(network, 3);
+    OnHost(device(), ex, network, data, o, state).trainer.run();
+    EXPECT_TRUE(same_bits(state.parameters, on_cpu.parameters));
+    // A state that is put aside in the middle of a step goes on elsewhere.
+    TrainState<float> parted = initial_state(network, 3);
+    {
+      OnHost first(device(), ex, network, data, o, parted);
+      for (int n = 0; n < 3; ++n) first.trainer.step();
+      first.trainer.sync();
+    }
+    OnHost(device(), ex, network, data, o, parted).trainer.run();
+    EXPECT_TRUE(same_bits(parted.parameters, on_cpu.parameters));
+  }
+}
+
 TEST_F(OptimizeOnHost, LbfgsDescendsAsOnTheCpu) {
   const auto network = small_network<float>();
   const auto data = smooth_rows<float>(64);
-  const Exec ex({.threads = 1});
+  const Exec ex(test::exec_like(device()));
   TrainOptions o = compressed(OptimizerKind::lbfgs);
   o.optimizer.lr = 1.0;
   TrainState<float> a = initial_state(network, 3), b = initial_state(network, 3);
@@ -108,7 +134,7 @@ TEST_F(OptimizeOnHost, CompressedGradientsConverge) {
   n.widths = {8, 16, 4};
   const Network<float> network(n);
   const auto data = sines();
-  const Exec ex({.threads = 1});
+  const Exec ex(test::exec_like(device()));
   enum class Waiting { is_kept, is_forgotten };
   const auto last_loss = [&](OptimizerKind optimizer, Compression kind, Waiting waiting) {
     TrainOptions o = compressed(optimizer, kind);
@@ -139,7 +165,7 @@ TEST_F(OptimizeOnHost, CompressedGradientsConverge) {
 TEST_F(OptimizeOnHost, ACompressedGradientMovesFewBytes) {
   const auto network = small_network<float>();
   const auto data = smooth_rows<float>(64);
-  const Exec ex({.threads = 1});
+  const Exec ex(test::exec_like(device()));
   const std::size_t size = network.parameters().flat_size(), pairs = 2 * sizeof(float);
   for (const Compression kind : {Compression::none, Compression::half, Compression::top_k}) {
     TrainState<float> state = initial_state(network, 3);
@@ -158,7 +184,7 @@ TEST_F(OptimizeOnHost, ACompressedGradientMovesFewBytes) {
 TEST_F(OptimizeOnHost, WhatWaitsToBeSentSurvivesACheckpoint) {
   const auto network = small_network<float>();
   const auto data = smooth_rows<float>(70);
-  const Exec ex({.threads = 1});
+  const Exec ex(test::exec_like(device()));
   for (const bool forget : {false, true}) {
     const TrainOptions o = compressed(OptimizerKind::adam, Compression::top_k);
     TrainState<float> whole_run = initial_state(network, 3), state = initial_state(network, 3);
@@ -183,7 +209,7 @@ TEST_F(OptimizeOnHost, WhatWaitsToBeSentSurvivesACheckpoint) {
 TEST_F(OptimizeOnHost, LbfgsWithCompressionIsRefused) {
   const auto network = small_network<float>();
   const auto data = smooth_rows<float>(64);
-  const Exec ex({.threads = 1});
+  const Exec ex(test::exec_like(device()));
   TrainState<float> state = initial_state(network, 3);
   const TrainOptions o = compressed(OptimizerKind::lbfgs, Compression::half);
   const std::string message = test::message_of([&] { OnHost(device(), ex, network, data, o, state); });
@@ -195,7 +221,7 @@ TEST_F(OptimizeOnHost, DivergenceIsToldAndChangesNothing) {
   auto rows = smooth_rows<float>(64).parts();
   rows.target[0] = std::numeric_limits<float>::infinity();
   const RowDataset<float> data(rows);
-  const Exec ex({.threads = 1});
+  const Exec ex(test::exec_like(device()));
   TrainState<float> state = initial_state(network, 3);
   TrainOptions o = compressed(OptimizerKind::adam);
   o.batch = 64;

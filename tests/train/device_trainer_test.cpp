@@ -34,7 +34,7 @@ using TrainOnDevice = test::DeviceTest;
 // Both train; the states must agree in every bit, but for the losses, which are summed in another order.
 void expect_same_training(vulkan::Device& device, const Network<float>& network, const RowDataset<float>& data,
                           const TrainOptions& o) {
-  const Exec ex({.threads = 1});
+  const Exec ex(test::exec_like(device));
   TrainState<float> on_cpu = initial_state(network, 3), on_device = initial_state(network, 3);
   std::vector<double> cpu_losses, device_losses;
   const auto keep = [](std::vector<double>& to) {
@@ -86,6 +86,40 @@ TEST_F(TrainOnDevice, HasTheBitsOfTheCpuWithAccumulationAndFrozenLayers) {
   expect_same_training(device(), network, data, o);
 }
 
+// Steps of 1024 rows, four leaves of the tree, however they are cut; the last step of an epoch is shorter.
+TEST_F(TrainOnDevice, BatchTimesAccumulateGivesTheSameBits) {
+  const auto network = small_network<float>();
+  const auto data = smooth_rows<float>(2300);
+  TrainOptions o = options(OptimizerKind::adam);
+  o.epochs = 2;
+  const auto trained = [&](std::size_t batch, std::size_t accumulate, std::size_t piece) {
+    o.batch = batch, o.accumulate = accumulate, o.parallel_examples = piece;
+    expect_same_training(device(), network, data, o);
+    TrainState<float> state = initial_state(network, 3);
+    const DeviceNetwork<float> on(device(), network);
+    Gpu(Exec(test::exec_like(device())), on, data, o, state).run();
+    return std::move(state.parameters);
+  };
+  const Buffer<float> whole = trained(1024, 1, 0);
+  EXPECT_TRUE(same_bits(trained(256, 4, 0), whole));
+  EXPECT_TRUE(same_bits(trained(512, 2, 0), whole));
+  EXPECT_TRUE(same_bits(trained(1024, 1, 256), whole));
+  EXPECT_TRUE(same_bits(trained(1024, 1, 768), whole));
+  o.freeze = {"layer1.weight"};
+  expect_same_training(device(), network, data, o);
+}
+
+TEST_F(TrainOnDevice, PiecesAreCutAtLeaves) {
+  const auto network = small_network<float>();
+  const auto data = smooth_rows<float>(600);
+  TrainOptions o = options(OptimizerKind::adam);
+  o.batch = 600, o.parallel_examples = 100;
+  TrainState<float> state = initial_state(network, 3);
+  const DeviceNetwork<float> on(device(), network);
+  const Exec ex(test::exec_like(device()));
+  EXPECT_NE(test::message_of([&] { Gpu(ex, on, data, o, state); }).find("parallel_examples is 100"), std::string::npos);
+}
+
 TEST_F(TrainOnDevice, HasTheBitsOfTheCpuWhenOnlySomeTensorsDecay) {
   const auto network = small_network<float>();
   const auto data = smooth_rows<float>(70);
@@ -130,7 +164,7 @@ TEST_F(TrainOnDevice, ClipsByNormAsTheCpuDoes) {
   all[2].optimizer.weight_decay = 0.5;
   all[2].decay = {"layer1.weight"};
   all[3].accumulate = 2;
-  const Exec ex({.threads = 1});
+  const Exec ex(test::exec_like(device()));
   for (std::size_t n = 0; n < all.size(); ++n) {
     SCOPED_TRACE(n);
     TrainOptions o = all[n];
@@ -154,7 +188,7 @@ TEST_F(TrainOnDevice, ClipsByNormAsTheCpuDoes) {
 // Of one step of a network with these widths.
 std::uint64_t dispatches(vulkan::Device& device, const std::vector<std::size_t>& widths, const TrainOptions& o) {
   const auto data = smooth_rows<float>(64);
-  const Exec ex({.threads = 1});
+  const Exec ex(test::exec_like(device));
   kan::NetworkOptions n;
   n.widths = widths;
   const Network<float> network(n);
@@ -199,7 +233,7 @@ TEST_F(TrainOnDevice, FollowsTheCpuOverAHundredSteps) {
     for (std::size_t j = 0; j < 4; ++j)
       parts.target.push_back(std::sin(2 * parts.x[i * 8 + j]) + parts.x[i * 8 + j + 4]);
   const RowDataset<float> data(parts);
-  const Exec ex({.threads = 1});
+  const Exec ex(test::exec_like(device()));
   for (const auto& [kind, tolerance] : {std::pair(OptimizerKind::sgd, 1e-5), std::pair(OptimizerKind::adam, 1e-4)}) {
     TrainOptions o = options(kind);
     o.batch = 64;
@@ -226,7 +260,7 @@ TEST_F(TrainOnDevice, FollowsTheCpuOverAHundredSteps) {
 TEST_F(TrainOnDevice, AStepMovesTheBatchInAndNothingElse) {
   const auto network = small_network<float>();
   const auto data = smooth_rows<float>(64);
-  const Exec ex({.threads = 1});
+  const Exec ex(test::exec_like(device()));
   TrainState<float> state = initial_state(network, 3);
   const DeviceNetwork<float> on(device(), network);
   Gpu trainer(ex, on, data, options(OptimizerKind::adam), state);
@@ -243,7 +277,7 @@ TEST_F(TrainOnDevice, AStepMovesTheBatchInAndNothingElse) {
 TEST_F(TrainOnDevice, RunsAreTheSameEveryTime) {
   const auto network = small_network<float>();
   const auto data = smooth_rows<float>(70);
-  const Exec ex({.threads = 1});
+  const Exec ex(test::exec_like(device()));
   const DeviceNetwork<float> on(device(), network);
   TrainOptions o = options(OptimizerKind::adam);
   o.optimizer.clip_norm = 0.1;
@@ -256,7 +290,7 @@ TEST_F(TrainOnDevice, RunsAreTheSameEveryTime) {
 TEST_F(TrainOnDevice, GoesOnFromACheckpointOfTheCpuAndBack) {
   const auto network = small_network<float>();
   const auto data = smooth_rows<float>(70);
-  const Exec ex({.threads = 1});
+  const Exec ex(test::exec_like(device()));
   const DeviceNetwork<float> on(device(), network);
   TrainOptions o = options(OptimizerKind::adam);
   TrainState<float> whole_run = initial_state(network, 3), state = initial_state(network, 3);
@@ -284,12 +318,55 @@ TEST_F(TrainOnDevice, GoesOnFromACheckpointOfTheCpuAndBack) {
   EXPECT_TRUE(same_bits(state.parameters, whole_run.parameters));
 }
 
+// Seven leaves of a step and a checkpoint behind each: on the device the levels of the sum are those of the CPU.
+TEST_F(TrainOnDevice, CheckpointsInTheMiddleOfAStepAreThoseOfTheCpu) {
+  const auto network = small_network<float>();
+  const auto data = smooth_rows<float>(7 * 256);
+  const Exec ex(test::exec_like(device()));
+  const DeviceNetwork<float> on(device(), network);
+  TrainOptions o = options(OptimizerKind::adam);
+  o.epochs = 1, o.batch = 256, o.accumulate = 7;
+  TrainState<float> whole_run = initial_state(network, 3);
+  Cpu(ex, network, data, o, whole_run).run();
+  const test::Scratch scratch;
+  const auto path = scratch.path() / "c.safetensors";
+  for (int pieces = 1; pieces < 7; ++pieces) {
+    SCOPED_TRACE(pieces);
+    TrainState<float> on_cpu = initial_state(network, 3), on_device = initial_state(network, 3);
+    {
+      Cpu cpu(ex, network, data, o, on_cpu);
+      Gpu gpu(ex, on, data, o, on_device);
+      for (int n = 0; n < pieces; ++n) cpu.step(), gpu.step();
+      gpu.sync();
+    }
+    EXPECT_TRUE(same_bits(on_cpu.gradient, on_device.gradient));
+    ASSERT_EQ(on_cpu.leaves, on_device.leaves);
+    const std::size_t levels = (kernels::reduce::tree_height(on_cpu.leaves) - 1) * on_cpu.gradient.size();
+    ASSERT_GE(on_device.levels.size(), levels);
+    EXPECT_TRUE(same_bits<float>(on_cpu.levels.span().first(levels), on_device.levels.span().first(levels)));
+    save_checkpoint<float>(path, network.parameters(), network.buffers(), on_device, GradientIn::checkpoint).or_throw();
+    const auto file = read_safetensors(path).or_throw();
+    const auto loaded = [&] {
+      auto state = load_checkpoint<float>(file, path, network.parameters(), network.buffers()).or_throw();
+      network.derive(state.buffers.span()).or_throw();
+      return state;
+    };
+    TrainState<float> goes_on_cpu = loaded(), goes_on_device = loaded(), damaged = loaded();
+    Cpu(ex, network, data, o, goes_on_cpu).run();
+    Gpu(ex, on, data, o, goes_on_device).run();
+    EXPECT_TRUE(same_bits(goes_on_cpu.parameters, whole_run.parameters));
+    EXPECT_TRUE(same_bits(goes_on_device.parameters, whole_run.parameters));
+    damaged.leaves += 1;
+    EXPECT_NE(test::message_of([&] { Gpu(ex, on, data, o, damaged); }).find("leaves of a step"), std::string::npos);
+  }
+}
+
 TEST_F(TrainOnDevice, DivergenceIsToldAndLeavesTheParametersFinite) {
   const auto network = small_network<float>();
   auto rows = smooth_rows<float>(64).parts();
   rows.target[2 * 50] = std::numeric_limits<float>::infinity();
   const RowDataset<float> data(rows);
-  const Exec ex({.threads = 1});
+  const Exec ex(test::exec_like(device()));
   TrainState<float> state = initial_state(network, 3);
   const DeviceNetwork<float> on(device(), network);
   Gpu trainer(ex, on, data, options(OptimizerKind::adam), state);
@@ -312,7 +389,7 @@ TEST_F(TrainOnDevice, ANormThatOverflowsIsToldOnBothSides) {
   o.loss.kind = LossKind::mae;
   o.loss.reduction = Reduction::sum;
   o.optimizer.clip_norm = 0.5;
-  const Exec ex({.threads = 1});
+  const Exec ex(test::exec_like(device()));
   TrainState<float> on_cpu = initial_state(network, 3), on_device = initial_state(network, 3);
   const auto message = [](auto&& train) -> std::string {
     try {
@@ -333,7 +410,7 @@ TEST_F(TrainOnDevice, LostDeviceEndsTrainingWithAName) {
   const auto fragile = own_device({.lose_at_submit = 12});
   const auto network = small_network<float>();
   const auto data = smooth_rows<float>(64);
-  const Exec ex({.threads = 1});
+  const Exec ex(test::exec_like(device()));
   TrainState<float> state = initial_state(network, 3);
   const DeviceNetwork<float> on(*fragile, network);
   try {
@@ -349,7 +426,7 @@ TEST_F(TrainOnDevice, LostDeviceEndsTrainingWithAName) {
 TEST_F(TrainOnDevice, EveryBarrierOfAStepIsMissed) {
   const auto network = small_network<float>();
   const auto data = smooth_rows<float>(64);
-  const Exec ex({.threads = 1});
+  const Exec ex(test::exec_like(device()));
   const auto layers = static_cast<std::uint32_t>(network.layers());
   // The first stands before the step; then come the copy of the batch, forward, loss and backward.
   for (std::uint32_t n = 2; n <= 3 + 2 * layers; ++n) {
@@ -379,7 +456,7 @@ TEST_F(TrainOnDevice, WeightDecayIsForThoseItNames) {
 TEST_F(TrainOnDevice, LbfgsIsRefused) {
   const auto network = small_network<float>();
   const auto data = smooth_rows<float>(64);
-  const Exec ex({.threads = 1});
+  const Exec ex(test::exec_like(device()));
   TrainState<float> state = initial_state(network, 3);
   const DeviceNetwork<float> on(device(), network);
   EXPECT_NE(test::message_of([&] { Gpu(ex, on, data, options(OptimizerKind::lbfgs), state); }).find("lbfgs"),

@@ -125,7 +125,8 @@ BenchKanDeviceReport bench_device(const BenchKanOptions& o) {
   constexpr double kTolerance = 1e-4;
   vulkan::Device& device = *o.device;
   const RowDataset<T> data = random_rows<T>(o);
-  const auto cpu = make_spline_training(o, data, {.threads = 1}, nullptr);
+  const Variant variant(Variant::fast, device.info().arithmetic);
+  const auto cpu = make_spline_training(o, data, {.threads = 1, .variant = variant}, nullptr);
   TrainState<T> state = initial_state(cpu->model, 1);
   const std::uint64_t taken = device.counters().memory_bytes;
   const kan::DeviceNetwork<T> network(device, cpu->model);

@@ -170,6 +170,18 @@ Result<RunOptions> follow_checkpoint(const RunFolder& folder, RunOptions options
         fmt::format("{} was trained in {} arithmetic; {} arithmetic would give other bits than those of the run",
                     folder.path().string(), name_of(kArithmetics, its), name_of(kArithmetics, *options.arithmetic))};
   }
+  if (options.device && options.device->info().arithmetic != its) {
+    const std::string difference = fmt::format(
+        "{} was trained in {} arithmetic, and {} was opened for {}", folder.path().string(), name_of(kArithmetics, its),
+        options.device->info().name, name_of(kArithmetics, options.device->info().arithmetic));
+    if (options.device_policy == DevicePolicy::required && other == OtherData::refuse)
+      return Error{ErrorCode::unsuitable_device,
+                   difference + "; open it for the arithmetic of the run, or continue on the cpu"};
+    if (options.device_policy == DevicePolicy::preferred) {
+      options.device = nullptr;
+      if (options.log) options.log(LogLevel::info, "running on the cpu: " + difference);
+    }
+  }
   if (available(its)) {
     options.exec.variant.arithmetic = its;
   } else if (other == OtherData::refuse) {

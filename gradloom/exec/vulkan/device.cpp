@@ -42,7 +42,7 @@ Device::Impl::~Impl() {
   }
 }
 
-void Device::Impl::create(const DeviceOptions& options) {
+void Device::Impl::create() {
   std::uint32_t count = 0;
   vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);
@@ -70,7 +70,7 @@ void Device::Impl::create(const DeviceOptions& options) {
   check(vkCreateDevice(physical, &create_info, nullptr, &device), "opening the device");
   vkGetDeviceQueue(device, family, 0, &queue);
   vkGetPhysicalDeviceMemoryProperties(physical, &memory);
-  memory_pool = std::make_unique<MemoryPool>(device, info.max_allocation, options.faults.memory_bytes);
+  memory_pool = std::make_unique<MemoryPool>(device, info.max_allocation, 0);
   VkCommandPoolCreateInfo pool_info{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
   pool_info.queueFamilyIndex = family;
   check(vkCreateCommandPool(device, &pool_info, nullptr, &pool), "making a command pool");
@@ -99,13 +99,25 @@ Result<std::unique_ptr<Device>> Device::open(const DeviceOptions& options) try {
   impl->instance = std::move(*instance);
   impl->physical = physical[chosen->number];
   impl->info = *chosen;
-  impl->faults = options.faults;
   if (options.faults.max_buffer_range > 0) impl->info.max_buffer_range = options.faults.max_buffer_range;
   if (options.faults.max_bindings > 0) impl->info.max_bindings = options.faults.max_bindings;
   if (options.faults.as_discrete) impl->info.kind = DeviceKind::discrete;
   if (auto fits = check_limits(impl->info); !fits) return fits.error();
-  impl->create(options);
-  return std::make_unique<Device>(std::move(impl));
+  impl->create();
+  auto device = std::make_unique<Device>(std::move(impl));
+  const bool fuses = options.faults.as_fused || fma_rounds_once(*device);
+  if (options.arithmetic == Arithmetic::fused && !fuses)
+    return Error{ErrorCode::unsuitable_device, "fused arithmetic was asked for; fma() of the device " +
+                                                   device->info().name + " rounds the product, too"};
+  Impl& opened = device->impl();
+  opened.info.arithmetic =
+      options.arithmetic.value_or(fuses && available(Arithmetic::fused) ? Arithmetic::fused : Arithmetic::split);
+  // Nobody asked for what this took, and faults are for those who do.
+  opened.counters = {};
+  opened.faults = options.faults;
+  opened.memory_pool =
+      std::make_unique<MemoryPool>(opened.device, opened.info.max_allocation, options.faults.memory_bytes);
+  return device;
 } catch (const Exception& e) {
   return e.error();
 }
@@ -198,9 +210,12 @@ void Device::Impl::build(Kernel& kernel, const KernelSource& source, std::span<c
   VkShaderModule module = VK_NULL_HANDLE;
   check(vkCreateShaderModule(device, &module_info, nullptr, &module), "loading a shader");
   std::vector<VkSpecializationMapEntry> entries;
-  for (std::uint32_t c = 0; c < constants.size(); ++c) entries.push_back({c, c * 4, 4});
-  const VkSpecializationInfo special{static_cast<std::uint32_t>(entries.size()), entries.data(), constants.size() * 4,
-                                     constants.data()};
+  std::vector<std::uint32_t> values(constants.begin(), constants.end());
+  for (std::uint32_t c = 0; c < values.size(); ++c) entries.push_back({c, c * 4, 4});
+  entries.push_back({kFusedConstant, static_cast<std::uint32_t>(values.size() * 4), 4});
+  values.push_back(info.arithmetic == Arithmetic::fused ? VK_TRUE : VK_FALSE);
+  const VkSpecializationInfo special{static_cast<std::uint32_t>(entries.size()), entries.data(), values.size() * 4,
+                                     values.data()};
   VkComputePipelineCreateInfo pipeline_info{VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
   pipeline_info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
   pipeline_info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;

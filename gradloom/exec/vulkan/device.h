@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "gradloom/exec/vulkan/info.h"
@@ -31,10 +32,14 @@ struct Faults {
   std::uint32_t drop_barrier = 0;      // this barrier (from 1) of every recording is left out
   bool as_discrete = false;            // a software device counts as a discrete one: kernels choose its tiles
   std::function<KernelSource(const KernelSource&)> replace;  // another shader in the place of each
+  bool as_fused = false;  // fma() counts as rounded once: what `replace` gives has one of its own
 };
 
 struct DeviceOptions {
   std::string name = "gpu";  // as choose_device takes it
+  // Of the kernels. None: fused where fma() of the device rounds once, which is tried, and the processor can do the
+  // same; else split. Fused, where it does not, is refused as unsuitable_device.
+  std::optional<Arithmetic> arithmetic;
   Validation validation = Validation::off;
   std::function<void(const std::string&)> on_message;  // of the validation layer; may be empty
   Faults faults;
@@ -106,8 +111,9 @@ class Device {
   // device cannot hold such a buffer.
   DeviceBuffer make_buffer(std::uint64_t bytes, BufferUse use);
 
-  // The pipeline of a shader with these specialization constants (constant_id 0, 1, ...); compiled when first asked
-  // for. Throws unsuitable_device when the shader needs more bindings or push constants than the device has.
+  // The pipeline of a shader with these specialization constants (constant_id 0, 1, ...) and the device's arithmetic
+  // (kFusedConstant of spirv.h); compiled when first asked for. Throws unsuitable_device when the shader needs more
+  // bindings or push constants than the device has.
   const Kernel& kernel(const KernelSource& source, std::span<const std::uint32_t> constants);
 
   // Throws unsuitable_device, naming `what`, when one binding of that size would be too large.

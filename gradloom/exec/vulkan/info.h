@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gradloom/base/result.h"
+#include "gradloom/exec/arithmetic.h"
 
 namespace gradloom::vulkan {
 
@@ -42,6 +43,7 @@ struct DeviceInfo {
   bool timestamps = false;
   double nanoseconds_per_tick = 0.0;
   FloatControls controls32, controls64;
+  Arithmetic arithmetic = Arithmetic::split;  // that of the kernels of an open device; a list cannot know
 };
 
 // All devices in the driver's order. An empty list when there is a loader but no driver. Fails with missing_device when

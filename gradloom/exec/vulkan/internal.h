@@ -32,6 +32,9 @@ Result<std::unique_ptr<Instance>> make_instance(Validation validation,
 std::vector<VkPhysicalDevice> physical_devices(const Instance& instance);
 DeviceInfo describe(VkPhysicalDevice device, unsigned number);
 
+// Whether fma() rounds once, in each scalar that the device has: it is tried, in one submit for each.
+bool fma_rounds_once(Device& device);
+
 struct Kernel {
   std::string name;
   unsigned bindings = 0, push_bytes = 0;
@@ -57,7 +60,7 @@ struct Device::Impl {
 
   Impl() = default;
   ~Impl();
-  void create(const DeviceOptions& options);
+  void create();
   // Fills a kernel; what a failure leaves in it is for the caller to destroy.
   void build(Kernel& kernel, const KernelSource& source, std::span<const std::uint32_t> constants);
   void destroy(const Kernel& kernel);

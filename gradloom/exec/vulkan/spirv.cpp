@@ -16,9 +16,12 @@ constexpr std::uint32_t kOpExtension = 10, kOpEntryPoint = 15, kOpExecutionMode 
                         kCapabilityFloat64 = 10;
 constexpr std::uint32_t kOpExtInst = 12, kOpFDiv = 136, kOpFRem = 140, kOpFMod = 141, kOpVectorTimesMatrix = 144,
                         kOpDot = 148;
-// Of the extended instructions of GLSL: FAbs, SAbs, Floor, Ceil, minima, maxima and clamps, packing of doubles.
-constexpr std::uint32_t kExactInstructions[] = {4, 5, 8, 9, 37, 38, 39, 40, 41, 42, 43, 44, 45, 59, 65};
-constexpr std::uint32_t kOpFAdd = 129, kOpFSub = 131, kOpFMul = 133, kOpVectorTimesScalar = 142;
+// Of the extended instructions of GLSL: FAbs, SAbs, Floor, Ceil, minima, maxima and clamps, Fma, packing of
+// doubles.
+constexpr std::uint32_t kFma = 50;
+constexpr std::uint32_t kExactInstructions[] = {4, 5, 8, 9, 37, 38, 39, 40, 41, 42, 43, 44, 45, kFma, 59, 65};
+constexpr std::uint32_t kOpFNegate = 127, kOpSelect = 169, kSpecId = 1, kOpFAdd = 129, kOpFSub = 131, kOpFMul = 133,
+                        kOpVectorTimesScalar = 142;
 constexpr std::uint32_t kDenormFlushToZero = 4460, kSignedZeroInfNanPreserve = 4461, kRoundingModeRte = 4462;
 constexpr std::uint32_t kCapabilityOfMode = 5;  // each capability's number is its mode's and this
 
@@ -108,6 +111,36 @@ Contraction count_contraction(std::span<const std::uint32_t> spirv) {
     result.allowed += strict.count(words[2]) == 0;
   });
   return result;
+}
+
+FusedOperations count_fused(std::span<const std::uint32_t> spirv) {
+  std::uint32_t constant = 0;
+  std::map<std::uint32_t, std::pair<std::uint32_t, std::span<const std::uint32_t>>> made;  // op and words, by result
+  const auto is_fma = [](std::uint32_t op, auto words) { return op == kOpExtInst && words[4] == kFma; };
+  FusedOperations count;
+  for_each_instruction(spirv, [&](std::uint32_t op, auto words) {
+    if (op == kOpDecorate && words.size() == 4 && words[2] == kSpecId && words[3] == kFusedConstant)
+      constant = words[1];
+    if (is_fma(op, words)) ++count.all;
+    if (words.size() > 3) made[words[2]] = {op, words};
+  });
+  const auto positive = [&](std::uint32_t id) {
+    const auto found = made.find(id);
+    return found != made.end() && found->second.first == kOpFNegate ? found->second.second[3] : id;
+  };
+  std::set<std::uint32_t> chosen;
+  for_each_instruction(spirv, [&](std::uint32_t op, auto words) {
+    if (op != kOpSelect || words[3] != constant) return;
+    const auto [fused_op, fused] = made[words[4]];
+    const auto [sum_op, sum] = made[words[5]];
+    if (!is_fma(fused_op, fused) || (sum_op != kOpFAdd && sum_op != kOpFSub)) return;
+    const auto [product_op, product] = made[sum[4]];
+    if (product_op != kOpFMul || sum[3] != fused[7]) return;
+    const bool same = std::minmax(positive(fused[5]), fused[6]) == std::minmax(positive(product[3]), product[4]);
+    if (same) chosen.insert(words[4]);
+  });
+  count.chosen = chosen.size();
+  return count;
 }
 
 std::size_t count_approximate(std::span<const std::uint32_t> spirv) {

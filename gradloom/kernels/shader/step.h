@@ -2,12 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 namespace gradloom::kernels {
 
-// Bytes [0, 256): 64 whole numbers, of which the first says which pair of the losses is the first of this step. Bytes
-// [256, 512): scalars.
+// Bytes [0, 256): 64 whole numbers, of which the first says which pair of the losses is the first of this step, the
+// second how many leaves of the optimizer step came before (reduce/tree_sum.h). Bytes [256, 512): scalars.
 inline constexpr std::size_t kStepScalarsAt = 256, kStepHeadBytes = 512;
 
 enum class StepScalar : std::size_t {
@@ -19,6 +20,11 @@ enum class StepScalar : std::size_t {
 template <class T>
 void set_step_scalar(std::byte* head, StepScalar which, T value) {
   std::memcpy(head + kStepScalarsAt + static_cast<std::size_t>(which) * sizeof(T), &value, sizeof(T));
+}
+
+inline void set_step_leaf(std::byte* head, std::size_t leaf) {
+  const auto number = static_cast<std::uint32_t>(leaf);
+  std::memcpy(head + sizeof(number), &number, sizeof(number));
 }
 
 }  // namespace gradloom::kernels

@@ -23,11 +23,7 @@ const bool kHasBase = (kKind & kKindBase) != 0, kFreeKnots = (kKind & kKindFreeK
            kExtends = (kKind & kKindExtends) != 0;
 const uint kOrder = kDegree + 1;
 // Shape::row_differences() and slopes() of spline.h.
-#if GRADLOOM_CONTRACT == 2
 const bool kRowDifferences = !kExtends;
-#else
-const bool kRowDifferences = false;
-#endif
 const uint kSlopes = kRowDifferences ? kDegree : kOrder;
 
 bool has(uint flag) { return (layer.flags & flag) != 0; }

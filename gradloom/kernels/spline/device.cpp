@@ -121,13 +121,16 @@ struct WeightTiles {
   std::uint32_t lanes, spans, held, inputs;  // inputs: of a group
 };
 
+// Samples of a group: all where they are leaves 0 and 1, one leaf of a tree.
+std::size_t samples_of_group(std::size_t batch) { return std::min(batch, 2 * kChunk); }
+
 template <class T>
 WeightTiles weight_tiles(const vulkan::DeviceInfo& device, const Shape& s, std::size_t batch) {
   const std::uint32_t spans = narrow(counted_spans(s));
   if (counts_loads(device)) {
     const std::uint32_t lanes = lanes_for(s), held = !is_large(s, batch) ? 1 : batch <= 64 ? 64 : narrow(kChunk);
     const Groups groups = small_groups(device, lanes);
-    const std::size_t chunks = divide_up(batch, kChunk), blocks = kChunk / groups.share;
+    const std::size_t chunks = leaves(samples_of_group(batch)), blocks = kChunk / groups.share;
     const std::size_t round = kChunk / lanes * (1 + basis_turns(s)) + divide_up(s.grid + 1, lanes) * 2 * blocks +
                               s.rows() + s.grid + blocks * (1 + basis_turns(s));
     std::uint32_t inputs = 16;
@@ -192,7 +195,8 @@ void require_backward(const vulkan::DeviceInfo& device, const Shape& shape, std:
 
 template <class T>
 void require_norm(const vulkan::DeviceInfo& device, const Shape& shape, std::size_t batch, std::size_t shares) {
-  const std::size_t turns = divide_up(shares, weight_tiles<T>(device, shape, batch).groups.group);
+  const std::size_t group = std::min<std::size_t>(weight_tiles<T>(device, shape, batch).groups.group, kShaderGroup);
+  const std::size_t turns = divide_up(shares, group);
   if (counts_loads(device) && turns > kMostTurnsOfNorm)
     throw Exception(ErrorCode::unsuitable_device,
                     "the norm of the gradient has " + std::to_string(shares) + " parts, which is too many for " +
@@ -214,34 +218,95 @@ void record_forward(vulkan::Device& device, vulkan::Commands& commands, const De
        label});
 }
 
+std::size_t weight_count(const Shape& s) { return s.in * s.rows() * s.out_padded(); }
+
+// Elements from the sums of one leaf to those of the next.
+std::size_t leaf_stride(const DeviceLayer& layer) {
+  const std::size_t end = layer.shape.bias ? layer.bias_at + layer.shape.out_padded() : weight_count(layer.shape);
+  return round_up(end, kPanel);
+}
+
 template <class T>
-std::size_t gradient_groups(const vulkan::DeviceInfo& device, const Shape& shape, std::size_t batch, bool weight,
-                            bool bias) {
+std::size_t leaf_bytes(const DeviceLayer& layer, std::size_t batch) {
+  constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+  const std::size_t each = leaf_stride(layer) * sizeof(T);
+  return each * std::clamp<std::size_t>(kMostBytes / each, 1, leaves(batch));
+}
+
+template <class T>
+std::size_t gradient_shares(const vulkan::DeviceInfo& device, const Shape& shape, std::size_t batch, bool tree,
+                            bool weight, bool bias) {
+  if (tree)
+    return reduce::tree_groups(device,
+                               (weight ? weight_count(shape) : 0) + (bias && shape.bias ? shape.out_padded() : 0));
   const WeightGroups groups = weight_groups(weight_tiles<T>(device, shape, batch), shape, weight, bias);
   return groups.weight + groups.bias;
 }
 
+// Parts of a batch, each summed by groups of its own.
+struct Parts {
+  std::size_t count = 1, first_sample = 0, samples = 0, stride = 0;
+  vulkan::Binding sums;
+};
+
 template <class T>
 void record_weight_gradient(vulkan::Device& device, vulkan::Commands& commands, const DeviceLayer& layer,
-                            const DevicePass& pass, const DeviceGradients& gradients, const std::string& label) {
+                            const DevicePass& pass, const DeviceGradients& gradients, const Parts& parts,
+                            const std::string& label) {
   LayerPush push = push_of(layer, pass);
   const Shape& s = layer.shape;
+  const bool tree = gradients.leaves.tree, norm = !tree && gradients.norm.buffer != nullptr;
   const WeightTiles t = weight_tiles<T>(device.info(), s, pass.batch);
   const WeightGroups groups = weight_groups(t, s, gradients.weight, gradients.bias);
-  const bool norm = gradients.norm.buffer != nullptr;
-  if (norm) require_norm<T>(device.info(), s, pass.batch, gradients.shares);
   push.weight_groups = narrow(groups.weight);
   push.bias_groups = narrow(groups.bias);
   push.first_share = narrow(gradients.first_share);
   push.shares = narrow(gradients.shares);
   push.tile = t.inputs;
-  if (gradients.mode == GradientMode::accumulate) push.flags |= kAccumulate;
+  push.parts = narrow(parts.count);
+  push.first_sample = narrow(parts.first_sample);
+  push.part_samples = narrow(parts.samples);
+  push.part_stride = narrow(parts.stride);
+  push.flags |= (gradients.leaves.begin_step ? 0 : kAccumulate) | (tree ? kLeaves : 0);
   const std::uint32_t constants[] = {s.degree, kind_of(s), t.groups.share, t.groups.group, t.groups.subgroup,
                                      t.lanes,  t.spans,    t.held,         norm ? 1u : 0u};
-  const vulkan::Binding bindings[] = {pass.parameters, pass.buffers,       pass.x,
-                                      pass.y,          gradients.gradient, norm ? gradients.norm : gradients.gradient};
+  const vulkan::Binding bindings[] = {pass.parameters, pass.buffers, pass.x,
+                                      pass.y,          parts.sums,   norm ? gradients.norm : parts.sums};
   commands.dispatch({&device.kernel(shader_source<T>(Shader::spline_weight_gradient), constants), bindings,
-                     std::as_bytes(std::span(&push, 1)), groups.weight + groups.bias, label});
+                     std::as_bytes(std::span(&push, 1)), parts.count * (groups.weight + groups.bias), label});
+}
+
+// As many leaves at once as there is memory for.
+template <class T>
+void record_tree_gradient(vulkan::Device& device, vulkan::Commands& commands, const DeviceLayer& layer,
+                          const DevicePass& pass, const DeviceGradients& gradients, const std::string& label) {
+  const Shape& s = layer.shape;
+  const DeviceLeaves& of = gradients.leaves;
+  const std::size_t stride = leaf_stride(layer), all = leaves(pass.batch);
+  const std::size_t at_once = of.memory.leaves.bytes / (stride * sizeof(T));
+  if (at_once == 0 || of.memory.upper.buffer == nullptr)
+    throw Exception(ErrorCode::invalid_input, "a gradient over several leaves has no memory for their sums");
+  reduce::DeviceTreePass tree;
+  tree.root = gradients.gradient;
+  tree.memory = of.memory;
+  tree.first_count = gradients.weight ? weight_count(s) : 0;
+  tree.second_at = layer.bias_at;
+  tree.second_count = gradients.bias && s.bias ? s.out_padded() : 0;
+  tree.leaf_stride = stride;
+  tree.first_share = gradients.first_share;
+  tree.shares = gradients.shares;
+  for (std::size_t first = 0; first < all; first += at_once) {
+    if (first > 0) commands.barrier();
+    const std::size_t count = std::min(at_once, all - first);
+    record_weight_gradient<T>(device, commands, layer, pass, gradients,
+                              {count, first * kChunk, kChunk, stride, of.memory.leaves}, label);
+    commands.barrier();
+    tree.leaves = count;
+    tree.first_leaf = first;
+    tree.complete = of.complete_step && first + count == all;
+    tree.norm = tree.complete ? gradients.norm : vulkan::Binding{};
+    reduce::record_tree<T>(device, commands, tree, label + ", tree");
+  }
 }
 
 template <class T>
@@ -267,12 +332,18 @@ void record_input_gradient(vulkan::Device& device, vulkan::Commands& commands, c
 template <class T>
 void record_backward(vulkan::Device& device, vulkan::Commands& commands, const DeviceLayer& layer,
                      const DevicePass& pass, const DeviceGradients& gradients, const std::string& label) {
-  if (gradients.weight || (gradients.bias && layer.shape.bias))
-    record_weight_gradient<T>(device, commands, layer, pass, gradients, label + " weights");
   if (gradients.dl_dx_stride > 0) record_input_gradient<T>(device, commands, layer, pass, gradients, label + " inputs");
+  if (!gradients.weight && !(gradients.bias && layer.shape.bias)) return;
+  if (gradients.norm.buffer) require_norm<T>(device.info(), layer.shape, pass.batch, gradients.shares);
+  if (gradients.leaves.tree)
+    record_tree_gradient<T>(device, commands, layer, pass, gradients, label + " weights");
+  else
+    record_weight_gradient<T>(device, commands, layer, pass, gradients, {1, 0, pass.batch, 0, gradients.gradient},
+                              label + " weights");
 }
 
-GRADLOOM_INSTANTIATE(gradient_groups);
+GRADLOOM_INSTANTIATE(gradient_shares);
+GRADLOOM_INSTANTIATE(leaf_bytes);
 GRADLOOM_INSTANTIATE(require_forward);
 GRADLOOM_INSTANTIATE(require_backward);
 GRADLOOM_INSTANTIATE(require_norm);

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "gradloom/exec/vulkan/device.h"
-#include "gradloom/kernels/gradient_mode.h"
+#include "gradloom/kernels/reduce/device.h"
 #include "gradloom/kernels/shader/shaders.h"
 #include "gradloom/kernels/spline/spline.h"
 
@@ -46,10 +46,25 @@ void require_backward(const vulkan::DeviceInfo& device, const Shape& shape, std:
 template <class T>
 void require_norm(const vulkan::DeviceInfo& device, const Shape& shape, std::size_t batch, std::size_t shares);
 
+// The leaves of a batch in an optimizer step (reduce/tree_sum.h). Leaves 0 and 1 are added where the result is; more go
+// through a tree, which the recording has to know, while their numbers are read when it runs.
+struct DeviceLeaves {
+  bool begin_step = true;     // leaf 0 is the first; else others came before
+  bool complete_step = true;  // no leaf comes behind
+  bool tree = false;
+  reduce::DeviceTreeMemory memory;  // for a tree
+};
+// Whether those of a batch of this size make a tree, behind so many others.
+inline bool makes_tree(std::size_t leaf, std::size_t batch) { return reduce::tree_levels(leaf + leaves(batch)) > 1; }
+
+// Bytes for the sums of leaves of a layer that stand side by side, for batches of this size: a few MB, or one leaf.
+template <class T>
+std::size_t leaf_bytes(const DeviceLayer& layer, std::size_t batch);
+
 struct DeviceGradients {
   vulkan::Binding gradient;  // laid out as the layer's parameters
   bool weight = true, bias = true;
-  GradientMode mode = GradientMode::overwrite;
+  DeviceLeaves leaves;
   vulkan::Binding dl_dx;         // (B, dl_dx_stride); a buffer is needed even when it is not asked for
   std::size_t dl_dx_stride = 0;  // InP for the gradient of the layer below, In for that of the batch; 0: not asked for
   // The norm of all gradients of a step (optimizer/device.h): its shares, and the first one of this layer's groups. No
@@ -58,13 +73,14 @@ struct DeviceGradients {
   std::size_t first_share = 0, shares = 0;
 };
 
-// Groups that compute the gradients of a layer's weights and biases.
+// Groups that make the gradients of a layer's weights and biases final: each has a share of the norm.
 template <class T>
-std::size_t gradient_groups(const vulkan::DeviceInfo& device, const Shape& shape, std::size_t batch, bool weight,
-                            bool bias);
+std::size_t gradient_shares(const vulkan::DeviceInfo& device, const Shape& shape, std::size_t batch, bool tree,
+                            bool weight, bool bias);
 
-// Records one dispatch for the gradients of weights and biases and one for dl_dx, as they are asked for. No barrier:
-// they may overlap.
+// Records one dispatch for the gradients of weights and biases and one for dl_dx, as they are asked for: they may
+// overlap. A tree takes one more behind the first, with a barrier between, as often as the memory for leaves demands.
+// No barrier behind the last.
 template <class T>
 void record_backward(vulkan::Device& device, vulkan::Commands& commands, const DeviceLayer& layer,
                      const DevicePass& pass, const DeviceGradients& gradients, const std::string& label);

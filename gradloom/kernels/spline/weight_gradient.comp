@@ -2,8 +2,8 @@
 // first groups own the weights of layer.tile inputs to kLanes * 4 outputs, kInputs inputs at a time; the last ones
 // kGroup biases. The basis is evaluated again: that is cheaper than to store and load it.
 //
-// With kNorm each group also leaves the sum of squares of what it made final. The group of a step that is done last adds
-// up what all have left: who that is changes, what it adds and in which order does not.
+// Leaves 0 and 1 of a step go straight to the gradient: the first is stored, the other one added. With more leaves
+// (kLeaves) so many groups work for each, and its sums are stored beside those of the others, for reduce/tree.comp.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -20,12 +20,8 @@ layout(std430, binding = 3) readonly buffer Above { real dl_dy[]; };
 layout(std430, binding = 3) readonly buffer AboveQuads { real4 dl_dy_quads[]; };
 layout(std430, binding = 4) buffer Gradient { real gradient[]; };
 layout(std430, binding = 4) buffer GradientQuads { real4 gradient_quads[]; };
-layout(std430, binding = 5) coherent buffer Norm {
-  uint done;        // groups of this step; 0 between steps
-  uint not_finite;  // 1 after the first step whose squares were not
-  real squares;
-  real share[];
-} norm;
+#define GRADLOOM_NORM_BINDING 5
+#include "gradloom/kernels/reduce/norm.glsl"
 
 const uint kInputs = kGroup / kLanes;
 const uint kChunk = 256;
@@ -37,13 +33,11 @@ shared real shared_base[kStored];
 shared uint shared_span[kInputs * kChunk];
 shared uint shared_place[kInputs * kChunk];       // samples in the order of their spans
 shared uint shared_begin[kInputs * (kSpans + 1)];  // places of a span: [begin of it, begin of the next)
-shared real shared_sum[kNorm ? kGroup : 1];
-shared bool shared_is_last;
 
 real4 held[kHeld];
-// Of the squares. Few elements at a time are summed by themselves: that loses fewer digits.
-real4 many_squares, few_squares;
-uint few;
+uint first_sample, end_sample;  // of this group
+uint sums_at;                   // its place in the gradient, in elements
+real nothing_added;             // what a leaf leaves empty: reduce/tree_sum.h
 
 void hold(uint first, uint count, uint quad) {
   if (kHeld == 1) return;
@@ -122,18 +116,9 @@ void find_begins(uint n, uint count) {
   }
 }
 
-void add_square(real4 value) {
-  precise real4 more = mul_add(value, value, few_squares);
-  few_squares = more;
-  if (++few < 32) return;
-  precise real4 all = many_squares + few_squares;
-  many_squares = all;
-  few_squares = real4(0);
-  few = 0;
-}
-
 void put_quad(uint at, real4 value, bool store, bool touched, bool last) {
   if (store) {
+    if (!touched) value = real4(nothing_added);
     gradient_quads[at] = value;
   } else if (touched) {
     precise real4 sum = gradient_quads[at] + value;
@@ -148,7 +133,7 @@ void put_quad(uint at, real4 value, bool store, bool touched, bool last) {
 // Adds the samples of a chunk, by span, then by sample, to the rows of four outputs of input i, the n-th of the group. A
 // row is complete when its last span is.
 void add_chunk(uint n, uint i, uint quad, uint first, uint count, bool stores, bool overwrites) {
-  const uint quads = out_padded() / 4, column = i * layer.rows * quads + quad, begins = n * (kSpans + 1);
+  const uint quads = out_padded() / 4, column = sums_at / 4 + i * layer.rows * quads + quad, begins = n * (kSpans + 1);
   const bool last = first + count == layer.batch;
   InputGrid g;
   if (kShare > 1) g = grid_of(i);
@@ -197,19 +182,22 @@ void add_chunk(uint n, uint i, uint quad, uint first, uint count, bool stores, b
   if (kHasBase && stores) put_quad(column + row * quads, base_sum, overwrites, true, last);
 }
 
+// Whether the leaf that begins with this sample is stored; else it is added to what there is.
+bool stores_leaf(uint first) { return has(kLeaves) || (first == 0 && !has(kAccumulate)); }
+
 void weight_gradient(uint group) {
   const uint quads = out_padded() / 4, blocks = (quads + kLanes - 1) / kLanes;
   const uint me = my_number(), n = me / kLanes, first_input = group / blocks * layer.tile;
   const uint place = group % blocks * kLanes + me % kLanes;
-  const bool overwrite = !has(kAccumulate);
   // Who has no output of its own keeps the others company: they need what it loads.
   const bool works = place * 4 < out_lanes();
   const uint quad = works ? place : 0, last_input = min(first_input + layer.tile, layer.in_width);
-  if (overwrite && !works && place < quads)
+  if (stores_leaf(first_sample) && !works && place < quads)
     for (uint i = first_input + n; i < last_input; i += kInputs)
-      for (uint r = 0; r < layer.rows; ++r) gradient_quads[(i * layer.rows + r) * quads + place] = real4(0);
-  for (uint first = 0; first < layer.batch; first += kChunk) {
-    const uint count = min(kChunk, layer.batch - first);
+      for (uint r = 0; r < layer.rows; ++r)
+        gradient_quads[sums_at / 4 + (i * layer.rows + r) * quads + place] = real4(nothing_added);
+  for (uint first = first_sample; first < end_sample; first += kChunk) {
+    const uint count = min(kChunk, end_sample - first);
     hold(first, count, quad);
     for (uint round = first_input; round < last_input; round += kInputs) {
       const uint i = round + n;
@@ -225,74 +213,38 @@ void weight_gradient(uint group) {
         if (exists) find_begins(n, count);
       }
       meet();
-      if (exists) add_chunk(n, i, quad, first, count, works, overwrite && first == 0);
+      if (exists) add_chunk(n, i, quad, first, count, works, stores_leaf(first));
     }
   }
 }
 
 void bias_gradient(uint group) {
-  const uint j = group * kGroup + my_number(), out_p = out_padded();
+  const uint j = group * kGroup + my_number(), out_p = out_padded(), at = sums_at + layer.bias_at + j;
   if (j >= out_p) return;
-  for (uint first = 0; first < layer.batch; first += kChunk) {
-    const uint last = min(first + kChunk, layer.batch);
+  for (uint first = first_sample; first < end_sample; first += kChunk) {
+    const uint last = min(first + kChunk, end_sample);
     precise real sum = real(0);
     uint s = first;
     do { sum = sum + dl_dy[s * out_p + j]; } while (++s < last);
-    if (has(kAccumulate) || first > 0) sum = gradient[layer.bias_at + j] + sum;
-    gradient[layer.bias_at + j] = sum;
+    if (!stores_leaf(first)) sum = gradient[at] + sum;
+    gradient[at] = sum;
     if (kNorm && last == layer.batch) add_square(real4(sum, 0, 0, 0));
   }
 }
 
-// A tree: me and me + kGroup / 2 first. Everyone gets the result.
-real sum_of_group(real mine) {
-  const uint me = my_number();
-  shared_sum[me] = mine;
-  for (uint half_count = kGroup / 2; half_count > 0; half_count /= 2) {
-    meet();
-    if (me < half_count) {
-      precise real both = shared_sum[me] + shared_sum[me + half_count];
-      shared_sum[me] = both;
-    }
-  }
-  meet();
-  return shared_sum[0];
-}
-
-void leave_share(uint group) {
-  const uint me = my_number();
-  precise real4 quad = many_squares + few_squares;
-  precise real low = quad.x + quad.y, high = quad.z + quad.w, mine = low + high;
-  const real of_group = sum_of_group(mine);
-  if (me == 0) {
-    norm.share[layer.first_share + group] = of_group;
-    memoryBarrierBuffer();
-    shared_is_last = atomicAdd(norm.done, 1) == layer.shares - 1;
-    memoryBarrierBuffer();
-  }
-  // What the other groups left came to invocation 0 with the counter; from there it must come to all.
-  memoryBarrier();
-  meet();
-  if (!shared_is_last) return;
-  memoryBarrierBuffer();
-  precise real some = real(0);
-  for (uint n = me; n < layer.shares; n += kGroup) some = some + norm.share[n];
-  const real all = sum_of_group(some);
-  if (me != 0) return;
-  norm.squares = all;
-  if (!is_finite(all)) norm.not_finite = 1;
-  norm.done = 0;
-}
-
 void main() {
-  const uint group = group_number();
-  // A dispatch in two dimensions may have groups too many.
-  if (group >= layer.weight_groups + layer.bias_groups) return;
-  many_squares = few_squares = real4(0);
-  few = 0;
+  // As many groups for each part of the batch. A dispatch in two dimensions may have groups too many.
+  const uint groups = layer.weight_groups + layer.bias_groups, part = group_number() / groups;
+  if (part >= layer.parts) return;
+  const uint group = group_number() - part * groups;
+  first_sample = layer.first_sample + part * layer.part_samples;
+  end_sample = min(first_sample + layer.part_samples, layer.batch);
+  sums_at = part * layer.part_stride;
+  nothing_added = has(kLeaves) && (first_sample > 0 || has(kAccumulate)) ? negative_zero() : real(0);
+  begin_squares();
   if (group < layer.weight_groups)
     weight_gradient(group);
   else
     bias_gradient(group - layer.weight_groups);
-  if (kNorm) leave_share(group);
+  if (kNorm) leave_share(layer.first_share + group, layer.shares);
 }

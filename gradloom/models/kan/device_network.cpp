@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "gradloom/base/rounding.h"
+#include "gradloom/kernels/shader/step.h"
 
 namespace gradloom::kan {
 
@@ -81,10 +84,51 @@ void DeviceNetwork<T>::require_backward(std::size_t batch) const {
 }
 
 template <class T>
+DeviceTree DeviceNetwork<T>::make_tree(std::size_t batch, std::size_t leaves) const {
+  const unsigned upper = kernels::reduce::tree_levels(leaves) - 1;
+  if (upper == 0) return {};
+  std::size_t bytes = 0;
+  const std::size_t size = parameters().flat_size();
+  for (std::size_t l = 0; l < layers(); ++l) {
+    const Range range = layer_range(l);
+    device_.require_range(((upper - 1) * size + range.end - range.begin) * sizeof(T),
+                          fmt::format("{} sums of layer {}, for steps of {} leaves", upper, l, leaves));
+    bytes = std::max(bytes, spline::leaf_bytes<T>(layers_[l], batch));
+  }
+  DeviceTree tree;
+  tree.levels = device_.make_buffer(upper * size * sizeof(T), vulkan::BufferUse::device);
+  tree.leaves = device_.make_buffer(bytes, vulkan::BufferUse::device);
+  return tree;
+}
+
+template <class T>
+spline::DeviceLeaves DeviceNetwork<T>::leaves_of(std::size_t l, const Step& step, const DeviceArrays& arrays,
+                                                 std::size_t batch) const {
+  spline::DeviceLeaves leaves;
+  leaves.begin_step = step.gradient == GradientMode::overwrite;
+  leaves.complete_step = step.gradient_is == GradientIs::complete;
+  leaves.tree = makes_tree(step.leaf, batch);
+  if (!leaves.tree) return leaves;
+  if (!arrays.tree || arrays.tree->levels.bytes() == 0 || !arrays.step_head)
+    throw Exception(ErrorCode::invalid_input, "a gradient over several leaves has no memory for their sums");
+  const Range range = layer_range(l);
+  const std::size_t size = parameters().flat_size(), levels = arrays.tree->levels.bytes() / (size * sizeof(T));
+  leaves.memory.upper = elements(arrays.tree->levels, range.begin, (levels - 1) * size + range.end, sizeof(T));
+  leaves.memory.stride = size;
+  leaves.memory.leaves = whole(arrays.tree->leaves);
+  leaves.memory.step_head = {arrays.step_head, 0, kernels::kStepHeadBytes};
+  return leaves;
+}
+
+template <class T>
 void DeviceNetwork<T>::require_norm(std::size_t batch) const {
   std::size_t shares = 0;
-  for (std::size_t l = 0; l < layers(); ++l)
-    shares += spline::gradient_groups<T>(device_.info(), network_.shape(l), batch, true, true);
+  for (const bool tree : {false, true}) {
+    std::size_t all = 0;
+    for (std::size_t l = 0; l < layers(); ++l)
+      all += spline::gradient_shares<T>(device_.info(), network_.shape(l), batch, tree, true, true);
+    shares = std::max(shares, all);
+  }
   for (std::size_t l = 0; l < layers(); ++l) spline::require_norm<T>(device_.info(), network_.shape(l), batch, shares);
 }
 
@@ -139,7 +183,8 @@ void DeviceNetwork<T>::record_backward(vulkan::Commands& commands, const Step& s
   if (!inputs)
     while (lowest < layers() && !weight_trains(lowest) && !bias_trains(lowest)) ++lowest;
   const auto groups = [&](std::size_t l) {
-    return spline::gradient_groups<T>(device_.info(), network_.shape(l), batch, weight_trains(l), bias_trains(l));
+    return spline::gradient_shares<T>(device_.info(), network_.shape(l), batch, makes_tree(step.leaf, batch),
+                                      weight_trains(l), bias_trains(l));
   };
   std::size_t shares = 0, first_share = 0;
   for (std::size_t l = lowest; l < layers(); ++l) shares += groups(l);
@@ -153,7 +198,7 @@ void DeviceNetwork<T>::record_backward(vulkan::Commands& commands, const Step& s
     g.gradient = elements(*arrays.gradient, range.begin, range.end, sizeof(T));
     g.weight = weight_trains(l);
     g.bias = bias_trains(l);
-    g.mode = step.gradient;
+    g.leaves = leaves_of(l, step, arrays, batch);
     g.norm = norm;
     g.shares = shares;
     g.first_share = first_share;

@@ -8,7 +8,7 @@
 namespace gradloom::kan {
 
 // Satisfies DeviceModel. Device and network are not owned. Dispatches per layer: one forward; two backward, for the
-// parameters and for the inputs, as they are wanted.
+// parameters and for the inputs, as they are wanted; one more for the tree of a step with more than two leaves.
 template <class T>
 class DeviceNetwork {
  public:
@@ -29,6 +29,11 @@ class DeviceNetwork {
 
   // Throws unsuitable_device when a layer cannot run forward over such batches, device_memory when there is no room.
   DeviceTape make_tape(std::size_t batch, bool input_gradient) const;
+  std::size_t leaf_samples() const { return network_.leaf_samples(); }
+  // For batches of this size in steps of so many leaves. Throws as make_tape does.
+  DeviceTree make_tree(std::size_t batch, std::size_t leaves) const;
+  // Whether a batch behind so many leaves needs it.
+  static bool makes_tree(std::size_t leaf, std::size_t batch) { return kernels::spline::makes_tree(leaf, batch); }
   // Throws unsuitable_device when a layer cannot run backward over such batches.
   void require_backward(std::size_t batch) const;
   // The same for the norm of the gradient.
@@ -48,6 +53,8 @@ class DeviceNetwork {
     return static_cast<std::uint32_t>(network_.buffers()[slice].offset);
   }
   Range layer_range(std::size_t layer) const;  // its weights and bias in the flat arrays
+  kernels::spline::DeviceLeaves leaves_of(std::size_t layer, const Step& step, const DeviceArrays& arrays,
+                                          std::size_t batch) const;
   kernels::spline::DevicePass pass(std::size_t layer, const DeviceArrays& arrays, const DeviceTape& tape,
                                    std::size_t batch, vulkan::Binding x) const;
 
