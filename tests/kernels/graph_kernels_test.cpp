@@ -2,32 +2,18 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <vector>
 
 #include "gradloom/base/float_mode.h"
-#include "gradloom/base/random.h"
-#include "gradloom/exec/buffer.h"
 #include "gradloom/kernels/dense/dense.h"
-#include "gradloom/kernels/message/message.h"
 #include "gradloom/kernels/rowwise/rowwise.h"
 #include "gradloom/kernels/simd_targets.h"
+#include "tests/kernels/graph_kernels_support.h"
 
 namespace gradloom::kernels {
 namespace {
 
-template <class T>
-Buffer<T> random_numbers(std::size_t size, std::uint32_t sample) {
-  Buffer<T> b(size);
-  const RandomStream random(3, RandomUse::test, 0, sample);
-  for (std::size_t i = 0; i < size; ++i) b[i] = static_cast<T>(random.normal(static_cast<std::uint32_t>(i)));
-  return b;
-}
-
-template <class T>
-bool same_bits(const Buffer<T>& a, const Buffer<T>& b) {
-  return a.size() == b.size() && (a.size() == 0 || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
-}
+using test::Pattern, test::random_numbers, test::same_bits;
 
 template <class T>
 class GraphKernels : public ::testing::Test {};
@@ -64,23 +50,6 @@ TYPED_TEST(GraphKernels, DenseProductGivesTheBitsOfTheDefinitionOnEveryTarget) {
           }
         }
 }
-
-// Rows 0: none, 1: one arc, ..., a hub of more than two segments, a row of exactly one segment.
-struct Pattern {
-  std::vector<std::uint32_t> ptr{0}, source, slot;
-  explicit Pattern(std::uint32_t columns) {
-    std::uint32_t at = 0;
-    const RandomStream random(5, RandomUse::test);
-    for (const std::size_t arcs : {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{9},
-                                   2 * message::kSegment + 3, message::kSegment, std::size_t{0}}) {
-      for (std::size_t e = 0; e < arcs; ++e) source.push_back(random.below(at++, columns));
-      ptr.push_back(static_cast<std::uint32_t>(source.size()));
-    }
-    slot.resize(source.size());
-    random_permutation(RandomStream(6, RandomUse::test), slot);
-  }
-  std::size_t rows() const { return ptr.size() - 1; }
-};
 
 TYPED_TEST(GraphKernels, GathersGiveTheBitsOfTheDefinitionOnEveryTarget) {
   using T = TypeParam;

@@ -42,7 +42,7 @@ class AttentionOp final : public SmallSumsOp<T> {
   void forward(const Pass<T>& p) const override {
     const auto a = attention_of(p);
     p.for_arcs(out_, a.ptr, 4 * kGathered,
-               [&](std::size_t begin, std::size_t end) { message::attend<T>(p.ex.arithmetic(), a, begin, end); });
+               [&](std::size_t begin, std::size_t end) { message::attend<T>(p.ex.variant(), a, begin, end); });
   }
 
   void backward(const Pass<T>& p) const override {
@@ -57,10 +57,11 @@ class AttentionOp final : public SmallSumsOp<T> {
     p.for_sums(out_, p.numbers(kSums), this->sum_size(), [&](T* to, std::size_t begin, std::size_t end) {
       auto some = g;
       some.dl_da = to, some.dl_dedge_weight = some.dl_da + out_.stride;
-      message::attend_gradient<T>(p.ex.arithmetic(), a, some, begin, end);
+      message::attend_gradient<T>(p.ex.variant(), a, some, begin, end);
+      if (g.dl_dedge) message::attend_edge_gradient<T>(p.ex.arithmetic(), a, g, begin, end);
     });
     p.for_arcs(out_, a.out_ptr, 4 * kGathered, [&](std::size_t begin, std::size_t end) {
-      message::attend_source_gradient<T>(p.ex.arithmetic(), a, g, begin, end);
+      message::attend_source_gradient<T>(p.ex.variant(), a, g, begin, end);
     });
     this->finish_sums(p);
   }
