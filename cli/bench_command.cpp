@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <memory>
 
 #include "cli/allocation_counter.h"
@@ -11,6 +12,7 @@
 #include "gradloom/app/bench/bench.h"
 #include "gradloom/app/circuit/jobs.h"
 #include "gradloom/exec/pool.h"
+#include "gradloom/kernels/full_vectors.h"
 #include "gradloom/session/options/family.h"
 
 namespace gradloom::cli {
@@ -38,6 +40,11 @@ void print_bench(const Output& out, const BenchFlags& flags, const app::BenchKan
   out.print(line("  scalar reference", cell(r.sequential_train_step_us), "", ""));
   out.print(line("one sample", cell(r.single_us), "", ""));
   out.print(line("  99th percentile", cell(r.p99_single_us), "", ""));
+  if (r.blas_forward_us) {
+    out.print(line("dense + OpenBLAS forward", cell(*r.blas_forward_us), "", ""));
+    out.print(line("dense + OpenBLAS step", cell(*r.blas_train_step_us), "", ""));
+    out.print(line(*r.blas_valid ? "sgemm" : "sgemm, too slow to count", "", cell(*r.blas_sgemm_gflops), ""));
+  }
   out.print(line("peak, fused", "", cell(r.peak_gflops), ""));
   out.print(line("peak, multiply and add", "", cell(r.peak_separate_gflops), ""));
   out.print_rows({{"speedup over reference", cell(r.speedup)},
@@ -72,6 +79,11 @@ int bench_kan(const Output& out, BenchFlags flags) {
   o.base = flags.base == "on";
   o.allocated_bytes = allocated_bytes;
   o.device = open_device(out, flags.device);
+  if (o.against_blas) {
+    if (o.device) throw Exception(ErrorCode::unsupported, "--against-blas measures the cpu");
+    // OpenBLAS of Debian 12 does not know recent processors by itself.
+    setenv("OPENBLAS_CORETYPE", kernels::full_vectors() ? "SKYLAKEX" : "HASWELL", 0);
+  }
   if (o.device) {
     const app::BenchKanDeviceReport report = app::bench_kan_device(o).or_throw();
     print_device_bench(out, report);
@@ -153,6 +165,7 @@ void add_bench_command(CLI::App& program, Choice& choice) {
       ->check(name_in(kPrecisions));
   add_seconds_option(*command, o.seconds, "Time for each figure, about");
   command->add_flag("--profile", o.profile, "Measure the time of each phase");
+  command->add_flag("--against-blas", o.against_blas, "Measure dense matrices and OpenBLAS in the same run");
   command->add_option("--device", flags->device, "cpu, gpu, auto, or a device by name or number")->type_name("NAME");
   add_output_options(*command, choice.flags);
   command->footer("Example:\n  gradloom bench kan --widths 64,64,10 --batch 256 --threads 2");

@@ -37,6 +37,7 @@ struct BenchKanOptions {
   std::string precision = "float32";  // of kPrecisions
   bool profile = false;
   double seconds = 1.0;                    // spent on each figure, about
+  bool against_blas = false;               // measure dense matrices and OpenBLAS in turn (dense_blas.h)
   std::shared_ptr<vulkan::Device> device;  // null: the CPU
   // Bytes that the program has allocated so far; the command counts them. Empty: no bytes_allocated_per_step.
   std::function<std::uint64_t()> allocated_bytes;
@@ -58,13 +59,19 @@ struct BenchKanReport {
   SerialShare serial;
   std::size_t tape_bytes = 0, parameter_bytes = 0;
   Phases phases;
+  // Of dense matrices and OpenBLAS in the same run, whose forward pass and gradient were the same to 1e-4; valid: its
+  // product of two matrices reaches 60 % of the peak.
+  std::optional<double> blas_forward_us, blas_train_step_us, blas_sgemm_gflops;
+  std::optional<bool> blas_valid;
+  std::optional<std::string> blas_config;
 
   GRADLOOM_FIELDS(options.widths, options.grid, options.degree, options.batch, options.base, options.precision,
                   options.threads, forward_us, train_step_us, train_step_p5_us, train_step_median_us, single_us,
                   p99_single_us, gflops_forward, gflops_train, peak_gflops, peak_fma_gflops, peak_separate_gflops,
                   fraction_forward, fraction_train, sequential_train_step_us, speedup, one_thread_train_step_us,
                   speedup_threads, bytes_allocated_per_step, serial.serial_fraction, serial.parallel_tasks, tape_bytes,
-                  parameter_bytes, phases)
+                  parameter_bytes, phases, blas_forward_us, blas_train_step_us, blas_sgemm_gflops, blas_valid,
+                  blas_config)
 };
 
 // On the CPU; options.device is null.

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "gradloom/app/bench/dense_blas.h"
 #include "gradloom/app/bench/timing.h"
 #include "gradloom/base/random.h"
 #include "gradloom/base/rounding.h"
@@ -51,8 +52,53 @@ auto make_spline_training(const BenchKanOptions& o, const RowDataset<T>& data, c
                                                                          steady_options(), std::move(start));
 }
 
+// Throws when two arrays are not the same to 1e-4 of the largest number.
+void require_near(std::span<const float> ours, std::span<const float> theirs, const char* what) {
+  double difference = 0.0, largest = 0.0;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    difference = std::max(difference, std::abs(static_cast<double>(ours[i]) - static_cast<double>(theirs[i])));
+    largest = std::max(largest, std::abs(static_cast<double>(ours[i])));
+  }
+  if (!(difference <= 1e-4 * largest))
+    throw Exception(ErrorCode::numeric,
+                    fmt::format("{} by dense matrices differs from ours by {} of {}", what, difference, largest));
+}
+
+// The same step and forward pass by dense matrices, in turn with ours. Fills the figures of both.
+template <class Training, class Forward>
+void bench_dense(const BenchKanOptions& o, const RowBatch<float>& batch, Training& fast, const View<float, 2>& y,
+                 const Forward& forward, BenchKanReport& r) {
+  const Blas blas = Blas::load(o.threads).or_throw();
+  DenseNetwork dense(blas, fast.model, {fast.state.parameters, fast.state.buffers}, o.batch);
+  forward();
+  dense.forward(batch.x);
+  std::vector<float> ours, theirs;
+  for (std::size_t s = 0; s < o.batch; ++s)
+    for (std::size_t j = 0; j < o.widths.back(); ++j) {
+      ours.push_back(y(s, j));
+      theirs.push_back(dense.y()(s, j));
+    }
+  require_near(ours, theirs, "the output");
+  const auto dense_step = [&] { dense.train_step(batch.x, batch.target, 1e-6f); };
+  fast.step();
+  dense_step();
+  require_near(fast.state.gradient.span(), dense.gradient(), "the gradient");
+  const auto [our_step, their_step] = repeat_in_turn(
+      o.seconds, [&] { fast.step(); }, dense_step);
+  const auto [our_forward, their_forward] = repeat_in_turn(o.seconds, forward, [&] { dense.forward(batch.x); });
+  r.train_step_us = std::min(r.train_step_us, our_step.fastest);
+  r.forward_us = std::min(r.forward_us, our_forward.fastest);
+  r.blas_train_step_us = their_step.fastest;
+  r.blas_forward_us = their_forward.fastest;
+  r.blas_sgemm_gflops = sgemm_gflops(blas, 0.2);
+  r.blas_valid = *r.blas_sgemm_gflops >= 0.6 * r.peak_gflops * o.threads;
+  r.blas_config = blas.config();
+}
+
 template <class T>
 BenchKanReport bench(const BenchKanOptions& o) {
+  if (o.against_blas && (sizeof(T) != 4 || o.base))
+    throw Exception(ErrorCode::unsupported, "dense matrices are compared in float32 and without base branch");
   const RowDataset<T> data = random_rows<T>(o);
   const auto make = [&](const ExecOptions& exec, Profile* profile) {
     return make_spline_training(o, data, exec, profile);
@@ -70,8 +116,8 @@ BenchKanReport bench(const BenchKanOptions& o) {
   const View<T, 2> y_view(y.data(), {o.batch, fast.model.output_width()}, {stride, 1});
   const ModelArrays<T> arrays{fast.state.parameters, fast.state.buffers};
   const RowBatch<T> batch = data.all();
-  const Timing forward =
-      repeat(o.seconds, [&] { fast.model.forward(fast.ex, {.mode = Mode::evaluate}, arrays, batch, *tape, y_view); });
+  const auto run_forward = [&] { fast.model.forward(fast.ex, {.mode = Mode::evaluate}, arrays, batch, *tape, y_view); };
+  const Timing forward = repeat(o.seconds, run_forward);
   auto single_workspace = fast.model.make_single_workspace();
   std::vector<T> single_y(fast.model.output_width());
   std::size_t row = 0;
@@ -96,10 +142,12 @@ BenchKanReport bench(const BenchKanOptions& o) {
   r.train_step_median_us = train.median;
   r.single_us = single.median;
   r.p99_single_us = single.p99;
-  r.gflops_forward = work * pairs / forward.fastest * 1e-3;
-  r.gflops_train = work * (3 * pairs - first) / train.fastest * 1e-3;
   r.peak_gflops = r.peak_fma_gflops = std::max(peak_before.fma_gflops, peak_after.fma_gflops);
   r.peak_separate_gflops = std::max(peak_before.mul_add_gflops, peak_after.mul_add_gflops);
+  if constexpr (sizeof(T) == 4)
+    if (o.against_blas) bench_dense(o, batch, fast, y_view, run_forward, r);
+  r.gflops_forward = work * pairs / r.forward_us * 1e-3;
+  r.gflops_train = work * (3 * pairs - first) / r.train_step_us * 1e-3;
   r.fraction_forward = r.gflops_forward / (r.peak_gflops * o.threads);
   r.fraction_train = r.gflops_train / (r.peak_gflops * o.threads);
   r.sequential_train_step_us = sequential.fastest;
