@@ -24,7 +24,7 @@ real d[kMostSamples * 4 * kLanes];
 // Sixteen weights of one row, from element `at` on; with `subtract` those of the next row minus these.
 void load_weights(uint at, bool subtract, out real weight[kLanes]) {
   if (kShare == 1) {
-    [[unroll]] for (uint q = 0; q < kLanes / 4; ++q) {
+    for (uint q = 0; q < kLanes / 4; ++q) {  // by the driver, too
       precise real4 four = parameter_quads[at / 4 + q];
       if (subtract) four = parameter_quads[(at + out_padded()) / 4 + q] - four;
       [[unroll]] for (uint part = 0; part < 4; ++part) weight[q * 4 + part] = four[part];
