@@ -9,6 +9,7 @@
 
 #include "gradloom/base/error.h"
 #include "gradloom/base/rounding.h"
+#include "gradloom/data/graph_order.h"
 
 namespace gradloom {
 namespace {
@@ -79,9 +80,24 @@ void normalise(std::span<T> row) {
   for (T& v : row) v = static_cast<T>(static_cast<double>(v) / sum);
 }
 
+// How the nodes of a graph lie in rows.
+struct NodeRows {
+  std::vector<std::uint32_t> node, row;  // of each row, of each node; empty: the same
+
+  NodeRows(const Graph& g, GraphTask task) {
+    if (task == GraphTask::graph) return;
+    node = locality_order(g);
+    row.resize(node.size());
+    for (std::uint32_t r = 0; r < node.size(); ++r) row[node[r]] = r;
+  }
+  std::uint32_t node_at(std::uint32_t r) const { return node.empty() ? r : node[r]; }
+  std::uint32_t row_of(std::uint32_t v) const { return row.empty() ? v : row[v]; }
+};
+
 template <class T>
-void append_sparse(GraphArrays<T>& a, const SparseRows& s, const GraphFeatureOptions& o) {
-  for (std::size_t r = 0; r + 1 < s.row_ptr.size(); ++r) {
+void append_sparse(GraphArrays<T>& a, const SparseRows& s, const NodeRows& rows, const GraphFeatureOptions& o) {
+  for (std::uint32_t at = 0; at + 1 < s.row_ptr.size(); ++at) {
+    const std::uint32_t r = rows.node_at(at);
     const std::size_t first = a.feature_value.size();
     for (std::uint32_t e = s.row_ptr[r]; e < s.row_ptr[r + 1]; ++e) {
       a.feature_column.push_back(s.column[e]);
@@ -109,10 +125,54 @@ void transpose_features(GraphArrays<T>& a) {
     }
 }
 
+// Appends the arcs of a graph, sources and targets ascending. Returns the slots of the graph in their order.
 template <class T>
-void append_edges(GraphArrays<T>& a, const Graph& g, const GraphFeatureOptions& o) {
+std::vector<std::uint32_t> append_arcs(GraphArrays<T>& a, const Graph& g, const NodeRows& rows) {
+  const auto node = static_cast<std::uint32_t>(a.nodes), arc = static_cast<std::uint32_t>(a.source.size());
+  std::vector<std::uint32_t> slots(g.arcs()), place(g.arcs());
+  std::iota(slots.begin(), slots.end(), 0u);
+  std::uint32_t end = 0;
+  for (std::uint32_t r = 0; r < g.nodes(); ++r) {
+    const std::uint32_t v = rows.node_at(r), first = end;
+    for (std::uint32_t e = g.in_ptr()[v]; e < g.in_ptr()[v + 1]; ++e) slots[end++] = e;
+    std::sort(slots.begin() + first, slots.begin() + end, [&](std::uint32_t x, std::uint32_t y) {
+      const std::uint32_t a_row = rows.row_of(g.in_source()[x]), b_row = rows.row_of(g.in_source()[y]);
+      return a_row != b_row ? a_row < b_row : x < y;
+    });
+    a.ptr.push_back(arc + end);
+    const auto degree = static_cast<double>(end - first);
+    a.root.push_back(static_cast<T>(1.0 / std::sqrt(degree + 1.0)));
+    a.with_self.push_back(static_cast<T>(1.0 / (degree + 1.0)));
+    a.without.push_back(degree > 0 ? static_cast<T>(1.0 / degree) : T(0));
+  }
+  for (std::uint32_t e = 0; e < g.arcs(); ++e) {
+    place[slots[e]] = e;
+    a.source.push_back(node + rows.row_of(g.in_source()[slots[e]]));
+  }
+  std::vector<std::uint32_t> outward;  // positions among the arcs out of one node
+  for (std::uint32_t r = 0; r < g.nodes(); ++r) {
+    const std::uint32_t v = rows.node_at(r);
+    outward.resize(g.out_ptr()[v + 1] - g.out_ptr()[v]);
+    std::iota(outward.begin(), outward.end(), g.out_ptr()[v]);
+    std::sort(outward.begin(), outward.end(), [&](std::uint32_t x, std::uint32_t y) {
+      const std::uint32_t a_row = rows.row_of(g.out_target()[x]), b_row = rows.row_of(g.out_target()[y]);
+      return a_row != b_row ? a_row < b_row : x < y;
+    });
+    for (const std::uint32_t e : outward) {
+      a.out_target.push_back(node + rows.row_of(g.out_target()[e]));
+      a.slot.push_back(arc + place[g.tpos()[e]]);
+    }
+    a.out_ptr.push_back(static_cast<std::uint32_t>(a.slot.size()));
+  }
+  return slots;
+}
+
+template <class T>
+void append_edges(GraphArrays<T>& a, const Graph& g, std::span<const std::uint32_t> slots,
+                  const GraphFeatureOptions& o) {
   const std::size_t given = g.edge_feature_width();
-  for (const std::uint32_t edge : g.arc_edge()) {
+  for (const std::uint32_t slot : slots) {
+    const std::uint32_t edge = g.arc_edge()[slot];
     if (!g.edge_weights().empty()) a.edge_weight.push_back(narrow<T>(g.edge_weights()[edge]));
     if (a.edge_features == 0) continue;
     a.edge_x.resize(a.edge_x.size() + a.edge_stride);
@@ -123,12 +183,15 @@ void append_edges(GraphArrays<T>& a, const Graph& g, const GraphFeatureOptions& 
 }
 
 template <class T>
-void append_answers(GraphArrays<T>& a, const GraphSet& set, std::uint32_t which) {
+void append_answers(GraphArrays<T>& a, const GraphSet& set, std::uint32_t which, const NodeRows& rows) {
   const Graph& g = set.graphs[which];
   if (a.task == GraphTask::node) {
     if (g.node_classes().empty()) throw_invalid("the nodes have no classes to learn");
     // Nodes without a known class never count; any class will do for them.
-    for (const std::uint32_t c : g.node_classes()) a.label.push_back(c == kUnlabelled ? 0 : c);
+    for (std::uint32_t r = 0; r < g.nodes(); ++r) {
+      const std::uint32_t c = g.node_classes()[rows.node_at(r)];
+      a.label.push_back(c == kUnlabelled ? 0 : c);
+    }
   } else if (g.graph_class()) {
     a.label.push_back(*g.graph_class());
   } else if (g.graph_target()) {
@@ -169,34 +232,23 @@ GraphArrays<T> make_graph_arrays(const GraphSet& set, std::span<const std::uint3
     const Graph& g = set.graphs[w];
     if (a.nodes + g.nodes() > 0xfffffff0u || a.source.size() + g.arcs() > 0xfffffff0u)
       throw_invalid("more than 2^32 nodes or arcs in one data set");
-    const auto node = static_cast<std::uint32_t>(a.nodes), arc = static_cast<std::uint32_t>(a.source.size());
-    for (std::uint32_t v = 0; v < g.nodes(); ++v) {
-      a.ptr.push_back(arc + g.in_ptr()[v + 1]);
-      a.out_ptr.push_back(arc + g.out_ptr()[v + 1]);
-      const auto degree = static_cast<double>(g.in_ptr()[v + 1] - g.in_ptr()[v]);
-      a.root.push_back(static_cast<T>(1.0 / std::sqrt(degree + 1.0)));
-      a.with_self.push_back(static_cast<T>(1.0 / (degree + 1.0)));
-      a.without.push_back(degree > 0 ? static_cast<T>(1.0 / degree) : T(0));
-    }
-    for (std::uint32_t e = 0; e < g.arcs(); ++e) {
-      a.source.push_back(node + g.in_source()[e]);
-      a.out_target.push_back(node + g.out_target()[e]);
-      a.slot.push_back(arc + g.tpos()[e]);
-    }
+    const NodeRows rows(g, task);
+    const std::vector<std::uint32_t> slots = append_arcs(a, g, rows);
+    for (const std::uint32_t r : rows.row) a.row_of.push_back(static_cast<std::uint32_t>(a.nodes) + r);
     if (sparse) {
       if (g.sparse_features().empty() || g.sparse_features().columns != a.features)
         throw_invalid("some graphs have other features than others");
-      append_sparse(a, g.sparse_features(), o);
+      append_sparse(a, g.sparse_features(), rows, o);
     } else {
       a.x.resize((a.nodes + g.nodes()) * a.stride);
-      for (std::uint32_t v = 0; v < g.nodes(); ++v) {
-        T* row = a.x.data() + (a.nodes + v) * a.stride;
-        write_row(kind, g, v, a.features, row);
+      for (std::uint32_t r = 0; r < g.nodes(); ++r) {
+        T* row = a.x.data() + (a.nodes + r) * a.stride;
+        write_row(kind, g, rows.node_at(r), a.features, row);
         if (o.normalise_rows && kind == NodeFeatures::given) normalise(std::span<T>(row, a.features));
       }
     }
-    append_edges(a, g, o);
-    if (o.answers) append_answers(a, set, w);
+    append_edges(a, g, slots, o);
+    if (o.answers) append_answers(a, set, w, rows);
     a.nodes += g.nodes();
     a.graph_ptr.push_back(static_cast<std::uint32_t>(a.nodes));
     ++a.graphs;
@@ -212,9 +264,10 @@ GraphArrays<T> make_graph_arrays(const GraphSet& set, std::span<const std::uint3
 
 template <class T>
 GraphDataset<T>::GraphDataset(std::shared_ptr<const GraphArrays<T>> arrays, std::vector<T> weight)
-    : arrays_(std::move(arrays)), weight_(std::move(weight)) {
-  if (!weight_.empty() && weight_.size() != arrays_->rows())
-    throw_invalid(fmt::format("{} weights were given for {} rows", weight_.size(), arrays_->rows()));
+    : arrays_(std::move(arrays)), weight_(weight.size()) {
+  if (!weight.empty() && weight.size() != arrays_->rows())
+    throw_invalid(fmt::format("{} weights were given for {} rows", weight.size(), arrays_->rows()));
+  for (std::size_t n = 0; n < weight.size(); ++n) weight_[row_of(n)] = weight[n];
   const GraphArrays<T>& a = *arrays_;
   std::vector<std::size_t> nodes, arcs;
   for (std::size_t g = 0; g < a.graphs; ++g) {

@@ -59,16 +59,19 @@ struct GraphArrays {
   std::vector<T> x, root, with_self, without, edge_weight, edge_x;
   std::vector<std::uint32_t> feature_ptr, feature_column, feature_out_ptr, feature_row, feature_slot;
   std::vector<T> feature_value;
-  std::vector<std::uint32_t> label;  // of rows; classification
-  std::vector<T> target;             // (rows, 1); regression
+  std::vector<std::uint32_t> row_of;  // node tasks: the row of each node, nodes in the order of the graphs
+  std::vector<std::uint32_t> label;   // of rows; classification
+  std::vector<T> target;              // (rows, 1); regression
   std::vector<std::string> class_names;
 
   std::size_t rows() const { return task == GraphTask::node ? nodes : graphs; }
   bool sparse() const { return !feature_ptr.empty(); }
 };
 
-// Graphs `which` of a set, in this order. Sparse features stay sparse for node tasks and become dense otherwise. Throws
-// when graphs disagree about what they carry, when labels or classes are missing, or when indices leave 32 bits.
+// Graphs `which` of a set, in this order. In node tasks the nodes of a graph have rows in its locality_order(), which
+// fixes the order of sums over nodes; elsewhere in their own. Sparse features stay sparse for node tasks and become
+// dense otherwise. Throws when graphs disagree about what they carry, when labels or classes are missing, or when
+// indices leave 32 bits.
 template <class T>
 GraphArrays<T> make_graph_arrays(const GraphSet& set, std::span<const std::uint32_t> which, GraphTask task,
                                  const GraphFeatureOptions& options);
@@ -89,7 +92,7 @@ class GraphBatchStorage {
 };
 
 // Immutable; instantiated for float and double. Node tasks: size() is the number of nodes, the batch is always all of
-// them, and `weight` (nodes) says which ones count.
+// them, and `weight` (nodes, in the order of the graphs) says which ones count.
 template <class T>
 class GraphDataset {
  public:
@@ -99,6 +102,8 @@ class GraphDataset {
 
   std::size_t size() const { return arrays_->rows(); }
   const GraphArrays<T>& arrays() const { return *arrays_; }
+  // The row of a node (node tasks; nodes are counted through the graphs) or of a graph.
+  std::size_t row_of(std::size_t n) const { return arrays_->row_of.empty() ? n : arrays_->row_of[n]; }
   // The most nodes and arcs that a batch of this many graphs can have.
   std::size_t largest_nodes(std::size_t graphs) const { return at(most_nodes_, graphs); }
   std::size_t largest_arcs(std::size_t graphs) const { return at(most_arcs_, graphs); }

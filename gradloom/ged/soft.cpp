@@ -8,6 +8,8 @@
 #include "gradloom/base/float_mode.h"
 #include "gradloom/kernels/dispatch.h"
 #include "gradloom/kernels/elementary/elementary.h"
+#include "gradloom/kernels/reduce/lanes.h"
+#include "gradloom/kernels/sinkhorn/sinkhorn.h"
 
 #define GRADLOOM_EACH_ARITHMETIC "gradloom/ged/soft.inc"
 #include "gradloom/kernels/each_arithmetic.inc"
@@ -21,13 +23,13 @@ T soft_cost(const SoftInputs<T>& in, std::span<const T> p, Arithmetic arithmetic
 
 template <class T>
 T soft_distance(const SoftInputs<T>& in, const SoftOptions& options, SoftTape<T>& tape) {
-  return GRADLOOM_DEFINITION(options.arithmetic, soft_distance<T>)(in, options, tape);
+  return GRADLOOM_DEFINITION(options.variant.arithmetic, soft_distance<T>)(in, options, tape);
 }
 
 template <class T>
 void soft_distance_backward(const SoftInputs<T>& in, const SoftOptions& options, SoftTape<T>& tape, T dl_dy,
                             std::span<T> dl_dcost, std::span<T> dl_da) {
-  GRADLOOM_DEFINITION(options.arithmetic, soft_distance_backward<T>)(in, options, tape, dl_dy, dl_dcost, dl_da);
+  GRADLOOM_DEFINITION(options.variant.arithmetic, soft_distance_backward<T>)(in, options, tape, dl_dy, dl_dcost, dl_da);
 }
 
 template <class T>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gradloom/data/graph.h"
-#include "gradloom/exec/arithmetic.h"
+#include "gradloom/exec/exec.h"
 
 namespace gradloom::ged {
 
@@ -28,7 +28,7 @@ struct SoftOptions {
   double temperature = 0.2;  // > 0, in units of cost: the lower, the closer to one mapping, and the more iterations
   unsigned iterations = 50;  // >= 1, of Sinkhorn
   unsigned rounds = 3;  // >= 1: the first sees nodes only, each further one also the edges under the matching before
-  Arithmetic arithmetic = default_arithmetic();
+  Variant variant = Variant::fast;
 };
 
 // What the backward pass needs; made by the forward pass, reused without allocation for sizes that were seen.

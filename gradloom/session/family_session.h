@@ -477,7 +477,8 @@ PredictedRows FamilySession<F>::predict_part(const D& data) const {
   }
   rows.width = y.width;
   for (std::size_t s = 0; s < y.rows; ++s)
-    for (std::size_t j = 0; j < y.width; ++j) rows.values.push_back(static_cast<double>(y.view()(s, j)) + centre[j]);
+    for (std::size_t j = 0; j < y.width; ++j)
+      rows.values.push_back(static_cast<double>(y.view()(family_.row_of(data, s), j)) + centre[j]);
   return rows;
 }
 

@@ -282,6 +282,15 @@ TEST_F(Predict, NodeModelsClassifyNodesOfNewGraphs) {
   EXPECT_EQ(r["rows"], 9);
   EXPECT_GT(r["data"]["accuracy"].get<double>(), 0.9);
   EXPECT_EQ(head("p.csv"), "id,graph,class,class_predicted,p(even),p(odd),outside");
+  // Each row tells of the node that its id names, in the order of the file.
+  const Table rows = table("p.csv");
+  int right = 0;
+  for (std::size_t v = 0; v < rows.size(); ++v) {
+    EXPECT_EQ(rows[v].at("id"), std::to_string(v));
+    EXPECT_EQ(rows[v].at("class"), v % 2 ? "odd" : "even");
+    right += rows[v].at("class") == rows[v].at("class_predicted");
+  }
+  EXPECT_NEAR(r["data"]["accuracy"].get<double>(), right / 9.0, 1e-12);
   EXPECT_TRUE(json_of({"predict", "away/m.safetensors", "--data", "bare.json", "--out", "p.csv"})["data"].is_null());
   write("wide.json", R"({"nodes": [{"features": [1, 2, 3]}], "edges": []})");
   expect_error({"predict", "away/m.safetensors", "--data", "wide.json", "--out", "p.csv"}, 2, "invalid_input",

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <tuple>
 #include <vector>
 
 #include "gradloom/base/float_mode.h"
@@ -86,6 +87,46 @@ TYPED_TEST(GraphKernels, GathersGiveTheBitsOfTheDefinitionOnEveryTarget) {
       }
 }
 
+TYPED_TEST(GraphKernels, MaximaGiveTheBitsOfTheDefinitionOnEveryTarget) {
+  using T = TypeParam;
+  const FlushSubnormals flush;
+  const test::SquarePattern pattern;
+  const std::size_t n = pattern.rows();
+  for (const Arithmetic arithmetic : available_arithmetics())
+    for (const std::size_t width : {16u, 32u, 48u, 64u, 112u}) {
+      auto x = random_numbers<T>(n * width, 1);
+      for (std::size_t k = 0; k < x.size(); ++k)
+        x[k] = std::round(2 * x[k]) / 2;  // many are equal, some zeros negative
+      const auto dl_dy = random_numbers<T>(n * width, 2);
+      const auto run = [&](Variant variant) {
+        auto y = random_numbers<T>(n * width, 3), dl_dx = random_numbers<T>(n * width, 4);
+        std::vector<std::uint32_t> winner(n * width, 5);
+        const message::Maximum<T> m{pattern.ptr.data(), pattern.source.data(), x.data(), width, width, width,
+                                    y.data(),           winner.data()};
+        message::max_rows<T>(variant, m, 0, n);
+        const message::MaximumGradient<T> g{pattern.out_ptr.data(),
+                                            pattern.out_target.data(),
+                                            pattern.slot.data(),
+                                            winner.data(),
+                                            dl_dy.data(),
+                                            width,
+                                            width,
+                                            dl_dx.data(),
+                                            width};
+        message::max_gradient_rows<T>(variant, g, 0, n);
+        return std::tuple(std::move(y), std::move(winner), std::move(dl_dx));
+      };
+      const auto expected = run(Variant(Variant::reference, arithmetic));
+      for (const std::string& target : simd_targets(arithmetic)) {
+        const ForceSimdTarget force(target);
+        const auto found = run(Variant(Variant::fast, arithmetic));
+        EXPECT_TRUE(same_bits(std::get<0>(expected), std::get<0>(found))) << "y, " << target << ", width " << width;
+        EXPECT_EQ(std::get<1>(expected), std::get<1>(found)) << target << ", width " << width;
+        EXPECT_TRUE(same_bits(std::get<2>(expected), std::get<2>(found))) << "dl_dx, " << target << ", width " << width;
+      }
+    }
+}
+
 TEST(RowBounds, CoverEveryRowOnceForAnyNumberOfTasks) {
   const Pattern pattern(11);
   for (const std::size_t tasks : {1u, 2u, 3u, 7u, 100u}) {
@@ -104,7 +145,7 @@ TEST(Maximum, TakesTheFirstOfEqualNeighboursAndZeroWithoutAny) {
   for (std::size_t f = 0; f < 16; ++f) x[f] = -1.0, x[16 + f] = f == 3 ? -1.0 : -0.5;
   std::vector<std::uint32_t> winner(32);
   message::Maximum<double> m{ptr.data(), source.data(), x.data(), 16, 16, 16, y.data(), winner.data()};
-  message::max_rows<double>(m, 0, 2);
+  message::max_rows<double>(Variant::fast, m, 0, 2);
   EXPECT_EQ(y[0], 0.0);
   EXPECT_EQ(winner[0], message::kNobody);
   EXPECT_EQ(y[16], -0.5);

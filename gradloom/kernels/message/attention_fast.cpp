@@ -7,7 +7,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 #include "gradloom/kernels/elementary/simd-inl.h"
-#include "gradloom/kernels/message/lanes-inl.h"
+#include "gradloom/kernels/reduce/lanes-inl.h"
 #include "gradloom/kernels/simd-inl.h"
 // clang-format on
 

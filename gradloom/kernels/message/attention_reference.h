@@ -10,6 +10,7 @@
 #include "gradloom/kernels/message/attention.h"
 #include "gradloom/kernels/message/message.h"
 #include "gradloom/kernels/mul_add.h"
+#include "gradloom/kernels/reduce/lanes.h"
 
 namespace gradloom::kernels::message {
 
@@ -36,6 +37,7 @@ struct Segment {
 namespace gradloom::kernels::message::reference::GRADLOOM_ARITHMETIC {
 
 using kernels::GRADLOOM_ARITHMETIC::exp;
+using kernels::GRADLOOM_ARITHMETIC::lane_sum;
 using kernels::GRADLOOM_ARITHMETIC::mul_add;
 
 template <class T>
@@ -45,20 +47,6 @@ T z_of(const Attention<T>& p, std::size_t i, std::size_t j, std::size_t arc, std
     for (std::size_t k = 0; k < p.edge_features; ++k)
       z = mul_add(p.edge[arc * p.edge_stride + k], p.edge_weight[k * p.stride + f], z);
   return z;
-}
-
-// The sum over the columns [first, last) of a(f) b(f), in lanes.
-template <class A, class B>
-auto lane_sum(std::size_t first, std::size_t last, A&& a, B&& b) {
-  using T = decltype(a(first));
-  T lane[8] = {};
-  for (std::size_t f = first / 8 * 8; f < divide_up(last, std::size_t{8}) * 8; ++f) {
-    const bool inside = f >= first && f < last;
-    lane[f % 8] = mul_add(inside ? a(f) : T(0), inside ? b(f) : T(0), lane[f % 8]);
-  }
-  for (std::size_t half = 4; half > 0; half /= 2)
-    for (std::size_t l = 0; l < half; ++l) lane[l] = lane[l] + lane[l + half];
-  return lane[0];
 }
 
 template <class T>

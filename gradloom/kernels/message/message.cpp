@@ -39,37 +39,14 @@ T dot8(Arithmetic arithmetic, const T* a, const T* b, std::size_t width) {
   return GRADLOOM_DEFINITION(arithmetic, dot8<T>)(a, b, width);
 }
 
-// Plain code for both variants: comparisons and additions of single numbers have the same bits everywhere.
 template <class T>
-void max_rows(const Maximum<T>& m, std::size_t begin, std::size_t end) {
-  for (std::size_t i = begin; i < end; ++i) {
-    T* __restrict y = m.y + i * m.stride;
-    std::uint32_t* __restrict winner = m.winner + i * m.stride;
-    std::fill_n(y, m.width, T(0));
-    std::fill_n(winner, m.width, kNobody);
-    for (std::uint32_t e = m.ptr[i]; e < m.ptr[i + 1]; ++e) {
-      const T* __restrict x = m.x + m.source[e] * m.x_stride;
-      for (std::size_t f = 0; f < m.width; ++f) {
-        const bool wins = winner[f] == kNobody || x[f] > y[f];
-        y[f] = wins ? x[f] : y[f];
-        winner[f] = wins ? e : winner[f];
-      }
-    }
-  }
+void max_rows(Variant variant, const Maximum<T>& m, std::size_t begin, std::size_t end) {
+  GRADLOOM_CHOOSE(variant, max_rows<T>)(m, begin, end);
 }
 
 template <class T>
-void max_gradient_rows(const MaximumGradient<T>& m, std::size_t begin, std::size_t end) {
-  for (std::size_t j = begin; j < end; ++j) {
-    T* __restrict dl_dx = m.dl_dx + j * m.dl_dx_stride;
-    for (std::size_t p = m.out_ptr[j]; p < m.out_ptr[j + 1]; ++p) {
-      const std::size_t row = m.target[p] * m.stride;
-      const std::uint32_t* __restrict winner = m.winner + row;
-      const T* __restrict dl_dy = m.dl_dy + row;
-      const std::uint32_t slot = m.slot[p];
-      for (std::size_t f = 0; f < m.width; ++f) dl_dx[f] = dl_dx[f] + (winner[f] == slot ? dl_dy[f] : T(0));
-    }
-  }
+void max_gradient_rows(Variant variant, const MaximumGradient<T>& m, std::size_t begin, std::size_t end) {
+  GRADLOOM_CHOOSE(variant, max_gradient_rows<T>)(m, begin, end);
 }
 
 std::size_t row_bound(const std::uint32_t* ptr, std::size_t n, std::size_t tasks, std::size_t t) {

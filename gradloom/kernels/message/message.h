@@ -74,7 +74,7 @@ template <class T>
 T dot8(Arithmetic arithmetic, const T* a, const T* b, std::size_t width);
 
 // The largest of the neighbours, column by column: y_i = max_j x_j, winner the first arc that has it; 0 and kNobody for
-// rows without arcs. Rows [begin, end); y and winner have rows of `stride`.
+// rows without arcs. Rows [begin, end); y and winner have rows of `stride`; width is a multiple of 16.
 inline constexpr std::uint32_t kNobody = 0xffffffffu;
 template <class T>
 struct Maximum {
@@ -85,7 +85,7 @@ struct Maximum {
   std::uint32_t* winner = nullptr;
 };
 template <class T>
-void max_rows(const Maximum<T>& m, std::size_t begin, std::size_t end);
+void max_rows(Variant variant, const Maximum<T>& m, std::size_t begin, std::size_t end);
 
 // dl_dx_j += sum over the arcs out of j, in order, of dl_dy_i where the arc won. out_ptr, target, slot: the transposed
 // matrix. Rows [begin, end) of dl_dx.
@@ -98,7 +98,7 @@ struct MaximumGradient {
   std::size_t dl_dx_stride = 0;
 };
 template <class T>
-void max_gradient_rows(const MaximumGradient<T>& m, std::size_t begin, std::size_t end);
+void max_gradient_rows(Variant variant, const MaximumGradient<T>& m, std::size_t begin, std::size_t end);
 
 // Rows [0, n) from ptr[0] on cut into `tasks` parts of about equal arcs + rows; part t is [bound(t), bound(t + 1)). Any
 // cut gives the same bits.

@@ -1,4 +1,4 @@
-// The definition of the gathers, number by number. See message.h.
+// The definition of gathers and maxima, number by number. See message.h.
 #ifndef GRADLOOM_ARITHMETIC
 #ifndef GRADLOOM_KERNELS_MESSAGE_REFERENCE_H_
 #define GRADLOOM_KERNELS_MESSAGE_REFERENCE_H_
@@ -70,6 +70,38 @@ void value_gradient(const Gather<T>& g, const T* dl_dy, std::size_t dl_dy_stride
       T& to = dl_dv[g.slot ? g.slot[e] : e];
       to = onto == Onto::add ? to + v : v;
     }
+}
+
+template <class T>
+void max_rows(const Maximum<T>& m, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) {
+    T* __restrict y = m.y + i * m.stride;
+    std::uint32_t* __restrict winner = m.winner + i * m.stride;
+    std::fill_n(y, m.width, T(0));
+    std::fill_n(winner, m.width, kNobody);
+    for (std::uint32_t e = m.ptr[i]; e < m.ptr[i + 1]; ++e) {
+      const T* __restrict x = m.x + m.source[e] * m.x_stride;
+      for (std::size_t f = 0; f < m.width; ++f) {
+        const bool wins = winner[f] == kNobody || x[f] > y[f];
+        y[f] = wins ? x[f] : y[f];
+        winner[f] = wins ? e : winner[f];
+      }
+    }
+  }
+}
+
+template <class T>
+void max_gradient_rows(const MaximumGradient<T>& m, std::size_t begin, std::size_t end) {
+  for (std::size_t j = begin; j < end; ++j) {
+    T* __restrict dl_dx = m.dl_dx + j * m.dl_dx_stride;
+    for (std::size_t p = m.out_ptr[j]; p < m.out_ptr[j + 1]; ++p) {
+      const std::size_t row = m.target[p] * m.stride;
+      const std::uint32_t* __restrict winner = m.winner + row;
+      const T* __restrict dl_dy = m.dl_dy + row;
+      const std::uint32_t slot = m.slot[p];
+      for (std::size_t f = 0; f < m.width; ++f) dl_dx[f] = dl_dx[f] + (winner[f] == slot ? dl_dy[f] : T(0));
+    }
+  }
 }
 
 }  // namespace gradloom::kernels::message::reference::GRADLOOM_ARITHMETIC

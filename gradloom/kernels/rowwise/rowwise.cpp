@@ -1,61 +1,55 @@
 #include "gradloom/kernels/rowwise/rowwise.h"
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <type_traits>
 
 #include "gradloom/kernels/dispatch.h"
-#include "gradloom/kernels/elementary/elementary.h"
-
-#define GRADLOOM_EACH_ARITHMETIC "gradloom/kernels/rowwise/rows.inc"
-#include "gradloom/kernels/each_arithmetic.inc"
+#include "gradloom/kernels/rowwise/fast.h"
 
 namespace gradloom::kernels::rowwise {
 
 template <class T>
-void activate(Arithmetic arithmetic, const Rows& r, Activation act, const T* x, const T* bias, const T* residual,
-              T* y) {
-  GRADLOOM_DEFINITION(arithmetic, activate<T>)(r, act, x, bias, residual, y);
+void activate(Variant variant, const Rows& r, Activation act, const T* x, const T* bias, const T* residual, T* y) {
+  GRADLOOM_CHOOSE(variant, activate<T>)(r, act, x, bias, residual, y);
 }
 
 template <class T>
-void activate_gradient(Arithmetic arithmetic, const Rows& r, Activation act, const T* x, const T* bias, const T* dl_dy,
+void activate_gradient(Variant variant, const Rows& r, Activation act, const T* x, const T* bias, const T* dl_dy,
                        T* dl_dx) {
-  GRADLOOM_DEFINITION(arithmetic, activate_gradient<T>)(r, act, x, bias, dl_dy, dl_dx);
+  GRADLOOM_CHOOSE(variant, activate_gradient<T>)(r, act, x, bias, dl_dy, dl_dx);
 }
 
 template <class T>
-void layer_norm(Arithmetic arithmetic, const Rows& r, const LayerNorm<T>& n) {
-  GRADLOOM_DEFINITION(arithmetic, layer_norm<T>)(r, n);
+void layer_norm(Variant variant, const Rows& r, const LayerNorm<T>& n) {
+  GRADLOOM_CHOOSE(variant, layer_norm<T>)(r, n);
 }
 
 template <class T>
-void layer_norm_gradient(Arithmetic arithmetic, const Rows& r, const LayerNorm<T>& n, const T* dl_dy, T* dl_dx,
-                         T* dl_dgain, T* dl_dshift) {
-  GRADLOOM_DEFINITION(arithmetic, layer_norm_gradient<T>)(r, n, dl_dy, dl_dx, dl_dgain, dl_dshift);
+void layer_norm_gradient(Variant variant, const Rows& r, const LayerNorm<T>& n, const T* dl_dy, T* dl_dx, T* dl_dgain,
+                         T* dl_dshift) {
+  GRADLOOM_CHOOSE(variant, layer_norm_gradient<T>)(r, n, dl_dy, dl_dx, dl_dgain, dl_dshift);
 }
 
 template <class T>
-void squared_deviation(Arithmetic arithmetic, const Rows& r, const T* x, const T* mean, T* sums) {
-  GRADLOOM_DEFINITION(arithmetic, squared_deviation<T>)(r, x, mean, sums);
+void squared_deviation(Variant variant, const Rows& r, const T* x, const T* mean, T* sums) {
+  GRADLOOM_CHOOSE(variant, squared_deviation<T>)(r, x, mean, sums);
 }
 
 template <class T>
-void batch_norm(Arithmetic arithmetic, const Rows& r, const BatchNorm<T>& n, T* y) {
-  GRADLOOM_DEFINITION(arithmetic, batch_norm<T>)(r, n, y);
+void batch_norm(Variant variant, const Rows& r, const BatchNorm<T>& n, T* y) {
+  GRADLOOM_CHOOSE(variant, batch_norm<T>)(r, n, y);
 }
 
 template <class T>
-void batch_norm_sums(Arithmetic arithmetic, const Rows& r, const BatchNorm<T>& n, const T* dl_dy, T* dl_dgain,
-                     T* dl_dshift) {
-  GRADLOOM_DEFINITION(arithmetic, batch_norm_sums<T>)(r, n, dl_dy, dl_dgain, dl_dshift);
+void batch_norm_sums(Variant variant, const Rows& r, const BatchNorm<T>& n, const T* dl_dy, T* dl_dgain, T* dl_dshift) {
+  GRADLOOM_CHOOSE(variant, batch_norm_sums<T>)(r, n, dl_dy, dl_dgain, dl_dshift);
 }
 
 template <class T>
-void batch_norm_gradient(Arithmetic arithmetic, const Rows& r, const BatchNorm<T>& n, const T* dl_dy, const T* mean_dy,
+void batch_norm_gradient(Variant variant, const Rows& r, const BatchNorm<T>& n, const T* dl_dy, const T* mean_dy,
                          const T* mean_dy_xhat, T* dl_dx) {
-  GRADLOOM_DEFINITION(arithmetic, batch_norm_gradient<T>)(r, n, dl_dy, mean_dy, mean_dy_xhat, dl_dx);
+  GRADLOOM_CHOOSE(variant, batch_norm_gradient<T>)(r, n, dl_dy, mean_dy, mean_dy_xhat, dl_dx);
 }
 
 template <class T>

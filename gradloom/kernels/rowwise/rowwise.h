@@ -1,10 +1,10 @@
 // Operations on the rows of a matrix, one number after the other: activation, normalisation, dropout.
 //
 // Letters: rows [begin, end) of matrices with W columns and rows of `stride` numbers; columns beyond W are padding,
-// which is zero and stays zero. Sums over columns run in order; sums over rows give one array per block of rows, which
-// dense::add_blocks adds. Plain code for every variant: single numbers in a fixed order have the same bits everywhere,
-// in either arithmetic. Fused (contract.h) are sums of products over columns or rows, x hat * gain + shift, and
-// - x hat * mean; the integers that decide over dropout are computed in SIMD lanes.
+// which is zero and stays zero (arrays of W numbers are padded, too). Sums over columns run in 8 lanes, c mod 8, from
+// zero, which are added as a tree, +4, +2, +1 (reduce/lanes.h). Sums over rows run in order and give one array per
+// block of rows, which dense::add_blocks adds. Fused (contract.h) are sums of products over columns or rows, x hat *
+// gain + shift, and - x hat * mean; the integers that decide over dropout are computed in SIMD lanes.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 #include "gradloom/base/choice.h"
 #include "gradloom/base/random.h"
-#include "gradloom/exec/arithmetic.h"
+#include "gradloom/exec/exec.h"
 
 namespace gradloom::kernels::rowwise {
 
@@ -30,10 +30,10 @@ inline constexpr Choice<Activation> kActivations[] = {
 
 // y = act(x + bias) + residual; bias (W) and residual may be null; the slope of relu at 0 is 0.
 template <class T>
-void activate(Arithmetic arithmetic, const Rows& r, Activation act, const T* x, const T* bias, const T* residual, T* y);
+void activate(Variant variant, const Rows& r, Activation act, const T* x, const T* bias, const T* residual, T* y);
 // dl_dx = dl_dy act'(x + bias).
 template <class T>
-void activate_gradient(Arithmetic arithmetic, const Rows& r, Activation act, const T* x, const T* bias, const T* dl_dy,
+void activate_gradient(Variant variant, const Rows& r, Activation act, const T* x, const T* bias, const T* dl_dy,
                        T* dl_dx);
 
 // y += x.
@@ -50,11 +50,11 @@ struct LayerNorm {
   T *y = nullptr, *mean = nullptr, *inverse = nullptr;
 };
 template <class T>
-void layer_norm(Arithmetic arithmetic, const Rows& r, const LayerNorm<T>& n);
+void layer_norm(Variant variant, const Rows& r, const LayerNorm<T>& n);
 // dl_dx, and the block's sums of dl_dy xhat (gain) and dl_dy (shift), each (stride), from zero.
 template <class T>
-void layer_norm_gradient(Arithmetic arithmetic, const Rows& r, const LayerNorm<T>& n, const T* dl_dy, T* dl_dx,
-                         T* dl_dgain, T* dl_dshift);
+void layer_norm_gradient(Variant variant, const Rows& r, const LayerNorm<T>& n, const T* dl_dy, T* dl_dx, T* dl_dgain,
+                         T* dl_dshift);
 
 // Batch norm: over the rows of a column; mean and inverse (stride).
 template <class T>
@@ -63,16 +63,15 @@ struct BatchNorm {
 };
 // The block's sum of (x - mean)^2, from zero.
 template <class T>
-void squared_deviation(Arithmetic arithmetic, const Rows& r, const T* x, const T* mean, T* sums);
+void squared_deviation(Variant variant, const Rows& r, const T* x, const T* mean, T* sums);
 template <class T>
-void batch_norm(Arithmetic arithmetic, const Rows& r, const BatchNorm<T>& n, T* y);
+void batch_norm(Variant variant, const Rows& r, const BatchNorm<T>& n, T* y);
 // The block's sums of dl_dy xhat and dl_dy, from zero.
 template <class T>
-void batch_norm_sums(Arithmetic arithmetic, const Rows& r, const BatchNorm<T>& n, const T* dl_dy, T* dl_dgain,
-                     T* dl_dshift);
+void batch_norm_sums(Variant variant, const Rows& r, const BatchNorm<T>& n, const T* dl_dy, T* dl_dgain, T* dl_dshift);
 // dl_dx = gain inverse (dl_dy - mean_dy - xhat mean_dy_xhat); the means (stride) are null when statistics were fixed.
 template <class T>
-void batch_norm_gradient(Arithmetic arithmetic, const Rows& r, const BatchNorm<T>& n, const T* dl_dy, const T* mean_dy,
+void batch_norm_gradient(Variant variant, const Rows& r, const BatchNorm<T>& n, const T* dl_dy, const T* mean_dy,
                          const T* mean_dy_xhat, T* dl_dx);
 
 // What decides over dropout: number n is kept when 16 bits of philox4x32({n / 8, sample, epoch, use}, key), word n % 8

@@ -46,7 +46,7 @@ struct TreeLoss {
   const RewriteSample& sample;
   const RewriteLoss& options;
   SoftMemory<T>& m;
-  Arithmetic arithmetic;
+  Variant variant;
   std::size_t n = sample.source.size(), n2 = sample.target.size();
 
   ged::SoftInputs<T> inputs() const {
@@ -57,7 +57,7 @@ struct TreeLoss {
     in.direction = Direction::directed;
     return in;
   }
-  ged::SoftOptions soft() const { return {options.temperature, options.iterations, options.rounds, arithmetic}; }
+  ged::SoftOptions soft() const { return {options.temperature, options.iterations, options.rounds, variant}; }
 
   // side: of the child of `above` on the way down to v.
   template <class F>
@@ -81,7 +81,7 @@ struct TreeLoss {
     for (std::size_t j = 0; j < n2; ++j) m.table[static_cast<std::size_t>(target.symbol[j]) * (n2 + 1) + j] = T(0);
     m.table[kGhost * (n2 + 1) + n2] = T(0);
     m.cost.resize((n + 1) * (n2 + 1)), m.dcost.resize(m.cost.size());
-    ged::soft_node_costs<T>(m.label, m.table, m.insert, n, m.cost, arithmetic);
+    ged::soft_node_costs<T>(m.label, m.table, m.insert, n, m.cost, variant.arithmetic);
     m.a.assign(2 * n * n, T(0)), m.da.resize(m.a.size()), m.b.assign(2 * n2 * n2, T(0));
     for (std::uint32_t v = 0; v < n; ++v) {
       T between = T(1);  // every node between is erased
@@ -99,7 +99,7 @@ struct TreeLoss {
   void backward(T factor) {
     ged::soft_distance_backward<T>(inputs(), soft(), m.tape, factor, m.dcost, m.da);
     m.dlabel.resize(n * kLabels), m.derased.assign(n, T(0));
-    ged::soft_node_costs_backward<T>(m.table, m.dcost, n, n2, m.dlabel, arithmetic);
+    ged::soft_node_costs_backward<T>(m.table, m.dcost, n, n2, m.dlabel, variant.arithmetic);
     for (std::uint32_t v = 0; v < n; ++v) edge_backward(v);
     for (std::size_t i = 0; i < n; ++i) {
       const T* from = m.dlabel.data() + i * kLabels;
@@ -167,7 +167,7 @@ double rewrite_loss(const Exec& ex, const TreeBatch<T>& batch, View<const T, 2> 
         to[kEditClasses + k] = (q[k] - (k == insert ? T(1) : T(0))) * scale;
     }
     if (weight > T(0)) {
-      TreeLoss<T> soft{batch.samples[batch.sample[t]], batch.loss, m, ex.arithmetic()};
+      TreeLoss<T> soft{batch.samples[batch.sample[t]], batch.loss, m, ex.variant()};
       soft.prepare();
       value += batch.loss.soft_weight * static_cast<double>(ged::soft_distance<T>(soft.inputs(), soft.soft(), m.tape));
       if (gradient) {

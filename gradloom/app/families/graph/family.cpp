@@ -52,13 +52,13 @@ std::optional<GraphPicture> picture(const TypedSession<GraphFamily<T>>& session)
   Predictor<graph::GraphNetwork<T>, GraphDataset<T>> predictor(session.exec(), model, train);
   const View<const T, 2> y = predictor.run(session.result_arrays()).view();
   for (std::uint32_t v = 0; v < g.nodes(); ++v) {
-    const T* row = y.row(v);
+    const T* row = y.row(train.row_of(v));
     const auto best = y.extent(1) == 1 ? std::ptrdiff_t{row[0] > T(0)}
                                        : std::max_element(row, row + y.extent(1)) - row;  // one output: a logit
     const std::uint32_t truth = g.node_classes()[v];
     drawn.nodes.push_back({fmt::format("node {}", v), static_cast<std::size_t>(best),
                            truth != kUnlabelled && truth != static_cast<std::uint32_t>(best),
-                           train.all().weight[v] != T(0)});
+                           train.all().weight[train.row_of(v)] != T(0)});
   }
   for (std::uint32_t e = 0; e < g.edges(); ++e) drawn.edges.emplace_back(g.edge_from()[e], g.edge_to()[e]);
   return drawn;

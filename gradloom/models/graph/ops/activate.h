@@ -43,7 +43,7 @@ class ActivateOp final : public SmallSumsOp<T> {
     }
     T* dl_dz = p.gradient(f_.in);
     const auto make_rows = [&](std::size_t begin, std::size_t end) {
-      rowwise::activate_gradient<T>(p.ex.arithmetic(), {begin, end, out_.width, stride}, f_.activation, x, bias, dl_dy,
+      rowwise::activate_gradient<T>(p.ex.variant(), {begin, end, out_.width, stride}, f_.activation, x, bias, dl_dy,
                                     dl_dz);
     };
     if (!p.trains(f_.bias)) return p.for_rows(out_, kElementwise, make_rows);
@@ -75,7 +75,7 @@ class ActivateOp final : public SmallSumsOp<T> {
 
  protected:
   void run_rows(const Pass<T>& p, std::size_t begin, std::size_t end) const override {
-    rowwise::activate<T>(p.ex.arithmetic(), {begin, end, out_.width, out_.stride}, f_.activation, p.value(f_.in),
+    rowwise::activate<T>(p.ex.variant(), {begin, end, out_.width, out_.stride}, f_.activation, p.value(f_.in),
                          p.parameter(f_.bias), f_.residual ? p.value(f_.residual) : nullptr, p.output(out_));
   }
 

@@ -45,7 +45,7 @@ class MaximumOp final : public WinnerOp<T> {
                                 .y = p.output(out_),
                                 .winner = p.indices(kWinner)};
     p.for_arcs(out_, m.ptr, kGathered,
-               [&](std::size_t begin, std::size_t end) { message::max_rows<T>(m, begin, end); });
+               [&](std::size_t begin, std::size_t end) { message::max_rows<T>(p.ex.variant(), m, begin, end); });
   }
 
   void backward(const Pass<T>& p) const override {
@@ -63,7 +63,7 @@ class MaximumOp final : public WinnerOp<T> {
                                         .dl_dx_stride = stride};
     p.for_arcs(out_, m.out_ptr, kGathered, [&](std::size_t begin, std::size_t end) {
       std::fill(m.dl_dx + begin * stride, m.dl_dx + end * stride, T(0));
-      message::max_gradient_rows<T>(m, begin, end);
+      message::max_gradient_rows<T>(p.ex.variant(), m, begin, end);
     });
     p.written(f_.in);
   }

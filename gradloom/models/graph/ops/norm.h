@@ -54,7 +54,7 @@ class LayerNormOp final : public SmallSumsOp<T> {
     auto n = norm_of(p);
     n.y = p.output(out_);
     p.for_rows(out_, 2 * kElementwise, [&](std::size_t begin, std::size_t end) {
-      rowwise::layer_norm<T>(p.ex.arithmetic(), {begin, end, out_.width, out_.stride}, n);
+      rowwise::layer_norm<T>(p.ex.variant(), {begin, end, out_.width, out_.stride}, n);
     });
   }
 
@@ -63,7 +63,7 @@ class LayerNormOp final : public SmallSumsOp<T> {
     const T* dl_dy = p.gradient(out_);
     T* dl_dx = p.gradient(f_.in);
     p.for_sums(out_, p.numbers(kSums), this->sum_size(), [&](T* to, std::size_t begin, std::size_t end) {
-      rowwise::layer_norm_gradient<T>(p.ex.arithmetic(), {begin, end, out_.width, out_.stride}, n, dl_dy, dl_dx, to,
+      rowwise::layer_norm_gradient<T>(p.ex.variant(), {begin, end, out_.width, out_.stride}, n, dl_dy, dl_dx, to,
                                       to + out_.stride);
     });
     this->finish_sums(p);
@@ -127,7 +127,7 @@ class BatchNormOp final : public Op<T> {
     }
     const auto n = norm_of(p);
     p.for_rows(out_, 2 * kElementwise, [&](std::size_t begin, std::size_t end) {
-      rowwise::batch_norm<T>(p.ex.arithmetic(), {begin, end, out_.width, stride}, n, y);
+      rowwise::batch_norm<T>(p.ex.variant(), {begin, end, out_.width, stride}, n, y);
     });
   }
 
@@ -137,7 +137,7 @@ class BatchNormOp final : public Op<T> {
     const T* dl_dy = p.gradient(out_);
     T *dl_dx = p.gradient(f_.in), *blocks = p.blocks(), *sums = p.scratch();
     for_leaves(p.ex, rows, blocks, both, [&](T* to, std::size_t begin, std::size_t end) {
-      rowwise::batch_norm_sums<T>(p.ex.arithmetic(), {begin, end, out_.width, stride}, n, dl_dy, to, to + stride);
+      rowwise::batch_norm_sums<T>(p.ex.variant(), {begin, end, out_.width, stride}, n, dl_dy, to, to + stride);
     });
     dense::add_blocks<T>(blocks, dense::row_blocks(rows), both, 0, both, GradientMode::overwrite, sums);
     // Block 0 is used up: it holds the means from here on.
@@ -145,7 +145,7 @@ class BatchNormOp final : public Op<T> {
     const T count = count_of(p);
     for (std::size_t c = 0; c < stride; ++c) mean_product[c] = sums[c] / count, mean_dy[c] = sums[stride + c] / count;
     p.for_rows(out_, 2 * kElementwise, [&](std::size_t begin, std::size_t end) {
-      rowwise::batch_norm_gradient<T>(p.ex.arithmetic(), {begin, end, out_.width, stride}, n, dl_dy,
+      rowwise::batch_norm_gradient<T>(p.ex.variant(), {begin, end, out_.width, stride}, n, dl_dy,
                                       p.training() ? mean_dy : nullptr, mean_product, dl_dx);
     });
     if (p.trains(f_.gain)) p.finish(f_.gain, sums);
@@ -195,7 +195,7 @@ class BatchNormOp final : public Op<T> {
     dense::add_blocks<T>(blocks, count, stride, 0, stride, GradientMode::overwrite, mean);
     for (std::size_t c = 0; c < stride; ++c) mean[c] = mean[c] / count_of(p);
     for_leaves(p.ex, rows, blocks, stride, [&](T* to, std::size_t begin, std::size_t end) {
-      rowwise::squared_deviation<T>(p.ex.arithmetic(), {begin, end, out_.width, stride}, x, mean, to);
+      rowwise::squared_deviation<T>(p.ex.variant(), {begin, end, out_.width, stride}, x, mean, to);
     });
     dense::add_blocks<T>(blocks, count, stride, 0, stride, GradientMode::overwrite, squares);
   }

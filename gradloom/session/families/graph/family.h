@@ -35,6 +35,7 @@ class GraphFamily final : public Family<T, graph::GraphNetwork<T>, GraphDataset<
   // needs one of some node, a graph task those of all graphs.
   std::pair<Data, bool> new_graphs(const GraphSet& graphs) const;
 
+  std::size_t row_of(const Data& data, std::size_t n) const override { return data.row_of(n); }
   Model model(std::size_t stage) const override;
   Model model_for(std::size_t stage, const Data& data) const override;
 

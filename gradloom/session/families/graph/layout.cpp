@@ -258,7 +258,10 @@ std::vector<std::size_t> outside_of_ranges(const GraphLayout& l, const GraphArra
     }
     if (a.task == GraphTask::graph) take();
   }
-  return found;
+  if (a.row_of.empty()) return found;
+  std::vector<std::size_t> of_nodes;
+  for (const std::uint32_t row : a.row_of) of_nodes.push_back(found[row]);
+  return of_nodes;
 }
 
 #define GRADLOOM_INSTANTIATE(T)                                                                          \

@@ -38,8 +38,8 @@ Result<GraphSet> align_graphs(const GraphLayout& layout, GraphSet graphs);
 // The options that make arrays of such graphs.
 GraphFeatureOptions layout_options(const GraphLayout& layout, GraphFeatureOptions options, bool answers);
 
-// How many features of each row (graphs, or nodes of a node task) are outside of their ranges; empty when these are not
-// known.
+// How many features of each graph, or of each node of a node task, are outside of their ranges, in the order of the
+// graphs; empty when ranges are not known.
 template <class T>
 std::vector<std::size_t> outside_of_ranges(const GraphLayout& layout, const GraphArrays<T>& arrays);
 

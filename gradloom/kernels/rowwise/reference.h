@@ -1,6 +1,24 @@
-// The definition of what rowwise.h computes with numbers. Included by rowwise.cpp for each arithmetic.
+// The definition of what rowwise.h computes with numbers.
+#ifndef GRADLOOM_ARITHMETIC
+#ifndef GRADLOOM_KERNELS_ROWWISE_REFERENCE_H_
+#define GRADLOOM_KERNELS_ROWWISE_REFERENCE_H_
+
+#include <algorithm>
+#include <cmath>
+
+#include "gradloom/kernels/elementary/elementary.h"
+#include "gradloom/kernels/reduce/lanes.h"
+#include "gradloom/kernels/rowwise/rowwise.h"
+
+#define GRADLOOM_EACH_ARITHMETIC "gradloom/kernels/rowwise/reference.h"
+#include "gradloom/kernels/each_arithmetic.inc"
+
+#endif
+#else  // once for each arithmetic
+
 namespace gradloom::kernels::rowwise::reference::GRADLOOM_ARITHMETIC {
 
+using kernels::GRADLOOM_ARITHMETIC::lane_sum;
 using kernels::GRADLOOM_ARITHMETIC::mul_add;
 using kernels::GRADLOOM_ARITHMETIC::neg_mul_add;
 using kernels::GRADLOOM_ARITHMETIC::silu;
@@ -48,14 +66,10 @@ void layer_norm(const Rows& r, const LayerNorm<T>& n) {
   for (std::size_t i = r.begin; i < r.end; ++i) {
     const T* x = n.x + i * r.stride;
     T* y = n.y + i * r.stride;
-    T mean = 0, variance = 0;
-    for (std::size_t c = 0; c < r.width; ++c) mean = mean + x[c];
-    mean = mean / count;
-    for (std::size_t c = 0; c < r.width; ++c) {
-      const T d = x[c] - mean;
-      variance = mul_add(d, d, variance);
-    }
-    const T inverse = T(1) / std::sqrt(variance / count + static_cast<T>(kNormEpsilon));
+    const T mean = lane_sum(0, r.width, [&](std::size_t c) GRADLOOM_ARITHMETIC_ATTR { return x[c]; }) / count;
+    const auto deviation = [&](std::size_t c) GRADLOOM_ARITHMETIC_ATTR { return x[c] - mean; };
+    const T variance = lane_sum(0, r.width, deviation, deviation) / count;
+    const T inverse = T(1) / std::sqrt(variance + static_cast<T>(kNormEpsilon));
     n.mean[i] = mean, n.inverse[i] = inverse;
     for (std::size_t c = 0; c < r.width; ++c) y[c] = mul_add((x[c] - mean) * inverse, n.gain[c], n.shift[c]);
     for (std::size_t c = r.width; c < r.stride; ++c) y[c] = T(0);
@@ -71,18 +85,13 @@ void layer_norm_gradient(const Rows& r, const LayerNorm<T>& n, const T* dl_dy, T
     const T *x = n.x + i * r.stride, *g = dl_dy + i * r.stride;
     T* to = dl_dx + i * r.stride;
     const T mean = n.mean[i], inverse = n.inverse[i];
-    T sum = 0, product = 0;
+    const auto xhat = [&](std::size_t c) GRADLOOM_ARITHMETIC_ATTR { return (x[c] - mean) * inverse; };
+    const auto scaled = [&](std::size_t c) GRADLOOM_ARITHMETIC_ATTR { return g[c] * n.gain[c]; };
+    const T sum = lane_sum(0, r.width, scaled) / count, product = lane_sum(0, r.width, scaled, xhat) / count;
     for (std::size_t c = 0; c < r.width; ++c) {
-      const T xhat = (x[c] - mean) * inverse, d = g[c] * n.gain[c];
-      sum = sum + d;
-      product = mul_add(d, xhat, product);
-      dl_dgain[c] = mul_add(g[c], xhat, dl_dgain[c]);
+      dl_dgain[c] = mul_add(g[c], xhat(c), dl_dgain[c]);
       dl_dshift[c] = dl_dshift[c] + g[c];
-    }
-    sum = sum / count, product = product / count;
-    for (std::size_t c = 0; c < r.width; ++c) {
-      const T xhat = (x[c] - mean) * inverse;
-      to[c] = inverse * neg_mul_add(xhat, product, g[c] * n.gain[c] - sum);
+      to[c] = inverse * neg_mul_add(xhat(c), product, scaled(c) - sum);
     }
     for (std::size_t c = r.width; c < r.stride; ++c) to[c] = T(0);
   }
@@ -133,3 +142,5 @@ void batch_norm_gradient(const Rows& r, const BatchNorm<T>& n, const T* __restri
 }
 
 }  // namespace gradloom::kernels::rowwise::reference::GRADLOOM_ARITHMETIC
+
+#endif

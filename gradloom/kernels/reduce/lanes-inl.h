@@ -1,9 +1,9 @@
-// Sums over the 8 lanes of dot8 (message.h), compiled once per instruction set.
-#if defined(GRADLOOM_KERNELS_MESSAGE_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef GRADLOOM_KERNELS_MESSAGE_LANES_INL_H_
-#undef GRADLOOM_KERNELS_MESSAGE_LANES_INL_H_
+// The tree of lanes.h over vectors, compiled once per instruction set.
+#if defined(GRADLOOM_KERNELS_REDUCE_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef GRADLOOM_KERNELS_REDUCE_LANES_INL_H_
+#undef GRADLOOM_KERNELS_REDUCE_LANES_INL_H_
 #else
-#define GRADLOOM_KERNELS_MESSAGE_LANES_INL_H_
+#define GRADLOOM_KERNELS_REDUCE_LANES_INL_H_
 #endif
 
 #include <hwy/highway.h>
