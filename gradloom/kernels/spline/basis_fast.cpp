@@ -1,6 +1,7 @@
 // evaluate_basis on SIMD: lanes are samples of one input. Free knots, tails and points beyond an extended grid go
 // through the scalar definition.
 // clang-format off
+#define GRADLOOM_AVX512
 #include "gradloom/kernels/simd_config.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gradloom/kernels/spline/basis_fast.cpp"
@@ -14,6 +15,7 @@
 #include <algorithm>
 
 #include "gradloom/kernels/dispatch.h"
+#include "gradloom/kernels/full_vectors.h"
 #include "gradloom/kernels/spline/fast.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -30,12 +32,11 @@ HWY_NOINLINE std::size_t scalar_points(const Layer<T>& layer, const LayerTape<T>
   return outside;
 }
 
-template <int kDegree, bool kSlope, class T>
-std::size_t basis_degree(const Layer<T>& layer, const LayerTape<T>& tape, Range samples) {
-  constexpr Tag<T> d;
+template <int kDegree, bool kSlope, class D, class T>
+std::size_t basis_degree(D d, const Layer<T>& layer, const LayerTape<T>& tape, Range samples) {
   constexpr std::size_t lanes = hn::MaxLanes(d), inputs_at_once = 8;
-  using V = hn::Vec<Tag<T>>;
-  using Ops = kernels::HWY_NAMESPACE::VectorOps<Tag<T>>;
+  using V = hn::Vec<D>;
+  using Ops = kernels::HWY_NAMESPACE::VectorOps<D>;
   const Shape shape = layer.shape;
   const std::size_t q = basis_stride(kDegree ? kDegree : shape.degree), stride = tape.pitch();
   const bool uniform = shape.knots == Knots::uniform;
@@ -46,12 +47,15 @@ std::size_t basis_degree(const Layer<T>& layer, const LayerTape<T>& tape, Range 
     std::size_t s = samples.begin, done = 0;  // samples of this vector that the one before it has counted already
     for (; uniform && s + lanes <= samples.end; s += lanes) {
       alignas(64) T columns[inputs_at_once * lanes];  // (inputs, samples)
-#if HWY_TARGET == HWY_AVX2
-      if constexpr (lanes == 8) {
-        V rows[8], turned[8];
-        unroll<8>([&](auto r) GRADLOOM_UNROLLED { rows[r] = hn::LoadU(d, x + (s + r) * kPanel); });
-        transpose(rows, turned);
-        unroll<8>([&](auto r) GRADLOOM_UNROLLED { hn::StoreU(turned[r], d, columns + r * 8); });
+#if HWY_TARGET <= HWY_AVX2
+      if constexpr (std::is_same_v<T, float>) {
+        constexpr Tag<float> octet;
+        unroll<lanes / 8>([&](auto part) GRADLOOM_UNROLLED {
+          hn::Vec<Tag<float>> rows[8], turned[8];
+          unroll<8>([&](auto r) GRADLOOM_UNROLLED { rows[r] = hn::LoadU(octet, x + (s + 8 * part + r) * kPanel); });
+          transpose(rows, turned);
+          unroll<8>([&](auto r) GRADLOOM_UNROLLED { hn::StoreU(turned[r], octet, columns + r * lanes + 8 * part); });
+        });
       } else
 #endif
       {
@@ -62,7 +66,7 @@ std::size_t basis_degree(const Layer<T>& layer, const LayerTape<T>& tape, Range 
         const std::size_t i = first + n, at = i * stride + s;
         const V point = hn::LoadU(d, columns + n * lanes);
         BasisVectors<kDegree, V> basis;
-        hn::Mask<Tag<T>> outside;
+        hn::Mask<D> outside;
         if (!uniform_points<kDegree, kSlope>(shape, point, hn::Set(d, layer.grid.lo[i]), hn::Set(d, layer.grid.hi[i]),
                                              hn::Set(d, layer.grid.inverse_step[i]), T(0), basis, outside)) {
           outside_count += scalar_points(layer, tape, i, s + done, lanes - done);
@@ -74,7 +78,7 @@ std::size_t basis_degree(const Layer<T>& layer, const LayerTape<T>& tape, Range 
         if constexpr (kSlope) store_points(basis.slope, q, tape.slope + at * q);
         if (shape.base) {
           V value, slope;
-          hn::Mask<Tag<T>> beyond;
+          hn::Mask<D> beyond;
           const V inside =
               base_points(shape, point, hn::Set(d, layer.grid.lo[i]), hn::Set(d, layer.grid.hi[i]), beyond);
           kernels::HWY_NAMESPACE::elementary_silu(Ops{}, inside, &value, &slope);
@@ -98,7 +102,12 @@ std::size_t basis_degree(const Layer<T>& layer, const LayerTape<T>& tape, Range 
 template <class T>
 std::size_t evaluate_basis(const Layer<T>& layer, const LayerTape<T>& tape, Range samples) {
   return for_degree(layer.shape.degree, tape.slope != nullptr, [&](auto degree, auto slope) GRADLOOM_UNROLLED {
-    return basis_degree<degree, slope>(layer, tape, samples);
+#if HWY_TARGET <= HWY_AVX3
+    constexpr kernels::HWY_NAMESPACE::WideTag<T> wide;
+    if (full_vectors() && samples.end - samples.begin >= hn::MaxLanes(wide))
+      return basis_degree<degree, slope>(wide, layer, tape, samples);
+#endif
+    return basis_degree<degree, slope>(Tag<T>(), layer, tape, samples);
   });
 }
 
