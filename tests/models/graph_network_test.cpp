@@ -70,7 +70,9 @@ std::vector<GraphCase> graph_cases() {
     add("edges", [kind = kind](auto& o, auto& s) {
       s.edge_features = 2, s.weights = kind != LayerKind::gat, o.residual = true;
     });
-    add("sparse_dropout", [](auto& o, auto& s) { s.sparse = true, s.features = 20, o.dropout = 0.5; });
+    add("sparse_dropout", [](auto& o, auto& s) {
+      s.sparse = true, s.features = 20, o.dropout = 0.5, o.hidden = {8, 8};
+    });
   }
   return all;
 }
