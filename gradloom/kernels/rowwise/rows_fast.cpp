@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "gradloom/kernels/dispatch.h"
 #include "gradloom/kernels/rowwise/fast.h"
@@ -43,13 +44,24 @@ HWY_INLINE void each_column(const Rows& r, F&& f) {
     for (std::size_t c = 0; c < r.stride; c += kVector<T>) f(n * r.stride + c, c);
 }
 
+// f(std::bool_constant) for a flag: no branch is left in the loops of f.
+template <class F>
+HWY_INLINE void if_known(bool flag, F&& f) {
+  flag ? f(std::true_type()) : f(std::false_type());
+}
+
 template <class T, class F>
 HWY_INLINE void activate_by(const Rows& r, const T* x, const T* bias, const T* residual, T* y, F&& f) {
-  each_column<T>(r, [&](std::size_t at, std::size_t c) GRADLOOM_UNROLLED {
-    Vector<T> v = load(x + at);
-    if (bias) v = hn::Add(v, load(bias + c));
-    v = f(v);
-    store<T>(residual ? hn::Add(v, load(residual + at)) : v, y + at);
+  if_known(bias != nullptr, [&](auto has_bias) GRADLOOM_UNROLLED {
+    if_known(residual != nullptr, [&](auto has_residual) GRADLOOM_UNROLLED {
+      each_column<T>(r, [&](std::size_t at, std::size_t c) GRADLOOM_UNROLLED {
+        Vector<T> v = load(x + at);
+        if constexpr (has_bias) v = hn::Add(v, load(bias + c));
+        v = f(v);
+        if constexpr (has_residual) v = hn::Add(v, load(residual + at));
+        store<T>(v, y + at);
+      });
+    });
   });
 }
 
@@ -73,10 +85,12 @@ void activate(const Rows& r, Activation act, const T* x, const T* bias, const T*
 
 template <class T, class F>
 HWY_INLINE void slope_by(const Rows& r, const T* x, const T* bias, const T* dl_dy, T* dl_dx, F&& f) {
-  each_column<T>(r, [&](std::size_t at, std::size_t c) GRADLOOM_UNROLLED {
-    Vector<T> v = load(x + at);
-    if (bias) v = hn::Add(v, load(bias + c));
-    store<T>(f(v, load(dl_dy + at)), dl_dx + at);
+  if_known(bias != nullptr, [&](auto has_bias) GRADLOOM_UNROLLED {
+    each_column<T>(r, [&](std::size_t at, std::size_t c) GRADLOOM_UNROLLED {
+      Vector<T> v = load(x + at);
+      if constexpr (has_bias) v = hn::Add(v, load(bias + c));
+      store<T>(f(v, load(dl_dy + at)), dl_dx + at);
+    });
   });
 }
 
@@ -177,11 +191,15 @@ void layer_norm_gradient(const Rows& r, const LayerNorm<T>& n, const T* dl_dy, T
 
 template <class T>
 void squared_deviation(const Rows& r, const T* x, const T* mean, T* sums) {
-  std::fill_n(sums, r.stride, T(0));
-  each_column<T>(r, [&](std::size_t at, std::size_t c) GRADLOOM_UNROLLED {
-    const Vector<T> v = hn::Sub(load(x + at), load(mean + c));
-    store<T>(mul_add(v, v, load(sums + c)), sums + c);
-  });
+  for (std::size_t c = 0; c < r.stride; c += kVector<T>) {
+    const Vector<T> of_column = load(mean + c);
+    Vector<T> sum = hn::Zero(Tag<T>());
+    for (std::size_t i = r.begin; i < r.end; ++i) {
+      const Vector<T> v = hn::Sub(load(x + i * r.stride + c), of_column);
+      sum = mul_add(v, v, sum);
+    }
+    store<T>(sum, sums + c);
+  }
 }
 
 // (x - mean) inverse at a place of x, in column c.
@@ -199,13 +217,19 @@ void batch_norm(const Rows& r, const BatchNorm<T>& n, T* y) {
 
 template <class T>
 void batch_norm_sums(const Rows& r, const BatchNorm<T>& n, const T* dl_dy, T* dl_dgain, T* dl_dshift) {
-  std::fill_n(dl_dgain, r.stride, T(0));
-  std::fill_n(dl_dshift, r.stride, T(0));
-  each_column<T>(r, [&](std::size_t at, std::size_t c) GRADLOOM_UNROLLED {
-    const Vector<T> g = load(dl_dy + at);
-    store<T>(mul_add(g, normal_at(n, at, c), load(dl_dgain + c)), dl_dgain + c);
-    store<T>(hn::Add(load(dl_dshift + c), g), dl_dshift + c);
-  });
+  constexpr Tag<T> d;
+  for (std::size_t c = 0; c < r.stride; c += kVector<T>) {
+    const Vector<T> mean = load(n.mean + c), inverse = load(n.inverse + c);
+    Vector<T> gain = hn::Zero(d), shift = hn::Zero(d);
+    for (std::size_t i = r.begin; i < r.end; ++i) {
+      const std::size_t at = i * r.stride + c;
+      const Vector<T> g = load(dl_dy + at);
+      gain = mul_add(g, hn::Mul(hn::Sub(load(n.x + at), mean), inverse), gain);
+      shift = hn::Add(shift, g);
+    }
+    store<T>(gain, dl_dgain + c);
+    store<T>(shift, dl_dshift + c);
+  }
 }
 
 template <class T>
