@@ -22,8 +22,7 @@ template <class O>
 void check_memory_options(const O& options) {
   const OptionSchema<O>& schema = option_schema<O>();
   for (std::size_t s = 0; s < stage_count(options); ++s) {
-    const Config config =
-        config_from_json(schema.schema(), schema.to_json(stage_of(options, s)), "options").or_throw();
+    const Config config = config_from_json(schema.schema(), schema.to_json(stage_of(options, s)), "options").or_throw();
     check_precision(config).or_throw();
   }
 }
@@ -49,8 +48,13 @@ template <template <class> class F, class O>
 std::unique_ptr<Session> open_row_family(const LoadedRows& rows, O options, const SessionOptions& settings,
                                          const RowCentres* centres) {
   const Task task = rows.rows.is_classification() ? Task::classification : Task::regression;
-  options.task = task;
-  for (O& stage : options.stages) stage.task = task;
+  const auto adapt = [&](O& part) {
+    part.task = task;
+    // Of an array nothing is missing, and no means are known that a model file could fill in.
+    if (rows.code.features.empty()) part.data.source.missing = MissingPolicy::error;
+  };
+  adapt(options);
+  for (O& stage : options.stages) adapt(stage);
   check_memory_options(options);
   RowSplits parts = split_rows(rows, options.data, data_seed(options)).or_throw();
   if (centres) parts.centres = *centres;
@@ -70,8 +74,7 @@ std::unique_ptr<Session> open_rows(const LoadedRows& rows, KanOptions options, c
 
 std::unique_ptr<Session> open_rows(const LoadedRows& rows, GatesOptions options, const SessionOptions& settings,
                                    const Session* from) {
-  if (from)
-    throw Exception(ErrorCode::unsupported, "training of gates cannot start from a trained model; splines can");
+  if (from) throw Exception(ErrorCode::unsupported, "training of gates cannot start from a trained model; splines can");
   if (!rows.rows.is_classification())
     throw_invalid("y holds numbers, but gates learn classes: pass integers, or names of classes");
   return open_row_family<GatesFamily>(rows, std::move(options), settings, nullptr);
