@@ -42,8 +42,8 @@ const gradloom_array& checked(const gradloom_array* array, const char* argument)
   }
   if (elements > 0 && !array->data) throw_invalid(fmt::format("{} has no data", argument));
   if (reinterpret_cast<std::uintptr_t>(array->data) % static_cast<std::uintptr_t>(kSizes[array->dtype]) != 0)
-    throw_invalid(fmt::format("{} does not begin at a multiple of its elements of {} bytes", argument,
-                              kSizes[array->dtype]));
+    throw_invalid(
+        fmt::format("{} does not begin at a multiple of its elements of {} bytes", argument, kSizes[array->dtype]));
   return *array;
 }
 
@@ -133,8 +133,8 @@ void OutMatrix::set(std::size_t row, std::size_t column, double value) const {
 
 void OutMatrix::check(std::size_t needed_rows, std::size_t needed_columns) const {
   if (rows() != needed_rows || columns() != needed_columns)
-    throw_invalid(fmt::format("{} is ({}, {}), but must be ({}, {})", argument_, rows(), columns(), needed_rows,
-                              needed_columns));
+    throw_invalid(
+        fmt::format("{} is ({}, {}), but must be ({}, {})", argument_, rows(), columns(), needed_rows, needed_columns));
 }
 
 }  // namespace gradloom::capi

@@ -114,13 +114,12 @@ std::vector<std::string> Settings::names(const char* key) {
 
 void Settings::check_type(const nlohmann::json& value, const char* key, const char* type) {
   const std::string_view asked = type;
-  const bool right = asked == "true or false"            ? value.is_boolean()
-                     : asked == "a text"                 ? value.is_string()
-                     : asked == "a number"               ? value.is_number()
+  const bool right = asked == "true or false"             ? value.is_boolean()
+                     : asked == "a text"                  ? value.is_string()
+                     : asked == "a number"                ? value.is_number()
                      : asked == "an integer of 0 or more" ? value.is_number_unsigned()
-                                                         : value.is_number_integer();
-  if (!right)
-    throw_invalid(fmt::format("settings: '{}' is {}, but must be {}", key, value.dump().substr(0, 80), type));
+                                                          : value.is_number_integer();
+  if (!right) throw_invalid(fmt::format("settings: '{}' is {}, but must be {}", key, value.dump().substr(0, 80), type));
 }
 
 unsigned Settings::threads() {

@@ -56,7 +56,8 @@ int gradloom_circuit_load(const char* path, gradloom_handle* circuit) {
 int gradloom_circuit_parse(const char* json, gradloom_handle* circuit) {
   return call([&] {
     given(circuit, "circuit");
-    *circuit = open_object(std::make_shared<CircuitObject>(circuit::parse_circuit_json(given(json, "json")).or_throw()));
+    *circuit =
+        open_object(std::make_shared<CircuitObject>(circuit::parse_circuit_json(given(json, "json")).or_throw()));
   });
 }
 
@@ -66,8 +67,8 @@ int gradloom_circuit_of(gradloom_handle model, gradloom_handle* circuit) {
     const Used<ModelObject> used(model, "model");
     auto found = used->fitted.session().hard_circuit();
     if (!found)
-      throw Exception(ErrorCode::unsupported, fmt::format("a model of family \"{}\" has no circuit",
-                                                          used->fitted.session().options().family));
+      throw Exception(ErrorCode::unsupported,
+                      fmt::format("a model of family \"{}\" has no circuit", used->fitted.session().options().family));
     *circuit = open_object(std::make_shared<CircuitObject>(std::move(*found)));
   });
 }
@@ -157,8 +158,8 @@ int gradloom_circuit_export(gradloom_handle circuit, const char* settings, char*
     given(report, "report");
     Settings s(settings);
     app::ExportCircuitOptions options;
-    options.format = value_of<app::ExportFormat>(app::kExportFormats, s.value("format", std::string("json")), "format")
-                         .or_throw();
+    options.format =
+        value_of<app::ExportFormat>(app::kExportFormats, s.value("format", std::string("json")), "format").or_throw();
     options.minimiser =
         value_of<app::Minimiser>(app::kMinimisers, s.value("minimiser", std::string("own")), "minimiser").or_throw();
     options.verify = s.value("verify", false);

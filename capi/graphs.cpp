@@ -74,8 +74,7 @@ void add_nodes(const GraphsObject& set, const gradloom_graph& g, GraphBuilder& b
   std::size_t width = 0;
   if (present(g.node_features)) {
     const MatrixView view = matrix(&g.node_features, "node_features");
-    if (view.rows() != nodes)
-      throw_invalid(fmt::format("node_features has {} rows for {} nodes", view.rows(), nodes));
+    if (view.rows() != nodes) throw_invalid(fmt::format("node_features has {} rows for {} nodes", view.rows(), nodes));
     width = view.columns();
     features = view.finite_values("node_features");
   }
@@ -138,8 +137,7 @@ void add_graph(GraphsObject& set, const gradloom_graph& g) {
   add_edges(set, g, builder);
   if (g.graph_class >= 0) {
     if (g.graph_class >= static_cast<std::int64_t>(set.graph_classes.size()))
-      throw_invalid(
-          fmt::format("graph_class is {}, but there are {} names", g.graph_class, set.graph_classes.size()));
+      throw_invalid(fmt::format("graph_class is {}, but there are {} names", g.graph_class, set.graph_classes.size()));
     builder.set_class(static_cast<std::uint32_t>(g.graph_class));
   }
   if (std::isinf(g.graph_target)) throw_invalid("graph_target is infinite");
@@ -168,8 +166,8 @@ struct GedSettings {
 
   explicit GedSettings(const char* text) : all(text) {
     const json& given_costs = all.json("costs");
-    costs = given_costs.is_null() ? ged::uniform_costs()
-                                  : ged::parse_costs_json(given_costs.dump(), "costs").or_throw();
+    costs =
+        given_costs.is_null() ? ged::uniform_costs() : ged::parse_costs_json(given_costs.dump(), "costs").or_throw();
     const double seconds = all.value("seconds", 0.0);
     if (!(seconds >= 0)) throw_invalid(fmt::format("settings: 'seconds' is {}", seconds));
     if (seconds > 0) options.limits.seconds = seconds;
@@ -195,10 +193,10 @@ std::size_t graph_number(const GraphSet& set, std::int64_t number, const char* a
 json distance_json(const ged::Distance& d) {
   json mapping = json::array();
   for (const std::uint32_t image : d.mapping) mapping.push_back(image == ged::kErased ? json(nullptr) : json(image));
-  return {{"lower", d.lower},       {"upper", d.upper},
-          {"exact", d.exact},       {"smallest", d.smallest},
-          {"mapping", mapping},     {"expanded", d.expanded},
-          {"seconds", d.seconds},   {"within", d.within ? json(*d.within) : json(nullptr)}};
+  return {{"lower", d.lower},     {"upper", d.upper},
+          {"exact", d.exact},     {"smallest", d.smallest},
+          {"mapping", mapping},   {"expanded", d.expanded},
+          {"seconds", d.seconds}, {"within", d.within ? json(*d.within) : json(nullptr)}};
 }
 
 }  // namespace

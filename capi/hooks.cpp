@@ -28,8 +28,7 @@ LogCallback Hooks::log() const {
 
 int gradloom_stop_new(gradloom_handle* stop) {
   return gradloom::capi::call([&] {
-    *gradloom::capi::given(stop, "stop") =
-        gradloom::capi::open_object(std::make_shared<gradloom::capi::StopFlag>());
+    *gradloom::capi::given(stop, "stop") = gradloom::capi::open_object(std::make_shared<gradloom::capi::StopFlag>());
   });
 }
 

@@ -43,7 +43,8 @@ class ScratchFolder {
  public:
   ScratchFolder() {
     std::string pattern = (std::filesystem::temp_directory_path() / "gradloom-XXXXXX").string();
-    if (!mkdtemp(pattern.data())) throw Exception(ErrorCode::io, "no folder could be made in the system's for temporary files");
+    if (!mkdtemp(pattern.data()))
+      throw Exception(ErrorCode::io, "no folder could be made in the system's for temporary files");
     path_ = pattern;
   }
   ScratchFolder(const ScratchFolder&) = delete;
@@ -90,8 +91,9 @@ json history_json(const std::vector<EpochRow>& history) {
   for (const std::string& key : added) columns.push_back(key);
   for (const EpochRow& row : history) {
     const EpochReport& e = row.report;
-    json line{e.position.stage,          e.position.epoch,              e.position.run_epoch,
-              finite_or_null(e.loss), finite_or_null(e.validation), e.learning_rate};
+    json line{
+        e.position.stage, e.position.epoch, e.position.run_epoch, finite_or_null(e.loss), finite_or_null(e.validation),
+        e.learning_rate};
     for (const std::string& key : added) line.push_back(row.metrics.value(key, json()));
     rows.push_back(std::move(line));
   }

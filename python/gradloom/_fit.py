@@ -69,6 +69,8 @@ def _weights(sample_weight: Any, rows: int) -> AnyArray | None:
     weights = numbers(sample_weight, "sample_weight", (1,)).astype(np.float64, copy=False)
     if weights.shape[0] != rows:
         raise InvalidInputError(f"sample_weight has {weights.shape[0]} rows, X has {rows}")
+    if weights.size and not weights.any():
+        raise InvalidInputError("sample_weight is zero for every row; there is nothing to learn from")
     return np.ascontiguousarray(weights)
 
 

@@ -127,8 +127,12 @@ def graph_edit_distance(
     above `upper_bound`."""
     if roots is not None:
         raise NotImplementedError("gradloom does not know roots")
+    if G1.is_multigraph() or G2.is_multigraph():
+        raise NotImplementedError("graphs with several edges between two nodes are not supported")
     if timeout is not None and timeout <= 0:
-        raise ValueError("Timeout value must be greater than 0")  # as networkx says
+        from networkx import NetworkXError
+
+        raise NetworkXError("Timeout value must be greater than 0")  # as networkx itself says
     nodes, edges = _Names(), _Names()
     data = [_graph_data(G1, nodes, edges, False), _graph_data(G2, nodes, edges, True)]
     costs = {
@@ -146,7 +150,8 @@ def graph_edit_distance(
 
 def _can_run_distance(*arguments: Any, **keywords: Any) -> bool | str:
     """Whether the engine does what is asked; else the reason."""
-    if keywords.get("roots") is not None or len(arguments) > 10:
+    roots = arguments[10] if len(arguments) > 10 else keywords.get("roots")
+    if roots is not None:
         return "roots are not supported"
     graphs: Sequence[Any] = arguments[:2] or (keywords.get("G1"), keywords.get("G2"))
     if any(g is not None and g.is_multigraph() for g in graphs):

@@ -34,6 +34,9 @@ class _RowEstimator(BaseEstimator):  # type: ignore[misc]
     def _more_tags(self) -> dict[str, Any]:
         return {"non_deterministic": False, "allow_nan": False}
 
+    def __sklearn_tags__(self) -> Any:
+        return super().__sklearn_tags__()
+
     def _recipe(self) -> dict[str, Any]:
         recipe: dict[str, Any] = {"family": self._family}
         for parameter, key in self._keys().items():

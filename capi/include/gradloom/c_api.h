@@ -1,9 +1,8 @@
 /* gradloom for C, and for every language that can call C: train, predict, save, load, edit distances, circuits.
  *
  *   gradloom_handle model = 0;
- *   if (gradloom_fit_rows("{\"recipe\": {\"family\": \"kan\", \"epochs\": 50}}", &x, &y, NULL, NULL, &model) != GRADLOOM_OK)
- *     fprintf(stderr, "%s\n", gradloom_last_error());
- *   gradloom_predict(model, &x_new, &out);
+ *   if (gradloom_fit_rows("{\"recipe\": {\"family\": \"kan\", \"epochs\": 50}}", &x, &y, NULL, NULL, &model) !=
+ * GRADLOOM_OK) fprintf(stderr, "%s\n", gradloom_last_error()); gradloom_predict(model, &x_new, &out);
  *   gradloom_close(model);
  *
  * Every function but those that return a text or a number returns a status; anything but GRADLOOM_OK leaves a message
@@ -108,8 +107,8 @@ int gradloom_stop_new(gradloom_handle* stop);
 int gradloom_stop(gradloom_handle stop);
 
 /* --- Runs in folders, as the command line makes them ------------------------------------------------------------
- * settings: {"recipe": name or path of a .toml file, "overrides": ["key=value"], "folder": path, "threads": 0, "device":
- * "cpu", "data_root": "."}. */
+ * settings: {"recipe": name or path of a .toml file, "overrides": ["key=value"], "folder": path, "threads": 0,
+ * "device": "cpu", "data_root": "."}. */
 int gradloom_train(const char* settings, const gradloom_hooks* hooks, char** summary);
 int gradloom_resume(const char* settings, const gradloom_hooks* hooks, char** summary);
 /* settings: {"model": file or run folder, "data": file, "out": file or "", "threads": 0}. */
@@ -121,7 +120,8 @@ int gradloom_load(const char* path, const char* settings, gradloom_handle* model
 int gradloom_load_bytes(const void* bytes, size_t size, const char* settings, gradloom_handle* model);
 int gradloom_save(gradloom_handle model, const char* path);
 int gradloom_save_bytes(gradloom_handle model, void** bytes, size_t* size);
-/* {family, precision, options, features, targets, classes, outputs, parameters, epochs, finished, samples, warnings}. */
+/* {family, precision, options, features, targets, classes, outputs, parameters, epochs, finished, samples, warnings}.
+ */
 int gradloom_describe(gradloom_handle model, char** json);
 /* {columns: ["stage", "epoch", "loss", ...], rows: [[...], ...]}: what training measured after each epoch. */
 int gradloom_history(gradloom_handle model, char** json);
@@ -193,7 +193,8 @@ int gradloom_circuit_run(gradloom_handle circuit, const char* settings, const gr
                          const gradloom_array* end);
 /* in (rows, inputs) and out (rows, outputs) of uint8. */
 int gradloom_circuit_evaluate(gradloom_handle circuit, const gradloom_array* in, const gradloom_array* out);
-/* settings: {"format": "c", "verilog", "json", "dot" or "svg", "verify": false, "name": "circuit", "minimiser": "own"}. */
+/* settings: {"format": "c", "verilog", "json", "dot" or "svg", "verify": false, "name": "circuit", "minimiser": "own"}.
+ */
 int gradloom_circuit_export(gradloom_handle circuit, const char* settings, char** text, char** report);
 
 #ifdef __cplusplus
