@@ -11,6 +11,8 @@ tools=build/wheel-tools
 [ -x "$tools/bin/pip" ] || "$python" -m venv "$tools"
 "$tools/bin/pip" install --quiet --requirement python/requirements-wheel.txt
 
+# The compiler that other builds use, so that ccache knows its results.
+export CC=${CC:-cc} CXX=${CXX:-c++}
 rm -rf build/wheel-raw
 "$tools/bin/pip" wheel --quiet --no-deps --wheel-dir build/wheel-raw .
 mkdir -p dist

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,27 @@ _CODES = {"f4": 0, "f8": 1, "u1": 2, "b1": 2, "i4": 3, "i8": 4}
 AnyArray = NDArray[Any]
 
 
-def borrowed(array: AnyArray) -> Array:
-    """The description of an array; it must live as long as the result is used."""
-    result = Array()
-    interface = array.__array_interface__
-    result.data = interface["data"][0] or None
-    result.dtype = _CODES[interface["typestr"][1:]]
-    result.dimensions = array.ndim
-    for d in range(array.ndim):
-        result.shape[d] = array.shape[d]
-        result.strides[d] = array.strides[d]
-    return result
+# gradloom_array: data, dtype, dimensions, shape, strides. Packing is several times faster than filling a structure.
+_ARRAY = struct.Struct("=Qii4q4q")
+_NO_MORE = (0,) * MOST_DIMENSIONS
+
+
+def borrowed(array: AnyArray) -> bytes:
+    """The description of an array, which must live as long as that is used."""
+    missing = _NO_MORE[array.ndim :]
+    data = array.__array_interface__["data"][0]
+    code = _CODES[array.dtype.str[1:]]
+    return _ARRAY.pack(data, code, array.ndim, *array.shape, *missing, *array.strides, *missing)
+
+
+def borrowed_matrix(data: int, rows: int, columns: int) -> bytes:
+    """The same of a contiguous matrix of float64 at an address; for calls that take microseconds."""
+    return _ARRAY.pack(data, 1, 2, rows, columns, 0, 0, 8 * columns, 8, 0, 0)
+
+
+def structure(array: AnyArray) -> Array:
+    """The same as a field of another structure."""
+    return Array.from_buffer_copy(borrowed(array))
 
 
 def _usable(array: AnyArray) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _tables
 from ._arrays import AnyArray, borrowed, integers, numbers
-from ._library import Array, Handle, LongCall, lib, settings_text
+from ._library import Handle, LongCall, lib, settings_text
 from ._options import put
 from ._progress import Progress
 from .errors import InvalidInputError
@@ -92,7 +92,7 @@ def fit_rows(
         target = integers(y.codes, "y")
     else:
         target = numbers(y, "y", (1, 2))
-    weights_argument: Array | None = None if weights is None else borrowed(weights)
+    weights_argument = None if weights is None else borrowed(weights)
     return fit.run(lib.gradloom_fit_rows, settings, borrowed(x), borrowed(target), weights_argument)
 
 

@@ -61,7 +61,7 @@ class Hooks(ctypes.Structure):
 _TEXT = ctypes.c_char_p
 _TEXT_OUT = ctypes.POINTER(ctypes.c_void_p)
 _HANDLE_OUT = ctypes.POINTER(Handle)
-_ARRAY = ctypes.POINTER(Array)
+_ARRAY = ctypes.c_char_p  # the bytes of a gradloom_array (_arrays.borrowed)
 _HOOKS = ctypes.POINTER(Hooks)
 
 _FUNCTIONS: dict[str, Sequence[Any]] = {

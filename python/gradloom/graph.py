@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ._arrays import AnyArray, as_array, borrowed, numbers
+from ._arrays import AnyArray, as_array, borrowed, numbers, structure
 from ._fit import Fit
 from ._library import Array, Graph, check, close, handle_of, lib, settings_text
 from ._options import merged, nested, put, threads_of
@@ -218,7 +218,7 @@ def _add(handle: int, g: GraphData, codes: dict[str, dict[str, int]], group: int
         if by_edge:
             made = np.ascontiguousarray(made[order])
         kept.append(made)
-        return borrowed(made) if made.size else Array()
+        return structure(made) if made.size else Array()
 
     def coded(names: Sequence[Any] | None, key: str) -> list[int] | None:
         return None if names is None else [-1 if n is None else codes[key][n] for n in names]

@@ -13,11 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _tables
-from ._arrays import AnyArray, borrowed, integers, numbers
+from ._arrays import AnyArray, borrowed, borrowed_matrix, integers, numbers
 from ._library import check, close, handle_of, json_of, lib, path_text, settings_text, text_of
 from .errors import InvalidInputError, NotFittedError
 
 Floats = NDArray[np.float64]
+
+_FLOAT64 = np.dtype(np.float64)
+_predict = lib.gradloom_predict
 
 
 def page_html(page: str, height: int = 560) -> str:
@@ -36,6 +39,7 @@ class Model:
 
     _handle: int = 0
     _threads: int = 0
+    _single: bool = False  # whether rows become one number each, once that is known
 
     def __init__(self, handle: int, threads: int = 0) -> None:
         self._adopt(handle, threads)
@@ -49,6 +53,7 @@ class Model:
         self._threads = threads
         self._finalizer = weakref.finalize(self, close, handle)
         self._about: dict[str, Any] | None = None
+        self._single = False
 
     @property
     def is_fitted(self) -> bool:
@@ -66,6 +71,7 @@ class Model:
             self._finalizer()
             self._handle = 0
             self._about = None
+            self._single = False
 
     @property
     def description(self) -> dict[str, Any]:
@@ -146,7 +152,16 @@ class Model:
 
     def predict(self, X: Any) -> AnyArray:
         """Targets (rows) or (rows, targets), or the names of classes (rows)."""
+        if self._single and type(X) is np.ndarray and X.ndim == 2 and X.dtype is _FLOAT64 and X.flags.c_contiguous:
+            # One row at a time is a use of its own: nothing is looked up.
+            rows, columns = X.shape
+            one = np.empty(rows)
+            x = borrowed_matrix(X.__array_interface__["data"][0], rows, columns)
+            if _predict(self._handle, x, borrowed_matrix(one.__array_interface__["data"][0], rows, 1)) == 0:
+                return one
         y: AnyArray = self._outputs(X)
+        if not self.classes and y.shape[1] == 1:
+            self._single = True
         if self.classes:
             y = np.array(self.classes)[y.argmax(axis=1)]
         elif y.shape[1] == 1:
@@ -189,7 +204,7 @@ class Model:
         return content
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {k: v for k, v in self.__dict__.items() if k not in ("_handle", "_finalizer", "_about", "_threads")}
+        state = {k: v for k, v in self.__dict__.items() if k not in ("_handle", "_finalizer", "_about", "_threads", "_single")}
         state["_bytes"] = self.to_bytes() if self.is_fitted else None
         state["_thread_count"] = self._threads
         return state

@@ -135,8 +135,10 @@ NewRows<double> new_rows_of_text(const Session& session, std::string text) {
     RowSource source = family.options().data.source;
     source.task = family.options().task;
     if (family.options().data.path) source.path = kTextTable;
-    rows = new_rows_from_text(source, family.schema().training, std::move(text), "the table", NewTargets::optional)
-               .or_throw();
+    LoadedRows training = family.schema().training;
+    if (training.code.features.empty())  // rows from memory: each column is a feature
+      for (const std::string& name : training.rows.feature_names()) training.code.features.push_back({name, {}, {}});
+    rows = new_rows_from_text(source, training, std::move(text), "the table", NewTargets::optional).or_throw();
   };
   if (!with_family<KanFamily>(session, read) && !with_family<GatesFamily>(session, read))
     refuse_family(session, "tables");
