@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -34,7 +35,9 @@ class Drawing:
     def _repr_html_(self) -> str:
         # As a file of its own: its style stays inside.
         data = base64.b64encode(self.svg.encode()).decode()
-        return f'<img alt="network" style="max-width:100%" src="data:image/svg+xml;base64,{data}">'
+        size = re.search(r'viewBox="0 0 (\d+)', self.svg)
+        width = f"width:100%;max-width:{size.group(1)}px" if size else "max-width:100%"
+        return f'<img alt="network" style="{width}" src="data:image/svg+xml;base64,{data}">'
 
     def __repr__(self) -> str:
         return f"<Drawing of {len(self.svg)} bytes of SVG>"
