@@ -1,6 +1,6 @@
 """A backend of networkx (3.2 or newer): nx.graph_edit_distance(G, H, backend="gradloom").
 
-Callables (node_match, node_subst_cost, ...) are called once for each distinct pair of attributes; the engine gets tables.
+Callables (node_match, ...) are called once for each distinct pair of attributes; the engine gets tables.
 """
 
 from __future__ import annotations
@@ -97,13 +97,17 @@ def _tables(
 
 def _without_infinity(costs: dict[str, Any], parts: int) -> dict[str, Any]:
     """What is forbidden costs more than all edits of everything else together."""
-    singles = [c for table in costs.values() for c in (table.values() if isinstance(table, dict) else (p[2] for p in table))]
+    singles = [
+        c for table in costs.values() for c in (table.values() if isinstance(table, dict) else (p[2] for p in table))
+    ]
     finite = [c for c in singles if math.isfinite(c)]
     if len(finite) == len(singles):
         return costs
     most = (max(finite, default=1.0) + 1.0) * (parts + 1)
     return {
-        key: {k: min(c, most) for k, c in table.items()} if isinstance(table, dict) else [[a, b, min(c, most)] for a, b, c in table]
+        key: {k: min(c, most) for k, c in table.items()}
+        if isinstance(table, dict)
+        else [[a, b, min(c, most)] for a, b, c in table]
         for key, table in costs.items()
     }
 

@@ -14,7 +14,9 @@ try:
     from sklearn.utils import check_random_state
     from sklearn.utils.multiclass import check_classification_targets
 except ImportError as missing:
-    raise ImportError("KANRegressor, KANClassifier and LogicClassifier need scikit-learn: pip install scikit-learn") from missing
+    raise ImportError(
+        "KANRegressor, KANClassifier and LogicClassifier need scikit-learn: pip install scikit-learn"
+    ) from missing
 
 from . import _tables
 from ._arrays import AnyArray, as_array, numbers

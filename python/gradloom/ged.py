@@ -135,15 +135,19 @@ def _distance(found: dict[str, Any], graphs: GraphSet) -> Distance:
     first, second = graphs.data
     sources = first.names if first.names is not None else list(range(first.nodes))
     images = second.names if second.names is not None else list(range(second.nodes))
-    mapping = {
-        source: None if image is None else images[image] for source, image in zip(sources, found["mapping"])
-    }
+    mapping = {source: None if image is None else images[image] for source, image in zip(sources, found["mapping"])}
     path = [
         {**edit, "from": [sources[v] for v in edit["from"]], "to": [images[v] for v in edit["to"]]}
         for edit in found.get("path", [])
     ]
     return Distance(
-        found["lower"], found["upper"], found["exact"], mapping, path, found["within"], found["expanded"],
+        found["lower"],
+        found["upper"],
+        found["exact"],
+        mapping,
+        path,
+        found["within"],
+        found["expanded"],
         found["seconds"],
     )
 

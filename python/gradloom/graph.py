@@ -108,7 +108,11 @@ def from_pyg(data: Any, directed: bool = False) -> GraphData:
             parts = np.zeros(nodes, dtype=np.int64) if parts is None else parts
             parts[as_array(mask, name + "_mask").astype(bool)] = _PARTS[name]
     return GraphData(
-        nodes, edge_index.T.astype(np.int64), node_features=features, node_classes=classes, node_parts=parts,
+        nodes,
+        edge_index.T.astype(np.int64),
+        node_features=features,
+        node_classes=classes,
+        node_parts=parts,
         directed=directed,
     )
 
@@ -203,7 +207,9 @@ def _names(lists: Iterable[Sequence[Any] | None]) -> list[str]:
 def _add(handle: int, g: GraphData, codes: dict[str, dict[str, int]], group: int, target: float) -> None:
     edges = np.asarray(g.edges, dtype=np.int64).reshape(-1, 2)
     if edges.size and (edges.min() < 0 or edges.max() >= g.nodes):
-        raise InvalidInputError(f"an edge names node {int(edges.min() if edges.min() < 0 else edges.max())}; there are {g.nodes}")
+        raise InvalidInputError(
+            f"an edge names node {int(edges.min() if edges.min() < 0 else edges.max())}; there are {g.nodes}"
+        )
     order = np.argsort(edges[:, 0], kind="stable")
     row_ptr = np.zeros(g.nodes + 1, dtype=np.int64)
     np.cumsum(np.bincount(edges[:, 0], minlength=g.nodes), out=row_ptr[1:])
@@ -306,8 +312,21 @@ class _GraphEstimator:
         self.verbose = verbose
 
     _PARAMETERS = (
-        "layer", "hidden", "node_label", "edge_label", "features", "edge_weight", "epochs", "lr", "batch", "dropout",
-        "validation", "options", "random_state", "n_jobs", "verbose",
+        "layer",
+        "hidden",
+        "node_label",
+        "edge_label",
+        "features",
+        "edge_weight",
+        "epochs",
+        "lr",
+        "batch",
+        "dropout",
+        "validation",
+        "options",
+        "random_state",
+        "n_jobs",
+        "verbose",
     )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -420,7 +439,9 @@ class NodeClassifier(_GraphEstimator):
             labels = list(np.asarray(y, dtype=object).ravel().tolist())
             if len(labels) != data.nodes:
                 raise InvalidInputError(f"y has {len(labels)} classes, but there are {data.nodes} nodes")
-            data.node_classes = [None if v is None or (isinstance(v, float) and math.isnan(v)) else str(v) for v in labels]
+            data.node_classes = [
+                None if v is None or (isinstance(v, float) and math.isnan(v)) else str(v) for v in labels
+            ]
             known = [v for v in labels if v is not None and not (isinstance(v, float) and math.isnan(v))]
         elif data.node_classes is None:
             raise TypeError("y is missing: the graph has no classes of nodes")
@@ -449,5 +470,3 @@ class NodeClassifier(_GraphEstimator):
         probabilities = self.predict_proba(graph)
         predicted: AnyArray = self.classes_[probabilities.argmax(axis=1)]
         return predicted
-
-

@@ -53,9 +53,11 @@ def _write_model(tensors: Mapping[str, AnyArray], metadata: Mapping[str, Any]) -
 
 
 class _Layer:
-    """One layer: grids with their outer knots (in, G + 2k + 1), coefficients (in, G + k, out), base weights (in, out)."""
+    """One layer: grids with outer knots (in, G + 2k + 1), coefficients (in, G + k, out), base weights (in, out)."""
 
-    def __init__(self, grid: AnyArray, coefficients: AnyArray, base: AnyArray, bias: AnyArray | None, name: str) -> None:
+    def __init__(
+        self, grid: AnyArray, coefficients: AnyArray, base: AnyArray, bias: AnyArray | None, name: str
+    ) -> None:
         self.inputs, rows, self.outputs = coefficients.shape
         self.degree = grid.shape[1] - 1 - rows
         self.intervals = rows - self.degree
@@ -78,9 +80,13 @@ class _Layer:
 def _model_file(layers: list[_Layer]) -> bytes:
     for i, layer in enumerate(layers):
         if layer.degree != layers[0].degree or layer.intervals != layers[0].intervals:
-            raise InvalidInputError(f"layer {i} has another grid or degree than layer 0; gradloom's networks have one for all")
+            raise InvalidInputError(
+                f"layer {i} has another grid or degree than layer 0; gradloom's networks have one for all"
+            )
         if i > 0 and layer.inputs != layers[i - 1].outputs:
-            raise InvalidInputError(f"layer {i} has {layer.inputs} inputs, but the one before {layers[i - 1].outputs} outputs")
+            raise InvalidInputError(
+                f"layer {i} has {layer.inputs} inputs, but the one before {layers[i - 1].outputs} outputs"
+            )
     first, last = layers[0], layers[-1]
     tensors: dict[str, AnyArray] = {}
     for i, layer in enumerate(layers):
@@ -176,9 +182,13 @@ def from_pykan(state: Any) -> bytes:
         name = f"act_fun.{n}"
         symbolic = tensors.get(f"symbolic_fun.{n}.mask")
         if symbolic is not None and np.any(symbolic != 0):
-            raise InvalidInputError(f"symbolic_fun.{n} has edges with formulas, which gradloom's splines cannot hold exactly")
+            raise InvalidInputError(
+                f"symbolic_fun.{n} has edges with formulas, which gradloom's splines cannot hold exactly"
+            )
         mask = tensors.get(f"{name}.mask", np.ones(tensors[f"{name}.coef"].shape[:2]))
-        coefficients = tensors[f"{name}.coef"] * (mask * tensors[f"{name}.scale_sp"])[:, :, np.newaxis]  # (in, out, G + k)
+        coefficients = (
+            tensors[f"{name}.coef"] * (mask * tensors[f"{name}.scale_sp"])[:, :, np.newaxis]
+        )  # (in, out, G + k)
         base = mask * tensors[f"{name}.scale_base"]
         outputs = base.shape[1]
         scale, bias = np.ones(outputs), np.zeros(outputs)

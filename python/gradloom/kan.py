@@ -101,7 +101,9 @@ class KAN(Model):
         except (TypeError, ValueError) as error:
             raise TypeError(f"width is {width!r}, but must be a list of integers such as [2, 5, 1]") from error
         if len(self.width) < 2 or min(self.width) < 1:
-            raise InvalidInputError(f"width is {width!r}, but must name the nodes of two layers or more, 1 or more each")
+            raise InvalidInputError(
+                f"width is {width!r}, but must name the nodes of two layers or more, 1 or more each"
+            )
         recipe: dict[str, Any] = {"family": "kan", "task": "regression"}
         put(recipe, "model.hidden", self.width[1:-1])
         for key, value in (("model.grid", grid), ("model.degree", k), ("seed", seed), ("precision", precision)):

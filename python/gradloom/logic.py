@@ -116,7 +116,7 @@ class Circuit:
 
     @property
     def rule(self) -> str:
-        """"B3/S23" for the game of life; "" for what does not count neighbours."""
+        """ "B3/S23" for the game of life; "" for what does not count neighbours."""
         return str(self.description.get("rule", ""))
 
     def run(
@@ -192,9 +192,7 @@ class Circuit:
         settings = {"format": format, "verify": bool(verify), "name": name, "minimiser": minimiser}
         text, report = ctypes.c_void_p(), ctypes.c_void_p()
         check(
-            lib.gradloom_circuit_export(
-                self._handle, settings_text(settings), ctypes.byref(text), ctypes.byref(report)
-            )
+            lib.gradloom_circuit_export(self._handle, settings_text(settings), ctypes.byref(text), ctypes.byref(report))
         )
         made = Export(take_text(text), json.loads(take_text(report)))
         if path is not None:
@@ -282,9 +280,9 @@ def circuit_of(model: Model) -> Circuit:
 
 
 class Automaton(Model):
-    """A logic automaton: cells whose update is a circuit that is learned. Options as `gradloom.recipe_keys("automaton")`.
+    """A logic automaton: cells whose update is learned, as a circuit. Options: `gradloom.recipe_keys("automaton")`.
 
-    recipe: the name of a shipped recipe to start from ("checkerboard-small"); its keys are those that `options` changes.
+    recipe: a shipped recipe to start from ("checkerboard-small"); `options` go before its keys.
     """
 
     def __init__(

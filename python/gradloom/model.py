@@ -187,9 +187,7 @@ class Model:
                 raise InvalidInputError(f"y holds the class {unknown[0]!r}; the model knows {', '.join(names)}")
             target = integers([places[str(v)] for v in np.asarray(y).ravel().tolist()], "y")
             settings = {"classes": names}
-        return dict(
-            json_of(lib.gradloom_measure, self._open(), settings_text(settings), borrowed(x), borrowed(target))
-        )
+        return dict(json_of(lib.gradloom_measure, self._open(), settings_text(settings), borrowed(x), borrowed(target)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """One file with all that load() needs, written atomically."""
@@ -204,7 +202,11 @@ class Model:
         return content
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {k: v for k, v in self.__dict__.items() if k not in ("_handle", "_finalizer", "_about", "_threads", "_single")}
+        state = {
+            k: v
+            for k, v in self.__dict__.items()
+            if k not in ("_handle", "_finalizer", "_about", "_threads", "_single")
+        }
         state["_bytes"] = self.to_bytes() if self.is_fitted else None
         state["_thread_count"] = self._threads
         return state

@@ -39,7 +39,9 @@ def _override(key: str, value: Any) -> str:
     try:
         return f"{key}={json.dumps(list(value) if isinstance(value, (tuple, range)) else value)}"
     except TypeError as error:
-        raise TypeError(f"the option {key} is {value!r}; numbers, texts, booleans and lists of them are possible") from error
+        raise TypeError(
+            f"the option {key} is {value!r}; numbers, texts, booleans and lists of them are possible"
+        ) from error
 
 
 def _overrides(options: Mapping[str, Any] | Sequence[str]) -> list[str]:
@@ -201,9 +203,7 @@ class Run:
         """The model's predictions: of rows, or of graphs."""
         return self.model.predict(X)
 
-    def predict_file(
-        self, data: str | os.PathLike[str], out: str | os.PathLike[str] | None = None
-    ) -> dict[str, Any]:
+    def predict_file(self, data: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> dict[str, Any]:
         """Predictions for the rows, graphs or patterns of a file, written to a .csv or .npy file; returns a summary."""
         settings = {
             "model": str(self.folder),

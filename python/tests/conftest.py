@@ -14,5 +14,3 @@ def rows():
     """300 rows of a smooth function of two variables."""
     x = np.random.default_rng(0).uniform(-1, 1, (300, 2))
     return x, np.sin(3 * x[:, 0]) + x[:, 1] ** 2
-
-

@@ -132,5 +132,3 @@ def test_classes_of_any_type():
         clf = KANClassifier(epochs=30).fit(x, labels)
         assert clf.classes_.tolist() == np.unique(classes).tolist()
         assert clf.score(x, labels) > 0.9
-
-

@@ -1,6 +1,8 @@
-/* The C ABI from C11: a program trains, predicts, saves, loads, computes edit distances; every wrong call has a code and
- * a message. Prints the failures; exit code 1 when there is one. */
+/* The C ABI from C11: a program trains, predicts, saves, loads, computes edit distances; every wrong call has a code
+ * and a message. Prints the failures; exit code 1 when there is one. */
 #define _POSIX_C_SOURCE 200809L
+
+#include "gradloom/c_api.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -10,26 +12,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gradloom/c_api.h"
-
 static int failures = 0;
 
-#define EXPECT(condition)                                                                                   \
-  do {                                                                                                      \
-    if (!(condition)) {                                                                                     \
-      printf("%s:%d: %s (last error: %s)\n", __FILE__, __LINE__, #condition, gradloom_last_error());        \
-      ++failures;                                                                                           \
-    }                                                                                                       \
+#define EXPECT(condition)                                                                            \
+  do {                                                                                               \
+    if (!(condition)) {                                                                              \
+      printf("%s:%d: %s (last error: %s)\n", __FILE__, __LINE__, #condition, gradloom_last_error()); \
+      ++failures;                                                                                    \
+    }                                                                                                \
   } while (0)
 
 /* The call fails with this code, and its message has this text. */
-#define EXPECT_FAILS(call, code, text)                                                                      \
-  do {                                                                                                      \
-    int status_ = (call);                                                                                   \
-    if (status_ != (code) || !strstr(gradloom_last_error(), (text))) {                                      \
-      printf("%s:%d: %s returned %d: %s\n", __FILE__, __LINE__, #call, status_, gradloom_last_error());     \
-      ++failures;                                                                                           \
-    }                                                                                                       \
+#define EXPECT_FAILS(call, code, text)                                                                  \
+  do {                                                                                                  \
+    int status_ = (call);                                                                               \
+    if (status_ != (code) || !strstr(gradloom_last_error(), (text))) {                                  \
+      printf("%s:%d: %s returned %d: %s\n", __FILE__, __LINE__, #call, status_, gradloom_last_error()); \
+      ++failures;                                                                                       \
+    }                                                                                                   \
   } while (0)
 
 enum { ROWS = 200 };
@@ -63,7 +63,8 @@ static void make_data(void) {
   }
 }
 
-static const char* kSettings = "{\"recipe\": {\"family\": \"kan\", \"epochs\": 20, \"data\": {\"test\": 0, \"validation\": 0}}, \"threads\": 1}";
+static const char* kSettings =
+    "{\"recipe\": {\"family\": \"kan\", \"epochs\": 20, \"data\": {\"test\": 0, \"validation\": 0}}, \"threads\": 1}";
 
 static gradloom_handle fit_model(void) {
   gradloom_handle model = 0;
@@ -135,13 +136,15 @@ static void test_from(void) {
   char settings[256], *text = NULL;
   gradloom_array x = doubles(x_values, ROWS, 2), y = doubles(y_values, ROWS, 0);
   snprintf(settings, sizeof settings,
-           "{\"recipe\": {\"epochs\": 5, \"model\": {\"grid\": 8}, \"data\": {\"test\": 0, \"validation\": 0}}, \"threads\": 1, \"from\": %llu}",
+           "{\"recipe\": {\"epochs\": 5, \"model\": {\"grid\": 8}, \"data\": {\"test\": 0, \"validation\": 0}}, "
+           "\"threads\": 1, \"from\": %llu}",
            (unsigned long long)model);
   EXPECT(gradloom_fit_rows(settings, &x, &y, NULL, NULL, &more) == GRADLOOM_OK);
   EXPECT(gradloom_describe(more, &text) == GRADLOOM_OK && strstr(text, "\"grid\":8"));
   gradloom_free(text);
   gradloom_close(more);
-  snprintf(settings, sizeof settings, "{\"recipe\": {\"model\": {\"hidden\": [7]}}, \"from\": %llu}", (unsigned long long)model);
+  snprintf(settings, sizeof settings, "{\"recipe\": {\"model\": {\"hidden\": [7]}}, \"from\": %llu}",
+           (unsigned long long)model);
   EXPECT_FAILS(gradloom_fit_rows(settings, &x, &y, NULL, NULL, &more), GRADLOOM_INVALID_INPUT, "trained network has");
   gradloom_close(model);
 }
@@ -152,8 +155,8 @@ static void test_classes_and_tables(void) {
   double probabilities[ROWS][2] = {{0}}, two[2][2] = {{0}};
   gradloom_array out = doubles(probabilities, ROWS, 2), out2 = doubles(two, 2, 2);
   char* text = NULL;
-  EXPECT(gradloom_fit_rows("{\"recipe\": {\"epochs\": 10}, \"classes\": [\"no\", \"yes\"], \"threads\": 1}", &x, &y, NULL, NULL,
-                           &model) == GRADLOOM_OK);
+  EXPECT(gradloom_fit_rows("{\"recipe\": {\"epochs\": 10}, \"classes\": [\"no\", \"yes\"], \"threads\": 1}", &x, &y,
+                           NULL, NULL, &model) == GRADLOOM_OK);
   EXPECT(gradloom_describe(model, &text) == GRADLOOM_OK && strstr(text, "\"classes\":[\"no\",\"yes\"]"));
   gradloom_free(text);
   EXPECT(gradloom_predict(model, &x, &out) == GRADLOOM_OK);
@@ -166,7 +169,8 @@ static void test_classes_and_tables(void) {
     snprintf(line, sizeof line, "%s,%d,%s\n", i % 3 ? "red" : "blue", i % 7, i % 3 ? "apple" : "plum");
     strcat(table, line);
   }
-  EXPECT(gradloom_fit_table("{\"recipe\": {\"task\": \"classification\", \"epochs\": 200, \"data\": {\"target\": [\"kind\"]}}, \"threads\": 1}",
+  EXPECT(gradloom_fit_table("{\"recipe\": {\"task\": \"classification\", \"epochs\": 200, \"data\": {\"target\": "
+                            "[\"kind\"]}}, \"threads\": 1}",
                             table, strlen(table), NULL, &model) == GRADLOOM_OK);
   const char* asked = "size,colour\n3,blue\n1,red\n";
   EXPECT(gradloom_predict_table(model, asked, strlen(asked), &out2) == GRADLOOM_OK);
@@ -214,9 +218,11 @@ static void test_distances(void) {
          strstr(text, "\"exact\":true"));
   gradloom_free(text);
   /* Within 3 it is not; by which bound that was found is no matter. */
-  EXPECT(gradloom_ged_pair(graphs, 0, 1, "{\"threshold\": 3}", &text) == GRADLOOM_OK && strstr(text, "\"within\":false"));
+  EXPECT(gradloom_ged_pair(graphs, 0, 1, "{\"threshold\": 3}", &text) == GRADLOOM_OK &&
+         strstr(text, "\"within\":false"));
   gradloom_free(text);
-  EXPECT(gradloom_ged_pair(graphs, 0, 1, "{\"threshold\": 4}", &text) == GRADLOOM_OK && strstr(text, "\"within\":true"));
+  EXPECT(gradloom_ged_pair(graphs, 0, 1, "{\"threshold\": 4}", &text) == GRADLOOM_OK &&
+         strstr(text, "\"within\":true"));
   gradloom_free(text);
   EXPECT(gradloom_ged_matrix(graphs, "{\"threads\": 1}", NULL, &low, &high) == GRADLOOM_OK);
   EXPECT(upper[0][1] == 4.0 && upper[1][0] == 4.0 && lower[0][1] == 4.0 && upper[2][2] == 0.0);
@@ -225,7 +231,8 @@ static void test_distances(void) {
   gradloom_free(text);
   EXPECT_FAILS(gradloom_ged_matrix(graphs, NULL, NULL, &wrong, &high), GRADLOOM_INVALID_INPUT, "must be (3, 3)");
   EXPECT_FAILS(gradloom_ged_pair(graphs, 0, 3, NULL, &text), GRADLOOM_INVALID_INPUT, "3 graphs");
-  EXPECT_FAILS(gradloom_ged_pair(graphs, 0, 1, "{\"costs\": {\"node_subs\": 1}}", &text), GRADLOOM_INVALID_INPUT, "node_subs");
+  EXPECT_FAILS(gradloom_ged_pair(graphs, 0, 1, "{\"costs\": {\"node_subs\": 1}}", &text), GRADLOOM_INVALID_INPUT,
+               "node_subs");
   EXPECT_FAILS(gradloom_ged_pair(graphs, 0, 1, "{\"threshold\": -1}", &text), GRADLOOM_INVALID_INPUT, "threshold");
   gradloom_close(graphs);
 }
@@ -270,9 +277,12 @@ static void test_wrong_calls(void) {
   EXPECT_FAILS(gradloom_fit_rows("{", &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT, "no object of JSON");
   EXPECT_FAILS(gradloom_fit_rows("{\"treads\": 1}", &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT, "'treads'");
   EXPECT_FAILS(gradloom_fit_rows("{\"threads\": -1}", &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT, "threads");
-  EXPECT_FAILS(gradloom_fit_rows("{\"recipe\": {\"model\": {\"grid\": 0}}}", &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT, "grid");
-  EXPECT_FAILS(gradloom_fit_rows("{\"recipe\": {\"modle\": 1}}", &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT, "modle");
-  EXPECT_FAILS(gradloom_fit_rows("{\"recipe\": {\"family\": \"graph\"}}", &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT, "family");
+  EXPECT_FAILS(gradloom_fit_rows("{\"recipe\": {\"model\": {\"grid\": 0}}}", &x, &y, NULL, NULL, &model),
+               GRADLOOM_INVALID_INPUT, "grid");
+  EXPECT_FAILS(gradloom_fit_rows("{\"recipe\": {\"modle\": 1}}", &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT,
+               "modle");
+  EXPECT_FAILS(gradloom_fit_rows("{\"recipe\": {\"family\": \"graph\"}}", &x, &y, NULL, NULL, &model),
+               GRADLOOM_INVALID_INPUT, "family");
   bad.shape[0] = -1;
   EXPECT_FAILS(gradloom_fit_rows(NULL, &bad, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT, "extent -1");
   bad = x;
@@ -338,7 +348,8 @@ static void* use_shared_model(void* result) {
   for (int i = 0; i < 20; ++i) {
     memset(own, 0, sizeof own);
     wrong += gradloom_predict(shared_model, &x, &out) != GRADLOOM_OK || memcmp(own, shared_y, sizeof own) != 0;
-    wrong += gradloom_predict(987654321, &x, &out) != GRADLOOM_INVALID_INPUT || !strstr(gradloom_last_error(), "987654321");
+    wrong +=
+        gradloom_predict(987654321, &x, &out) != GRADLOOM_INVALID_INPUT || !strstr(gradloom_last_error(), "987654321");
   }
   gradloom_handle model = fit_model();
   memset(own, 0, sizeof own);
@@ -368,12 +379,13 @@ static void test_fork(void) {
   double own[ROWS] = {0};
   gradloom_array x = doubles(x_values, ROWS, 2), y = doubles(y_values, ROWS, 0), out = doubles(own, ROWS, 1);
   int status = 1;
-  EXPECT(gradloom_fit_rows("{\"recipe\": {\"epochs\": 2}, \"threads\": 2}", &x, &y, NULL, NULL, &several) == GRADLOOM_OK);
+  EXPECT(gradloom_fit_rows("{\"recipe\": {\"epochs\": 2}, \"threads\": 2}", &x, &y, NULL, NULL, &several) ==
+         GRADLOOM_OK);
   const pid_t child = fork();
   if (child == 0) {
     const int good = gradloom_predict(one, &x, &out) == GRADLOOM_OK &&
-                     gradloom_predict(several, &x, &out) == GRADLOOM_UNSUPPORTED && strstr(gradloom_last_error(), "fork") &&
-                     gradloom_close(several) == GRADLOOM_OK;
+                     gradloom_predict(several, &x, &out) == GRADLOOM_UNSUPPORTED &&
+                     strstr(gradloom_last_error(), "fork") && gradloom_close(several) == GRADLOOM_OK;
     _exit(good ? 0 : 1);
   }
   EXPECT(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);

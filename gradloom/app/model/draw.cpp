@@ -22,7 +22,7 @@ constexpr std::size_t kMostDrawnEdges = 400;
 
 // Rows from where the training data were, for a model that has none.
 template <class T>
-RowDataset<T> random_rows(const KanFamily<T>& family) {
+RowDataset<T> rows_in_ranges(const KanFamily<T>& family) {
   const RowSchema& schema = family.schema();
   RowParts<double> parts = schema.training.rows.parts();
   parts.size = kDrawnRows;
@@ -45,7 +45,7 @@ template <class T>
 SplineNetwork network_of(const TypedSession<KanFamily<T>>& session) {
   const KanFamily<T>& family = session.family();
   const bool has_rows = session.samples() > 0;
-  const RowDataset<T> rows = has_rows ? family.train() : random_rows(family);
+  const RowDataset<T> rows = has_rows ? family.train() : rows_in_ranges(family);
   return spline_picture(session.exec(), session.model(), session.result_arrays(), rows);
 }
 
