@@ -61,6 +61,7 @@ struct GedFlags {
   CommonFlags common;
   std::vector<std::string> graphs;
   std::string solver = "dfs", out;
+  std::optional<double> threshold;
   bool all_pairs = false;
 };
 
@@ -68,6 +69,22 @@ std::string numbers(const nlohmann::json& list) {
   std::string text;
   for (const auto& value : list) text += (text.empty() ? "" : "-") + value.dump();
   return text;
+}
+
+// What is known of the distance, or of whether it is within a threshold.
+std::string verdict(const nlohmann::json& r) {
+  const auto lower = r["lower"].get<double>(), upper = r["upper"].get<double>();
+  if (r.contains("threshold")) {
+    const auto threshold = r["threshold"].get<double>();
+    if (r["within"].is_null())
+      return fmt::format(
+          "edit distance from {} to {}: a limit was reached before it was known whether it is {} at most", lower, upper,
+          threshold);
+    return r["within"].get<bool>() ? fmt::format("edit distance {} at most: within {}", upper, threshold)
+                                   : fmt::format("edit distance {} at least: not within {}", lower, threshold);
+  }
+  return r["exact"].get<bool>() ? fmt::format("edit distance {}", upper)
+                                : fmt::format("edit distance from {} to {}; a limit was reached", lower, upper);
 }
 
 int run_pair(const Output& out, const GedFlags& flags) {
@@ -78,6 +95,7 @@ int run_pair(const Output& out, const GedFlags& flags) {
   o.costs = flags.common.chosen_costs();
   o.ged.solver = value_of<ged::Solver>(ged::kSolvers, flags.solver, "--solver").or_throw();
   o.ged.limits = flags.common.limits();
+  o.ged.threshold = flags.threshold;
   o.threads = flags.common.threads;
   const nlohmann::json r = app::ged_pair(o).or_throw();
   const auto side = [&](const char* key) {
@@ -85,10 +103,7 @@ int run_pair(const Output& out, const GedFlags& flags) {
                        counted(r[key]["nodes"].get<std::uint64_t>(), "node"),
                        counted(r[key]["edges"].get<std::uint64_t>(), "edge"));
   };
-  out.print(out.paint(Paint::bold, r["exact"].get<bool>()
-                                       ? fmt::format("edit distance {}\n", r["upper"].get<double>())
-                                       : fmt::format("edit distance from {} to {}; a limit was reached\n",
-                                                     r["lower"].get<double>(), r["upper"].get<double>())));
+  out.print(out.paint(Paint::bold, verdict(r) + "\n"));
   std::string mapping;
   for (const auto& image : r["mapping"])
     mapping += (mapping.empty() ? "" : " ") + (image.is_null() ? "-" : image.dump());
@@ -171,6 +186,8 @@ int run_ged(const Output& out, const GedFlags& flags) {
                   "gradloom ged A B, or gradloom ged FILE --all-pairs");
   if (!flags.all_pairs && !flags.out.empty())
     throw Exception(ErrorCode::invalid_input, "--out belongs to --all-pairs; --json prints the result of one pair");
+  if (flags.all_pairs && flags.threshold)
+    throw Exception(ErrorCode::invalid_input, "--threshold is for two graphs, not for --all-pairs");
   if (flags.all_pairs && flags.solver != "dfs")
     throw Exception(ErrorCode::invalid_input, "--all-pairs has one solver, dfs");
   return flags.all_pairs ? run_all_pairs(out, flags) : run_pair(out, flags);
@@ -215,6 +232,9 @@ void add_ged_command(CLI::App& program, Choice& choice) {
   command->add_option("--solver", flags->solver, "dfs, or best-first: a second opinion for small graphs")
       ->type_name("HOW")
       ->check(name_in(ged::kSolvers));
+  command->add_option("--threshold", flags->threshold, "Only: is the distance at most T? Often much faster")
+      ->type_name("T")
+      ->check(number_between(0, 1e12));
   add_quiet_option(*command, choice.flags);
   add_output_options(*command, choice.flags);
   command->footer(

@@ -36,12 +36,15 @@ struct Prediction {
   double operator()(std::size_t row, std::size_t column) const { return values[row * columns + column]; }
 };
 
+class FittedModel;
+
 // Beside the options of the network, which are those of recipes (docs/recipes.md).
 struct FitOptions {
   std::vector<std::string> features;  // names; empty: x1, x2, ...
   std::vector<std::string> targets;   // names, for regression; empty: y1, y2, ...
   std::span<const double> weights;    // of the rows; empty: all 1
   std::function<void(const EpochReport&)> after_epoch;
+  const FittedModel* from = nullptr;  // a trained spline network to start from, of the same shape or another grid
   SessionOptions session;  // threads, device, log; a stop that is set ends training, and the model is what it is then
 };
 
@@ -52,6 +55,10 @@ class FittedModel {
   explicit FittedModel(std::unique_ptr<Session> session) : session_(std::move(session)) {}
 
   Prediction predict(const MatrixView& x) const;
+  // The same of a table, given as text with a header: columns by name, categories and missing values as in training.
+  Prediction predict_table(std::string csv) const;
+  // A spline network with so many grid intervals and the same functions; like a model from a file, it has no data.
+  FittedModel refine(std::size_t grid, const SessionOptions& settings = {}) const;
   // Loss, and rmse, mae, r2 or accuracy, of rows whose targets are known.
   PartMetrics measure(const MatrixView& x, const TargetView& y) const;
   // The same of the training, validation and test part of the data that fit() was given. Throws unsupported for a model

@@ -5,7 +5,8 @@
 set -euo pipefail
 
 packages=(
-  g++ cmake ninja-build ccache pkg-config git python3 python3-numpy
+  g++ cmake ninja-build ccache pkg-config git python3 python3-numpy python3-venv
+  python3-sklearn python3-pandas python3-networkx python3-matplotlib python3-pytest python3-nbclient python3-ipykernel
   libhwy-dev libeigen3-dev
   libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libxxhash-dev
   libpng-dev zlib1g-dev libmuparser-dev libpugixml-dev libcadical-dev

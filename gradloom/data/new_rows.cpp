@@ -166,6 +166,23 @@ LoadedRows load_array(const RowSource& source, const LoadedRows& training, RowSo
   return load_coded_rows(added, &training.code).or_throw();
 }
 
+// Rows of a table with the columns of the training file; targets are blank where it has none.
+LoadedRows match_table(const RowSource& source, const LoadedRows& training, CsvTable table, NewTargets wanted) {
+  const RowSource found = TableMatch(source, training, table, wanted).run();
+  LoadedRows rows = rows_from_table(table, found, &training.code).or_throw();
+  rows.has_targets = found.targets == Targets::present;
+  return rows;
+}
+
+// In the features and classes of the training rows.
+NewRows<double> align_new(const LoadedRows& training, LoadedRows loaded, std::string_view name) {
+  if (!loaded.has_targets) loaded.rows = with_blank_targets(loaded.rows, training.rows);
+  auto aligned = align_rows(training.rows, loaded.rows);
+  if (!aligned) throw Exception(aligned.error().code, fmt::format("{}: {}", name, aligned.error().message));
+  for (std::uint32_t& row : loaded.kept) ++row;
+  return {std::move(*aligned), loaded.has_targets, std::move(loaded.kept)};
+}
+
 }  // namespace
 
 Result<NewRows<double>> load_new_rows(const RowSource& source, const LoadedRows& training,
@@ -176,27 +193,22 @@ Result<NewRows<double>> load_new_rows(const RowSource& source, const LoadedRows&
   if (!source.path.empty() && is_text_table(source) != is_text_table(added))
     return Error{ErrorCode::invalid_input,
                  fmt::format("{} is {}, but the training file {}", path.string(), kind(added), kind(source))};
-  bool has_targets = true;
-  const auto load_table = [&] {
+  if (is_text_table(added)) {
     added.csv = csv_options(source, training);
-    CsvTable table = read_table(added).or_throw();
-    const RowSource found = TableMatch(source, training, table, wanted).run();
-    has_targets = found.targets == Targets::present;
-    LoadedRows rows = rows_from_table(table, found, &training.code).or_throw();
-    if (!has_targets) rows.rows = with_blank_targets(rows.rows, training.rows);
-    return rows;
-  };
-  LoadedRows loaded = is_text_table(added) ? load_table() : load_array(source, training, added);
-  if (!loaded.has_targets) {
-    if (wanted == NewTargets::needed)
-      return Error{ErrorCode::invalid_input, fmt::format("{} has the features alone, without targets", path.string())};
-    has_targets = false;
-    loaded.rows = with_blank_targets(loaded.rows, training.rows);
+    return align_new(training, match_table(source, training, read_table(added).or_throw(), wanted), path.string());
   }
-  auto aligned = align_rows(training.rows, loaded.rows);
-  if (!aligned) return Error{aligned.error().code, fmt::format("{}: {}", path.string(), aligned.error().message)};
-  for (std::uint32_t& row : loaded.kept) ++row;
-  return NewRows<double>{std::move(*aligned), has_targets, std::move(loaded.kept)};
+  LoadedRows loaded = load_array(source, training, added);
+  if (!loaded.has_targets && wanted == NewTargets::needed)
+    return Error{ErrorCode::invalid_input, fmt::format("{} has the features alone, without targets", path.string())};
+  return align_new(training, std::move(loaded), path.string());
+} catch (const Exception& e) {
+  return e.error();
+}
+
+Result<NewRows<double>> new_rows_from_text(const RowSource& source, const LoadedRows& training, std::string text,
+                                           std::string_view name, NewTargets wanted) try {
+  CsvTable table = parse_csv(std::move(text), csv_options(source, training), name).or_throw();
+  return align_new(training, match_table(source, training, std::move(table), wanted), name);
 } catch (const Exception& e) {
   return e.error();
 }

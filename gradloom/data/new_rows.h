@@ -24,4 +24,8 @@ enum class NewTargets { needed, optional };
 Result<NewRows<double>> load_new_rows(const RowSource& source, const LoadedRows& training,
                                       const std::filesystem::path& path, NewTargets wanted);
 
+// The same of the text of a table, which is called `name` in messages.
+Result<NewRows<double>> new_rows_from_text(const RowSource& source, const LoadedRows& training, std::string text,
+                                           std::string_view name, NewTargets wanted);
+
 }  // namespace gradloom

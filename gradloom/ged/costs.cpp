@@ -224,4 +224,14 @@ CostTable::CostTable(const Costs& costs, const LabelTable& node_labels, const La
   for_each_cost(costs, [&](double c) { largest_ = std::max(largest_, scale.steps(c)); });
 }
 
+Cost CostTable::steps_within(double given) const {
+  constexpr Cost kMost = Cost{1} << 60;
+  const double steps = given * denominator_ / numerator_;
+  if (steps >= static_cast<double>(kMost)) return kMost;
+  auto found = static_cast<Cost>(steps) & ~Cost{1};
+  while (value(found + 2) <= given) found += 2;  // the division may have rounded
+  while (found > 0 && value(found) > given) found -= 2;
+  return found;
+}
+
 }  // namespace gradloom::ged

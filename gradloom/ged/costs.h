@@ -72,6 +72,8 @@ class CostTable {
   bool labels_matter() const { return labels_ == Labels::compare; }
   // From steps to what users gave.
   double value(Cost steps) const { return static_cast<double>(steps) * numerator_ / denominator_; }
+  // The most steps that are worth no more than `value` >= 0.
+  Cost steps_within(double value) const;
   Cost largest() const { return largest_; }
 
  private:

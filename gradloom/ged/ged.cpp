@@ -37,6 +37,15 @@ double lower_bound(const PairAnswer& answer, const Graph& first, const Graph& se
   return std::min(costs.value(answer.upper), std::max(found, label_bound(first, second, costs)));
 }
 
+Cost threshold_steps(const Options& options, const CostTable& costs) {
+  if (!options.threshold) return 0;
+  if (!(*options.threshold >= 0))
+    throw_invalid(fmt::format("the threshold is {}; distances are 0 or more", *options.threshold));
+  if (options.solver != Solver::depth_first)
+    throw Exception(ErrorCode::unsupported, "a threshold needs the solver dfs; the other one looks for the distance");
+  return costs.steps_within(*options.threshold);
+}
+
 }  // namespace
 
 Distance edit_distance(const Exec& ex, const Graph& first, const Graph& second, const CostTable& costs,
@@ -51,13 +60,17 @@ Distance edit_distance(const Exec& ex, const Graph& first, const Graph& second, 
   const DenseGraph a(first, labels_of(costs)), b(second, labels_of(costs));
   PairSolver solver;
   const Problem& problem = solver.set(a, b, costs);
-  PairAnswer answer =
-      options.solver == Solver::depth_first ? solver.solve(&ex, limits) : solve_best_first(problem, limits);
-  if (answer.exact() && options.ties == Ties::smallest) solver.make_smallest(&ex, limits, answer);
+  const Cost threshold = threshold_steps(options, costs);
+  PairAnswer answer = options.solver == Solver::best_first ? solve_best_first(problem, limits)
+                      : options.threshold                  ? solver.decide(&ex, limits, threshold)
+                                                           : solver.solve(&ex, limits);
+  if (answer.exact() && !options.threshold && options.ties == Ties::smallest) solver.make_smallest(&ex, limits, answer);
   Distance d;
   d.lower = lower_bound(answer, first, second, costs);
   d.upper = costs.value(answer.upper);
   d.exact = d.lower == d.upper;
+  if (options.threshold && answer.upper <= threshold) d.within = true;
+  if (options.threshold && d.lower > *options.threshold) d.within = false;
   d.smallest = answer.smallest;
   d.mapping = problem.to_first(answer.image);
   d.expanded = answer.expanded;
@@ -131,6 +144,44 @@ AllPairs all_pairs(const Exec& ex, const GraphSet& set, const CostTable& costs, 
     }
   for (std::size_t at = 0; at < total; ++at) r.exact += r.lower[at] == r.upper[at];
   return r;
+}
+
+std::vector<Found> search(const Exec& ex, const GraphSet& set, std::size_t query, const CostTable& costs,
+                          double threshold, const AllPairsOptions& options) {
+  if (query >= set.size())
+    throw_invalid(fmt::format("the query is graph {}, but there are {}, counted from 0", query, set.size()));
+  const Cost most = threshold_steps({.threshold = threshold}, costs);
+  std::vector<DenseGraph> dense;
+  for (const Graph& g : set.graphs) dense.emplace_back(g, labels_of(costs));
+  std::vector<PairSolver> solvers(ex.threads());
+  std::vector<std::optional<Found>> all(set.size());
+  std::atomic<std::size_t> done = 0;
+  std::mutex telling;
+  ex.parallel_for(set.size(), [&](std::size_t i, unsigned worker) {
+    const auto tell = [&] {
+      const std::size_t now = ++done;
+      if (!options.progress) return;
+      if (const std::unique_lock lock(telling, std::try_to_lock); lock) options.progress(now, set.size());
+    };
+    const Graph &first = set.graphs[query], &second = set.graphs[i];
+    if (i == query || label_bound(first, second, costs) > threshold) return tell();
+    const SearchLimits limits{.expansions = options.limits.expansions,
+                              .deadline = deadline_after(options.limits.seconds)};
+    PairSolver& solver = solvers[worker];
+    solver.set(dense[query], dense[i], costs);
+    PairAnswer answer = solver.decide(nullptr, limits, most);
+    const bool within = answer.upper <= most;
+    if (within) answer = solver.solve(nullptr, limits);
+    if (answer.lower <= most)
+      all[i] = Found{i, lower_bound(answer, first, second, costs), costs.value(answer.upper), within};
+    tell();
+  });
+  std::vector<Found> found;
+  for (const auto& one : all)
+    if (one) found.push_back(*one);
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Found& a, const Found& b) { return a.within != b.within ? a.within : a.upper < b.upper; });
+  return found;
 }
 
 }  // namespace gradloom::ged

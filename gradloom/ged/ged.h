@@ -41,6 +41,9 @@ struct Options {
   Solver solver = Solver::depth_first;
   Ties ties = Ties::smallest;
   Limits limits;
+  // Asks only whether the distance is at most this, which is often much faster: the search ends as soon as it knows.
+  // >= 0; for the depth-first solver.
+  std::optional<double> threshold;
 };
 
 enum class Edit {
@@ -66,8 +69,9 @@ struct EditOperation {
 struct Distance {
   double lower = 0.0, upper = 0.0;
   bool exact = false;
-  bool smallest = false;  // `mapping` is the lexicographically smallest optimal one
-  Mapping mapping;        // of the nodes of the first graph; kErased: deleted
+  bool smallest = false;       // `mapping` is the lexicographically smallest optimal one
+  std::optional<bool> within;  // with a threshold: upper <= threshold, or lower > threshold; none: a limit was reached
+  Mapping mapping;             // of the nodes of the first graph; kErased: deleted
   std::uint64_t expanded = 0;
   double seconds = 0.0;
 };
@@ -108,5 +112,17 @@ struct AllPairsOptions {
 // The distances (no mappings) between all graphs of a set, in parallel over pairs; pairs that turn out hard are then
 // solved one after another, in parallel inside.
 AllPairs all_pairs(const Exec& ex, const GraphSet& set, const CostTable& costs, const AllPairsOptions& options = {});
+
+struct Found {
+  std::size_t graph = 0;  // of the set
+  double lower = 0.0, upper = 0.0;
+  bool within = true;  // false: a limit was reached before it was known, and lower <= threshold
+};
+
+// The graphs of a set within `threshold` of graph `query` of the same set, with their distances: by upper bound, then
+// by number; those that are not known to be follow. Graph `query` itself is left out. In parallel over graphs; limits
+// are those of each pair.
+std::vector<Found> search(const Exec& ex, const GraphSet& set, std::size_t query, const CostTable& costs,
+                          double threshold, const AllPairsOptions& options = {});
 
 }  // namespace gradloom::ged

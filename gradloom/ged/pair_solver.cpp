@@ -6,19 +6,36 @@
 
 namespace gradloom::ged {
 
-PairAnswer PairSolver::solve(const Exec* ex, const SearchLimits& limits) {
+PairAnswer PairSolver::first_answer(const SearchLimits& limits) {
   PairAnswer answer;
   answer.image = greedy_mapping(problem_, limits.deadline);
   // A pass is cubic: large graphs get few.
   const unsigned rounds = problem_.rows() <= 64 ? 100 : problem_.rows() <= 512 ? 5 : 1;
   answer.upper = improve_by_swaps(problem_, answer.image, rounds, limits.deadline);
-  const SearchResult found = search_.run(ex, problem_, answer.upper, Goal::best, limits);
+  return answer;
+}
+
+void PairSolver::take(const SearchResult& found, PairAnswer& answer) {
   answer.expanded = found.expanded;
   answer.lower = found.lower;
-  if (!found.image.empty()) {
-    answer.image = found.image;
-    answer.upper = found.upper;
-  }
+  if (found.image.empty()) return;
+  answer.image = found.image;
+  answer.upper = found.upper;
+}
+
+PairAnswer PairSolver::solve(const Exec* ex, const SearchLimits& limits) {
+  PairAnswer answer = first_answer(limits);
+  take(search_.run(ex, problem_, answer.upper, Goal::best, limits), answer);
+  return answer;
+}
+
+PairAnswer PairSolver::decide(const Exec* ex, const SearchLimits& limits, Cost threshold) {
+  PairAnswer answer = first_answer(limits);
+  if (answer.upper <= threshold) return answer;
+  // Costs are even: a mapping that is cheaper than this costs the threshold at most.
+  const SearchResult found = search_.run(ex, problem_, threshold + 2, Goal::first, limits);
+  take(found, answer);
+  if (!found.image.empty()) answer.lower = 0;  // the rest of the tree was not looked at
   return answer;
 }
 

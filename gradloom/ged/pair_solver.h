@@ -22,10 +22,15 @@ class PairSolver {
   }
   // The distance of the pair that was set, or a bracket around it.
   PairAnswer solve(const Exec* ex, const SearchLimits& limits);
+  // A mapping of at most this cost, or a lower bound above it; or, at a limit, neither.
+  PairAnswer decide(const Exec* ex, const SearchLimits& limits, Cost threshold);
   // Replaces the mapping of an exact answer by the lexicographically smallest of the first graph that costs as much.
   void make_smallest(const Exec* ex, const SearchLimits& limits, PairAnswer& answer);
 
  private:
+  PairAnswer first_answer(const SearchLimits& limits);
+  static void take(const SearchResult& found, PairAnswer& answer);
+
   Problem problem_;
   Search search_;
 };

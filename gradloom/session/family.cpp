@@ -18,6 +18,20 @@ void check_row_loss(const LossOptions& loss, const RowBatch<T>& rows, std::size_
     throw Exception(ErrorCode::invalid_input, "every sample has weight 0");
 }
 
+void check_same_slices(const Slices& trained, const Slices& asked) {
+  const auto shape_text = [](const Slices& slices, std::size_t i) {
+    if (i >= slices.size()) return std::string("nothing");
+    std::string text = slices[i].name + " (";
+    for (const std::size_t extent : slices[i].shape)
+      text += fmt::format("{}{}", text.back() == '(' ? "" : ", ", extent);
+    return text + ")";
+  };
+  for (std::size_t i = 0; i < std::max(trained.size(), asked.size()); ++i)
+    if (shape_text(trained, i) != shape_text(asked, i))
+      throw_invalid(fmt::format("the trained network has {} where the new one has {}", shape_text(trained, i),
+                                shape_text(asked, i)));
+}
+
 template void check_row_loss(const LossOptions&, const RowBatch<float>&, std::size_t);
 template void check_row_loss(const LossOptions&, const RowBatch<double>&, std::size_t);
 

@@ -47,6 +47,10 @@ struct CheckSubject {
 template <class T>
 void check_row_loss(const LossOptions& loss, const RowBatch<T>& rows, std::size_t outputs);
 
+// Throws invalid_input, naming the first tensor that differs, when a trained network has other tensors than the one
+// that is to begin with them.
+void check_same_slices(const Slices& trained, const Slices& asked);
+
 // T is the scalar, M the model, D the data set, O the options (they derive from FamilyOptions and have `stages`). A
 // family also has a constructor from (O, Source), where Source is its data in memory, and for double
 //   static double exact_derivative(model, arrays, batch, dl_dy, i)   by dual numbers, of parameter i.
@@ -90,6 +94,11 @@ class Family {
     const std::uint64_t seed = options_.train.seed;
     const RandomStream others(seed, RandomUse::restart);
     return initial_state(model(0), restart == 0 ? seed : others.bits(static_cast<std::uint32_t>(restart)));
+  }
+  // Maps the state of a trained network to that of the first stage. Throws invalid_input when it is another network.
+  virtual void take_over(const M& trained, TrainState<T>&) const {
+    check_same_slices(trained.parameters(), model(0).parameters());
+    check_same_slices(trained.buffers(), model(0).buffers());
   }
   // Maps the state at the end of the stage before to the beginning of `stage`.
   virtual void enter_stage(const Exec&, std::size_t /*stage*/, TrainState<T>&) const {}
@@ -171,6 +180,11 @@ template <template <class> class F>
 Result<std::unique_ptr<Session>> load_session(const typename F<float>::Options& options, const ModelHead& head,
                                               const TensorFile& file, const std::filesystem::path& name,
                                               SessionOptions settings);
+
+// A session without data, of a trained model under other options: what start_from() makes of it. Throws as that does.
+template <template <class> class F>
+std::unique_ptr<Session> derive_session(const typename F<float>::Options& options, const Session& trained,
+                                        SessionOptions settings);
 
 // Likewise, in check_family.h. Gradients are checked in double precision, bits are compared in that of the options.
 // Throws invalid_input when there is nothing to check.

@@ -51,6 +51,7 @@ class FamilySession final : public TypedSession<F> {
 
   void preflight() override;
   TrainEnd start() override;
+  void start_from(const Session& trained) override;
   TrainEnd train_stage(SessionListener& listener) override;
   void enter_stage() override {
     const std::size_t stage = ++state_.position.stage;
@@ -197,6 +198,18 @@ Result<std::unique_ptr<Session>> load_session(const typename F<float>::Options& 
   return Error{e.code(), fmt::format("{}: {}", name.string(), e.what())};
 }
 
+template <template <class> class F>
+std::unique_ptr<Session> derive_session(const typename F<float>::Options& options, const Session& trained,
+                                        SessionOptions settings) {
+  const auto open = [&]<class T>(T) -> std::unique_ptr<Session> {
+    auto session =
+        std::make_unique<FamilySession<F<T>>>(F<T>::from_model(options, trained.describe()), std::move(settings));
+    session->start_from(trained);
+    return session;
+  };
+  return options.precision == Precision::float64 ? open(double()) : open(float());
+}
+
 template <class F>
 void FamilySession<F>::choose_device() {
   if (!this->settings_.device) return;
@@ -314,6 +327,26 @@ TrainEnd FamilySession<F>::start() {
   state_.position = {};
   begin_stage();
   return TrainEnd::finished;
+}
+
+template <class F>
+void FamilySession<F>::start_from(const Session& trained) {
+  const auto* other = dynamic_cast<const TypedSession<F>*>(&trained);
+  if (!other)
+    throw_invalid(fmt::format("a model of family \"{}\" in {} cannot start from one of family \"{}\" in {}",
+                              options().family, name_of(kPrecisions, options().precision), trained.options().family,
+                              name_of(kPrecisions, trained.options().precision)));
+  const ModelArrays<T> arrays = other->result_arrays();
+  state_ = {};
+  state_.parameters = Buffer<T>(arrays.parameters.size());
+  state_.buffers = Buffer<T>(arrays.buffers.size());
+  std::copy(arrays.parameters.begin(), arrays.parameters.end(), state_.parameters.data());
+  std::copy(arrays.buffers.begin(), arrays.buffers.end(), state_.buffers.data());
+  family_.take_over(other->model(), state_);
+  begin_stage();
+  if (samples() > 0) return;
+  state_.position.stage_done = state_.position.stage_closed = true;
+  state_.position.run_epoch = trained.position().run_epoch;
 }
 
 template <class F>

@@ -107,6 +107,10 @@ class Session {
   virtual void preflight() = 0;
   // A fresh state: the best of the options' restarts, by training loss; after a stop in between, the first of them.
   virtual TrainEnd start() = 0;
+  // The same from a trained model of this family and precision instead of a fresh one; without data, that model is the
+  // result. Throws invalid_input when the networks differ in more than the family can map (of spline networks, the
+  // grid).
+  virtual void start_from(const Session& trained) = 0;
   // Trains this stage to its end or until a stop, and closes it.
   virtual TrainEnd train_stage(SessionListener& listener) = 0;
   // On to the next stage.

@@ -513,5 +513,49 @@ TEST(ModelFile, OfAnotherFamilyTakesNoRows) {
               HasSubstr("models of family \"graph\" take no rows"));
 }
 
+TEST(Fit, GoesOnFromATrainedNetworkOfAnotherGrid) {
+  const FitData data;
+  KanOptions options = small_kan();
+  const auto first = fit({data.x, 3}, data.y, options, {.session = kOneThread});
+  const auto finer = first.refine(10, kOneThread);
+  const Prediction before = first.predict({data.x, 3}), after = finer.predict({data.x, 3});
+  for (std::size_t i = 0; i < before.values.size(); ++i) EXPECT_NEAR(before.values[i], after.values[i], 1e-4);
+  EXPECT_EQ(finer.features(), first.features());
+
+  // No epoch: what is left is the trained network.
+  options.train.epochs = 0;
+  const auto same = fit({data.x, 3}, data.y, options, {.from = &first, .session = kOneThread});
+  EXPECT_EQ(same.predict({data.x, 3}).values, before.values);
+  options.model.grid = 10;
+  const auto refined = fit({data.x, 3}, data.y, options, {.from = &first, .session = kOneThread});
+  EXPECT_EQ(refined.predict({data.x, 3}).values, after.values);
+}
+
+TEST(Fit, RefusesToGoOnFromANetworkThatDoesNotFit) {
+  const FitData data;
+  const auto first = fit({data.x, 3}, data.y, small_kan(), {.session = kOneThread});
+  const auto from = [&](auto change) {
+    KanOptions options = small_kan();
+    change(options);
+    return message_of([&] { fit({data.x, 3}, data.y, options, {.from = &first, .session = kOneThread}); });
+  };
+  EXPECT_THAT(from([](KanOptions& o) { o.model.hidden = {4}; }), HasSubstr("layer0.weight"));
+  EXPECT_THAT(from([](KanOptions& o) { o.model.degree = 2; }), HasSubstr("degree 3, not 2"));
+  EXPECT_THAT(from([](KanOptions& o) { o.precision = Precision::float64; }), HasSubstr("cannot start from"));
+  EXPECT_THAT(message_of([&] {
+                fit({data.x, 3}, data.names, small_gates(), {.from = &first, .session = kOneThread});
+              }),
+              HasSubstr("cannot start from a trained model"));
+  EXPECT_THAT(message_of([&] { first.refine(0, kOneThread); }), HasSubstr("model.grid"));
+}
+
+TEST(Fit, PredictsTablesByTheNamesOfTheirColumns) {
+  const FitData data;
+  const auto model = fit({data.x, 3}, data.y, small_kan(), {.features = {"a", "b", "c"}, .session = kOneThread});
+  const Prediction rows = model.predict({std::vector{0.5, -0.25, 0.125}, 3});
+  EXPECT_EQ(model.predict_table("b,c,a\n-0.25,0.125,0.5\n").values, rows.values);
+  EXPECT_THAT(message_of([&] { model.predict_table("b,a\n1,2\n"); }), HasSubstr("'c'"));
+}
+
 }  // namespace
 }  // namespace gradloom::test

@@ -34,6 +34,17 @@ TEST_F(GedCommand, PrintsTheDistanceTheMappingAndTheEdits) {
   for (const char* word : {"edit distance 3", "node_delete", "mapping"}) EXPECT_THAT(people.out, HasSubstr(word));
 }
 
+TEST_F(GedCommand, SaysWhetherTheDistanceIsWithinAThreshold) {
+  const auto no = json_of({"ged", "set.txt:a", "set.txt:b", "--threshold", "2.5"});
+  EXPECT_EQ(no["within"], false);
+  EXPECT_EQ(no["threshold"], 2.5);
+  EXPECT_EQ(json_of({"ged", "set.txt:a", "set.txt:b", "--threshold", "3"})["within"], true);
+  EXPECT_THAT(run({"ged", "set.txt:a", "set.txt:b", "--threshold", "3"}).out, HasSubstr("within 3"));
+  EXPECT_THAT(run({"ged", "set.txt:a", "set.txt:b", "--threshold", "2"}).out, HasSubstr("not within 2"));
+  EXPECT_EQ(run({"ged", "set.txt:a", "set.txt:b", "--threshold", "-1"}).code, 2);
+  EXPECT_EQ(run({"ged", "set.txt", "--all-pairs", "--threshold", "1"}).code, 2);
+}
+
 TEST_F(GedCommand, ComparesFilesOfDifferentForms) {
   EXPECT_EQ(json_of({"ged", "set.txt:b", "one.json"})["upper"], 0.0) << "the same labels, by name";
 }

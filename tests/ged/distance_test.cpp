@@ -77,6 +77,77 @@ TEST(EditDistance, EqualsTheBestOfAllMappings) {
   }
 }
 
+// Below, at and above the distance, and between two possible costs.
+TEST(EditDistance, IsWithinAThresholdExactlyWhenItIsNotAboveIt) {
+  const Exec ex({.threads = 1});
+  for (const Case& c : cases()) {
+    const GraphSet set = random_graphs(c.graphs, 10, 12);
+    const CostTable costs(c.costs, set.node_labels, set.edge_labels);
+    for (std::size_t i = 0; i < set.size(); ++i)
+      for (std::size_t j = 0; j < set.size(); ++j) {
+        SCOPED_TRACE(c.name + ": " + std::to_string(i) + ", " + std::to_string(j));
+        const Graph &a = set.graphs[i], &b = set.graphs[j];
+        const double exact = edit_distance(ex, a, b, costs, {.ties = Ties::any}).upper;
+        for (const double threshold : {0.0, exact - 0.4, exact - 1e-3, exact, exact + 1e-3, exact + 1.7, 1e30}) {
+          if (threshold < 0) continue;
+          const Distance d = edit_distance(ex, a, b, costs, {.threshold = threshold});
+          ASSERT_TRUE(d.within.has_value());
+          ASSERT_EQ(*d.within, exact <= threshold) << exact << " and " << threshold;
+          ASSERT_LE(d.lower, exact);
+          ASSERT_GE(d.upper, exact);
+          ASSERT_EQ(mapping_cost(a, b, costs, d.mapping), d.upper);
+        }
+      }
+  }
+}
+
+TEST(EditDistance, DoesNotClaimToBeWithinAThresholdWhenALimitCameFirst) {
+  const Exec ex({.threads = 1});
+  const GraphSet set = random_graphs({.most_nodes = 40, .labels = 0, .edge_labels = 0, .density = 0.5}, 6, 3);
+  const CostTable costs(uniform_costs(), set.node_labels, set.edge_labels);
+  std::size_t open = 0;
+  for (std::size_t i = 0; i < set.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) {
+      const Graph &a = set.graphs[i], &b = set.graphs[j];
+      const Limits few{.expansions = 2};
+      const Distance bracket = edit_distance(ex, a, b, costs, {.limits = few});
+      const double threshold = (bracket.lower + bracket.upper) / 2;
+      const Distance d = edit_distance(ex, a, b, costs, {.limits = few, .threshold = threshold});
+      if (d.within)
+        EXPECT_TRUE(*d.within ? d.upper <= threshold : d.lower > threshold);
+      else
+        EXPECT_TRUE(d.lower <= threshold && d.upper > threshold);
+      open += !d.within;
+    }
+  EXPECT_GT(open, 0u);
+  EXPECT_THROW(edit_distance(ex, set.graphs[0], set.graphs[1], costs, {.threshold = -1.0}), Exception);
+  EXPECT_THROW(edit_distance(ex, set.graphs[0], set.graphs[1], costs, {.solver = Solver::best_first, .threshold = 1.0}),
+               Exception);
+}
+
+TEST(EditDistance, ASearchFindsWhatAllPairsSay) {
+  const Exec ex({.threads = 1});
+  const GraphSet set = random_graphs({.most_nodes = 6}, 30, 4);
+  const CostTable costs(uniform_costs(), set.node_labels, set.edge_labels);
+  const AllPairs pairs = all_pairs(ex, set, costs);
+  for (const double threshold : {0.0, 2.0, 4.5, 100.0}) {
+    std::vector<std::size_t> expected, found;
+    for (std::size_t i = 0; i + 1 < set.size(); ++i)
+      if (pairs.upper[AllPairs::at(29, i)] <= threshold) expected.push_back(i);
+    double before = 0.0;
+    for (const Found& f : search(ex, set, 29, costs, threshold)) {
+      EXPECT_TRUE(f.within);
+      EXPECT_EQ(f.upper, pairs.upper[AllPairs::at(29, f.graph)]);
+      EXPECT_GE(f.upper, before);
+      before = f.upper;
+      found.push_back(f.graph);
+    }
+    std::sort(found.begin(), found.end());
+    EXPECT_EQ(found, expected);
+  }
+  EXPECT_THROW(search(ex, set, 30, costs, 1.0), Exception);
+}
+
 TEST(EditDistance, IsZeroForARenumberedGraphAndSymmetric) {
   const Exec ex({.threads = 1});
   const GraphSet set = random_graphs({.most_nodes = 12, .density = 0.25}, 8, 3);

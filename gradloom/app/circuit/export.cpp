@@ -94,9 +94,15 @@ void report_proof(const circuit::Proof& proof, json& r) {
 
 }  // namespace
 
-Result<ExportedCircuit> export_circuit(const ExportCircuitOptions& o) try {
+Result<ExportedCircuit> export_circuit(const ExportCircuitOptions& o) {
   if (o.verify && o.format == ExportFormat::svg) return read_back("", o.format).error();
-  AnyCircuit any = load_circuit_of(o.circuit).or_throw();
+  auto any = load_circuit_of(o.circuit);
+  if (!any) return any.error();
+  return export_circuit(std::move(*any), o);
+}
+
+Result<ExportedCircuit> export_circuit(AnyCircuit any, const ExportCircuitOptions& o) try {
+  if (o.verify && o.format == ExportFormat::svg) return read_back("", o.format).error();
   ExportedCircuit result;
   json& r = result.report;
   r["circuit"] = o.circuit.string();

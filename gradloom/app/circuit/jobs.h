@@ -80,6 +80,8 @@ struct ExportedCircuit {
 // unsupported when a drawing is to be verified that cannot be read back (SVG), with not_found when yosys is asked for
 // and not installed.
 Result<ExportedCircuit> export_circuit(const ExportCircuitOptions& options);
+// The same of a circuit in memory; options.circuit is what it is called.
+Result<ExportedCircuit> export_circuit(circuit::AnyCircuit circuit, const ExportCircuitOptions& options);
 
 struct BenchCircuitOptions {
   std::vector<std::filesystem::path> circuits;  // none: the shipped ones

@@ -147,6 +147,10 @@ Result<json> ged_pair(const GedPairOptions& o) try {
   r["lower"] = d.lower;
   r["upper"] = d.upper;
   r["exact"] = d.exact;
+  if (o.ged.threshold) {
+    r["threshold"] = *o.ged.threshold;
+    r["within"] = d.within ? json(*d.within) : json(nullptr);
+  }
   r["smallest"] = d.smallest;
   r["mapping"] = mapping;
   r["path"] = path;

@@ -28,7 +28,8 @@ struct GedPairOptions {
   unsigned threads = 0;
 };
 
-// JSON: first, second (id, nodes, edges), lower, upper, exact, smallest, mapping (null: deleted), path (edit, from, to,
+// JSON: first, second (id, nodes, edges), lower, upper, exact, with a threshold that and within (null: a limit was
+// reached before it was known), smallest, mapping (null: deleted), path (edit, from, to,
 // cost), bounds (label, assignment), expanded, seconds.
 Result<nlohmann::json> ged_pair(const GedPairOptions& options);
 

@@ -1,33 +1,18 @@
 #include <fmt/format.h>
 
 #include "gradloom/app/families/families.h"
+#include "gradloom/app/model/memory.h"
 #include "gradloom/app/predict/predict.h"
-#include "gradloom/app/recipe.h"
 #include "gradloom/gradloom.h"
-#include "gradloom/session/families/gates/family.h"
-#include "gradloom/session/families/kan/family.h"
 
 namespace gradloom {
 namespace {
 
-// Names the key and value of an option that no recipe could have.
 template <class O>
-void check_options(const O& options) {
-  const OptionSchema<O>& schema = app::option_schema<O>();
-  const Config config = config_from_json(schema.schema(), schema.to_json(options), "options").or_throw();
-  app::check_precision(config).or_throw();
-}
-
-template <class O, class Make>
-FittedModel fit_rows(const MatrixView& x, const TargetView& y, O options, const FitOptions& more, Make make) {
-  const Task task = y.are_classes() ? Task::classification : Task::regression;
-  options.task = task;
-  for (O& stage : options.stages) stage.task = task;
-  for (std::size_t s = 0; s < stage_count(options); ++s) check_options(stage_of(options, s));
+FittedModel fit_rows(const MatrixView& x, const TargetView& y, const O& options, const FitOptions& more) {
   const LoadedRows rows{rows_from_memory(x, y, {more.features, more.targets}, more.weights), {}, {}};
-  const RowSplits parts = split_rows(rows, options.data, data_seed(options)).or_throw();
-  std::unique_ptr<Session> session = make(options, parts, more.session);
-  session->preflight();
+  const Session* from = more.from ? &more.from->session() : nullptr;
+  std::unique_ptr<Session> session = app::open_rows(rows, options, more.session, from);
 
   struct Listener : SessionListener {
     const FitOptions& more;
@@ -36,35 +21,14 @@ FittedModel fit_rows(const MatrixView& x, const TargetView& y, O options, const 
       if (more.after_epoch) more.after_epoch(report);
     }
   } listener(more);
-  if (session->start() == TrainEnd::finished) train(*session, listener);
+  app::train_from(*session, from, listener);
   return FittedModel(std::move(session));
 }
 
-}  // namespace
-
-FittedModel fit(const MatrixView& x, const TargetView& y, const KanOptions& options, const FitOptions& more) {
-  return fit_rows(x, y, options, more, make_session<KanFamily>);
-}
-
-FittedModel fit(const MatrixView& x, const TargetView& y, const GatesOptions& options, const FitOptions& more) {
-  if (!y.are_classes()) throw_invalid("y holds numbers, but gates learn classes: pass integers, or names of classes");
-  return fit_rows(x, y, options, more, make_session<GatesFamily>);
-}
-
-FittedModel load(const std::filesystem::path& path, const SessionOptions& settings) {
-  return FittedModel(app::open_model(path, settings).or_throw());
-}
-
-void FittedModel::save(const std::filesystem::path& file) const {
-  const app::AppFamily& family = app::find_family(session_->options().family);
-  session_->save_model(file, family.options(*session_)).or_throw();
-}
-
-Prediction FittedModel::predict(const MatrixView& x) const {
-  const ModelDescription about = session_->describe();
-  const PredictedRows y = session_->predict(new_rows_from_memory(no_rows(about).train, x, nullptr));
+// Columns are targets, or probabilities of classes.
+Prediction prediction_of(const ModelDescription& about, const PredictedRows& y, std::size_t rows) {
   Prediction p;
-  p.rows = x.rows();
+  p.rows = rows;
   p.columns = about.classes.empty() ? about.targets.size() : about.classes.size();
   p.names = about.classes.empty() ? about.targets : about.classes;
   if (about.classes.empty()) {
@@ -78,6 +42,39 @@ Prediction FittedModel::predict(const MatrixView& x) const {
     p.label.push_back(app::chosen_class(logits));
   }
   return p;
+}
+
+}  // namespace
+
+FittedModel fit(const MatrixView& x, const TargetView& y, const KanOptions& options, const FitOptions& more) {
+  return fit_rows(x, y, options, more);
+}
+
+FittedModel fit(const MatrixView& x, const TargetView& y, const GatesOptions& options, const FitOptions& more) {
+  return fit_rows(x, y, options, more);
+}
+
+FittedModel load(const std::filesystem::path& path, const SessionOptions& settings) {
+  return FittedModel(app::open_model(path, settings).or_throw());
+}
+
+void FittedModel::save(const std::filesystem::path& file) const {
+  const app::AppFamily& family = app::find_family(session_->options().family);
+  session_->save_model(file, family.options(*session_)).or_throw();
+}
+
+Prediction FittedModel::predict(const MatrixView& x) const {
+  const ModelDescription about = session_->describe();
+  return prediction_of(about, session_->predict(new_rows_from_memory(no_rows(about).train, x, nullptr)), x.rows());
+}
+
+Prediction FittedModel::predict_table(std::string csv) const {
+  const NewRows<double> rows = app::new_rows_of_text(*session_, std::move(csv));
+  return prediction_of(session_->describe(), session_->predict(rows.rows), rows.rows.size());
+}
+
+FittedModel FittedModel::refine(std::size_t grid, const SessionOptions& settings) const {
+  return FittedModel(app::refine(*session_, grid, settings));
 }
 
 PartMetrics FittedModel::measure(const MatrixView& x, const TargetView& y) const {

@@ -59,16 +59,21 @@ Result<void> check_files(const std::filesystem::path& model, const PredictOption
 Result<std::unique_ptr<Session>> open_model(const FilePlace& file, const SessionOptions& settings, ModelHead* out) {
   auto tensors = read_safetensors(file);
   if (!tensors) return tensors.error();
-  auto head = model_head(*tensors, file);
+  return open_model(*tensors, file, settings, out);
+}
+
+Result<std::unique_ptr<Session>> open_model(const TensorFile& tensors, const std::filesystem::path& name,
+                                            const SessionOptions& settings, ModelHead* out) {
+  auto head = model_head(tensors, name);
   if (!head) return head.error();
   const auto all = families();
   const auto family = std::ranges::find(all, head->family, &AppFamily::name);
   if (family == all.end() || !family->load)
     return Error{ErrorCode::unsupported,
-                 fmt::format("{}: models of family \"{}\" have no model files", file.string(), head->family)};
+                 fmt::format("{}: models of family \"{}\" have no model files", name.string(), head->family)};
   SessionOptions followed = settings;
   if (head->arithmetic && available(*head->arithmetic)) followed.exec.variant.arithmetic = *head->arithmetic;
-  auto session = family->load(*head, *tensors, file, followed);
+  auto session = family->load(*head, tensors, name, followed);
   if (session && out) *out = std::move(*head);
   return session;
 }

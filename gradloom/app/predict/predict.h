@@ -42,6 +42,10 @@ struct PredictReport {
 Result<std::unique_ptr<Session>> open_model(const FilePlace& file, const SessionOptions& settings,
                                             ModelHead* head = nullptr);
 
+// The same of bytes that were read already.
+Result<std::unique_ptr<Session>> open_model(const TensorFile& tensors, const std::filesystem::path& name,
+                                            const SessionOptions& settings, ModelHead* head = nullptr);
+
 // `model` is a model file or the folder of a run: of that, its model file, or the checkpoint where there is none yet,
 // which needs the training data. Needs nothing else that the model was trained with. Fails as open_model does, and with
 // invalid_input when the data do not fit the model.

@@ -167,14 +167,9 @@ std::vector<std::string> truths(const GraphSet& set, const GraphLayout& layout) 
 }  // namespace
 
 template <class T>
-Result<PredictedTable> predict_new(const TypedSession<GraphFamily<T>>& session, const NewData& data) {
-  if (!data.distances.empty())
-    return Error{ErrorCode::invalid_input, "distances are for models of pairs of graphs; this one sees single graphs"};
+PredictedTable predict_graph_set(const TypedSession<GraphFamily<T>>& session, const GraphSet& set) {
   const GraphFamily<T>& family = session.family();
   const GraphLayout& layout = family.layout();
-  auto read = load_new_graphs(layout, family.options().data.format, data.file);
-  if (!read) return read.error();
-  const GraphSet& set = *read;
   const auto [graphs, known] = family.new_graphs(set);
   PredictedTable table;
   if (layout.task == GraphTask::node) {
@@ -194,6 +189,18 @@ Result<PredictedTable> predict_new(const TypedSession<GraphFamily<T>>& session, 
   if (const auto outside = outside_of_ranges(layout, graphs.arrays()); !outside.empty()) add_outside(table, outside);
   if (known) table.metrics = session.measure_on(graphs);
   return table;
+}
+template PredictedTable predict_graph_set(const TypedSession<GraphFamily<float>>&, const GraphSet&);
+template PredictedTable predict_graph_set(const TypedSession<GraphFamily<double>>&, const GraphSet&);
+
+template <class T>
+Result<PredictedTable> predict_new(const TypedSession<GraphFamily<T>>& session, const NewData& data) {
+  if (!data.distances.empty())
+    return Error{ErrorCode::invalid_input, "distances are for models of pairs of graphs; this one sees single graphs"};
+  const GraphFamily<T>& family = session.family();
+  auto read = load_new_graphs(family.layout(), family.options().data.format, data.file);
+  if (!read) return read.error();
+  return predict_graph_set(session, *read);
 }
 
 AppFamily graph_family() {

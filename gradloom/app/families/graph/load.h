@@ -3,9 +3,12 @@
 
 #include <filesystem>
 
+#include "gradloom/app/predict/table.h"
 #include "gradloom/app/settings.h"
+#include "gradloom/session/families/graph/family.h"
 #include "gradloom/session/families/graph/layout.h"
 #include "gradloom/session/families/graph/options.h"
+#include "gradloom/session/typed_session.h"
 
 namespace gradloom::app {
 
@@ -18,5 +21,9 @@ Result<GraphSet> load_new_graphs(const GraphLayout& layout, GraphFormat format, 
 
 // Those of a file, or of a graph that ships with the program.
 Result<std::shared_ptr<const GraphSet>> load_graph(const GraphOptions& options, const std::filesystem::path& data_root);
+
+// What a model says of graphs that align_graphs() has made fit. For float and double.
+template <class T>
+PredictedTable predict_graph_set(const TypedSession<GraphFamily<T>>& session, const GraphSet& set);
 
 }  // namespace gradloom::app

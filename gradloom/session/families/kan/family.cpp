@@ -102,6 +102,15 @@ void refit_state(const Exec& ex, const KanModelOptions& o, const kan::Network<T>
   state.buffers = std::move(refitted.buffers);
 }
 
+// Gives every spline so many intervals; the functions stay.
+template <class T>
+void refine_state(const kan::Network<T>& network, unsigned grid, TrainState<T>& state) {
+  if (grid == network.options().grid) return;
+  auto refined = kan::refine<T>(network, state.parameters.span(), state.buffers.span(), grid);
+  state.parameters = std::move(refined.parameters);
+  state.buffers = std::move(refined.buffers);
+}
+
 }  // namespace
 
 template <class T>
@@ -172,14 +181,24 @@ CheckSubject<kan::Network<T>> KanFamily<T>::check_subject(const Exec& ex, std::s
 }
 
 template <class T>
+void KanFamily<T>::take_over(const Model& trained, TrainState<T>& state) const {
+  const kan::NetworkOptions &is = trained.options(), asked = model(0).options();
+  if (is.degree != asked.degree)
+    throw_invalid(fmt::format("the trained network has splines of degree {}, not {}", is.degree, asked.degree));
+  if (is.knots != asked.knots || is.outside != asked.outside)
+    throw_invalid("the trained network has another model.knots or model.outside; both stay what they are");
+  refine_state(trained, asked.grid, state);
+  Base::take_over(Model([&] {
+                    kan::NetworkOptions refined = is;
+                    refined.grid = asked.grid;
+                    return refined;
+                  }()),
+                  state);
+}
+
+template <class T>
 void KanFamily<T>::enter_stage(const Exec& ex, std::size_t stage, TrainState<T>& state) const {
-  const Model before = model(stage - 1);
-  const unsigned grid = stage_of(options_, stage).model.grid;
-  if (grid != before.options().grid) {
-    auto refined = kan::refine<T>(before, state.parameters.span(), state.buffers.span(), grid);
-    state.parameters = std::move(refined.parameters);
-    state.buffers = std::move(refined.buffers);
-  }
+  refine_state(model(stage - 1), stage_of(options_, stage).model.grid, state);
   before_epoch(ex, stage, 0, state);
 }
 
@@ -249,6 +268,7 @@ template std::unique_ptr<Session> make_session<KanFamily>(const KanOptions&, con
 template Result<std::unique_ptr<Session>> load_session<KanFamily>(const KanOptions&, const ModelHead&,
                                                                   const TensorFile&, const std::filesystem::path&,
                                                                   SessionOptions);
+template std::unique_ptr<Session> derive_session<KanFamily>(const KanOptions&, const Session&, SessionOptions);
 template CheckReport check_family<KanFamily>(const KanOptions&, const RowSplits&, const SessionOptions&,
                                              const CheckOptions&);
 

@@ -31,7 +31,9 @@ class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOpti
   Model model(std::size_t stage) const override;
   std::string stage_note(std::size_t stage) const override;  // "grid 10"
   TrainState<T> start(const Exec& ex, std::size_t restart) const override;
-  // Refines the grid, where it changes.
+  // Refines the grid, where it is another one.
+  void take_over(const Model& trained, TrainState<T>& state) const override;
+  // The same between stages.
   void enter_stage(const Exec& ex, std::size_t stage, TrainState<T>& state) const override;
   // Refits grids where the options ask for it.
   bool before_epoch(const Exec& ex, std::size_t stage, std::uint64_t epoch, TrainState<T>& state) const override;
@@ -54,6 +56,7 @@ class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOpti
   }
 
   const RowSchema& schema() const { return schema_; }
+  const RowCentres& centres() const { return centres_; }
 
  private:
   using Base = Family<T, Model, Data, KanOptions>;

@@ -1,0 +1,98 @@
+// What handles stand for, and the table of those that are open.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "gradloom/base/error.h"
+#include "gradloom/c_api.h"
+#include "gradloom/circuit/json.h"
+#include "gradloom/data/graph.h"
+#include "gradloom/gradloom.h"
+
+namespace gradloom::capi {
+
+struct Object {
+  Object() = default;
+  Object(const Object&) = delete;
+  Object& operator=(const Object&) = delete;
+  virtual ~Object() = default;
+  std::mutex use;         // held by the call that uses it
+  bool threaded = false;  // has threads of its own, which a fork leaves behind
+};
+
+struct StopFlag final : Object {
+  static constexpr const char* kName = "stop flag";
+  std::atomic<bool> set = false;
+};
+
+// What training measured after one epoch.
+struct EpochRow {
+  EpochReport report;
+  nlohmann::json metrics;
+};
+
+struct ModelObject final : Object {
+  static constexpr const char* kName = "model";
+  ModelObject(std::unique_ptr<Session> session, SessionOptions options)
+      : fitted(std::move(session)), settings(std::move(options)) {
+    threaded = settings.exec.threads != 1;
+  }
+  FittedModel fitted;
+  SessionOptions settings;
+  std::shared_ptr<StopFlag> stop;  // that training looked at; the session keeps a pointer to it
+  std::vector<EpochRow> history;
+  bool stopped = false;
+};
+
+struct GraphsObject final : Object {
+  static constexpr const char* kName = "set of graphs";
+  Direction direction = Direction::undirected;
+  GraphSetBuilder builder;
+  std::vector<std::string> node_labels, edge_labels, node_classes, graph_classes;
+  std::shared_ptr<const GraphSet> set;  // null: graphs may still be added
+
+  const std::shared_ptr<const GraphSet>& finished() {
+    if (!set) set = std::make_shared<const GraphSet>(builder.finish());
+    return set;
+  }
+};
+
+struct CircuitObject final : Object {
+  static constexpr const char* kName = "circuit";
+  explicit CircuitObject(circuit::AnyCircuit any) : rule(std::move(any)) {}
+  circuit::AnyCircuit rule;
+};
+
+// A handle that was never used before.
+gradloom_handle open_object(std::shared_ptr<Object> object);
+// Throws invalid_input when it is not open.
+void close_object(gradloom_handle handle);
+// Throws invalid_input when there is none; unsupported when it was opened before this process was forked and has
+// threads, which did not come along.
+std::shared_ptr<Object> find_object(gradloom_handle handle, const char* argument, const char* kind);
+[[noreturn]] void refuse_kind(gradloom_handle handle, const char* argument, const char* kind);
+
+// An open object, which no other call uses meanwhile.
+template <class T>
+class Used {
+ public:
+  Used(gradloom_handle handle, const char* argument)
+      : object_(std::dynamic_pointer_cast<T>(find_object(handle, argument, T::kName))) {
+    if (!object_) refuse_kind(handle, argument, T::kName);
+    lock_ = std::unique_lock(object_->use);
+  }
+  T* operator->() const { return object_.get(); }
+  T& operator*() const { return *object_; }
+  const std::shared_ptr<T>& shared() const { return object_; }
+
+ private:
+  std::shared_ptr<T> object_;
+  std::unique_lock<std::mutex> lock_;
+};
+
+}  // namespace gradloom::capi

@@ -1,0 +1,252 @@
+// Training on data in memory.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "capi/arrays.h"
+#include "capi/hooks.h"
+#include "gradloom/app/families/families.h"
+#include "gradloom/app/model/memory.h"
+#include "gradloom/app/recipe.h"
+#include "gradloom/io/fields.h"
+
+namespace gradloom::capi {
+namespace {
+
+using nlohmann::json;
+
+// The members of `over` go before those of `base`; lists are replaced as a whole.
+json merged(json base, const json& over) {
+  for (const auto& [key, value] : over.items()) {
+    if (value.is_object() && base.contains(key) && base[key].is_object())
+      base[key] = merged(base[key], value);
+    else
+      base[key] = value;
+  }
+  return base;
+}
+
+// What every call of fit has in its settings.
+struct FitSettings {
+  Settings all;
+  std::string family;
+  json recipe;
+  SessionOptions session;
+  std::optional<Used<ModelObject>> from;
+  bool batch_chosen = false;
+
+  FitSettings(const char* text, const char* usual_family) : all(text) {
+    recipe = all.json("recipe").is_null() ? json::object() : all.json("recipe");
+    if (!recipe.is_object()) throw_invalid("settings: 'recipe' is not an object");
+    batch_chosen = recipe.contains(json::json_pointer("/train/batch"));
+    const std::string base = all.value("base", std::string());
+    if (!base.empty()) recipe = merged(base_recipe(base), recipe);
+    if (!recipe.contains("family")) recipe["family"] = usual_family;
+    if (!recipe["family"].is_string()) throw_invalid("settings: 'recipe.family' is not a text");
+    family = recipe["family"].get<std::string>();
+    session = all.session();
+    if (all.has("from")) from.emplace(all.value("from", gradloom_handle{0}), "from");
+  }
+  const Session* trained() const { return from ? &(*from)->fitted.session() : nullptr; }
+
+  template <class O>
+  O options() const {
+    return app::option_schema<O>().from_json(recipe, "recipe").or_throw();
+  }
+  // The same for so many rows: a batch that the caller did not choose is not larger than what is trained on.
+  template <class O>
+  O options(std::size_t rows) const {
+    O o = options<O>();
+    const double trained = static_cast<double>(rows) * (1.0 - o.data.validation - o.data.test) - 1.0;
+    const auto fits = [&](O& part) {
+      if (!batch_chosen && static_cast<double>(part.train.batch) > trained) part.train.batch = 0;
+    };
+    fits(o);
+    for (O& stage : o.stages) fits(stage);
+    return o;
+  }
+
+ private:
+  // The keys that a shipped recipe sets, without the data that it names.
+  static json base_recipe(const std::string& name) {
+    for (const app::ShippedRecipe& shipped : app::shipped_recipes())
+      if (shipped.name == name) {
+        const std::vector<std::string> none;
+        const Config config = app::parse_recipe(shipped.toml, name, none).or_throw();
+        return set_keys(config);
+      }
+    throw Exception(ErrorCode::not_found, fmt::format("settings: there is no shipped recipe '{}'", name));
+  }
+
+  static json set_keys(const Config& config) {
+    json object = json::object();
+    for (const SchemaKey& key : config.schema().keys()) {
+      if (!config.was_set(key.path)) continue;
+      const auto pointer = [&] {
+        std::string path = "/" + key.path;
+        std::replace(path.begin(), path.end(), '.', '/');
+        return json::json_pointer(path);
+      }();
+      if (key.type == ValueType::tables) {
+        for (const Config& table : config.tables(key.path)) object[pointer].push_back(set_keys(table));
+      } else if (!key.names_file && key.path != "data.formula" && key.path != "name") {
+        object[pointer] = value_json(config.value(key.path));
+      }
+    }
+    return object;
+  }
+};
+
+// Keeps what is measured, tells the caller, and stops when he says so.
+class Recorder final : public SessionListener {
+ public:
+  Recorder(const Hooks& hooks, ModelObject& model) : hooks_(hooks), model_(model) {}
+  void after_epoch(Session& session, const EpochReport& report, const json& metrics) override {
+    model_.history.push_back({report, metrics});
+    if (!hooks_.wants_progress()) return;
+    json line{{"stage", report.position.stage},
+              {"stages", session.stages()},
+              {"epoch", report.position.epoch},
+              {"epochs", session.epochs(report.position.stage)},
+              {"note", session.stage_note(report.position.stage)},
+              {"loss", finite_or_null(report.loss)},
+              {"validation", finite_or_null(report.validation)},
+              {"lr", report.learning_rate}};
+    line.update(metrics);
+    hooks_.tell(line);
+  }
+
+ private:
+  const Hooks& hooks_;
+  ModelObject& model_;
+};
+
+// Trains what `open` opens, and hands it out.
+template <class Open>
+void fit(FitSettings& settings, const gradloom_hooks* given_hooks, gradloom_handle* out, Open&& open) {
+  const Hooks hooks(given_hooks);
+  settings.session.stop = &hooks.stop()->set;
+  settings.session.log = hooks.log();
+  auto model = std::make_shared<ModelObject>(open(), settings.session);
+  model->stop = hooks.stop();
+  Session& session = model->fitted.session();
+  Recorder recorder(hooks, *model);
+  model->stopped = app::train_from(session, settings.trained(), recorder) == TrainEnd::stopped;
+  settings.from.reset();
+  *out = open_object(std::move(model));
+}
+
+std::unique_ptr<Session> open_row_model(FitSettings& settings, const LoadedRows& rows) {
+  if (settings.family == "kan")
+    return app::open_rows(rows, settings.options<KanOptions>(rows.rows.size()), settings.session, settings.trained());
+  return app::open_rows(rows, settings.options<GatesOptions>(rows.rows.size()), settings.session, settings.trained());
+}
+
+void need_family(const FitSettings& settings, std::initializer_list<const char*> possible, const char* data) {
+  for (const char* family : possible)
+    if (settings.family == family) return;
+  throw_invalid(fmt::format("settings: recipe.family is \"{}\"; {} are for {}", settings.family, data,
+                            fmt::join(possible, ", ")));
+}
+
+}  // namespace
+
+// y as what is to be learned: numbers, or classes with the names of the settings.
+TargetView target_view(const gradloom_array* y, const std::vector<std::string>& classes) {
+  if (given(y, "y")->dtype != GRADLOOM_INT64) {
+    if (!classes.empty()) throw_invalid("settings: 'classes' has names, but y is not of int64");
+    return matrix(y, "y");
+  }
+  if (y->dimensions != 1) throw_invalid(fmt::format("y holds classes, but has {} dimensions", y->dimensions));
+  const std::vector<std::int64_t> codes =
+      integers(*y, "y", static_cast<std::size_t>(std::max<std::int64_t>(0, y->shape[0])));
+  if (classes.empty()) return codes;
+  std::vector<std::string> names;
+  names.reserve(codes.size());
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    if (codes[i] < 0 || codes[i] >= static_cast<std::int64_t>(classes.size()))
+      throw_invalid(fmt::format("y: the class of row {} (from 0) is {}, but 'classes' has {} names", i, codes[i],
+                                classes.size()));
+    names.push_back(classes[static_cast<std::size_t>(codes[i])]);
+  }
+  return names;
+}
+
+}  // namespace gradloom::capi
+
+using namespace gradloom;
+using namespace gradloom::capi;
+
+int gradloom_fit_rows(const char* settings, const gradloom_array* x, const gradloom_array* y,
+                      const gradloom_array* weights, const gradloom_hooks* hooks, gradloom_handle* model) {
+  return call([&] {
+    given(model, "model");
+    FitSettings s(settings, "kan");
+    const auto classes = s.all.names("classes"), features = s.all.names("features"), targets = s.all.names("targets");
+    s.all.done();
+    need_family(s, {"kan", "gates"}, "rows");
+    const MatrixView rows = matrix(x, "x");
+    const std::vector<double> w = weights ? numbers(*weights, "weights", rows.rows()) : std::vector<double>();
+    const LoadedRows loaded{rows_from_memory(rows, target_view(y, classes), {features, targets}, w), {}, {}};
+    fit(s, hooks, model, [&] { return open_row_model(s, loaded); });
+  });
+}
+
+int gradloom_fit_table(const char* settings, const char* csv, size_t bytes, const gradloom_hooks* hooks,
+                       gradloom_handle* model) {
+  return call([&] {
+    given(model, "model");
+    FitSettings s(settings, "kan");
+    s.all.done();
+    need_family(s, {"kan", "gates"}, "tables");
+    const auto open = [&]<class O>(O options) {
+      const LoadedRows rows = app::rows_of_text(std::string(given(csv, "csv"), bytes), options);
+      O fitting = s.options<O>(rows.rows.size());
+      fitting.data = options.data;
+      for (std::size_t i = 0; i < fitting.stages.size(); ++i) fitting.stages[i].data = options.stages[i].data;
+      return app::open_rows(rows, fitting, s.session, s.trained());
+    };
+    fit(s, hooks, model,
+        [&] { return s.family == "kan" ? open(s.options<KanOptions>()) : open(s.options<GatesOptions>()); });
+  });
+}
+
+int gradloom_fit_grid(const char* settings, const gradloom_array* target, const gradloom_hooks* hooks,
+                      gradloom_handle* model) {
+  return call([&] {
+    given(model, "model");
+    FitSettings s(settings, "automaton");
+    s.all.done();
+    need_family(s, {"automaton"}, "grids");
+    if (!target) {
+      const Config recipe = config_from_json(app::recipe_schema(s.family), s.recipe, "recipe").or_throw();
+      fit(s, hooks, model, [&] {
+        auto session = app::find_family(s.family).open(recipe, ".", s.session).or_throw();
+        session->preflight();
+        return session;
+      });
+      return;
+    }
+    const Strided<std::uint8_t> bits = strided<std::uint8_t>(target, "target", 3);
+    app::BitImage image{bits.extent(0), bits.extent(1), bits.extent(2), {}};
+    for (std::size_t c = 0; c < image.channels; ++c)
+      for (std::size_t y = 0; y < image.height; ++y)
+        for (std::size_t x = 0; x < image.width; ++x) {
+          if (bits.at(c, y, x) > 1)
+            throw_invalid(fmt::format("target ({}, {}, {}) is {}; bits are 0 or 1", c, y, x, bits.at(c, y, x)));
+          image.bits.push_back(bits.at(c, y, x));
+        }
+    fit(s, hooks, model, [&] { return app::open_image(image, s.options<AutomatonOptions>(), s.session); });
+  });
+}
+
+int gradloom_fit_graphs(const char* settings, gradloom_handle graphs, const gradloom_hooks* hooks,
+                        gradloom_handle* model) {
+  return call([&] {
+    given(model, "model");
+    FitSettings s(settings, "graph");
+    s.all.done();
+    need_family(s, {"graph"}, "graphs");
+    const std::shared_ptr<const GraphSet> set = Used<GraphsObject>(graphs, "graphs")->finished();
+    fit(s, hooks, model, [&] { return app::open_graphs(set, s.options<GraphOptions>(), s.session); });
+  });
+}

@@ -1,0 +1,45 @@
+"""Pictures with matplotlib, which is imported when one is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .errors import UnsupportedError
+
+
+def network(width: Sequence[int], edges: Sequence[dict[str, Any]]) -> Any:
+    """A figure: nodes in layers, inputs at the bottom, and the function of every edge in a box."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as missing:
+        raise UnsupportedError("plot(backend='matplotlib') needs matplotlib; plot() draws without it") from missing
+    most = max(width[i] * width[i + 1] for i in range(len(width) - 1))
+    if most > 200:
+        raise UnsupportedError(f"a layer of {most} functions is too large for a figure")
+    figure = Figure(figsize=(max(4.0, 0.9 * most), 2.6 * (len(width) - 1) + 0.8))
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    axes.set_axis_off()
+    axes.set_xlim(0.0, 1.0)
+    axes.set_ylim(0.0, 1.0)
+    levels = [0.06 + 0.88 * level / (len(width) - 1) for level in range(len(width))]
+
+    def place(layer: int, node: int) -> float:
+        return (node + 0.5) / width[layer]
+
+    for edge in edges:
+        layer, source, target = edge["layer"], edge["from"], edge["to"]
+        count = width[layer] * width[layer + 1]
+        x = (target * width[layer] + source + 0.5) / count
+        y = (levels[layer] + levels[layer + 1]) / 2
+        strength = 0.1 + 0.9 * float(edge["importance"])
+        for end, level in ((place(layer, source), levels[layer]), (place(layer + 1, target), levels[layer + 1])):
+            axes.plot([end, x], [level, y], color="#475467", alpha=strength, linewidth=1.0, zorder=0)
+        size = min(0.8 / count, 0.16)
+        box = figure.add_axes((x - size / 2, y - 0.08 / (len(width) - 1), size, 0.16 / (len(width) - 1)))
+        box.plot(edge["x"], edge["y"], color="#0b62b0", alpha=strength)
+        box.set_xticks([])
+        box.set_yticks([])
+    for layer, nodes in enumerate(width):
+        axes.scatter([place(layer, n) for n in range(nodes)], [levels[layer]] * nodes, color="#1b1f27", zorder=2)
+    return figure

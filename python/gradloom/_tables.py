@@ -1,0 +1,67 @@
+"""Tables with names, text and missing values, as pandas and polars have them: the engine reads them as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from typing import Any
+
+import numpy as np
+
+from ._arrays import AnyArray
+from .errors import InvalidInputError
+
+
+def is_table(values: Any) -> bool:
+    """Whether the columns have names: a DataFrame of pandas or polars."""
+    return hasattr(values, "columns") and hasattr(values, "shape") and hasattr(values, "__getitem__")
+
+
+def column_names(table: Any) -> list[str]:
+    """The names of the columns; raises TypeError when they are not all texts."""
+    names = list(table.columns)
+    if any(not isinstance(name, str) for name in names):
+        kinds = sorted({type(name).__name__ for name in names})
+        if "str" in kinds:
+            raise TypeError(
+                f"Feature names are only supported if all input features have string names, but X has {kinds} as "
+                "feature name types. Convert them to text first: X.columns = X.columns.astype(str)"
+            )
+        return [f"x{i + 1}" for i in range(len(names))]
+    if len(set(names)) != len(names):
+        raise InvalidInputError(f"X has two columns of the name {next(n for n in names if names.count(n) > 1)!r}")
+    return names
+
+
+def columns_of(table: Any) -> list[AnyArray]:
+    """Each column as an array of numpy."""
+    place = getattr(table, "iloc", None)
+    if place is not None:
+        return [np.asarray(place[:, i]) for i in range(len(table.columns))]
+    return [np.asarray(table[name]) for name in table.columns]
+
+
+def is_plain(columns: list[AnyArray]) -> bool:
+    """Whether all columns are numbers without gaps: then the table is an array with names."""
+    return all(c.dtype.kind in "iub" or (c.dtype.kind == "f" and not np.isnan(c).any()) for c in columns)
+
+
+def _cell(value: Any) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)) or str(value) in ("<NA>", "NaT"):
+        return ""
+    if isinstance(value, (bool, np.bool_)):
+        return str(int(value))
+    return repr(float(value)) if isinstance(value, (float, np.floating)) else str(value)
+
+
+def csv_text(names: list[str], columns: list[AnyArray]) -> bytes:
+    """The table as text; numbers read back to the same bits, what is missing is an empty cell."""
+    lists = [column.tolist() for column in columns]
+    out = io.StringIO()
+    # Quoted: blanks at the ends of text and a text that looks like another separator stay what they are.
+    writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+    writer.writerow(names)
+    for row in zip(*lists):
+        writer.writerow([_cell(value) for value in row])
+    return out.getvalue().encode()

@@ -1,0 +1,400 @@
+"""Estimators with scikit-learn's contract: KANRegressor, KANClassifier, LogicClassifier."""
+
+from __future__ import annotations
+
+import numbers as number_types
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils import check_random_state
+    from sklearn.utils.multiclass import check_classification_targets
+except ImportError as missing:
+    raise ImportError(
+        "KANRegressor, KANClassifier and LogicClassifier need scikit-learn: pip install scikit-learn"
+    ) from missing
+
+from . import _tables
+from ._arrays import AnyArray, as_array, numbers
+from ._fit import Classes, Fit, fit_rows, fit_table
+from ._options import merged, nested, put, threads_of
+from .kan import KAN
+from .logic import Circuit, circuit_of
+from .model import Model
+
+
+class _RowEstimator(BaseEstimator):  # type: ignore[misc]
+    """What the three have in common. `__init__` stores; `fit` validates; what is fitted ends in an underscore."""
+
+    _family = ""
+    _base: str | None = None
+
+    def _more_tags(self) -> dict[str, Any]:
+        return {"non_deterministic": False, "allow_nan": False}
+
+    def __sklearn_tags__(self) -> Any:
+        return super().__sklearn_tags__()
+
+    def _recipe(self) -> dict[str, Any]:
+        recipe: dict[str, Any] = {"family": self._family}
+        for parameter, key in self._keys().items():
+            value = getattr(self, parameter)
+            put(recipe, key, list(value) if isinstance(value, (tuple, np.ndarray)) else value)
+        put(recipe, "data.validation", 0.0 if self.validation is None else self.validation)
+        put(recipe, "data.test", 0.0)  # whoever calls fit() holds test rows back himself
+        put(recipe, "seed", self._seed())
+        return merged(recipe, nested(self.options))
+
+    def _keys(self) -> dict[str, str]:
+        return {
+            "epochs": "epochs",
+            "batch": "train.batch",
+            "optimizer": "optimizer.kind",
+            "lr": "optimizer.lr",
+            "patience": "train.patience",
+            "precision": "precision",
+            "missing": "data.missing",
+        }
+
+    def _seed(self) -> int | None:
+        if self.random_state is None:
+            return None
+        if isinstance(self.random_state, number_types.Integral):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _fit(self, X: Any, y: AnyArray | Classes, sample_weight: Any, targets: Sequence[str] | None) -> None:
+        names: list[str] | None = None
+        columns: list[AnyArray] = []
+        if _tables.is_table(X):
+            names, columns = _tables.column_names(X), _tables.columns_of(X)
+        elif not hasattr(X, "shape") and not hasattr(X, "__array__"):
+            X = as_array(X, "X")
+        fit = Fit(self._recipe(), self._base, threads_of(self.n_jobs), self.device, 0, self.verbose)
+        if names is not None and not _tables.is_plain(columns):
+            if len(columns[0]) == 0:
+                raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+            handle, interrupted = fit_table(fit, X, y, sample_weight, targets)
+            self.n_features_in_ = len(names)
+        else:
+            x = _checked(X)
+            rows = len(y.codes) if isinstance(y, Classes) else len(y)
+            if rows != x.shape[0]:
+                raise ValueError(f"Found input variables with inconsistent numbers of samples: {[x.shape[0], rows]}")
+            handle, interrupted = fit_rows(fit, x, y, sample_weight, names, targets)
+            self.n_features_in_ = x.shape[1]
+        if names is not None and all(isinstance(name, str) for name in X.columns):
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.model_ = self._model(handle, fit.threads)
+        self.n_iter_ = max(1, int(self.model_.description["epochs"]))
+        if interrupted:
+            raise KeyboardInterrupt
+
+    def _model(self, handle: int, threads: int) -> Model:
+        return Model(handle, threads)
+
+    def _predict_outputs(self, X: Any) -> AnyArray:
+        if not hasattr(self, "model_"):
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before "
+                "using this estimator."
+            )
+        if _tables.is_table(X):
+            if hasattr(self, "feature_names_in_"):
+                self._check_names(_tables.column_names(X))
+                return self.model_._outputs(X)
+            X = np.asarray(X)
+        x = _checked(X)
+        if x.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {x.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features "
+                "as input."
+            )
+        return self.model_._outputs(x)
+
+    def _check_names(self, names: list[str]) -> None:
+        known = list(self.feature_names_in_)
+        if names == known:
+            return
+        unseen, missing = sorted(set(names) - set(known)), sorted(set(known) - set(names))
+        lines = ["The feature names should match those that were passed during fit."]
+        if unseen:
+            lines += ["Feature names unseen at fit time:", *[f"- {name}" for name in unseen]]
+        if missing:
+            lines += ["Feature names seen at fit time, yet now missing:", *[f"- {name}" for name in missing]]
+        if not unseen and not missing:
+            lines.append("Feature names must be in the same order as they were in fit.")
+        raise ValueError("\n".join(lines) + "\n")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+
+def _checked(X: Any) -> AnyArray:
+    """A matrix of numbers that are finite, with the messages that scikit-learn's own estimators have."""
+    x = numbers(X, "X", (0, 1, 2, 3, 4))
+    if x.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {x.ndim}D array instead. Reshape your data either using array.reshape(-1, 1) if "
+            "your data has a single feature or array.reshape(1, -1) if it contains a single sample."
+        )
+    if x.shape[0] == 0:
+        raise ValueError(f"Found array with 0 sample(s) (shape={x.shape}) while a minimum of 1 is required.")
+    if x.shape[1] == 0:
+        raise ValueError(f"Found array with 0 feature(s) (shape={x.shape}) while a minimum of 1 is required.")
+    if not np.isfinite(x).all():
+        row, column = (int(i) for i in np.argwhere(~np.isfinite(x))[0])
+        raise ValueError(f"X contains NaN or infinity: the value in row {row}, column {column} is {x[row, column]}")
+    return x
+
+
+class _KanParameters(_RowEstimator):
+    """The parameters of both estimators of spline networks."""
+
+    _family = "kan"
+
+    def __init__(
+        self,
+        hidden: Sequence[int] | None = None,
+        grid: int | None = None,
+        degree: int | None = None,
+        *,
+        refine: Sequence[int] | None = None,
+        epochs: int | None = None,
+        batch: int | None = None,
+        optimizer: str | None = None,
+        lr: float | None = None,
+        patience: int | None = None,
+        validation: float | None = None,
+        precision: str | None = None,
+        missing: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        device: str | None = None,
+        verbose: bool | int = 0,
+    ) -> None:
+        self.hidden = hidden
+        self.grid = grid
+        self.degree = degree
+        self.refine = refine
+        self.epochs = epochs
+        self.batch = batch
+        self.optimizer = optimizer
+        self.lr = lr
+        self.patience = patience
+        self.validation = validation
+        self.precision = precision
+        self.missing = missing
+        self.options = options
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.device = device
+        self.verbose = verbose
+
+    def _keys(self) -> dict[str, str]:
+        return {"hidden": "model.hidden", "grid": "model.grid", "degree": "model.degree", **super()._keys()}
+
+    def _recipe(self) -> dict[str, Any]:
+        recipe = super()._recipe()
+        if self.refine is not None:
+            recipe["stage"] = [{"grid": int(grid)} for grid in self.refine]
+        return recipe
+
+    @property
+    def kan_(self) -> KAN:
+        """The network itself: kan_.plot(), kan_.edges(), kan_.refine()."""
+        assert isinstance(self.model_, KAN)
+        return self.model_
+
+    def _model(self, handle: int, threads: int) -> Model:
+        return KAN._of(handle, threads)
+
+
+class KANRegressor(RegressorMixin, _KanParameters):  # type: ignore[misc]
+    """A spline network that predicts numbers.
+
+    Parameters that are None are the engine's (`gradloom.recipe_keys("kan")`, over the shipped recipe `kan-tabular`);
+    `options` takes any recipe key: {"model.normalise": "range"}. refine: grid intervals of stages, one after another.
+    validation: the fraction of the rows that watches training. The number of jobs never changes a bit of the result.
+    """
+
+    _base = "kan-tabular"
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KANRegressor:
+        """Trains on rows X and targets y (rows) or (rows, targets)."""
+        if y is None:
+            raise ValueError("This KANRegressor estimator requires y to be passed, but the target y is None.")
+        targets = _target_names(y)
+        target = numbers(y, "y", (1, 2))
+        if not np.isfinite(target).all():
+            raise ValueError("y contains NaN or infinity")
+        if target.ndim == 2 and target.shape[1] == 1:
+            _warn_column()
+        self.n_outputs_ = 1 if target.ndim == 1 else target.shape[1]
+        self._is_column = target.ndim == 2
+        self._fit(X, target, sample_weight, targets)
+        return self
+
+    def predict(self, X: Any) -> AnyArray:
+        """Targets (rows), or (rows, targets) where there were several."""
+        y = self._predict_outputs(X)
+        return y if self.n_outputs_ > 1 else y[:, 0]
+
+    def _more_tags(self) -> dict[str, Any]:
+        return {**super()._more_tags(), "multioutput": True}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.single_output = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class _ClassifierOfRows(ClassifierMixin):  # type: ignore[misc]
+    """fit and predict of classes."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Trains on rows X and classes y (rows)."""
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        labels = np.asarray(y)
+        if labels.ndim == 2 and labels.shape[1] == 1:
+            _warn_column()
+            labels = labels[:, 0]
+        if labels.ndim != 1:
+            raise ValueError(f"y should be a 1d array, got an array of shape {labels.shape} instead.")
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+            raise ValueError("Input y contains NaN or infinity.")
+        check_classification_targets(labels)
+        classes, codes = np.unique(labels, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"The number of classes has to be greater than one; got {len(classes)} class: there is nothing to learn"
+            )
+        names = [str(c) for c in classes.tolist()]
+        if len({_canonical(name) for name in names}) != len(names):  # "1.5" and "1.50" are one class to the engine
+            names = [f"class {i}" for i in range(len(names))]
+        self.classes_ = classes
+        self._fit(X, Classes(codes.astype(np.int64), names), sample_weight, _target_names(y))
+        # The engine sorts numbers by value, not as text, and writes 2.0 as 2.
+        known = {_canonical(name): i for i, name in enumerate(self.model_.classes)}
+        self._order = np.array([known[_canonical(name)] for name in names])
+        return self
+
+    def predict_proba(self, X: Any) -> AnyArray:
+        """Probabilities (rows, classes), in the order of classes_."""
+        y: AnyArray = self._predict_outputs(X)
+        return y[:, self._order]
+
+    def predict(self, X: Any) -> AnyArray:
+        """The most probable class of each row."""
+        probabilities = self.predict_proba(X)
+        predicted: AnyArray = self.classes_[probabilities.argmax(axis=1)]
+        return predicted
+
+
+class KANClassifier(_ClassifierOfRows, _KanParameters):
+    """A spline network that predicts classes; parameters as those of KANRegressor."""
+
+    _base = "kan-tabular"
+
+
+class LogicClassifier(_ClassifierOfRows, _RowEstimator):
+    """Logic gates that learn to vote. `circuit_` is the hard circuit: it runs on bits, and is exported with a proof.
+
+    gates: gates of each layer; thresholds: bits of a numeric column; temperature: of the softmax over votes. Parameters
+    that are None are the engine's (`gradloom.recipe_keys("gates")`).
+    """
+
+    _family = "gates"
+
+    def __init__(
+        self,
+        gates: Sequence[int] | None = None,
+        thresholds: int | None = None,
+        temperature: float | None = None,
+        *,
+        wires: str | None = None,
+        epochs: int | None = None,
+        batch: int | None = None,
+        optimizer: str | None = None,
+        lr: float | None = None,
+        patience: int | None = None,
+        validation: float | None = None,
+        precision: str | None = None,
+        missing: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        device: str | None = None,
+        verbose: bool | int = 0,
+    ) -> None:
+        self.gates = gates
+        self.thresholds = thresholds
+        self.temperature = temperature
+        self.wires = wires
+        self.epochs = epochs
+        self.batch = batch
+        self.optimizer = optimizer
+        self.lr = lr
+        self.patience = patience
+        self.validation = validation
+        self.precision = precision
+        self.missing = missing
+        self.options = options
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.device = device
+        self.verbose = verbose
+
+    def _keys(self) -> dict[str, str]:
+        own = {
+            "gates": "model.gates",
+            "thresholds": "data.thresholds",
+            "temperature": "model.temperature",
+            "wires": "model.wires",
+        }
+        return {**own, **super()._keys()}
+
+    @property
+    def circuit_(self) -> Circuit:
+        """The hard circuit."""
+        return circuit_of(self.model_)
+
+
+def _canonical(name: str) -> str | float:
+    """A class that is a number, by its value."""
+    try:
+        return float(name)
+    except ValueError:
+        return name
+
+
+def _target_names(y: Any) -> list[str] | None:
+    """The names of targets that are columns of a table."""
+    name = getattr(y, "name", None)
+    if isinstance(name, str):
+        return [name]
+    if _tables.is_table(y) and all(isinstance(column, str) for column in y.columns):
+        return list(y.columns)
+    return None
+
+
+def _warn_column() -> None:
+    import warnings
+
+    from sklearn.exceptions import DataConversionWarning
+
+    warnings.warn(
+        "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples, ), for "
+        "example using ravel().",
+        DataConversionWarning,
+        stacklevel=4,
+    )

@@ -1,0 +1,226 @@
+"""The graph edit distance: exact, or a bracket when time runs out; of pairs, of all pairs, within a threshold."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._arrays import borrowed
+from ._library import LongCall, json_of, lib, settings_text
+from ._options import threads_of
+from ._progress import Progress
+from .errors import InvalidInputError
+from .graph import GraphSet, as_graph
+
+
+@dataclass
+class Costs:
+    """What edits cost; None: 1. labels: whether labels are compared. Pairs are (label, label, cost)."""
+
+    node_sub: float | None = None
+    node_indel: float | None = None
+    edge_sub: float | None = None
+    edge_indel: float | None = None
+    labels: bool = True
+    node_pairs: Sequence[tuple[str, str, float]] = ()
+    edge_pairs: Sequence[tuple[str, str, float]] = ()
+
+    def settings(self) -> dict[str, Any]:
+        """As the engine takes them."""
+        costs: dict[str, Any] = {
+            key: value
+            for key in ("node_sub", "node_indel", "edge_sub", "edge_indel")
+            if (value := getattr(self, key)) is not None
+        }
+        if not self.labels:
+            costs["labels"] = "ignore"
+        for key in ("node_pairs", "edge_pairs"):
+            if pairs := getattr(self, key):
+                costs[key] = [[str(a), str(b), cost] for a, b, cost in pairs]
+        return costs
+
+
+@dataclass
+class Distance:
+    """lower <= distance <= upper; exact when they are equal and proved.
+
+    mapping: the node of the second graph that each node of the first becomes, None: deleted. path: the edits.
+    within: with a threshold, whether the distance is at most that; None: a limit was reached before it was known.
+    """
+
+    lower: float
+    upper: float
+    exact: bool
+    mapping: dict[Any, Any]
+    path: list[dict[str, Any]] = field(repr=False)
+    within: bool | None
+    expanded: int
+    seconds: float
+
+    def __float__(self) -> float:
+        if not self.exact:
+            raise InvalidInputError(f"the distance is between {self.lower} and {self.upper}: a limit was reached")
+        return self.upper
+
+
+class Distances(np.ndarray[Any, np.dtype[np.float64]]):
+    """A matrix of distances (upper bounds), with the lower bounds and a mask of the exact ones."""
+
+    lower: NDArray[np.float64]
+
+    @property
+    def exact(self) -> NDArray[np.bool_]:
+        """Where the distance is proved."""
+        return np.asarray(self.lower == np.asarray(self))
+
+    def __array_finalize__(self, made: Any) -> None:
+        if made is not None:
+            self.lower = getattr(made, "lower", np.asarray(self))
+
+
+def _settings(
+    costs: Costs | None, time: float | None, expand: int | None, n_jobs: int | None, **more: Any
+) -> dict[str, Any]:
+    if costs is not None and not isinstance(costs, Costs):
+        raise TypeError(f"costs is {costs!r}, but must be a gradloom.ged.Costs")
+    for name, value in (("time", time), ("expand", expand)):
+        if value is not None and (isinstance(value, (bool, str)) or not value > 0):
+            raise InvalidInputError(f"{name} is {value!r}, but must be above 0")
+    chosen = None if costs is None else costs.settings() or None
+    return {"costs": chosen, "seconds": time, "expansions": expand, "threads": threads_of(n_jobs), **more}
+
+
+def distance(
+    G: Any,
+    H: Any,
+    *,
+    node_label: str | None = None,
+    edge_label: str | None = None,
+    costs: Costs | None = None,
+    time: float | None = None,
+    expand: int | None = None,
+    threshold: float | None = None,
+    solver: str | None = None,
+    n_jobs: int | None = None,
+) -> Distance:
+    """The edit distance of two graphs (networkx, PyG, scipy, arrays).
+
+    node_label, edge_label: attributes of networkx that are compared. time, expand: limits, in seconds and in search
+    nodes. threshold: ask only whether the distance is at most this.
+
+    >>> triangle, path = (3, [(0, 1), (1, 2), (2, 0)]), (3, [(0, 1), (1, 2)])
+    >>> distance(triangle, path).upper
+    1.0
+    """
+    graphs = GraphSet([G, H], **_keys(node_label, edge_label, (G, H)))
+    settings = _settings(costs, time, expand, n_jobs, threshold=threshold, solver=solver)
+    found = json_of(lib.gradloom_ged_pair, graphs._handle, 0, 1, settings_text(settings))
+    return _distance(found, graphs)
+
+
+def _keys(node_label: str | None, edge_label: str | None, graphs: Sequence[Any]) -> dict[str, Any]:
+    keys = {"node_label": node_label, "edge_label": edge_label}
+    chosen = {key: value for key, value in keys.items() if value is not None}
+    if chosen and not all(hasattr(g, "is_multigraph") for g in graphs):
+        raise InvalidInputError("node_label and edge_label are attributes of graphs of networkx")
+    return chosen
+
+
+def _distance(found: dict[str, Any], graphs: GraphSet) -> Distance:
+    first, second = graphs.data
+    sources = first.names if first.names is not None else list(range(first.nodes))
+    images = second.names if second.names is not None else list(range(second.nodes))
+    mapping = {source: None if image is None else images[image] for source, image in zip(sources, found["mapping"])}
+    path = [
+        {**edit, "from": [sources[v] for v in edit["from"]], "to": [images[v] for v in edit["to"]]}
+        for edit in found.get("path", [])
+    ]
+    return Distance(
+        found["lower"],
+        found["upper"],
+        found["exact"],
+        mapping,
+        path,
+        found["within"],
+        found["expanded"],
+        found["seconds"],
+    )
+
+
+def matrix(
+    graphs: Sequence[Any],
+    *,
+    node_label: str | None = None,
+    edge_label: str | None = None,
+    costs: Costs | None = None,
+    time: float | None = None,
+    expand: int | None = None,
+    n_jobs: int | None = None,
+    verbose: bool | int | None = None,
+    callback: Callable[[dict[str, Any]], object] | None = None,
+) -> Distances:
+    """The distances between all graphs: (n, n); `.exact` is the mask of those that are proved, `.lower` the bounds."""
+    graphs = list(graphs)
+    held = GraphSet(graphs, **_keys(node_label, edge_label, graphs))
+    lower, upper = np.empty((len(held), len(held))), np.empty((len(held), len(held)))
+    bar = Progress(verbose)
+    listens = bar.shown or callback is not None
+
+    def told(line: dict[str, Any]) -> object:
+        if bar.shown:
+            bar(line)
+        return callback(line) if callback is not None else None
+
+    call = LongCall(told if listens else None)
+    text = settings_text(_settings(costs, time, expand, n_jobs))
+    try:
+        call.run(
+            lib.gradloom_ged_matrix, held._handle, text, ctypes.byref(call.hooks), borrowed(lower), borrowed(upper)
+        )
+    finally:
+        bar.close()
+    if call.interrupted:
+        raise KeyboardInterrupt
+    result = upper.view(Distances)
+    result.lower = lower
+    return result
+
+
+@dataclass
+class Found:
+    """A graph within a threshold: its number, and its distance between lower and upper. within False: not known."""
+
+    graph: int
+    lower: float
+    upper: float
+    within: bool
+
+
+def search(
+    query: Any,
+    graphs: Sequence[Any],
+    threshold: float,
+    *,
+    node_label: str | None = None,
+    edge_label: str | None = None,
+    costs: Costs | None = None,
+    time: float | None = None,
+    expand: int | None = None,
+    n_jobs: int | None = None,
+) -> list[Found]:
+    """The graphs within a threshold of the query, the nearest first.
+
+    >>> cycles = [(n, [(i, (i + 1) % n) for i in range(n)]) for n in (4, 5, 6, 9)]
+    >>> [(found.graph, found.upper) for found in search(cycles[1], cycles, threshold=4)]
+    [(1, 0.0), (0, 4.0), (2, 4.0)]
+    """
+    everything = [query, *graphs]
+    held = GraphSet([as_graph(g, **_keys(node_label, edge_label, everything)) for g in everything])
+    settings = _settings(costs, time, expand, n_jobs, threshold=threshold)
+    found = json_of(lib.gradloom_ged_search, held._handle, 0, settings_text(settings))
+    return [Found(f["graph"] - 1, f["lower"], f["upper"], f["within"]) for f in found]

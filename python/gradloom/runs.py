@@ -1,0 +1,259 @@
+"""Runs in folders: train a recipe, go on, look at what came out."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ._arrays import AnyArray
+from ._library import LongCall, json_of, lib, settings_text, take_text
+from ._options import nested, threads_of
+from ._progress import Progress
+from .errors import InvalidInputError, NotFoundError
+from .kan import KAN
+from .model import Model, load_file, page_html
+
+
+def recipes() -> dict[str, str]:
+    """The recipes that ship with the program, with a sentence about each.
+
+    >>> "kan-hello" in recipes()
+    True
+    """
+    return {r["name"]: r["summary"] for r in json_of(lib.gradloom_recipes)}
+
+
+def _override(key: str, value: Any) -> str:
+    """key=value as TOML has it."""
+    if isinstance(value, (str, os.PathLike)):
+        return f"{key}={json.dumps(os.fspath(value))}"
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    try:
+        return f"{key}={json.dumps(list(value) if isinstance(value, (tuple, range)) else value)}"
+    except TypeError as error:
+        raise TypeError(
+            f"the option {key} is {value!r}; numbers, texts, booleans and lists of them are possible"
+        ) from error
+
+
+def _overrides(options: Mapping[str, Any] | Sequence[str]) -> list[str]:
+    if isinstance(options, (str, bytes)):
+        raise TypeError(f"overrides is {options!r}, but must be a dictionary of recipe keys, or a list of 'key=value'")
+    if not isinstance(options, Mapping):
+        return [str(option) for option in options]
+
+    def flat(table: Mapping[str, Any], prefix: str) -> list[str]:
+        lines: list[str] = []
+        for key, value in table.items():
+            lines += flat(value, prefix + key + ".") if isinstance(value, Mapping) else [_override(prefix + key, value)]
+        return lines
+
+    return flat(nested(options), "")
+
+
+def _free_folder(recipe: str, options: list[str]) -> Path:
+    """runs/NAME-SEED, or runs/NAME-SEED-2 and so on, as the command line names them."""
+    name = Path(recipe).stem if recipe.endswith(".toml") else Path(recipe).name
+    seed = next((o.split("=", 1)[1] for o in reversed(options) if o.startswith("seed=")), "0")
+    base, number = Path("runs") / f"{name}-{seed}", 1
+    path = base
+    while path.exists():
+        number += 1
+        path = base.with_name(f"{base.name}-{number}")
+    return path
+
+
+def train(
+    recipe: str | os.PathLike[str],
+    overrides: Mapping[str, Any] | Sequence[str] = (),
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    n_jobs: int | None = None,
+    device: str | None = None,
+    data_root: str | os.PathLike[str] | None = None,
+    verbose: bool | int | None = None,
+    callback: Callable[[dict[str, Any]], object] | None = None,
+) -> Run:
+    """Trains a shipped recipe by name, or a .toml file, as `gradloom train` does: equal bits, equal folder.
+
+    folder None: a new one under runs/. Ctrl-C stops after the current step; resume() goes on with equal bits.
+    """
+    if not isinstance(recipe, (str, os.PathLike)):
+        raise TypeError(f"recipe is {recipe!r}, but must be a name or a path")
+    name, options = os.fspath(recipe), _overrides(overrides)
+    place = Path(folder) if folder is not None else _free_folder(name, options)
+    settings = {"recipe": name, "overrides": options, "folder": str(place)}
+    return _run(lib.gradloom_train, settings, place, n_jobs, device, data_root, verbose, callback)
+
+
+def resume(
+    folder: str | os.PathLike[str],
+    *,
+    n_jobs: int | None = None,
+    device: str | None = None,
+    data_root: str | os.PathLike[str] | None = None,
+    verbose: bool | int | None = None,
+    callback: Callable[[dict[str, Any]], object] | None = None,
+) -> Run:
+    """Continues a run from its last checkpoint, with the bits of a run that was never interrupted."""
+    if not isinstance(folder, (str, os.PathLike)):
+        raise TypeError(f"folder is {folder!r}, but must be a path")
+    settings = {"folder": os.fspath(folder)}
+    return _run(lib.gradloom_resume, settings, Path(folder), n_jobs, device, data_root, verbose, callback)
+
+
+def _run(
+    function: Callable[..., int],
+    settings: dict[str, Any],
+    folder: Path,
+    n_jobs: int | None,
+    device: str | None,
+    data_root: str | os.PathLike[str] | None,
+    verbose: bool | int | None,
+    callback: Callable[[dict[str, Any]], object] | None,
+) -> Run:
+    root = os.fspath(data_root) if data_root is not None else os.environ.get("GRADLOOM_DATA") or "."
+    settings |= {"threads": threads_of(n_jobs), "device": device, "data_root": root}
+    bar = Progress(verbose)
+
+    def told(line: dict[str, Any]) -> object:
+        if bar.shown:
+            bar(line)
+        return callback(line) if callback is not None else None
+
+    call = LongCall(told if bar.shown or callback is not None else None)
+    text = ctypes.c_void_p()
+    try:
+        call.run(function, settings_text(settings), ctypes.byref(call.hooks), ctypes.byref(text))
+    finally:
+        bar.close()
+    summary = json.loads(take_text(text))
+    if call.interrupted:
+        raise KeyboardInterrupt(f"stopped; gradloom.resume({str(folder)!r}) goes on")
+    return Run(folder, summary)
+
+
+class Run:
+    """The folder of a run: what it measured, and its model."""
+
+    def __init__(self, folder: str | os.PathLike[str], summary: dict[str, Any] | None = None) -> None:
+        self.folder = Path(folder)
+        if not (self.folder / "recipe.toml").exists():
+            raise NotFoundError(f"{self.folder} is not the folder of a run: it has no recipe.toml")
+        self._summary = summary
+        self._model: Model | None = None
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """What the run ended with; empty for one that was opened from its folder."""
+        return dict(self._summary or {})
+
+    @property
+    def finished(self) -> bool:
+        """Whether training came to its end."""
+        return (self.folder / "report.html").exists()
+
+    @property
+    def log(self) -> list[dict[str, Any]]:
+        """The lines of log.jsonl."""
+        path = self.folder / "log.jsonl"
+        if not path.exists():
+            return []
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+
+    @property
+    def history(self) -> dict[str, AnyArray]:
+        """What was logged after each epoch, an array for each figure."""
+        lines = [line for line in self.log if line.get("event") == "epoch"]
+        names = [n for n in (lines[0] if lines else {}) if n != "event"]
+        whole = ("stage", "epoch", "run_epoch")
+        columns: dict[str, AnyArray] = {}
+        for name in names:
+            values = [line.get(name) for line in lines]
+            if all(v is None or isinstance(v, (int, float)) for v in values):
+                numbers = values if name in whole else [np.nan if v is None else v for v in values]
+                columns[name] = np.array(numbers, dtype=np.int64 if name in whole else np.float64)
+        return columns
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """The metrics of the last stage that ended: train, and validation and test where there are such data."""
+        stages = [line for line in self.log if line.get("event") == "stage"]
+        return dict(stages[-1]["metrics"]) if stages else {}
+
+    @property
+    def model(self) -> Model:
+        """The trained model, from model.safetensors."""
+        if self._model is None:
+            path = self.folder / "model.safetensors"
+            if not path.exists():
+                raise NotFoundError(f"{self.folder} has no model yet; gradloom.resume({str(self.folder)!r}) goes on")
+            self._model = _model_of(path)
+        return self._model
+
+    def predict(self, X: Any) -> AnyArray:
+        """The model's predictions: of rows, or of graphs."""
+        return self.model.predict(X)
+
+    def predict_file(self, data: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> dict[str, Any]:
+        """Predictions for the rows, graphs or patterns of a file, written to a .csv or .npy file; returns a summary."""
+        settings = {
+            "model": str(self.folder),
+            "data": os.fspath(data),
+            "out": "" if out is None else os.fspath(out),
+        }
+        return dict(json_of(lib.gradloom_predict_file, settings_text(settings)))
+
+    def report(self) -> str:
+        """The page report.html."""
+        path = self.folder / "report.html"
+        if not path.exists():
+            raise NotFoundError(f"{self.folder} has no report yet: the run is not finished")
+        return path.read_text(encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        return page_html(self.report()) if self.finished else escape(repr(self))
+
+    def __repr__(self) -> str:
+        state = "finished" if self.finished else "not finished"
+        return f"<Run in {self.folder}, {state}>"
+
+
+def _model_of(path: str | os.PathLike[str], threads: int = 0) -> Model:
+    """A model file as the class of its family."""
+    handle = load_file(path, threads)
+    model = Model(handle, threads)
+    family = model.description["family"]
+    if family == "kan" and model.targets:
+        model._finalizer.detach()
+        return KAN._of(handle, threads)
+    if family == "automaton":
+        from .logic import Automaton
+
+        model._finalizer.detach()
+        return Automaton._of(handle, threads)
+    if family == "graph":
+        from .graph import GraphModel
+
+        model._finalizer.detach()
+        return GraphModel(handle, threads)
+    return model
+
+
+def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Model | Run:
+    """A model file as a Model (KAN, Automaton, GraphModel by its family), or the folder of a run as a Run."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"path is {path!r}, but must be a path")
+    if os.path.isdir(path):
+        return Run(path)
+    if not os.fspath(path):
+        raise InvalidInputError("path is empty")
+    return _model_of(path, threads_of(n_jobs))

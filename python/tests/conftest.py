@@ -1,0 +1,16 @@
+"""Tests run in a folder of their own, and say why something is skipped."""
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def rows():
+    """300 rows of a smooth function of two variables."""
+    x = np.random.default_rng(0).uniform(-1, 1, (300, 2))
+    return x, np.sin(3 * x[:, 0]) + x[:, 1] ** 2

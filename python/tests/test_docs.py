@@ -1,0 +1,43 @@
+"""The examples of docs/python.md and of docstrings, and what importing costs."""
+
+import doctest
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_DOCS = Path(__file__).resolve().parents[2] / "docs"
+_MODULES = ["", "._options", ".kan", ".runs", ".logic", ".ged", ".graph", ".model"]
+
+
+def test_the_examples_of_the_page_run():
+    for needed in ("sklearn", "pandas", "networkx"):
+        pytest.importorskip(needed, reason=f"{needed} is not installed")
+    text = (_DOCS / "python.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+    assert len(blocks) >= 7
+    names = {}
+    for block in blocks:  # one after another, as a reader would type them
+        exec(compile(block, "docs/python.md", "exec"), names)
+
+
+@pytest.mark.parametrize("module", _MODULES)
+def test_the_examples_of_docstrings_run(module):
+    result = doctest.testmod(importlib.import_module("gradloom" + module))
+    assert result.failed == 0
+
+
+def test_importing_needs_numpy_alone_and_little_time():
+    code = (
+        "import sys, numpy, json, ctypes, importlib, threading\n"
+        "import time; begin = time.process_time(); import gradloom; taken = time.process_time() - begin\n"
+        "heavy = {'sklearn', 'pandas', 'networkx', 'scipy', 'matplotlib', 'torch', 'IPython', 'tqdm'} & set(sys.modules)\n"
+        "print(taken, sorted(heavy))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    taken, heavy = done.stdout.split(" ", 1)
+    assert heavy.strip() == "[]"
+    assert float(taken) < 0.1

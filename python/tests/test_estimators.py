@@ -1,0 +1,134 @@
+"""Estimators: scikit-learn's own checks, tables, equal bits."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+sklearn = pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+
+from sklearn.base import clone  # noqa: E402
+from sklearn.model_selection import GridSearchCV  # noqa: E402
+from sklearn.pipeline import make_pipeline  # noqa: E402
+from sklearn.preprocessing import StandardScaler  # noqa: E402
+from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
+
+from gradloom import KANClassifier, KANRegressor, LogicClassifier  # noqa: E402
+from gradloom.errors import InvalidInputError  # noqa: E402
+
+# Rows with weight 2 are not rows that stand twice: batches are drawn by row.
+_WEIGHTED = {
+    "check_sample_weights_invariance": "rows are drawn into batches; a weight of 0 still takes a place in one",
+    "check_sample_weight_equivalence_on_dense_data": "as above",
+}
+_SMALL = [
+    KANRegressor(hidden=[8], grid=6, epochs=60, n_jobs=1),
+    KANClassifier(hidden=[4], grid=4, epochs=40, n_jobs=1),
+    LogicClassifier(gates=[128, 126], epochs=120, n_jobs=1),
+]
+
+
+def _expected(estimator):
+    return _WEIGHTED
+
+
+if tuple(int(n) for n in sklearn.__version__.split(".")[:2]) >= (1, 6):
+
+    @parametrize_with_checks(_SMALL, expected_failed_checks=_expected)
+    def test_scikit_learn_accepts_it(estimator, check):
+        check(estimator)
+
+else:
+
+    @parametrize_with_checks(_SMALL)
+    def test_scikit_learn_accepts_it(estimator, check):
+        name = check.func.__name__ if hasattr(check, "func") else check.__name__
+        if name in _WEIGHTED:
+            pytest.xfail(_WEIGHTED[name])
+        check(estimator)
+
+
+def _wave(rows, seed):
+    x = np.random.default_rng(seed).uniform(-1, 1, (rows, 2))
+    return x, np.exp(np.sin(np.pi * x[:, 0]) + x[:, 1] ** 2)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_default_regressor_reaches_99_percent_on_500_rows(seed):
+    reg = KANRegressor().fit(*_wave(500, seed))
+    assert reg.score(*_wave(2000, seed + 100)) > 0.99
+
+
+def test_jobs_change_no_bit():
+    x, y = _wave(200, 0)
+    one = KANRegressor(epochs=5, random_state=3, n_jobs=1).fit(x, y)
+    two = KANRegressor(epochs=5, random_state=3, n_jobs=4).fit(x, y)
+    assert one.model_.to_bytes() == two.model_.to_bytes()
+    other = KANRegressor(epochs=5, random_state=4).fit(x, y)
+    assert not np.array_equal(one.predict(x), other.predict(x))
+
+
+def test_several_targets_have_names():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    x, y = _wave(100, 0)
+    frame = pd.DataFrame(x, columns=["a", "b"])
+    reg = KANRegressor(epochs=3).fit(frame, pd.DataFrame({"wave": y, "sum": x.sum(axis=1)}))
+    assert reg.predict(frame).shape == (100, 2)
+    assert reg.kan_.targets == ["wave", "sum"] and list(reg.feature_names_in_) == ["a", "b"]
+
+
+def test_tables_with_text_and_gaps():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"colour": random.choice(["red", "blue"], 200), "size": random.uniform(0, 1, 200)})
+    frame.loc[3, "size"] = np.nan
+    frame.loc[5, "colour"] = None
+    kind = np.where(frame["colour"] == "red", "warm", "cold")
+    with pytest.raises(ValueError, match="colour"):
+        KANClassifier(epochs=5, missing="error").fit(frame, kind)
+    clf = KANClassifier(epochs=30, missing="mean").fit(frame, kind)
+    assert clf.score(frame.drop(index=5), np.delete(kind, 5)) == 1.0
+    assert clf.predict_proba(frame).shape == (200, 2)
+    again = pickle.loads(pickle.dumps(clf))
+    assert np.array_equal(again.predict_proba(frame), clf.predict_proba(frame))
+    with pytest.raises(InvalidInputError, match="green"):
+        clf.predict(pd.DataFrame({"colour": ["green"], "size": [1.0]}))
+    with pytest.raises(ValueError, match="Feature names"):
+        clf.predict(pd.DataFrame({"colour": ["red"]}))
+
+
+def test_weights_matter():
+    x = np.array([[-1.0], [1.0]] * 50)
+    y = np.array([0.0, 1.0] * 50)
+    up = np.where(x[:, 0] > 0, 1.0, 0.0)
+    only = KANRegressor(epochs=30, options={"model.normalise": "none"}).fit(x, y, sample_weight=up)
+    assert abs(only.predict([[1.0]])[0] - 1.0) < 0.2
+    with pytest.raises(ValueError, match="weight"):
+        KANRegressor(epochs=1).fit(x, y, sample_weight=np.zeros(100))
+
+
+def test_searches_pipelines_and_clones():
+    x, y = _wave(120, 0)
+    search = GridSearchCV(KANRegressor(epochs=3), {"grid": [3, 5]}, cv=2).fit(x, y)
+    assert search.best_params_["grid"] in (3, 5)
+    pipe = make_pipeline(StandardScaler(), KANRegressor(epochs=3, refine=[3, 6])).fit(x, y)
+    assert pipe[-1].kan_.options["model"]["grid"] == 6
+    assert clone(pipe).get_params()["kanregressor__refine"] == [3, 6]
+
+
+def test_the_circuit_of_a_classifier_counts_the_same_votes():
+    x, y = _wave(300, 0)
+    clf = LogicClassifier(gates=[128, 64], epochs=30, random_state=0).fit(x, y > y.mean())
+    assert clf.score(x, y > y.mean()) > 0.75
+    circuit = clf.circuit_
+    assert circuit.gates == 192 and circuit.export("c", verify=True).proved
+    assert circuit.evaluate(np.zeros((3, circuit.description["inputs"]))).shape == (3, circuit.description["outputs"])
+
+
+def test_classes_of_any_type():
+    x, y = _wave(60, 0)
+    for classes in (np.array([7, 10]), np.array(["10", "9"]), np.array([True, False]), np.array([2.0, 3.0])):
+        labels = classes[(y > y.mean()).astype(int)]
+        clf = KANClassifier(epochs=30).fit(x, labels)
+        assert clf.classes_.tolist() == np.unique(classes).tolist()
+        assert clf.score(x, labels) > 0.9

@@ -1,0 +1,180 @@
+"""Edit distances: against networkx where that is installed, and as a backend of it."""
+
+import inspect
+import math
+import random
+import re
+
+import numpy as np
+import pytest
+
+from gradloom import ged
+from gradloom.errors import InvalidInputError
+
+nx = pytest.importorskip("networkx", reason="networkx is not installed")
+
+
+def random_graph(n, seed, labels="CNO"):
+    draw = random.Random(seed)
+    graph = nx.gnp_random_graph(n, 0.35, seed=seed)
+    for node in graph:
+        graph.nodes[node]["el"] = draw.choice(labels)
+    for edge in graph.edges:
+        graph.edges[edge]["bond"] = draw.choice("12")
+    return graph
+
+
+def same(key):
+    return lambda a, b: a[key] == b[key]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_distances_are_those_of_networkx(seed):
+    G, H = random_graph(5, seed), random_graph(5, seed + 100)
+    expected = nx.graph_edit_distance(G, H, node_match=same("el"), edge_match=same("bond"))
+    found = ged.distance(G, H, node_label="el", edge_label="bond")
+    assert found.exact and found.upper == expected == float(found)
+    assert sum(edit["cost"] for edit in found.path) == expected
+    assert ged.distance(G, H, costs=ged.Costs(labels=False)).upper == nx.graph_edit_distance(G, H)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_threshold_is_judged_as_the_distance_is(seed):
+    G, H = random_graph(7, seed), random_graph(6, seed + 100)
+    exact = ged.distance(G, H, node_label="el").upper
+    for threshold in (0, exact - 1, exact - 0.5, exact, exact + 0.5, exact + 3):
+        if threshold >= 0:
+            found = ged.distance(G, H, node_label="el", threshold=threshold)
+            assert found.within is (exact <= threshold)
+            assert found.lower <= exact <= found.upper
+
+
+def test_a_matrix_is_symmetric_and_knows_what_is_exact():
+    graphs = [random_graph(4 + i % 3, i) for i in range(8)]
+    matrix = ged.matrix(graphs, node_label="el", n_jobs=2)
+    assert matrix.shape == (8, 8) and matrix.exact.all() and np.array_equal(matrix, matrix.T)
+    assert matrix[3, 5] == ged.distance(graphs[3], graphs[5], node_label="el").upper
+    limited = ged.matrix([random_graph(14, i) for i in range(3)], expand=1)
+    assert (limited.lower <= limited).all() and not limited.exact.all()
+
+
+def test_a_search_finds_what_the_matrix_says():
+    graphs = [random_graph(4 + i % 3, i) for i in range(12)]
+    matrix = ged.matrix(graphs, node_label="el")
+    for threshold in (2, 4, 6):
+        found = {f.graph: f.upper for f in ged.search(graphs[0], graphs, threshold, node_label="el")}
+        assert found == {i: matrix[0, i] for i in range(12) if matrix[0, i] <= threshold}
+
+
+def test_names_of_nodes_come_back():
+    G, H = nx.Graph([("a", "b"), ("b", "c")]), nx.Graph([("x", "y")])
+    found = ged.distance(G, H)
+    assert set(found.mapping) == {"a", "b", "c"} and set(found.mapping.values()) <= {"x", "y", None}
+
+
+def test_limits_give_a_bracket():
+    G, H = random_graph(30, 1), random_graph(30, 2)
+    found = ged.distance(G, H, expand=5)
+    assert not found.exact and found.lower < found.upper
+    with pytest.raises(InvalidInputError, match="limit"):
+        float(found)
+
+
+def test_wrong_calls_are_refused():
+    G = nx.path_graph(3)
+    with pytest.raises(InvalidInputError, match="'el'"):
+        ged.distance(G, G, node_label="el")
+    with pytest.raises(InvalidInputError, match="directed"):
+        ged.distance(G, nx.DiGraph(G))
+    with pytest.raises(InvalidInputError, match="several edges"):
+        ged.distance(nx.MultiGraph(G), G)
+    with pytest.raises(TypeError, match="no graph"):
+        ged.distance(G, "graph")
+    with pytest.raises(InvalidInputError, match="time"):
+        ged.distance(G, G, time=-1)
+    with pytest.raises(InvalidInputError, match="threshold"):
+        ged.distance(G, G, threshold=-1)
+    with pytest.raises(ValueError):
+        ged.distance(G, G, costs=ged.Costs(node_sub=-1))
+    with pytest.raises(ValueError):
+        ged.distance(G, G, threshold=math.nan)
+
+
+new = pytest.mark.skipif(
+    tuple(int(n) for n in nx.__version__.split(".")[:2]) < (3, 2), reason="networkx has backends from 3.2 on"
+)
+
+
+@new
+@pytest.mark.parametrize("seed", range(4))
+def test_the_backend_is_networkx_with_another_engine(seed):
+    G, H = random_graph(5, seed), random_graph(4, seed + 9)
+    calls = [
+        {},
+        {"node_match": same("el")},
+        {"node_match": same("el"), "edge_match": same("bond")},
+        {"node_subst_cost": lambda a, b: 0.3 * abs(ord(a["el"]) - ord(b["el"])), "node_del_cost": lambda a: 0.7},
+        {"edge_subst_cost": lambda a, b: a["bond"] != b["bond"], "edge_ins_cost": lambda b: 0.4 * int(b["bond"])},
+        {"node_subst_cost": lambda a, b: 0 if a == b else math.inf},
+        {"upper_bound": 2.0},
+    ]
+    for keywords in calls:
+        expected = nx.graph_edit_distance(G, H, **keywords)
+        found = nx.graph_edit_distance(G, H, **keywords, backend="gradloom")
+        assert found == expected or found == pytest.approx(expected, abs=1e-6), keywords
+
+
+@new
+def test_callables_are_called_once_for_each_distinct_pair():
+    G, H, asked = nx.complete_graph(6), nx.complete_graph(7), []
+    for graph in (G, H):
+        for node in graph:
+            graph.nodes[node]["kind"] = node % 2
+
+    def match(a, b):
+        asked.append((a["kind"], b["kind"]))
+        return a == b
+
+    nx.graph_edit_distance(G, H, node_match=match, backend="gradloom")
+    assert len(asked) == len(set(asked)) == 4
+
+
+@new
+def test_what_the_backend_does_not_do_it_refuses():
+    from gradloom.backend import backend
+
+    G = nx.path_graph(3)
+    assert backend.can_run("graph_edit_distance", (G, G), {}) is True
+    assert backend.can_run("graph_edit_distance", (G, G), {"roots": (0, 0)}) is not True
+    assert backend.can_run("graph_edit_distance", (nx.MultiGraph(G), G), {}) is not True
+    assert backend.can_run("shortest_path", (G,), {}) is False
+    with pytest.raises(nx.NetworkXError, match="imeout"):
+        nx.graph_edit_distance(G, G, timeout=-1, backend="gradloom")
+
+
+@new
+def test_the_tests_of_networkx_pass_through_the_backend():
+    """Those of graph_edit_distance in networkx's own file; others of that file are of other functions."""
+    from networkx.algorithms.tests import test_similarity
+
+    from gradloom.backend import graph_edit_distance
+
+    case = test_similarity.TestSimilarity()
+    ran, before = 0, test_similarity.graph_edit_distance
+    test_similarity.TestSimilarity.setup_class()
+
+    def through(*arguments, roots=None, **keywords):
+        if roots is not None or any(graph.is_multigraph() for graph in arguments[:2]):
+            return before(*arguments, roots=roots, **keywords)
+        return graph_edit_distance(*arguments, **keywords)
+
+    test_similarity.graph_edit_distance = through
+    try:
+        for name in dir(case):
+            method = getattr(case, name)
+            if name.startswith("test") and re.search(r"[^_]graph_edit_distance\(", inspect.getsource(method)):
+                method()
+                ran += 1
+    finally:
+        test_similarity.graph_edit_distance = before
+    assert ran >= 10

@@ -1,0 +1,112 @@
+"""Graphs in many forms, and classifiers of graphs and nodes."""
+
+import types
+
+import numpy as np
+import pytest
+
+from gradloom import GraphClassifier, GraphRegressor, NodeClassifier, load
+from gradloom.errors import InvalidInputError, NotFittedError
+from gradloom.graph import GraphSet, as_graph, from_pyg, from_scipy
+
+nx = pytest.importorskip("networkx", reason="networkx is not installed")
+
+
+def cycles_and_stars():
+    graphs = [nx.cycle_graph(n) for n in range(4, 14)] + [nx.star_graph(n) for n in range(4, 14)]
+    return graphs, ["cycle"] * 10 + ["star"] * 10
+
+
+def test_every_form_of_a_graph_is_the_same_graph():
+    from gradloom import ged
+
+    graph = nx.cycle_graph(5)
+    matrix = nx.to_numpy_array(graph)
+    pairs = np.array(graph.edges).T
+    pyg = types.SimpleNamespace(edge_index=np.concatenate([pairs, pairs[::-1]], axis=1), num_nodes=5, x=None, y=None)
+    forms = [graph, matrix, pyg, (5, list(graph.edges))]
+    scipy_sparse = pytest.importorskip("scipy.sparse", reason="scipy is not installed")
+    forms.append(scipy_sparse.csr_matrix(matrix))
+    for form in forms:
+        assert ged.distance(graph, form).upper == 0.0
+    assert from_scipy(scipy_sparse.csr_matrix(matrix), weighted=True).edge_weights.shape == (10,)
+
+
+def test_graphs_are_classified_and_new_ones_too():
+    graphs, kinds = cycles_and_stars()
+    net = GraphClassifier(layer="gin", hidden=[16, 16], epochs=60, random_state=0).fit(graphs, kinds)
+    assert net.score(graphs, kinds) == 1.0
+    assert net.predict([nx.cycle_graph(20), nx.star_graph(20)]).tolist() == ["cycle", "star"]
+    assert np.allclose(net.predict_proba(graphs).sum(axis=1), 1)
+    net.model_.save("net.safetensors")
+    again = load("net.safetensors")
+    assert again.predict(graphs).tolist() == net.predict(graphs).tolist()
+
+
+def test_threads_change_no_bit():
+    graphs, kinds = cycles_and_stars()
+    models = [GraphClassifier(epochs=3, n_jobs=n).fit(graphs, kinds).model_ for n in (1, 3)]
+    assert models[0].to_bytes() == models[1].to_bytes()
+
+
+def test_labels_and_features_of_nodes_are_read():
+    graphs, kinds = cycles_and_stars()
+    for graph, kind in zip(graphs, kinds):
+        for node in graph:
+            graph.nodes[node]["el"] = "C" if kind == "star" else "N"
+            graph.nodes[node]["size"] = [1.0, float(kind == "star")]
+    for keys in ({"node_label": "el"}, {"features": "size"}):
+        net = GraphClassifier(hidden=[8], epochs=30, random_state=0, **keys).fit(graphs, kinds)
+        assert net.score(graphs, kinds) == 1.0
+    with pytest.raises(InvalidInputError, match="'el'"):
+        GraphClassifier(node_label="el").fit([nx.path_graph(3), *graphs], ["cycle", *kinds])
+
+
+def test_numbers_of_graphs_are_learned():
+    graphs, _ = cycles_and_stars()
+    y = np.array([g.number_of_nodes() for g in graphs], dtype=float)
+    net = GraphRegressor(layer="gin", hidden=[16], epochs=100, lr=0.01, random_state=0).fit(graphs, y)
+    assert np.corrcoef(net.predict(graphs), y)[0, 1] > 0.9
+
+
+def test_nodes_of_the_karate_club():
+    club = nx.karate_club_graph()
+    sides = np.array([club.nodes[n]["club"] for n in club])
+    known = np.isin(np.arange(34), (0, 33))
+    net = NodeClassifier(hidden=[16], random_state=0, options={"data.features": "identity"}).fit(club, sides, known)
+    assert (net.predict(club) == sides).mean() > 0.85
+    partly = [side if is_known else None for side, is_known in zip(sides.tolist(), known)]
+    same = NodeClassifier(hidden=[16], random_state=0, options={"data.features": "identity"}).fit(club, partly)
+    assert (same.predict(club) == sides).mean() > 0.85
+
+
+def test_data_of_pyg_has_features_classes_and_masks():
+    club = nx.karate_club_graph()
+    pairs = np.array(club.edges).T
+    sides = np.array([int(club.nodes[n]["club"] == "Officer") for n in club])
+    mask = np.isin(np.arange(34), (0, 1, 32, 33))
+    data = types.SimpleNamespace(
+        x=np.eye(34, dtype=np.float32), edge_index=np.concatenate([pairs, pairs[::-1]], 1), y=sides, train_mask=mask
+    )
+    graph = from_pyg(data)
+    assert graph.node_parts.sum() == 4 and graph.node_features.shape == (34, 34)
+    net = NodeClassifier(hidden=[16], random_state=0).fit(data)
+    assert (net.predict(data).astype(int) == sides).mean() > 0.85
+
+
+def test_wrong_calls_are_refused():
+    graphs, kinds = cycles_and_stars()
+    with pytest.raises(NotFittedError):
+        GraphClassifier().predict(graphs)
+    with pytest.raises(InvalidInputError, match="20 graphs"):
+        GraphClassifier().fit(graphs, kinds[:3])
+    with pytest.raises(InvalidInputError, match="nothing to learn"):
+        GraphClassifier().fit(graphs, ["one"] * 20)
+    with pytest.raises(TypeError):
+        GraphSet([3])
+    with pytest.raises(InvalidInputError, match="graph 0"):
+        GraphSet([(2, [(0, 7)])])
+    with pytest.raises(ValueError, match="layer"):
+        GraphClassifier(layer="no-such").fit(graphs, kinds)
+    with pytest.raises(InvalidInputError):
+        as_graph(types.SimpleNamespace(edge_index=np.zeros((3, 2))))
