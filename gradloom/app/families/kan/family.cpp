@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "gradloom/app/families/entry.h"
+#include "gradloom/app/families/kan/formula.h"
 #include "gradloom/app/families/kan/picture.h"
 #include "gradloom/app/families/rows.h"
+#include "gradloom/app/formula/data.h"
 #include "gradloom/app/settings.h"
 
 namespace gradloom::app {
@@ -39,6 +41,18 @@ Result<NewRows<double>> read_kan_rows(Session& session, const std::filesystem::p
 
 }  // namespace
 
+namespace {
+
+std::vector<TextRow> formula_rows(const nlohmann::json& found) {
+  if (!found.contains("formula")) return {};
+  const nlohmann::json& f = found.at("formula");
+  return {{"formula", fmt::format("{} = {}", f.at("target").get<std::string>(), f.at("text").get<std::string>())},
+          {"", fmt::format("{}; rmse {:.3g}, of the network {:.3g}", f.at("status").get<std::string>(),
+                           f.at("rmse_formula").get<double>(), f.at("rmse_network").get<double>())}};
+}
+
+}  // namespace
+
 template <class T>
 Result<PredictedTable> predict_new(const TypedSession<KanFamily<T>>& session, const NewData& data) {
   return predict_rows(session, data);
@@ -50,6 +64,10 @@ AppFamily kan_family() {
   entry.read_rows = read_kan_rows;
   entry.load = load_row_model<KanFamily>;
   entry.predict = predict_with<KanFamily>;
+  entry.formula_data = kan_formula_data;
+  entry.finish = finish_kan_run;
+  entry.finish_key = "formula";
+  entry.summary_rows = formula_rows;
   return entry;
 }
 
