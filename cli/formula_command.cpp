@@ -12,7 +12,7 @@ namespace gradloom::cli {
 namespace {
 
 struct FormulaFlags {
-  app::FormulaOptions options;
+  app::FormulaSearchOptions options;
   std::string model, data;
   ExecFlags exec;
 };
@@ -62,7 +62,7 @@ int formula(const Output& out, FormulaFlags flags) {
 void add_formula_command(CLI::App& program, Choice& choice) {
   CLI::App* command = program.add_subcommand("formula", "Find the formula of a trained spline network");
   auto flags = std::make_shared<FormulaFlags>();
-  app::FormulaOptions& o = flags->options;
+  app::FormulaSearchOptions& o = flags->options;
   command->add_option("MODEL", flags->model, "The folder of a run, or a model.safetensors")->type_name("")->required();
   command->add_option("--data", flags->data, "Search on these rows instead of those of the run")
       ->type_name("FILE")

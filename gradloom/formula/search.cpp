@@ -22,6 +22,9 @@ constexpr double kManyConstants = 1e-11;  // the same, for formulas with constan
 constexpr std::size_t kSeen = 800, kUnseen = 2000;
 constexpr std::size_t kSymmetries = 8;
 constexpr int kDeepest = 12;
+// A surrogate that leaves more than this of y's deviation: the data are probably noisy, and an exact formula that is
+// there all the same (a quick oscillation) is found early or not at all.
+constexpr double kRough = 3e-3;
 
 Vector to_vector(const std::vector<double>& v) {
   return Eigen::Map<const Vector>(v.data(), static_cast<Eigen::Index>(v.size()));
@@ -121,6 +124,7 @@ std::optional<Expr> SearchState::solve(const std::vector<Expr>& variables, const
     return found(find_pseudo(p, accept, work_), "pseudo variable");
   }
   const std::unique_ptr<Surrogate> surrogate = fit_surrogate(p, work_);
+  if (depth == 0 && surrogate->error() > kRough) work_.lower_limit(work_.limit() / 6);
   if (auto e = by_symmetry(p, *surrogate, wrap, depth)) return e;
   if (auto e = by_single_index(p, wrap, depth)) return e;
   if (auto e = found(find_pseudo(p, accept, work_), "pseudo variable")) return e;

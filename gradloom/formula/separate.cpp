@@ -25,14 +25,14 @@ Constant snap_loosely(double c) {
   return Constant::approximate(c);
 }
 
-struct Candidate {
+struct SliceFit {
   double cost;
   Expr text;
 };
 
 // relation_text() with looser constants.
-std::optional<Candidate> loose_text(const Relation& relation, const std::vector<Column>& columns,
-                                    const std::function<Expr(std::size_t)>& text) {
+std::optional<SliceFit> loose_text(const Relation& relation, const std::vector<Column>& columns,
+                                   const std::function<Expr(std::size_t)>& text) {
   double unit = 0;
   for (const auto& [i, k] : relation.terms)
     if (columns[i].with_y && unit == 0) unit = k;
@@ -43,7 +43,7 @@ std::optional<Candidate> loose_text(const Relation& relation, const std::vector<
     if (!c.exact) cost += 0.3;
     (columns[i].with_y ? below : above).push_back(multiply({number(c), text(i)}));
   }
-  return Candidate{cost, add(std::move(above)) / add(std::move(below))};
+  return SliceFit{cost, add(std::move(above)) / add(std::move(below))};
 }
 
 // Simple functions of x that agree with z about as well as the surrogate does, simplest first.
@@ -76,11 +76,11 @@ std::vector<Expr> simple_functions(const Variable& x, Vector z, double accuracy,
       if (atom.both_signs) tasks.push_back({outer, -1, &atom, -1});
     }
   }
-  const auto lists = work.all_of<std::vector<Candidate>>(tasks.size(), [&](std::size_t t, double& units) {
+  const auto lists = work.all_of<std::vector<SliceFit>>(tasks.size(), [&](std::size_t t, double& units) {
     const Task& task = tasks[t];
     const Vector g = outer_values(task.outer, z);
     const double extra = task.outer == Outer::identity ? 0 : 1;
-    std::vector<Candidate> found;
+    std::vector<SliceFit> found;
     if (task.letters >= 0) {
       const auto [alphabet, degree] = kLetters[task.letters];
       const std::vector<Atom> list = atoms(x, alphabet, degree);
@@ -113,12 +113,12 @@ std::vector<Expr> simple_functions(const Variable& x, Vector z, double accuracy,
     }
     return found;
   });
-  std::vector<Candidate> all;
+  std::vector<SliceFit> all;
   for (const auto& list : lists) all.insert(all.end(), list.begin(), list.end());
-  std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) { return a.cost < b.cost; });
+  std::stable_sort(all.begin(), all.end(), [](const SliceFit& a, const SliceFit& b) { return a.cost < b.cost; });
   std::vector<Expr> result;
   std::set<std::string> seen;
-  for (const Candidate& c : all)
+  for (const SliceFit& c : all)
     if (seen.insert(c.text->key).second && result.size() < kCandidates) result.push_back(c.text);
   return result;
 }

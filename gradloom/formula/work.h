@@ -2,6 +2,7 @@
 // busy machine.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <string>
@@ -23,6 +24,7 @@ class Work {
   double limit() const { return limit_; }
   bool exhausted() const { return used_ >= limit_; }
   void spend(double units) { used_ += units; }
+  void lower_limit(double limit) { limit_ = std::min(limit_, limit); }
   const Exec& exec() const { return ex_; }
 
   // The answer of the first task that has one. Tasks run in parallel, in batches of a fixed size; no batch begins

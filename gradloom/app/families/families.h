@@ -26,6 +26,8 @@ class RunFolder;
 namespace gradloom::app {
 
 struct FormulaData;
+struct PruneOptions;
+struct PruneReport;
 struct NewData;
 struct PredictedTable;
 struct RunOptions;
@@ -69,6 +71,8 @@ struct AppFamily {
   // has no formulas.
   Result<FormulaData> (*formula_data)(Session& session, const std::filesystem::path& data_root,
                                       const std::filesystem::path& file);
+  // Writes a smaller model. Null: the family cannot be pruned.
+  Result<PruneReport> (*prune)(Session& session, const RunOptions& run, const PruneOptions& options);
   // What follows training when the recipe asks for it, under the key `finish_key` of the results; null: nothing was
   // asked for, or (the function) nothing can be.
   Result<nlohmann::json> (*finish)(Session& session, const RunOptions& options, const RunFolder* folder);

@@ -77,7 +77,7 @@ Result<std::unique_ptr<Session>> open_for_formula(const std::filesystem::path& m
 
 }  // namespace
 
-std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data, const FormulaOptions& options,
+std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data, const FormulaSearchOptions& options,
                                          const std::function<void(double, double)>& progress) {
   std::vector<FormulaReport> reports;
   const formula::Scores scores = formula::score(data.network);
@@ -132,7 +132,7 @@ nlohmann::json to_json(const std::vector<FormulaReport>& reports) {
 }
 
 Result<nlohmann::json> model_formula(const std::filesystem::path& model, const RunOptions& run,
-                                     const FormulaOptions& options,
+                                     const FormulaSearchOptions& options,
                                      const std::function<void(double, double)>& progress) {
   return guarded([&]() -> Result<nlohmann::json> {
     std::error_code ignored;
@@ -153,6 +153,22 @@ Result<nlohmann::json> model_formula(const std::filesystem::path& model, const R
     nlohmann::json object = to_json(find_formulas(ex, *data, options, progress));
     object["model"] = model.string();
     return object;
+  });
+}
+
+Result<PruneReport> prune_model(const std::filesystem::path& model, const RunOptions& run,
+                                const PruneOptions& options) {
+  std::vector<std::filesystem::path> files = run_files(model);
+  files.push_back(model);
+  if (auto r = refuse_overwriting(options.out, files); !r) return r.error();
+  return guarded([&]() -> Result<PruneReport> {
+    auto session = open_for_formula(model, run);
+    if (!session) return session.error();
+    const AppFamily& family = find_family((*session)->options().family);
+    if (!family.prune)
+      return Error{ErrorCode::unsupported,
+                   fmt::format("spline networks can be pruned; {} is of family \"{}\"", model.string(), family.name)};
+    return family.prune(**session, run, options);
   });
 }
 

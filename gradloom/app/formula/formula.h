@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,7 @@
 
 namespace gradloom::app {
 
-struct FormulaOptions {
+struct FormulaSearchOptions {
   double effort = 60000;               // of the search, in units of a million multiply-adds
   double threshold = 1e-3;             // edges that score less are left out of approximations
   std::vector<std::string> functions;  // of the library; empty: all
@@ -59,7 +60,7 @@ struct FormulaReport {
 };
 
 // One for each target.
-std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data, const FormulaOptions& options,
+std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data, const FormulaSearchOptions& options,
                                          const std::function<void(double used, double limit)>& progress);
 // The first one's keys; with several targets, all of them under `targets` too.
 nlohmann::json to_json(const std::vector<FormulaReport>& reports);
@@ -67,8 +68,33 @@ nlohmann::json to_json(const std::vector<FormulaReport>& reports);
 // `model` is the folder of a run, or a model file. A formula that a run has stored is returned as it is, unless `again`
 // or other data are asked for. Fails as predict() does, with unsupported for models that have no formulas.
 Result<nlohmann::json> model_formula(const std::filesystem::path& model, const RunOptions& run,
-                                     const FormulaOptions& options,
+                                     const FormulaSearchOptions& options,
                                      const std::function<void(double used, double limit)>& progress);
+
+struct PruneOptions {
+  std::filesystem::path out;          // the smaller model's file
+  std::filesystem::path data;         // rows to score on instead of those of the run; empty: those
+  std::optional<double> threshold;    // drop what has a smaller share of the variance
+  std::optional<std::size_t> inputs;  // keep so many inputs
+  std::optional<double> worse;        // drop as much as makes the error worse by at most this share
+};
+
+struct PruneReport {
+  std::string out;
+  std::vector<std::string> kept, removed;  // inputs
+  std::vector<std::size_t> widths, widths_before;
+  std::size_t parameters = 0, parameters_before = 0;
+  std::size_t edges = 0, edges_before = 0;  // that do something
+  double threshold = 0;                     // that was used; 0 when inputs were counted
+  double change = 0;                        // largest difference of an output on the rows
+  double rmse = 0, rmse_before = 0;         // on the test rows, or on the rows where there are none
+  std::vector<FormulaScore> inputs;         // scores before
+  GRADLOOM_FIELDS(out, kept, removed, widths, widths_before, parameters, parameters_before, edges, edges_before,
+                  threshold, change, rmse, rmse_before, inputs)
+};
+
+// Of the folder of a run, or of a model file with data. Exactly one of threshold, inputs and worse is set.
+Result<PruneReport> prune_model(const std::filesystem::path& model, const RunOptions& run, const PruneOptions& options);
 
 inline constexpr const char* kFormulaFile = "formula.json";  // in the folder of a run
 

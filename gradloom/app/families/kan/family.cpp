@@ -65,6 +65,7 @@ AppFamily kan_family() {
   entry.load = load_row_model<KanFamily>;
   entry.predict = predict_with<KanFamily>;
   entry.formula_data = kan_formula_data;
+  entry.prune = prune_kan;
   entry.finish = finish_kan_run;
   entry.finish_key = "formula";
   entry.summary_rows = formula_rows;
