@@ -14,8 +14,31 @@
 
 namespace gradloom::app {
 
+namespace {
+
+// The formula that the run found, and what the inputs contribute.
+void add_formula(const nlohmann::json& f, Report& report) {
+  Table formula{"Formula", f.at("note").get<std::string>(), {"what", "value"}};
+  formula.rows.push_back({f.at("target").get<std::string>(), f.at("text").get<std::string>()});
+  formula.rows.push_back({std::string("status"), f.at("status").get<std::string>()});
+  for (const char* key : {"rmse_formula", "rmse_network"})
+    if (f.at(key).is_number()) formula.rows.push_back({std::string(key), f.at(key).get<double>()});
+  formula.rows.push_back({std::string("LaTeX"), f.at("latex").get<std::string>()});
+  report.sections.push_back(std::move(formula));
+  Table inputs{"Inputs",
+               "The share of the output's variance that comes through each, and its standard error.",
+               {"input", "share", "error"}};
+  inputs.bar_column = 1;
+  for (const auto& i : f.at("inputs"))
+    inputs.rows.push_back({i.at("name").get<std::string>(), i.at("score").get<double>(), i.at("error").get<double>()});
+  report.sections.push_back(std::move(inputs));
+}
+
+}  // namespace
+
 template <class T>
-void describe(const TypedSession<KanFamily<T>>& session, const RunResult&, Report& report) {
+void describe(const TypedSession<KanFamily<T>>& session, const RunResult& result, Report& report) {
+  if (result.found.contains("formula")) add_formula(result.found.at("formula"), report);
   const kan::Network<T> network = session.model();
   report.sections.push_back(spline_picture(session.exec(), network, session.result_arrays(), session.family().train()));
 
