@@ -1,5 +1,7 @@
 #include "gradloom/formula/simplify.h"
 
+#include <cmath>
+
 namespace gradloom::formula {
 namespace {
 
@@ -74,6 +76,25 @@ Expr over_common(const Expr& e, const std::vector<bool>& positive) {
   return best;
 }
 
+// e^(a log x + c + rest) is x^a e^c e^rest, for fractions a and numbers c that are not exact.
+Expr split_exponential(const Expr& argument) {
+  std::vector<Expr> factors, rest;
+  for (const Expr& t : argument->op == Op::add ? argument->args : std::vector<Expr>{argument}) {
+    const bool scaled = t->op == Op::multiply && t->args.size() == 2 && t->args[0]->op == Op::number;
+    const Expr& bare = scaled ? t->args[1] : t;
+    const Constant c = scaled ? t->args[0]->number : Constant::of(1);
+    const bool fraction = c.exact && c.pi_power == 0 && c.root_two == 0;
+    if (bare->op == Op::call && bare->function == Function::log && fraction)
+      factors.push_back(power(bare->args[0], c.ratio));
+    else if (t->op == Op::number && !t->number.exact)
+      factors.push_back(number(snap(std::exp(t->number.value))));
+    else
+      rest.push_back(t);
+  }
+  if (!rest.empty()) factors.push_back(call(Function::exp, add(std::move(rest))));
+  return multiply(std::move(factors));
+}
+
 Expr pass(const Expr& e, const std::vector<bool>& positive) {
   std::vector<Expr> args;
   for (const Expr& a : e->args) args.push_back(pass(a, positive));
@@ -96,7 +117,7 @@ Expr pass(const Expr& e, const std::vector<bool>& positive) {
       return split->op == Op::power ? over_common(split, positive) : split;
     }
     case Op::call:
-      return call(e->function, args[0]);
+      return e->function == Function::exp ? split_exponential(args[0]) : call(e->function, args[0]);
   }
   return e;
 }

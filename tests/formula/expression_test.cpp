@@ -65,6 +65,12 @@ TEST(Expressions, ARootOfASquareIsNotItsBase) {
   EXPECT_EQ(text(simplify(e, {false, false, false})), "sqrt(a^2)");
 }
 
+TEST(Expressions, PowersLeaveExponentials) {
+  const Expr e =
+      call(Function::exp, number(3) * call(Function::log, a) - b + approximate(std::log(2 * std::numbers::pi)));
+  EXPECT_EQ(text(simplify(e, {true, true, true})), "2*pi*a^3*exp(-b2)");
+}
+
 TEST(Expressions, PrintEachNotationWithItsBrackets) {
   const Expr e = a * t / number(Constant::of(Rational::of(2), 1));
   EXPECT_EQ(text(e), "a*theta/(2*pi)");
