@@ -26,6 +26,8 @@ void add_export_command(CLI::App& program, Choice& choice);
 void add_bench_logic_command(CLI::App& bench, Choice& choice);  // below `bench`
 void add_bench_ged_command(CLI::App& bench, Choice& choice);    // below `bench`
 void add_bench_graph_command(CLI::App& bench, Choice& choice);
+void add_formula_command(CLI::App& program, Choice& choice);
+void add_prune_command(CLI::App& program, Choice& choice);
 void add_ged_command(CLI::App& program, Choice& choice);
 void add_recipes_command(CLI::App& program, Choice& choice);
 void add_devices_command(CLI::App& program, Choice& choice);

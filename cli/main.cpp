@@ -95,6 +95,8 @@ int run(std::vector<std::string> arguments, StandardOutput output) {
   add_bench_command(program, choice);
   add_run_circuit_command(program, choice);
   add_export_command(program, choice);
+  add_formula_command(program, choice);
+  add_prune_command(program, choice);
   add_ged_command(program, choice);
   add_recipes_command(program, choice);
   add_devices_command(program, choice);

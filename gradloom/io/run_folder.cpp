@@ -81,7 +81,8 @@ Result<void> make_folder(const fs::path& path) {
 
 std::vector<std::filesystem::path> run_files(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
-  for (const char* name : {"recipe.toml", "log.jsonl", "report.html", "circuit.json", "model.safetensors", ".lock"})
+  for (const char* name :
+       {"recipe.toml", "log.jsonl", "report.html", "circuit.json", "model.safetensors", "formula.json", ".lock"})
     files.push_back(folder / name);
   for (const char* name : {"last.safetensors", "previous.safetensors", "damaged.safetensors"})
     files.push_back(folder / "checkpoint" / name);

@@ -30,6 +30,7 @@ CASES = [
     ("cli", "## predict", "predict run --data rows.csv --out p.csv"),
     ("cli", "## check", f"check kan-hello {TINY} --max-elements 20"),
     ("cli", "## check", f"check kan-hello {TINY} --max-elements 20 --device gpu"),
+    ("formulas", "## JSON", "formula run --effort 2000"),
     ("cli", "gradloom bench kan --widths", "bench kan --widths 4,4,2 --seconds 0.01 --profile"),
     ("cli", "gradloom bench kan --widths", "bench kan --widths 4,4,2 --seconds 0.01 --device gpu"),
     ("cli", "gradloom bench logic", "bench logic --recipe checkerboard-small --threads 1 --seconds 0.01"),
@@ -43,7 +44,7 @@ CASES = [
     ("circuit", "gradloom export circuit.json --format verilog", "export life --format verilog --out life.v --verify"),
     ("ged", "gradloom bench ged", "bench ged --graphs 6 --nodes 5 --seconds 0.01"),
 ]
-NAMED_LISTS = ("devices", "circuits", "recipes", "outputs")  # lists of objects whose keys are documented, too
+NAMED_LISTS = ("devices", "circuits", "recipes", "outputs", "inputs", "edges")  # lists of objects whose keys are documented, too
 
 
 def part(text, start):

@@ -17,6 +17,7 @@
 #include "gradloom/session/check.h"
 
 namespace gradloom {
+class RunFolder;
 #define GRADLOOM_FAMILY(name, Options) struct Options;
 #include "gradloom/app/families/list.inc"
 #undef GRADLOOM_FAMILY
@@ -24,8 +25,12 @@ namespace gradloom {
 
 namespace gradloom::app {
 
+struct FormulaData;
+struct PruneOptions;
+struct PruneReport;
 struct NewData;
 struct PredictedTable;
+struct RunOptions;
 struct RunResult;
 
 // A metric that the head of a report shows.
@@ -62,6 +67,16 @@ struct AppFamily {
                                        const std::filesystem::path& file);
   // What the model says of new data. Null: the family takes none. Fails or throws when they do not fit the model.
   Result<PredictedTable> (*predict)(Session& session, const NewData& data);
+  // What the search for a formula looks at; `file` has rows instead of those of the run, or is empty. Null: the family
+  // has no formulas.
+  Result<FormulaData> (*formula_data)(Session& session, const std::filesystem::path& data_root,
+                                      const std::filesystem::path& file);
+  // Writes a smaller model. Null: the family cannot be pruned.
+  Result<PruneReport> (*prune)(Session& session, const RunOptions& run, const PruneOptions& options);
+  // What follows training when the recipe asks for it, under the key `finish_key` of the results; null: nothing was
+  // asked for, or (the function) nothing can be.
+  Result<nlohmann::json> (*finish)(Session& session, const RunOptions& options, const RunFolder* folder);
+  std::string_view finish_key;
 };
 
 // In the order of list.inc.

@@ -119,7 +119,8 @@ Result<std::string> leave_model(Session& session, const AppFamily& family, const
 
 // Trains to the end, or until a stop; then measures, and writes what a finished run leaves in its folder, if it has
 // one.
-Result<RunSummary> run_session(const Config& recipe, Session& session, RunRecorder& recorder, const RunFolder* folder) {
+Result<RunSummary> run_session(const Config& recipe, Session& session, const RunOptions& options, RunRecorder& recorder,
+                               const RunFolder* folder) {
   const AppFamily& family = family_of(recipe);
   if (auto r = recorder.open(); !r) return r.error();
   recorder.begin(session);
@@ -142,6 +143,11 @@ Result<RunSummary> run_session(const Config& recipe, Session& session, RunRecord
   if (was_finished) result.finished_before = true;
   if (!no_model.empty()) result.warnings.push_back(std::move(no_model));
   if (folder) result.report = folder->report().string();
+  if (family.finish) {
+    auto more = family.finish(session, options, folder);
+    if (!more) return more.error();
+    if (!more->is_null()) result.found[std::string(family.finish_key)] = std::move(*more);
+  }
   if (family.summary_rows) result.rows = family.summary_rows(result.found);
   if (auto phases = session.phases(); !phases.empty()) result.phases = std::move(phases);
   RunSummary summary = summary_so_far(session, folder, recorder);
@@ -289,7 +295,7 @@ Result<RunSummary> train(const Config& recipe, const std::filesystem::path& path
     const RunFolder* kept = folder ? &*folder : nullptr;
     RunRecorder recorder(options, family_of(recipe), kept);
     if ((*session)->start() == TrainEnd::stopped) return interrupted(**session, kept, recorder);
-    return run_session(recipe, **session, recorder, kept);
+    return run_session(recipe, **session, options, recorder, kept);
   });
 }
 
@@ -318,7 +324,7 @@ Result<RunSummary> resume(const std::filesystem::path& path, const RunOptions& g
       if (auto kept = keep_first_lines(folder->log(), 0); !kept) return kept.error();
       if ((*session)->start() == TrainEnd::stopped) return interrupted(**session, &*folder, recorder);
     }
-    auto summary = run_session(*recipe, **session, recorder, &*folder);
+    auto summary = run_session(*recipe, **session, options, recorder, &*folder);
     if (summary && summary->result && !warning.empty()) summary->result->warnings.push_back(warning);
     return summary;
   });

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gradloom/app/families/kan/functions.h"
 #include "gradloom/base/rounding.h"
-#include "gradloom/kernels/spline/reference.h"
 
 namespace gradloom::app {
 namespace {
-
-namespace spline = kernels::spline;
 
 constexpr std::size_t kPoints = 65;                // of a curve
 constexpr std::size_t kSamples = 2000;             // at most
@@ -17,36 +15,6 @@ constexpr std::size_t kEvaluations = 100'000'000;  // functions times samples of
 constexpr std::size_t kAllDrawn = 4096;            // networks of more functions show a part of them
 constexpr std::size_t kMostDrawn = 64;             // then, of each layer
 static_assert(kMostDrawn >= kGalleryCurves);
-
-// The functions that leave input i of a layer, all at once.
-template <class T>
-class LayerFunctions {
- public:
-  LayerFunctions(const kan::Network<T>& network, std::size_t l, const ModelArrays<T>& arrays)
-      : layer_(network.layer(l, arrays)) {}
-
-  const spline::Shape& shape() const { return layer_.shape; }
-  double low(std::size_t i) const { return static_cast<double>(layer_.grid.lo[i]); }
-  double high(std::size_t i) const { return static_cast<double>(layer_.grid.hi[i]); }
-
-  // out[j - from] = f_ij(x) for from <= j < until.
-  void at(std::size_t i, T x, std::size_t from, std::size_t until, double* out) const {
-    const spline::Shape& s = layer_.shape;
-    const auto b = spline::reference::split::basis_point<T, T>(s, layer_.grid, i, x);
-    const T base =
-        s.base ? kernels::split::silu(spline::reference::split::base_point(s, layer_.grid, i, x)).value : T(0);
-    const T* w = layer_.weight + i * s.rows() * s.out_padded();
-    for (std::size_t j = from; j < until; ++j) {
-      T v = 0;
-      for (unsigned k = 0; k <= s.degree; ++k) v += b.value[k] * w[(b.span + k) * s.out_padded() + j];
-      if (s.base) v += base * w[(s.rows() - 1) * s.out_padded() + j];
-      out[j - from] = static_cast<double>(v);
-    }
-  }
-
- private:
-  spline::Layer<T> layer_;
-};
 
 // (in, out): the share of a destination's standard deviation that comes over each edge.
 template <class T>

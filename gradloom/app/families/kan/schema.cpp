@@ -63,6 +63,23 @@ void bind_kan_model(const OptionPart<KanModelOptions>& model) {
       .only_with("model.knots", {"free"});
 }
 
+void bind_kan_formula(const OptionPart<KanFormulaOptions>& formula) {
+  using F = KanFormulaOptions;
+  formula.key("search", &F::search, "Look for the formula behind the data when training has ended.")
+      .only_with("task", {"regression"});
+  formula.key("effort", &F::effort, "Work that the search may use, in millions of multiply-adds.")
+      .at_least(1)
+      .needs("formula.search");
+  formula
+      .key("threshold", &F::threshold,
+           "Edges with a smaller share of the variance are left out of a formula that is made edge by edge.")
+      .at_least(0)
+      .at_most(1)
+      .needs("formula.search");
+  formula.key("functions", &F::functions, "Functions that edges are compared with, by name; none: all of the library.")
+      .needs("formula.search");
+}
+
 }  // namespace
 
 void bind_options(const OptionPart<KanOptions>& o) {
@@ -70,6 +87,7 @@ void bind_options(const OptionPart<KanOptions>& o) {
   o.choice("task", &KanOptions::task, kTasks, "What is learned.");
   bind_row_data(o.part("data", &KanOptions::data));
   bind_kan_model(o.part("model", &KanOptions::model));
+  bind_kan_formula(o.part("formula", &KanOptions::formula));
   bind_training(o.part("", &KanOptions::train));
   o.stage("grid", "model.grid", "Grid intervals from here on; the function is kept.", Lasting::rest);
   o.stage("refit", "model.refit", "Epochs before which grids are refitted in this stage; unset: model.refit.");

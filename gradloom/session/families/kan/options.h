@@ -1,6 +1,7 @@
 // Options of a run that trains a spline network.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "gradloom/models/kan/network.h"
@@ -27,10 +28,19 @@ struct KanModelOptions : kan::NetworkOptions {
   double refit_uniform = 0.05;       // free knots: 0 at quantiles, 1 evenly
 };
 
+// The search for a formula after the last stage.
+struct KanFormulaOptions {
+  bool search = false;
+  double effort = 60000;               // units of a million multiply-adds
+  double threshold = 1e-3;             // edges that score less are left out of approximations
+  std::vector<std::string> functions;  // of the library that edges are compared with; empty: all
+};
+
 struct KanOptions : RowFamilyOptions {
   KanOptions() { family = "kan"; }
 
   KanModelOptions model;
+  KanFormulaOptions formula;
   std::vector<KanOptions> stages;
 };
 

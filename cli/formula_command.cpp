@@ -1,0 +1,87 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/text.h"
+#include "gradloom/app/formula/formula.h"
+
+namespace gradloom::cli {
+namespace {
+
+struct FormulaFlags {
+  app::FormulaSearchOptions options;
+  std::string model, data;
+  ExecFlags exec;
+};
+
+void print_formula(const Output& out, const nlohmann::json& f) {
+  const auto text = [&](const char* key) { return f.value(key, std::string()); };
+  out.print(fmt::format("{} = {}\n", text("target"), text("text")));
+  std::vector<app::TextRow> rows;
+  rows.emplace_back("status", text("status") + (text("note").empty() ? "" : ": " + text("note")));
+  rows.emplace_back(
+      "rmse", fmt::format("{} of the formula, {} of the network", figure(f.value("rmse_formula", nlohmann::json())),
+                          figure(f.value("rmse_network", nlohmann::json()))));
+  rows.emplace_back("complexity", fmt::format("{}", f.value("complexity", std::size_t{0})));
+  rows.emplace_back("latex", text("latex"));
+  rows.emplace_back("python", text("python"));
+  std::string inputs;
+  if (f.contains("inputs"))
+    for (const auto& i : f.at("inputs"))
+      inputs += fmt::format("{}{} {}", inputs.empty() ? "" : ", ", i.value("name", std::string()),
+                            figure(i.value("score", nlohmann::json())));
+  rows.emplace_back("inputs", inputs);
+  out.print_rows(rows);
+}
+
+int formula(const Output& out, FormulaFlags flags) {
+  refuse_recipe_name(flags.model);
+  flags.options.data = flags.data;
+  int shown = 0;
+  const auto progress = [&](double used, double limit) {
+    const int percent = static_cast<int>(100 * used / limit);
+    if (out.json() || out.quiet() || percent < shown + 5) return;
+    shown = percent;
+    out.tell(fmt::format("searched {} % of the effort\n", std::min(percent, 100)));
+  };
+  const nlohmann::json f =
+      app::model_formula(flags.model, run_options(out, flags.exec), flags.options, progress).or_throw();
+  if (f.contains("targets"))
+    for (const auto& one : f.at("targets")) print_formula(out, one);
+  else
+    print_formula(out, f);
+  out.result(f);
+  return kDone;
+}
+
+}  // namespace
+
+void add_formula_command(CLI::App& program, Choice& choice) {
+  CLI::App* command = program.add_subcommand("formula", "Find the formula of a trained spline network");
+  auto flags = std::make_shared<FormulaFlags>();
+  app::FormulaSearchOptions& o = flags->options;
+  command->add_option("MODEL", flags->model, "The folder of a run, or a model.safetensors")->type_name("")->required();
+  command->add_option("--data", flags->data, "Search on these rows instead of those of the run")
+      ->type_name("FILE")
+      ->check(names_a_file);
+  command->add_option("--effort", o.effort, "Work that the search may use, in millions of multiply-adds")
+      ->type_name("N")
+      ->check(number_between(1, 1e12));
+  command->add_option("--threshold", o.threshold, "Leave edges out that score less, where no exact formula is found")
+      ->type_name("SHARE")
+      ->check(number_between(0, 1));
+  command->add_option("--functions", o.functions, "Compare edges with these functions only")
+      ->type_name("NAME,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_flag("--again", o.again, "Search although the run has a stored formula");
+  add_exec_options(*command, flags->exec);
+  add_output_options(*command, choice.flags);
+  command->footer("Examples:\n  gradloom formula runs/mine\n  gradloom formula runs/mine --effort 300000 --json");
+  command->callback([flags, &choice] { choice.run = [flags](const Output& out) { return formula(out, *flags); }; });
+}
+
+}  // namespace gradloom::cli

@@ -1,0 +1,310 @@
+#include "gradloom/app/families/kan/formula.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "gradloom/app/families/families.h"
+#include "gradloom/app/families/kan/functions.h"
+#include "gradloom/app/families/kan/prune.h"
+#include "gradloom/app/formula/formula.h"
+#include "gradloom/app/run/run.h"
+#include "gradloom/app/settings.h"
+#include "gradloom/base/random.h"
+#include "gradloom/io/file.h"
+#include "gradloom/session/families/kan/family.h"
+#include "gradloom/session/typed_session.h"
+
+namespace gradloom::app {
+namespace {
+
+constexpr std::size_t kSampledRows = 1000;
+constexpr std::size_t kMostFunctions = 4096;  // edges of a network that is explained
+
+// Columns of the features and targets of rows.
+void take(const RowDataset<double>& rows, formula::Columns& x, std::vector<std::vector<double>>& y) {
+  const auto& p = rows.parts();
+  x.assign(p.features, std::vector<double>(p.size));
+  y.assign(p.targets, std::vector<double>(p.size));
+  for (std::size_t s = 0; s < p.size; ++s) {
+    for (std::size_t i = 0; i < p.features; ++i) x[i][s] = p.x[s * p.features + i];
+    for (std::size_t j = 0; j < p.targets; ++j) y[j][s] = p.target[s * p.targets + j];
+  }
+}
+
+std::vector<std::vector<double>> columns_of(const PredictedRows& y) {
+  std::vector<std::vector<double>> columns(y.width);
+  for (std::size_t i = 0; i < y.values.size(); ++i) columns[i % y.width].push_back(y.values[i]);
+  return columns;
+}
+
+// Uniform rows in the range of each feature; targets are zeros.
+RowDataset<double> rows_in_range(const std::vector<FeatureRange>& ranges, const RowDataset<double>& like) {
+  RowParts<double> parts = like.parts();
+  parts.size = kSampledRows;
+  parts.x.clear(), parts.weight.clear(), parts.exact_target.clear();
+  for (std::size_t s = 0; s < kSampledRows; ++s) {
+    const RandomStream random(0, RandomUse::data, 0, static_cast<std::uint32_t>(s));
+    for (std::size_t i = 0; i < parts.features; ++i)
+      parts.x.push_back(ranges[i].low +
+                        (ranges[i].high - ranges[i].low) * random.uniform(static_cast<std::uint32_t>(i)));
+  }
+  parts.target.assign(kSampledRows * parts.targets, 0.0);
+  return RowDataset<double>(std::move(parts));
+}
+
+template <class T>
+formula::NetworkSamples samples_of(const TypedSession<KanFamily<T>>& session, const RowDataset<T>& rows) {
+  const kan::Network<T> network = session.model();
+  const ModelArrays<T> arrays = session.result_arrays();
+  const RowBatch<T> batch = first_rows(rows.all(), kSampledRows);
+  auto tape = network.make_tape(session.exec(), {.batch = batch.size, .backward = false});
+  const std::size_t stride = padded(network.output_width());
+  Buffer<T> y(batch.size * stride);
+  network.forward(session.exec(), {.mode = Mode::evaluate}, arrays, batch, tape,
+                  {y.data(), {batch.size, network.output_width()}, {stride, 1}});
+  formula::NetworkSamples s;
+  s.widths = network.options().widths;
+  for (std::size_t l = 0; l < network.layers(); ++l) {
+    const LayerFunctions<T> f(network, l, arrays);
+    const std::size_t in = f.shape().in, out = f.shape().out;
+    std::vector<std::vector<double>> node(in, std::vector<double>(batch.size));
+    std::vector<std::vector<double>> edge(in * out, std::vector<double>(batch.size));
+    std::vector<double> value(out), bias;
+    for (std::size_t i = 0; i < in; ++i)
+      for (std::size_t m = 0; m < batch.size; ++m) {
+        const T x = network.layer_input(tape, l, m, i);
+        node[i][m] = static_cast<double>(x);
+        f.at(i, x, 0, out, value.data());
+        for (std::size_t j = 0; j < out; ++j) edge[i * out + j][m] = value[j];
+      }
+    for (std::size_t j = 0; j < out; ++j) bias.push_back(f.bias(j));
+    s.node.push_back(std::move(node)), s.edge.push_back(std::move(edge)), s.bias.push_back(std::move(bias));
+  }
+  const auto buffer = [&](std::size_t slice, std::size_t i) {
+    return static_cast<double>(arrays.buffers[network.buffers()[slice].offset + i]);
+  };
+  const RowCentres& centre = rows.parts().centre;
+  for (std::size_t i = 0; i < network.input_width(); ++i) {
+    s.input_mean.push_back(buffer(network.affine().input_mean, i) + (centre.x.empty() ? 0 : centre.x[i]));
+    s.input_scale.push_back(1 / buffer(network.affine().input_std, i));
+  }
+  for (std::size_t j = 0; j < network.output_width(); ++j) {
+    s.output_mean.push_back(buffer(network.affine().output_mean, j) + (centre.target.empty() ? 0 : centre.target[j]));
+    s.output_scale.push_back(buffer(network.affine().output_std, j));
+  }
+  return s;
+}
+
+template <class T>
+Result<FormulaData> collect(TypedSession<KanFamily<T>>& session, const std::filesystem::path& data_root,
+                            const std::filesystem::path& file) {
+  const KanFamily<T>& family = session.family();
+  const RowSchema& schema = family.schema();
+  if (family.options().task == Task::classification)
+    return Error{ErrorCode::unsupported,
+                 "formulas are made of networks that predict numbers; this one predicts classes"};
+  std::size_t functions = 0;
+  const kan::Network<T> network = session.model();
+  for (std::size_t l = 0; l < network.layers(); ++l) functions += network.shape(l).in * network.shape(l).out;
+  if (functions > kMostFunctions)
+    return Error{ErrorCode::unsupported, fmt::format("the network has {} functions; formulas are made of at most {}",
+                                                     functions, kMostFunctions)};
+  FormulaData data;
+  std::optional<RowDataset<double>> seen, test;
+  if (!file.empty()) {
+    auto rows = load_new_rows(family.options(), data_root, schema.training, file);
+    if (!rows) return rows.error();
+    if (!rows->has_targets)
+      return Error{ErrorCode::invalid_input, fmt::format("{} lacks the target column", file.string())};
+    seen = std::move(rows->rows);
+  } else if (family.train().size() > 1) {
+    auto splits = load_splits(family.options(), data_root);
+    if (!splits) return splits.error();
+    seen = std::move(splits->train);
+    test = std::move(splits->test);
+  } else if (!schema.ranges.empty()) {
+    seen = rows_in_range(schema.ranges, schema.training.rows);
+    data.data = false;
+  } else {
+    return Error{ErrorCode::invalid_input, "the model file does not know the range of its features; --data names rows"};
+  }
+  take(*seen, data.x, data.y);
+  if (!data.data) data.y = columns_of(session.predict(*seen));
+  const RowDataset<double>& measured = test ? *test : *seen;
+  take(measured, data.test_x, data.test_y);
+  data.predicted = columns_of(session.predict(measured));
+  if (!data.data) data.test_y = data.predicted;
+  data.features = seen->feature_names();
+  if (data.features.empty())
+    for (std::size_t i = 0; i < seen->features(); ++i) data.features.push_back(fmt::format("x{}", i + 1));
+  data.targets = target_columns(family.options(), schema.training);
+  data.network = samples_of(session, *family.new_rows(*seen));
+  return data;
+}
+
+// Outputs of a network for rows in their own units, by target.
+template <class T>
+std::vector<std::vector<double>> outputs_of(const Exec& ex, const kan::Network<T>& network,
+                                            const ModelArrays<T>& arrays, const RowDataset<T>& rows,
+                                            const std::vector<std::size_t>& inputs) {
+  RowParts<T> parts = rows.parts();
+  std::vector<T> x;
+  for (std::size_t r = 0; r < parts.size; ++r)
+    for (const std::size_t i : inputs) x.push_back(parts.x[r * parts.features + i]);
+  parts.x = std::move(x), parts.features = inputs.size(), parts.feature_names.clear();
+  const RowCentres centre = std::move(parts.centre);
+  parts.centre = {};
+  const RowDataset<T> own(std::move(parts));
+  auto tape = network.make_tape(ex, {.batch = own.size(), .backward = false});
+  const std::size_t stride = padded(network.output_width());
+  Buffer<T> y(own.size() * stride);
+  network.forward(ex, {.mode = Mode::evaluate}, arrays, own.all(), tape,
+                  {y.data(), {own.size(), network.output_width()}, {stride, 1}});
+  std::vector<std::vector<double>> columns(network.output_width());
+  for (std::size_t j = 0; j < columns.size(); ++j)
+    for (std::size_t r = 0; r < own.size(); ++r)
+      columns[j].push_back(static_cast<double>(y.data()[r * stride + j]) +
+                           (centre.target.empty() ? 0 : centre.target[j]));
+  return columns;
+}
+
+double rms_of(const std::vector<std::vector<double>>& a, const std::vector<std::vector<double>>& b) {
+  double sum = 0;
+  std::size_t n = 0;
+  for (std::size_t j = 0; j < a.size(); ++j)
+    for (std::size_t r = 0; r < a[j].size(); ++r, ++n) sum += (a[j][r] - b[j][r]) * (a[j][r] - b[j][r]);
+  return n > 0 ? std::sqrt(sum / static_cast<double>(n)) : 0;
+}
+
+// Rows of these columns, as the family reads them.
+template <class T>
+RowDataset<T> rows_of(const KanFamily<T>& family, const formula::Columns& x,
+                      const std::vector<std::vector<double>>& y) {
+  RowParts<double> parts = family.schema().training.rows.parts();
+  parts.size = y.front().size();
+  parts.x.clear(), parts.target.clear(), parts.weight.clear(), parts.exact_target.clear();
+  for (std::size_t r = 0; r < parts.size; ++r) {
+    for (const auto& column : x) parts.x.push_back(column[r]);
+    for (const auto& column : y) parts.target.push_back(column[r]);
+  }
+  return *family.new_rows(RowDataset<double>(std::move(parts)));
+}
+
+// The description of a model with some of its features.
+ModelDescription fewer_features(ModelDescription d, const std::vector<std::size_t>& inputs) {
+  const ModelDescription all = d;
+  d.features.clear(), d.ranges.clear();
+  for (const std::size_t i : inputs) {
+    d.features.push_back(all.features[i]);
+    if (!all.ranges.empty()) d.ranges.push_back(all.ranges[i]);
+  }
+  if (d.normalisation.contains("centre") && d.normalisation["centre"].contains("inputs")) {
+    nlohmann::json centres = nlohmann::json::array();
+    for (const std::size_t i : inputs) centres.push_back(all.normalisation["centre"]["inputs"][i]);
+    d.normalisation["centre"]["inputs"] = centres;
+  }
+  nlohmann::json features = nlohmann::json::array();
+  for (const std::size_t i : inputs) features.push_back(all.input["features"][i]);
+  d.input["features"] = features;
+  return d;
+}
+
+template <class T>
+Result<PruneReport> prune_typed(TypedSession<KanFamily<T>>& session, const RunOptions& run, const PruneOptions& o) {
+  auto data = collect(session, run.data_root, o.data);
+  if (!data) return data.error();
+  if (!data->data) return Error{ErrorCode::invalid_input, "a model file has no rows to score on; --data names some"};
+  const KanFamily<T>& family = session.family();
+  const kan::Network<T> network = session.model();
+  const ModelDescription description = family.describe();
+  if (description.input.at("features").size() != description.features.size())
+    return Error{ErrorCode::unsupported, "columns of categories cannot be pruned: one column has several inputs"};
+  const formula::Scores scores = formula::score(data->network);
+  const RowDataset<T> seen = rows_of(family, data->x, data->y), test = rows_of(family, data->test_x, data->test_y);
+  std::vector<std::size_t> all(data->features.size());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+  const auto before = outputs_of(session.exec(), network, session.result_arrays(), seen, all);
+  PruneReport report;
+  report.rmse_before = rms_of(data->predicted, data->test_y);
+  const auto attempt = [&](const KeptParts& kept) {
+    std::vector<std::size_t> inputs;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (kept.nodes[0][i]) inputs.push_back(i);
+    PrunedNetwork<T> small = prune_network(network, session.result_arrays(), data->network, kept);
+    const ModelArrays<T> arrays{small.parameters.span(), small.buffers.span()};
+    report.rmse = rms_of(outputs_of(session.exec(), small.network, arrays, test, inputs), data->test_y);
+    return std::pair{std::move(small), std::move(inputs)};
+  };
+  KeptParts kept;
+  if (o.inputs) {
+    kept = keep_inputs(data->network, scores, *o.inputs);
+  } else if (o.threshold) {
+    report.threshold = *o.threshold, kept = keep_above(data->network, scores, *o.threshold);
+  } else {
+    // The largest threshold, of those that a factor of two apart, that is good enough.
+    for (report.threshold = 0.5; report.threshold > 1e-12; report.threshold /= 2) {
+      kept = keep_above(data->network, scores, report.threshold);
+      attempt(kept);
+      if (report.rmse <= (1 + o.worse.value_or(0)) * report.rmse_before) break;
+    }
+  }
+  auto [small, inputs] = attempt(kept);
+  const ModelArrays<T> arrays{small.parameters.span(), small.buffers.span()};
+  const auto after = outputs_of(session.exec(), small.network, arrays, seen, inputs);
+  for (std::size_t j = 0; j < after.size(); ++j)
+    for (std::size_t r = 0; r < after[j].size(); ++r)
+      report.change = std::max(report.change, std::abs(after[j][r] - before[j][r]));
+  KanOptions options = stage_of(family.options(), session.position().stage);
+  options.model.hidden.assign(small.network.options().widths.begin() + 1, small.network.options().widths.end() - 1);
+  options.model.bias = true;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    (kept.nodes[0][i] ? report.kept : report.removed).push_back(data->features[i]);
+    // New tables may have the columns that are gone.
+    if (!kept.nodes[0][i] && options.data.path) options.data.source.drop.push_back(data->features[i]);
+    report.inputs.push_back({data->features[i], scores.nodes[0][i].value, scores.nodes[0][i].error});
+  }
+  report.widths = small.network.options().widths, report.widths_before = network.options().widths;
+  report.parameters = small.network.parameters().logical_size(),
+  report.parameters_before = network.parameters().logical_size();
+  for (std::size_t l = 0; l < kept.edges.size(); ++l) {
+    report.edges_before += kept.edges[l].size();
+    for (const bool edge : kept.edges[l]) report.edges += edge ? 1 : 0;
+  }
+  ModelHead head{options.family, options.precision, option_schema<KanOptions>().to_json(options),
+                 fewer_features(description, inputs)};
+  head.epochs = session.position().run_epoch;
+  if (auto r = write_model<T>(o.out, head, small.network.parameters(), small.network.buffers(), arrays); !r)
+    return r.error();
+  report.out = o.out.string();
+  return report;
+}
+
+}  // namespace
+
+Result<PruneReport> prune_kan(Session& session, const RunOptions& run, const PruneOptions& options) {
+  if (auto* single = dynamic_cast<TypedSession<KanFamily<float>>*>(&session)) return prune_typed(*single, run, options);
+  return prune_typed(dynamic_cast<TypedSession<KanFamily<double>>&>(session), run, options);
+}
+
+Result<FormulaData> kan_formula_data(Session& session, const std::filesystem::path& data_root,
+                                     const std::filesystem::path& file) {
+  if (auto* single = dynamic_cast<TypedSession<KanFamily<float>>*>(&session)) return collect(*single, data_root, file);
+  return collect(dynamic_cast<TypedSession<KanFamily<double>>&>(session), data_root, file);
+}
+
+Result<nlohmann::json> finish_kan_run(Session& session, const RunOptions& options, const RunFolder* folder) {
+  const KanFormulaOptions& asked = static_cast<const KanOptions&>(session.options()).formula;
+  if (!asked.search) return nlohmann::json();
+  auto data = kan_formula_data(session, options.data_root, {});
+  if (!data) return data.error();
+  FormulaSearchOptions what;
+  what.effort = asked.effort, what.threshold = asked.threshold, what.functions = asked.functions;
+  const Exec ex(options.exec);
+  nlohmann::json object = to_json(find_formulas(ex, *data, what, {}));
+  if (folder)
+    if (auto r = write_file_atomic(folder->file(kFormulaFile), object.dump(1)); !r) return r.error();
+  return object;
+}
+
+}  // namespace gradloom::app

@@ -1,0 +1,30 @@
+// What formulas of spline networks are made from.
+#pragma once
+
+#include <filesystem>
+
+#include "gradloom/app/formula/data.h"
+#include "gradloom/base/result.h"
+#include "gradloom/io/run_folder.h"
+#include "gradloom/session/session.h"
+
+namespace gradloom::app {
+
+struct PruneOptions;
+struct PruneReport;
+struct RunOptions;
+
+// The rows of `file`, or of the run where that is empty; without either, rows in the training range that the network
+// answers. Fails with unsupported for classes.
+Result<FormulaData> kan_formula_data(Session& session, const std::filesystem::path& data_root,
+                                     const std::filesystem::path& file);
+
+// Writes the model without what matters little. Fails as kan_formula_data() does, with invalid_input where there are no
+// data, io.
+Result<PruneReport> prune_kan(Session& session, const RunOptions& run, const PruneOptions& options);
+
+// The formula of a run whose recipe asks for one; it is also stored in the folder, where there is one. Null: none
+// asked.
+Result<nlohmann::json> finish_kan_run(Session& session, const RunOptions& options, const RunFolder* folder);
+
+}  // namespace gradloom::app

@@ -1,0 +1,175 @@
+#include "gradloom/app/formula/formula.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "gradloom/app/families/families.h"
+#include "gradloom/app/predict/predict.h"
+#include "gradloom/app/run/open.h"
+#include "gradloom/formula/noisy.h"
+#include "gradloom/formula/print.h"
+#include "gradloom/formula/refine.h"
+#include "gradloom/formula/simplify.h"
+#include "gradloom/io/file.h"
+#include "gradloom/io/run_folder.h"
+
+namespace gradloom::app {
+namespace {
+
+using formula::Notation;
+
+constexpr std::size_t kMaxFormulaBytes = 16 << 20;
+
+double rms(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
+  return a.empty() ? 0 : std::sqrt(sum / static_cast<double>(a.size()));
+}
+
+void write_texts(const formula::Expr& e, const std::vector<std::string>& names, FormulaReport& r) {
+  r.text = print(e, names, Notation::text), r.latex = print(e, names, Notation::latex);
+  r.sympy = print(e, names, Notation::sympy), r.python = print(e, names, Notation::python);
+  r.c = print(e, names, Notation::c);
+  r.complexity = complexity(e);
+}
+
+// Digits that do not matter: as few as leave the error where it is, to a thousandth of it.
+formula::Expr rounded(const formula::Expr& e, const formula::Columns& x, const std::vector<double>& y) {
+  const double allowed = 1.001 * formula::rms_error(e, x, y);
+  for (int digits = 3; digits < 15; ++digits) {
+    std::vector<formula::Constant> c;
+    for (const double v : formula::constants_of(e))
+      c.push_back(formula::Constant::approximate(std::stod(fmt::format("{:.{}g}", v, digits))));
+    const formula::Expr shorter = formula::with_constants(e, c);
+    if (formula::rms_error(shorter, x, y) <= allowed) return shorter;
+  }
+  return e;
+}
+
+FormulaEdge edge_report(const formula::ExplainedEdge& e) {
+  FormulaEdge r{e.layer, e.from, e.to, e.score.value, e.score.error, e.kept, {}};
+  const std::vector<std::string> name{"x"};
+  for (const formula::EdgeCandidate& c : e.candidates)
+    r.candidates.push_back({c.function, print(c.text, name, Notation::text), c.r2, c.rmse, c.complexity});
+  return r;
+}
+
+Result<nlohmann::json> stored_formula(const FilePlace& file) {
+  auto text = read_file(file, kMaxFormulaBytes);
+  if (!text) return text.error();
+  nlohmann::json object = nlohmann::json::parse(*text, nullptr, false);
+  if (!object.is_object() || !object.value("text", nlohmann::json()).is_string())
+    return Error{ErrorCode::invalid_input, fmt::format("{} holds no formula; --again searches for it", file.string())};
+  return object;
+}
+
+Result<std::unique_ptr<Session>> open_for_formula(const std::filesystem::path& model, const RunOptions& run) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(model, ignored)) return open_model(model, run);
+  auto folder = RunFolder::open(model, FolderAccess::read);
+  if (!folder) return folder.error();
+  auto opened = open_run(*folder, run);
+  if (!opened) return opened.error();
+  return std::move(opened->session);
+}
+
+}  // namespace
+
+std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data, const FormulaSearchOptions& options,
+                                         const std::function<void(double, double)>& progress) {
+  std::vector<FormulaReport> reports;
+  const formula::Scores scores = formula::score(data.network);
+  for (std::size_t t = 0; t < data.targets.size(); ++t) {
+    FormulaReport r;
+    r.target = data.targets[t];
+    for (std::size_t i = 0; i < data.features.size(); ++i)
+      r.inputs.push_back({data.features[i], scores.nodes[0][i].value, scores.nodes[0][i].error});
+    const formula::Table table{data.features, data.x, data.y[t]};
+    formula::EdgeFormulaOptions edge_options;
+    edge_options.threshold = options.threshold, edge_options.output = t;
+    edge_options.fit.functions = options.functions;
+    const formula::EdgeFormula by_edges = formula::explain_edges(ex, data.network, table, edge_options);
+    for (const formula::ExplainedEdge& e : by_edges.edges) r.edges.push_back(edge_report(e));
+    formula::Expr chosen;
+    if (data.data) {
+      const formula::SearchResult found =
+          formula::search_formula(ex, table, {.effort = options.effort, .progress = progress});
+      r.steps = found.steps, r.work = found.work, r.exhausted = found.exhausted;
+      if (found.formula) {
+        chosen = *found.formula, r.status = "exact";
+      } else {
+        const formula::NoisyResult noisy =
+            formula::search_noisy(ex, table, {.effort = options.effort, .progress = progress});
+        r.work += noisy.work;
+        if (noisy.formula) {
+          chosen = rounded(*noisy.formula, table.x, table.y), r.status = "consistent", r.steps = noisy.steps;
+          r.note = fmt::format("the data are consistent with it; their noise is about {:.2g}", noisy.noise);
+        }
+      }
+    }
+    if (!chosen) {
+      chosen = rounded(by_edges.formula, table.x, table.y);
+      r.status = "approximate";
+      r.note = !data.data    ? "there are no data: the formula approximates the network"
+               : r.exhausted ? "no exact formula within the effort; --effort allows more"
+                             : "no exact formula was found";
+    }
+    write_texts(chosen, data.features, r);
+    r.rmse_formula = formula::rms_error(chosen, data.test_x, data.test_y[t]);
+    r.rmse_network = rms(data.predicted[t], data.test_y[t]);
+    reports.push_back(std::move(r));
+  }
+  return reports;
+}
+
+nlohmann::json to_json(const std::vector<FormulaReport>& reports) {
+  nlohmann::json object = to_json(reports.front());
+  if (reports.size() > 1)
+    for (const FormulaReport& r : reports) object["targets"].push_back(to_json(r));
+  return object;
+}
+
+Result<nlohmann::json> model_formula(const std::filesystem::path& model, const RunOptions& run,
+                                     const FormulaSearchOptions& options,
+                                     const std::function<void(double, double)>& progress) {
+  return guarded([&]() -> Result<nlohmann::json> {
+    std::error_code ignored;
+    if (!options.again && options.data.empty() && std::filesystem::exists(model / kFormulaFile, ignored)) {
+      auto folder = RunFolder::open(model, FolderAccess::read);
+      if (!folder) return folder.error();
+      return stored_formula(folder->file(kFormulaFile));
+    }
+    auto session = open_for_formula(model, run);
+    if (!session) return session.error();
+    const AppFamily& family = find_family((*session)->options().family);
+    if (!family.formula_data)
+      return Error{ErrorCode::unsupported, fmt::format("formulas are made of spline networks; {} is of family \"{}\"",
+                                                       model.string(), family.name)};
+    auto data = family.formula_data(**session, run.data_root, options.data);
+    if (!data) return data.error();
+    const Exec ex(run.exec);
+    nlohmann::json object = to_json(find_formulas(ex, *data, options, progress));
+    object["model"] = model.string();
+    return object;
+  });
+}
+
+Result<PruneReport> prune_model(const std::filesystem::path& model, const RunOptions& run,
+                                const PruneOptions& options) {
+  std::vector<std::filesystem::path> files = run_files(model);
+  files.push_back(model);
+  if (auto r = refuse_overwriting(options.out, files); !r) return r.error();
+  return guarded([&]() -> Result<PruneReport> {
+    auto session = open_for_formula(model, run);
+    if (!session) return session.error();
+    const AppFamily& family = find_family((*session)->options().family);
+    if (!family.prune)
+      return Error{ErrorCode::unsupported,
+                   fmt::format("spline networks can be pruned; {} is of family \"{}\"", model.string(), family.name)};
+    return family.prune(**session, run, options);
+  });
+}
+
+}  // namespace gradloom::app

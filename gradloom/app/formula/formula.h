@@ -1,0 +1,101 @@
+// The formula of a trained spline network: exact where one is found, else the best approximation edge by edge.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gradloom/app/formula/data.h"
+#include "gradloom/app/run/run.h"
+#include "gradloom/io/fields.h"
+
+namespace gradloom::app {
+
+struct FormulaSearchOptions {
+  double effort = 60000;               // of the search, in units of a million multiply-adds
+  double threshold = 1e-3;             // edges that score less are left out of approximations
+  std::vector<std::string> functions;  // of the library; empty: all
+  std::filesystem::path data;          // rows to search on instead of those of the run; empty: those
+  bool again = false;                  // search although the run has a stored formula
+};
+
+struct FormulaScore {
+  std::string name;
+  double score = 0, error = 0;  // and its standard error
+  GRADLOOM_FIELDS(name, score, error)
+};
+
+struct FormulaCandidate {
+  std::string function, text;  // in x
+  double r2 = 0, rmse = 0;
+  int complexity = 0;
+  GRADLOOM_FIELDS(function, text, r2, rmse, complexity)
+};
+
+struct FormulaEdge {
+  std::size_t layer = 0, from = 0, to = 0;
+  double score = 0, error = 0;
+  bool kept = true;
+  std::vector<FormulaCandidate> candidates;  // best first
+  GRADLOOM_FIELDS(layer, from, to, score, error, kept, candidates)
+};
+
+struct FormulaReport {
+  std::string target;
+  // "exact": holds on all rows, also on those that the search did not see; "consistent": down to the noise of the data;
+  // "approximate".
+  std::string status;
+  std::string text, latex, sympy, python, c;
+  double rmse_formula = 0, rmse_network = 0;  // on the test rows, or on the rows where there are none
+  std::size_t complexity = 0;
+  std::vector<std::string> steps;  // how an exact formula was found
+  double work = 0;                 // units that the search used
+  bool exhausted = false;          // the effort was used up before the search ended
+  std::vector<FormulaScore> inputs;
+  std::vector<FormulaEdge> edges;
+  std::string note;
+  GRADLOOM_FIELDS(target, status, text, latex, sympy, python, c, rmse_formula, rmse_network, complexity, steps, work,
+                  exhausted, inputs, edges, note)
+};
+
+// One for each target.
+std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data, const FormulaSearchOptions& options,
+                                         const std::function<void(double used, double limit)>& progress);
+// The first one's keys; with several targets, all of them under `targets` too.
+nlohmann::json to_json(const std::vector<FormulaReport>& reports);
+
+// `model` is the folder of a run, or a model file. A formula that a run has stored is returned as it is, unless `again`
+// or other data are asked for. Fails as predict() does, with unsupported for models that have no formulas.
+Result<nlohmann::json> model_formula(const std::filesystem::path& model, const RunOptions& run,
+                                     const FormulaSearchOptions& options,
+                                     const std::function<void(double used, double limit)>& progress);
+
+struct PruneOptions {
+  std::filesystem::path out;          // the smaller model's file
+  std::filesystem::path data;         // rows to score on instead of those of the run; empty: those
+  std::optional<double> threshold;    // drop what has a smaller share of the variance
+  std::optional<std::size_t> inputs;  // keep so many inputs
+  std::optional<double> worse;        // drop as much as makes the error worse by at most this share
+};
+
+struct PruneReport {
+  std::string out;
+  std::vector<std::string> kept, removed;  // inputs
+  std::vector<std::size_t> widths, widths_before;
+  std::size_t parameters = 0, parameters_before = 0;
+  std::size_t edges = 0, edges_before = 0;  // that do something
+  double threshold = 0;                     // that was used; 0 when inputs were counted
+  double change = 0;                        // largest difference of an output on the rows
+  double rmse = 0, rmse_before = 0;         // on the test rows, or on the rows where there are none
+  std::vector<FormulaScore> inputs;         // scores before
+  GRADLOOM_FIELDS(out, kept, removed, widths, widths_before, parameters, parameters_before, edges, edges_before,
+                  threshold, change, rmse, rmse_before, inputs)
+};
+
+// Of the folder of a run, or of a model file with data. Exactly one of threshold, inputs and worse is set.
+Result<PruneReport> prune_model(const std::filesystem::path& model, const RunOptions& run, const PruneOptions& options);
+
+inline constexpr const char* kFormulaFile = "formula.json";  // in the folder of a run
+
+}  // namespace gradloom::app

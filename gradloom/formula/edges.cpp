@@ -1,0 +1,138 @@
+#include "gradloom/formula/edges.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "gradloom/formula/refine.h"
+
+namespace gradloom::formula {
+namespace {
+
+constexpr std::size_t kBlocks = 10;
+
+// The variance over the rows outside of block `without` (kBlocks: all rows); exactly 0 for equal numbers.
+double variance(const std::vector<double>& v, std::size_t without) {
+  double sum = 0, low = 1e308, high = -1e308;
+  std::size_t n = 0;
+  const auto each = [&](const auto& f) {
+    for (std::size_t i = 0; i < v.size(); ++i)
+      if (without == kBlocks || i * kBlocks / v.size() != without) f(v[i]);
+  };
+  each([&](double x) { sum += x, ++n, low = std::min(low, x), high = std::max(high, x); });
+  if (n == 0 || low == high) return 0;
+  const double mean = sum / static_cast<double>(n);
+  double squares = 0;
+  each([&](double x) { squares += (x - mean) * (x - mean); });
+  return squares / static_cast<double>(n);
+}
+
+// Scores without one block of rows.
+Scores score_without(const NetworkSamples& s, std::size_t without) {
+  const std::size_t layers = s.edge.size();
+  Scores scores;
+  scores.edges.resize(layers), scores.nodes.resize(layers);
+  // Outputs share the variance in their own units.
+  const std::size_t outputs = s.widths.back();
+  std::vector<double> above(outputs, 0.0);
+  double total = 0;
+  for (std::size_t j = 0; j < outputs; ++j) {
+    std::vector<double> y(s.rows(), 0.0);
+    for (std::size_t i = 0; i < s.widths[layers - 1]; ++i)
+      for (std::size_t r = 0; r < y.size(); ++r) y[r] += s.edge[layers - 1][i * outputs + j][r];
+    above[j] = variance(y, without) > 0 ? 1.0 : 0.0;
+    total += above[j];
+  }
+  for (double& a : above) a = total > 0 ? a / total : 0;
+  for (std::size_t l = layers; l-- > 0;) {
+    const std::size_t in = s.widths[l], out = s.widths[l + 1];
+    std::vector<double> var(in * out), sum(out, 0.0), below(in, 0.0);
+    for (std::size_t e = 0; e < var.size(); ++e) sum[e % out] += var[e] = variance(s.edge[l][e], without);
+    scores.edges[l].resize(in * out);
+    for (std::size_t e = 0; e < var.size(); ++e) {
+      const double share = sum[e % out] > 0 ? above[e % out] * var[e] / sum[e % out] : 0;
+      scores.edges[l][e].value = share;
+      below[e / out] += share;
+    }
+    for (const double b : below) scores.nodes[l].push_back({b, 0});
+    above = std::move(below);
+  }
+  return scores;
+}
+
+void add_errors(std::vector<std::vector<Score>>& all, const std::vector<std::vector<std::vector<Score>>>& without) {
+  for (std::size_t l = 0; l < all.size(); ++l)
+    for (std::size_t e = 0; e < all[l].size(); ++e) {
+      double mean = 0, squares = 0;
+      for (const auto& w : without) mean += w[l][e].value / static_cast<double>(kBlocks);
+      for (const auto& w : without) squares += std::pow(w[l][e].value - mean, 2);
+      all[l][e].error = std::sqrt(squares * static_cast<double>(kBlocks - 1) / static_cast<double>(kBlocks));
+    }
+}
+
+}  // namespace
+
+Scores score(const NetworkSamples& network) {
+  Scores all = score_without(network, kBlocks);
+  std::vector<std::vector<std::vector<Score>>> edges, nodes;
+  for (std::size_t b = 0; b < kBlocks; ++b) {
+    Scores s = score_without(network, b);
+    edges.push_back(std::move(s.edges)), nodes.push_back(std::move(s.nodes));
+  }
+  add_errors(all.edges, edges);
+  add_errors(all.nodes, nodes);
+  return all;
+}
+
+EdgeFormula explain_edges(const Exec& ex, const NetworkSamples& s, const Table& table, const EdgeFormulaOptions& o) {
+  const Scores scores = score(s);
+  EdgeFormula result;
+  for (std::size_t l = 0; l < s.edge.size(); ++l)
+    for (std::size_t e = 0; e < s.edge[l].size(); ++e) {
+      ExplainedEdge edge{l, e / s.widths[l + 1], e % s.widths[l + 1], scores.edges[l][e], true, {}};
+      edge.kept = edge.score.value >= o.threshold && (l + 1 < s.edge.size() || edge.to == o.output);
+      result.edges.push_back(std::move(edge));
+    }
+  ex.parallel_for(result.edges.size(), [&](std::size_t i, unsigned) {
+    ExplainedEdge& e = result.edges[i];
+    if (e.kept)
+      e.candidates = fit_edge(s.node[e.layer][e.from], s.edge[e.layer][e.from * s.widths[e.layer + 1] + e.to], o.fit);
+  });
+  std::vector<Expr> nodes;
+  for (std::size_t i = 0; i < s.widths[0]; ++i)
+    nodes.push_back(s.input_mean[i] == 0 && s.input_scale[i] == 1
+                        ? variable(i)
+                        : (variable(i) - approximate(s.input_mean[i])) * approximate(s.input_scale[i]));
+  std::size_t at = 0;
+  for (std::size_t l = 0; l < s.edge.size(); ++l) {
+    const std::size_t in = s.widths[l], out = s.widths[l + 1];
+    std::vector<std::vector<Expr>> terms(out);
+    std::vector<double> constant = s.bias[l];
+    for (std::size_t i = 0; i < in; ++i)
+      for (std::size_t j = 0; j < out; ++j, ++at) {
+        const ExplainedEdge& e = result.edges[at];
+        if (e.kept && !e.candidates.empty()) {
+          const std::vector<Expr> argument{nodes[i]};
+          terms[j].push_back(substitute(e.candidates.front().text, argument));
+        } else {
+          // What is left out is replaced by its mean.
+          const std::vector<double>& v = s.edge[l][i * out + j];
+          double mean = 0;
+          for (const double x : v) mean += x / static_cast<double>(v.size());
+          constant[j] += mean;
+        }
+      }
+    nodes.clear();
+    for (std::size_t j = 0; j < out; ++j) {
+      if (constant[j] != 0) terms[j].push_back(approximate(constant[j]));
+      nodes.push_back(add(std::move(terms[j])));
+    }
+  }
+  const Expr start = approximate(s.output_scale[o.output]) * nodes[o.output] + approximate(s.output_mean[o.output]);
+  result.formula = start;
+  const double before = rms_error(start, table.x, table.y);
+  const Expr refined = refine_constants(start, table.x, table.y, 30);
+  if (rms_error(refined, table.x, table.y) <= before) result.formula = refined;
+  return result;
+}
+
+}  // namespace gradloom::formula

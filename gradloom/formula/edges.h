@@ -1,0 +1,58 @@
+// A spline network as values on rows: what its scores are computed from, and its formula, edge by edge.
+#pragma once
+
+#include "gradloom/formula/library.h"
+#include "gradloom/formula/search.h"
+
+namespace gradloom::formula {
+
+// Layers of functions on edges, seen at N rows. Node (0, i) is input i after normalisation.
+struct NetworkSamples {
+  std::vector<std::size_t> widths;                     // inputs, hidden layers, outputs
+  std::vector<std::vector<std::vector<double>>> node;  // (layer, i): N values that arrive at input i of the layer
+  // (layer, i * Out + j): N values of the function from i to j.
+  std::vector<std::vector<std::vector<double>>> edge;
+  std::vector<std::vector<double>> bias;          // (layer, j)
+  std::vector<double> input_mean, input_scale;    // node = (x - mean) * scale
+  std::vector<double> output_mean, output_scale;  // y = mean + scale * last layer
+
+  std::size_t rows() const { return node.empty() || node[0].empty() ? 0 : node[0][0].size(); }
+};
+
+// A score, and its standard error from the data (a jackknife over ten blocks of rows).
+struct Score {
+  double value = 0, error = 0;
+};
+
+// Shares of the variance of the outputs, by backward attribution (docs/math/formula.md). Inputs add up to 1 unless the
+// outputs are constant; a column that does not vary scores exactly 0.
+struct Scores {
+  std::vector<std::vector<Score>> edges;  // (layer, i * Out + j)
+  std::vector<std::vector<Score>> nodes;  // (layer, i): the inputs of each layer; nodes[0] are the inputs
+};
+Scores score(const NetworkSamples& network);
+
+struct ExplainedEdge {
+  std::size_t layer = 0, from = 0, to = 0;
+  Score score;
+  bool kept = true;
+  std::vector<EdgeCandidate> candidates;  // best first; the first is in the formula
+};
+
+struct EdgeFormulaOptions {
+  double threshold = 1e-3;  // edges that score less are left out
+  std::size_t output = 0;
+  EdgeFitOptions fit;
+};
+
+struct EdgeFormula {
+  Expr formula;  // in the raw inputs
+  std::vector<ExplainedEdge> edges;
+};
+
+// Each edge that matters becomes the best function of the library, then all constants are fitted together to `table`,
+// whose rows need not be those of the samples.
+EdgeFormula explain_edges(const Exec& ex, const NetworkSamples& network, const Table& table,
+                          const EdgeFormulaOptions& options);
+
+}  // namespace gradloom::formula

@@ -1,0 +1,42 @@
+// The functions that one edge of a network is compared with: a f(b x + c) + d.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gradloom/formula/expression.h"
+
+namespace gradloom::formula {
+
+struct LibraryFunction {
+  std::string_view name;
+  Expr (*text)(const Expr& x);
+  int complexity;
+  bool scale, shift;  // whether b and c matter beside a and d
+};
+// Thirty of them, simplest first.
+std::span<const LibraryFunction> library();
+
+// A function of the library, fitted.
+struct EdgeCandidate {
+  std::string function;
+  Expr text;      // in variable 0
+  double r2 = 0;  // share of the variance that it explains
+  double rmse = 0;
+  int complexity = 0;
+};
+
+struct EdgeFitOptions {
+  std::vector<std::string> functions;  // of the library; empty: all
+  std::size_t most = 5;                // candidates
+  double penalty = 0.15;               // what a unit of complexity costs in log10 of the error
+};
+
+// Candidates for y = f(x), best first: by log10 of the error, plus the penalty for complexity. Only functions that are
+// finite on all x, with room to spare. Throws invalid_input for a function that is not in the library.
+std::vector<EdgeCandidate> fit_edge(const std::vector<double>& x, const std::vector<double>& y,
+                                    const EdgeFitOptions& options = {});
+
+}  // namespace gradloom::formula

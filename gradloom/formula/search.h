@@ -1,0 +1,44 @@
+// The search for the formula behind a table of numbers, structure first (docs/math/formula.md).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gradloom/exec/exec.h"
+#include "gradloom/formula/expression.h"
+
+namespace gradloom::formula {
+
+// Rows: columns x of the same length, and y.
+struct Table {
+  std::vector<std::string> names;  // of the columns
+  Columns x;
+  std::vector<double> y;
+
+  std::size_t rows() const { return y.size(); }
+};
+
+struct SearchOptions {
+  double effort = 60000;                                    // units of work: millions of multiply-adds
+  std::uint64_t seed = 0;                                   // which rows are kept to verify what is found
+  std::function<void(double used, double limit)> progress;  // may be empty
+};
+
+struct SearchResult {
+  std::optional<Expr> formula;  // in the variables of the table; agrees on all rows to 1e-9 of y's range, also on those
+                                // that were not seen
+  double error = 0;             // the largest, relative to the range of y
+  double work = 0;
+  bool exhausted = false;          // the effort was used up
+  std::vector<std::string> steps;  // how it was found: "scale", "separate product", "relation"
+};
+
+// Throws invalid_input on columns of different lengths, fewer than 20 rows, or numbers that are not finite. The result
+// does not depend on the threads of `ex`.
+SearchResult search_formula(const Exec& ex, const Table& table, const SearchOptions& options = {});
+
+}  // namespace gradloom::formula

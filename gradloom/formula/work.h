@@ -1,0 +1,91 @@
+// Work of a search: counted in units of a million multiply-adds, never in seconds, so that the result is the same on a
+// busy machine.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gradloom/base/function_ref.h"
+#include "gradloom/exec/exec.h"
+#include "gradloom/formula/alphabet.h"
+
+namespace gradloom::formula {
+
+class Work {
+ public:
+  Work(const Exec& ex, double limit, std::function<void(double used, double limit)> progress)
+      : ex_(ex), limit_(limit), progress_(std::move(progress)) {}
+
+  double used() const { return used_; }
+  double limit() const { return limit_; }
+  bool exhausted() const { return used_ >= limit_; }
+  void spend(double units) { used_ += units; }
+  void lower_limit(double limit) { limit_ = std::min(limit_, limit); }
+  const Exec& exec() const { return ex_; }
+
+  // The answer of the first task that has one. Tasks run in parallel, in batches of a fixed size; no batch begins
+  // when the work is used up. A task adds what it computed to its argument.
+  template <class T, class Task>
+  std::optional<T> first_of(std::size_t tasks, const Task& task) {
+    constexpr std::size_t kBatch = 8;
+    for (std::size_t from = 0; from < tasks && !exhausted(); from += kBatch) {
+      const std::size_t count = std::min(kBatch, tasks - from);
+      std::vector<std::optional<T>> answers(count);
+      std::vector<double> work(count, 0.0);
+      ex_.parallel_for(count, [&](std::size_t i, unsigned) { answers[i] = task(from + i, work[i]); });
+      for (const double w : work) used_ += w;
+      if (progress_) progress_(used_, limit_);
+      for (std::optional<T>& a : answers)
+        if (a) return std::move(a);
+    }
+    return std::nullopt;
+  }
+
+  // All of them, however much work it is.
+  template <class T, class Task>
+  std::vector<T> all_of(std::size_t tasks, const Task& task) {
+    std::vector<T> answers(tasks);
+    std::vector<double> work(tasks, 0.0);
+    ex_.parallel_for(tasks, [&](std::size_t i, unsigned) { answers[i] = task(i, work[i]); });
+    for (const double w : work) used_ += w;
+    if (progress_) progress_(used_, limit_);
+    return answers;
+  }
+
+ private:
+  const Exec& ex_;
+  double used_ = 0, limit_;
+  std::function<void(double, double)> progress_;
+};
+
+// What is searched for: y as a function of the variables, on rows that the search may see.
+struct Problem {
+  std::vector<Variable> variables;
+  Vector y;
+
+  Eigen::Index rows() const { return y.size(); }
+  bool negative() const { return y.mean() < 0; }
+};
+
+// Whether y is this function of the variables on rows that the search does not see: the formula of the whole problem,
+// with its constants refined, or nothing. Called from several threads.
+using Accept = std::function<std::optional<Expr>(const Expr&)>;
+
+// A relation as g(y) = P/Q, with constants snapped. None when more than `max_inexact` constants stay inexact.
+std::optional<Expr> relation_text(const Relation& relation, const std::vector<Column>& columns,
+                                  const std::function<Expr(std::size_t column)>& text, const SnapOptions& snap,
+                                  std::size_t max_inexact);
+
+// Relations between simple functions of the variables and an outer function of y.
+std::optional<Expr> find_direct(const Problem& problem, const Accept& accept, Work& work);
+// One variable: two powers; then functions with an inner scale.
+std::optional<Expr> find_powers(const Problem& problem, const Accept& accept, Work& work);
+std::optional<Expr> find_scaled(const Problem& problem, const Accept& accept, Work& work);
+// A function of a combination of variables beside functions of each.
+std::optional<Expr> find_pseudo(const Problem& problem, const Accept& accept, Work& work);
+
+}  // namespace gradloom::formula

@@ -1,0 +1,132 @@
+#include "gradloom/formula/edges.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <set>
+
+#include "gradloom/base/error.h"
+#include "gradloom/base/random.h"
+#include "gradloom/formula/noisy.h"
+#include "gradloom/formula/print.h"
+#include "gradloom/formula/refine.h"
+
+namespace gradloom::formula {
+namespace {
+
+std::vector<double> uniform(double low, double high, std::size_t rows, std::uint32_t column) {
+  std::vector<double> v;
+  for (std::uint32_t r = 0; r < rows; ++r)
+    v.push_back(low + (high - low) * RandomStream(3, RandomUse::test, 0, r).uniform(column));
+  return v;
+}
+
+std::vector<double> map(const std::vector<double>& x, const std::function<double(double)>& f) {
+  std::vector<double> y;
+  for (const double v : x) y.push_back(f(v));
+  return y;
+}
+
+TEST(Library, HasAtLeastTwentyFiveFunctionsWithNamesOfTheirOwn) {
+  std::set<std::string_view> names;
+  for (const LibraryFunction& f : library()) names.insert(f.name);
+  EXPECT_GE(names.size(), 25u);
+  EXPECT_EQ(names.size(), library().size());
+}
+
+TEST(Library, KnowsItsOwnFunctions) {
+  const std::vector<double> x = uniform(0.5, 2.5, 200, 0);
+  const auto best = [&](const std::function<double(double)>& f) { return fit_edge(x, map(x, f)).front(); };
+  EXPECT_EQ(best([](double v) { return 3 * v - 1; }).function, "x");
+  EXPECT_EQ(best([](double v) { return 2 * std::pow(v - 1, 2) + 0.3; }).function, "x^2");
+  EXPECT_EQ(best([](double v) { return 0.7 * std::exp(-1.1 * v); }).function, "exp");
+  EXPECT_EQ(best([](double v) { return std::log(v + 0.2); }).function, "log");
+  EXPECT_EQ(best([](double v) { return 1.5 * std::sin(2.2 * v + 0.4) + 1; }).function, "sin");
+  EXPECT_EQ(best([](double v) { return std::tanh(2 * v - 3); }).function, "tanh");
+  EXPECT_EQ(best([](double) { return 4.0; }).function, "0");
+}
+
+TEST(Library, KeepsToTheFunctionsItIsGiven) {
+  const std::vector<double> x = uniform(0.5, 2.5, 100, 0), y = map(x, [](double v) { return std::exp(v); });
+  for (const EdgeCandidate& c : fit_edge(x, y, {.functions = {"x", "x^2"}}))
+    EXPECT_TRUE(c.function == "x" || c.function == "x^2");
+  EXPECT_THROW(fit_edge(x, y, {.functions = {"sine"}}), Exception);
+}
+
+TEST(Library, NeverProposesAFunctionThatIsNotFinite) {
+  const std::vector<double> x = uniform(-1, 1, 200, 0), y = map(x, [](double v) { return 1 / (v * v + 0.01); });
+  for (const EdgeCandidate& c : fit_edge(x, y, {.most = 30})) {
+    EXPECT_TRUE(std::isfinite(c.rmse)) << c.function;
+    EXPECT_LT(largest_error(c.text, {x}, y), 1e6) << c.function;
+  }
+}
+
+// y = sin(x1) + x2^2 in two layers: the hidden node adds, the output is linear. x3 does nothing, x4 is constant.
+NetworkSamples small_network(std::size_t rows) {
+  NetworkSamples s;
+  s.widths = {4, 1, 1};
+  for (std::uint32_t i = 0; i < 3; ++i) s.node.resize(2), s.node[0].push_back(uniform(-1.5, 1.5, rows, i));
+  s.node[0].push_back(std::vector<double>(rows, 0.1));
+  s.edge.resize(2);
+  s.edge[0] = {map(s.node[0][0], [](double v) { return std::sin(v); }),
+               map(s.node[0][1], [](double v) { return v * v; }), map(s.node[0][2], [](double v) { return 1e-4 * v; }),
+               map(s.node[0][3], [](double v) { return 3 * v; })};
+  std::vector<double> hidden(rows);
+  for (std::size_t r = 0; r < rows; ++r)
+    for (const auto& e : s.edge[0]) hidden[r] += e[r];
+  s.node[1] = {hidden};
+  s.edge[1] = {map(hidden, [](double v) { return 2 * v; })};
+  s.bias = {{0.0}, {-0.6}};
+  s.input_mean = {0, 0, 0, 0}, s.input_scale = {1, 1, 1, 1};
+  s.output_mean = {0}, s.output_scale = {1};
+  return s;
+}
+
+TEST(Scores, AreSharesOfTheVarianceAndZeroForAConstantColumn) {
+  const Scores scores = score(small_network(500));
+  double sum = 0;
+  for (const Score& s : scores.nodes[0]) sum += s.value;
+  EXPECT_NEAR(sum, 1, 1e-12);
+  EXPECT_EQ(scores.nodes[0][3].value, 0.0);
+  EXPECT_EQ(scores.nodes[0][3].error, 0.0);
+  EXPECT_LT(scores.nodes[0][2].value, 1e-6);
+  EXPECT_GT(scores.nodes[0][0].value, 0.3);
+  EXPECT_GT(scores.nodes[0][0].error, 0);
+  EXPECT_LT(scores.nodes[0][0].error, 0.1);
+}
+
+TEST(Edges, BecomeTheFormulaOfTheirNetwork) {
+  const NetworkSamples s = small_network(500);
+  Table t;
+  t.names = {"a", "b", "c", "d"};
+  t.x = s.node[0];
+  for (std::size_t r = 0; r < s.rows(); ++r) t.y.push_back(2 * std::sin(t.x[0][r]) + 2 * t.x[1][r] * t.x[1][r]);
+  const Exec one({.threads = 1}), three({.threads = 3});
+  const EdgeFormula f = explain_edges(one, s, t, {});
+  EXPECT_LT(rms_error(f.formula, t.x, t.y), 1e-9);
+  ASSERT_EQ(f.edges.size(), 5u);
+  EXPECT_EQ(f.edges[0].candidates.front().function, "sin");
+  EXPECT_EQ(f.edges[1].candidates.front().function, "x^2");
+  EXPECT_FALSE(f.edges[2].kept);
+  EXPECT_FALSE(f.edges[3].kept);
+  EXPECT_EQ(explain_edges(three, s, t, {}).formula->key, f.formula->key);
+}
+
+TEST(NoisySearch, FindsAProductThroughOnePercentOfNoise) {
+  Table t;
+  t.names = {"a", "b"};
+  t.x = {uniform(1, 5, 500, 0), uniform(1, 5, 500, 1)};
+  const RandomStream noise(5, RandomUse::test, 2);
+  for (std::size_t r = 0; r < 500; ++r)
+    t.y.push_back(0.5 * t.x[0][r] / (t.x[1][r] * t.x[1][r]) + 0.005 * noise.normal(static_cast<std::uint32_t>(r)));
+  const Exec ex({.threads = 1});
+  const NoisyResult r = search_noisy(ex, t);
+  ASSERT_TRUE(r.formula);
+  EXPECT_THAT(print(*r.formula, t.names, Notation::text), testing::AnyOf("a/(2*b^2)", testing::EndsWith("*a/b^2")));
+  EXPECT_NEAR(r.noise, 0.005, 0.002);
+}
+
+}  // namespace
+}  // namespace gradloom::formula
