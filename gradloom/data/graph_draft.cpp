@@ -87,7 +87,8 @@ class DraftBuilder {
   void run() {
     add_nodes();
     for (std::size_t e = 0; e < draft_.edges.size(); ++e) add_edge(e);
-    if (const auto name = draft_.attributes.take(source_.class_column)) graph_.set_class(set_.graph_classes.intern(*name));
+    if (const auto name = draft_.attributes.take(source_.class_column))
+      graph_.set_class(set_.graph_classes.intern(*name));
     if (const auto target = draft_.attributes.take("target")) {
       double value = 0.0;
       if (!parse_number(*target, value))
@@ -166,9 +167,7 @@ class DraftBuilder {
     std::optional<double> weight;
     std::vector<double> features;
     bool twice = false;
-    bool operator==(const Known& o) const {
-      return label == o.label && weight == o.weight && features == o.features;
-    }
+    bool operator==(const Known& o) const { return label == o.label && weight == o.weight && features == o.features; }
   };
 
   GraphDraft draft_;

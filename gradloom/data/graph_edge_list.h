@@ -13,7 +13,7 @@ struct EdgeTable {
   EdgeTable(const std::string& text, const std::string& source);
 
   CsvTable table;
-  std::size_t from = 0, to = 1;                    // columns
+  std::size_t from = 0, to = 1;  // columns
   std::optional<std::size_t> graph, label, weight;
 };
 

@@ -13,7 +13,7 @@ constexpr int kDeepestList = 32;
 
 struct GmlValue {
   enum class Kind { whole, real, text, list } kind = Kind::list;
-  std::string_view text;  // of a number or a quoted text, as it stands in the file
+  std::string_view text;                                       // of a number or a quoted text, as it stands in the file
   std::vector<std::pair<std::string_view, GmlValue>> entries;  // of a list
   std::size_t line = 0;
 };
@@ -31,7 +31,8 @@ class GmlReader {
 
  private:
   [[noreturn]] void fail(const std::string& message) const {
-    throw Exception(ErrorCode::invalid_input, fmt::format("{}:{}:{}: {}", source_, line_, at_ - line_start_ + 1, message));
+    throw Exception(ErrorCode::invalid_input,
+                    fmt::format("{}:{}:{}: {}", source_, line_, at_ - line_start_ + 1, message));
   }
 
   bool at_end() const { return at_ >= text_.size(); }

@@ -36,8 +36,8 @@ class GraphmlParser {
     const std::string id = key.attribute("id").as_string();
     const std::string_view type = key.attribute("attr.type").as_string("string");
     std::string name = key.attribute("attr.name").as_string();
-    const bool known = type == "boolean" || type == "int" || type == "long" || type == "float" || type == "double" ||
-                       type == "string";
+    const bool known =
+        type == "boolean" || type == "int" || type == "long" || type == "float" || type == "double" || type == "string";
     if (!known) xml_.fail(key, fmt::format("the type '{}' of a key is not known", TextLines::shown(type)));
     GraphmlKey entry{name.empty() ? id : std::move(name), type == "float" || type == "double",
                      key.attribute("yfiles.type") != nullptr, key};
@@ -60,7 +60,8 @@ class GraphmlParser {
     for (const pugi::xml_node& data : element.children("data")) {
       const auto key = keys_.find(data.attribute("key").as_string());
       if (key == keys_.end())
-        xml_.fail(data, fmt::format("the key '{}' is not declared", TextLines::shown(data.attribute("key").as_string())));
+        xml_.fail(data,
+                  fmt::format("the key '{}' is not declared", TextLines::shown(data.attribute("key").as_string())));
       if (!key->second.ignored) add(data, key->second, trimmed_xml(data.child_value()), found);
     }
     for (const auto& [_, key] : keys_) {
@@ -91,8 +92,8 @@ class GraphmlParser {
         const bool turned = child.attribute("directed") &&
                             child.attribute("directed").as_bool() != (draft.direction == Direction::directed);
         if (turned) xml_.fail(child, "edges with and without a direction in one graph cannot be read");
-        draft.edges.push_back({child.attribute("source").as_string(), child.attribute("target").as_string(),
-                               attributes(child, "edge")});
+        draft.edges.push_back(
+            {child.attribute("source").as_string(), child.attribute("target").as_string(), attributes(child, "edge")});
         edges.push_back(child);
       } else if (kind == "hyperedge") {
         xml_.fail(child, "edges between more than two nodes cannot be read");

@@ -20,7 +20,9 @@ namespace fs = std::filesystem;
   throw Exception(ErrorCode::invalid_input, fmt::format("{}:{}: {}", table.source, table.lines[row], message));
 }
 
-bool is_missing_word(std::string_view cell) { return cell.empty() || cell == "NA" || cell == "NaN" || cell == "nan" || cell == "?"; }
+bool is_missing_word(std::string_view cell) {
+  return cell.empty() || cell == "NA" || cell == "NaN" || cell == "nan" || cell == "?";
+}
 
 // Names in the order in which they first appear.
 class Order {
@@ -54,8 +56,9 @@ class TableReader {
       GraphDraft& draft = drafts_[g];
       draft.id = order_.names()[g];
       draft.direction = source_.direction;
-      draft.node_place = [&, g](std::size_t v) { return place(node_rows_[g].empty() ? edges_.table : *nodes_,
-                                                              node_rows_[g].empty() ? 0 : node_rows_[g][v]); };
+      draft.node_place = [&, g](std::size_t v) {
+        return place(node_rows_[g].empty() ? edges_.table : *nodes_, node_rows_[g].empty() ? 0 : node_rows_[g][v]);
+      };
       draft.edge_place = [&, g](std::size_t e) { return place(edges_.table, edge_rows_[g][e]); };
       add_draft(std::move(draft), source_, set_);
     }
@@ -94,9 +97,10 @@ class TableReader {
     found.group = find({source_.class_column});
     found.split = find({"split"});
     if (!found.group && source_.class_column != "class")
-      throw Exception(ErrorCode::invalid_input,
-                      fmt::format("{}: data.class_column names the column '{}', which is not there; the nearest is '{}'",
-                                  t.source, source_.class_column, nearest_name(source_.class_column, t.columns)));
+      throw Exception(
+          ErrorCode::invalid_input,
+          fmt::format("{}: data.class_column names the column '{}', which is not there; the nearest is '{}'", t.source,
+                      source_.class_column, nearest_name(source_.class_column, t.columns)));
     for (const std::string& name : source_.drop)
       if (!gradloom::find_column(t.columns, name))
         throw Exception(ErrorCode::invalid_input,

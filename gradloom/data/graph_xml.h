@@ -22,7 +22,9 @@ class Xml {
                                                             source_, line_of(parsed.offset), parsed.description()));
   }
   const pugi::xml_document& document() const { return document_; }
-  std::string place(const pugi::xml_node& at) const { return fmt::format("{}:{}", source_, line_of(at.offset_debug())); }
+  std::string place(const pugi::xml_node& at) const {
+    return fmt::format("{}:{}", source_, line_of(at.offset_debug()));
+  }
   [[noreturn]] void fail(const pugi::xml_node& at, const std::string& message) const {
     throw Exception(ErrorCode::invalid_input, fmt::format("{}: {}", place(at), message));
   }

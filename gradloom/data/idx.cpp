@@ -36,7 +36,8 @@ Result<NpyArray> parse_idx(std::string_view bytes, std::string_view source) {
   if (bytes.size() < 4 || bytes[0] != 0 || bytes[1] != 0)
     return fail("this is no IDX file: it does not begin with two zero bytes");
   const auto code = static_cast<unsigned char>(bytes[2]);
-  const auto type = std::find_if(std::begin(kIdxTypes), std::end(kIdxTypes), [&](const IdxType& t) { return t.code == code; });
+  const auto type =
+      std::find_if(std::begin(kIdxTypes), std::end(kIdxTypes), [&](const IdxType& t) { return t.code == code; });
   if (type == std::end(kIdxTypes)) return fail(fmt::format("there is no IDX type {:#04x}", code));
   const std::size_t dimensions = static_cast<unsigned char>(bytes[3]);
   if (dimensions == 0 || dimensions > kMostIdxDimensions || bytes.size() < 4 + 4 * dimensions)

@@ -62,8 +62,9 @@ Result<ArchiveFiles> parse_tar(std::string_view bytes, std::size_t max_bytes, st
       continue;
     }
     const std::string_view prefix = field(header, 257, 5) == "ustar" ? field(header, 345, 155) : "";
-    std::string name = !long_name.empty() ? std::move(long_name)
-                                          : fmt::format("{}{}{}", prefix, prefix.empty() ? "" : "/", field(header, 0, 100));
+    std::string name = !long_name.empty()
+                           ? std::move(long_name)
+                           : fmt::format("{}{}{}", prefix, prefix.empty() ? "" : "/", field(header, 0, 100));
     long_name.clear();
     if ((kind != '0' && kind != '\0') || !wanted(name)) continue;
     if (*size > max_bytes) return fail(fmt::format("the content is longer than the limit, at '{}'", name));

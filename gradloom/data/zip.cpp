@@ -1,11 +1,10 @@
-#include "gradloom/data/archive.h"
-
 #include <fmt/format.h>
 #include <zlib.h>
 
 #include <cstdint>
 #include <cstring>
 
+#include "gradloom/data/archive.h"
 #include "gradloom/data/inflate.h"
 
 namespace gradloom {

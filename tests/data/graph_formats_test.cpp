@@ -201,7 +201,10 @@ std::string tar(const std::vector<std::pair<std::string, std::string>>& files) {
     header.replace(124, 12, std::string(size, 12));
     header.replace(148, 8, "        ");
     header[156] = '0';
-    header.replace(257, 8, std::string("ustar\0" "00", 8));
+    header.replace(257, 8,
+                   std::string("ustar\0"
+                               "00",
+                               8));
     unsigned sum = 0;
     for (const unsigned char c : header) sum += c;
     char text[8];
@@ -213,9 +216,9 @@ std::string tar(const std::vector<std::pair<std::string, std::string>>& files) {
 }
 
 const std::vector<std::pair<std::string, std::string>> kTuFiles = {{"X/X_A.txt", "1, 2\n2, 1\n4, 3\n3, 4\n"},
-                                                              {"X/X_graph_indicator.txt", "1\n1\n2\n2\n"},
-                                                              {"X/X_graph_labels.txt", "1\n-1\n"},
-                                                              {"X/README.txt", "about\n"}};
+                                                                   {"X/X_graph_indicator.txt", "1\n1\n2\n2\n"},
+                                                                   {"X/X_graph_labels.txt", "1\n-1\n"},
+                                                                   {"X/README.txt", "about\n"}};
 
 TEST(GraphFormats, ReadTuArchives) {
   Scratch scratch;
@@ -254,8 +257,8 @@ TEST(GraphFormats, ReadFoldersAndCollectionsOfGxl) {
   write_text(scratch / "data" / "a.gxl", gxl);
   EXPECT_THAT(load_form(scratch / "data").ids, ElementsAre("a", "b"));
   write_text(scratch / "set.xml",
-        "<?xml version=\"1.0\"?>\n<!DOCTYPE GraphCollection SYSTEM \"x.dtd\">\n<GraphCollection>\n"
-        "<graph file=\"b.gxl\" class=\"x\"/>\n<graph file=\"a.gxl\" class=\"y\"/>\n</GraphCollection>\n");
+             "<?xml version=\"1.0\"?>\n<!DOCTYPE GraphCollection SYSTEM \"x.dtd\">\n<GraphCollection>\n"
+             "<graph file=\"b.gxl\" class=\"x\"/>\n<graph file=\"a.gxl\" class=\"y\"/>\n</GraphCollection>\n");
   const GraphSet set = load_form(scratch / "set.xml", {.folder = scratch / "data"});
   EXPECT_THAT(set.ids, ElementsAre("b", "a"));
   EXPECT_THAT(set.graph_classes.names(), ElementsAre("x", "y"));

@@ -28,7 +28,9 @@ TEST(Idx, ReadsEveryType) {
   const NpyArray images = parse_idx(kIdxImages, "i").or_throw();
   EXPECT_THAT(images.shape, ElementsAre(2u, 1u, 3u));
   EXPECT_THAT(images.to_doubles(), ElementsAre(1, 2, 255, 4, 5, 6));
-  const auto one = [](std::initializer_list<int> head) { return parse_idx(idx_bytes(head), "i").or_throw().to_doubles(); };
+  const auto one = [](std::initializer_list<int> head) {
+    return parse_idx(idx_bytes(head), "i").or_throw().to_doubles();
+  };
   EXPECT_THAT(one({0, 0, 9, 1, 0, 0, 0, 1, 255}), ElementsAre(-1));
   EXPECT_THAT(one({0, 0, 11, 1, 0, 0, 0, 1, 1, 2}), ElementsAre(258));
   EXPECT_THAT(one({0, 0, 12, 1, 0, 0, 0, 1, 255, 255, 255, 254}), ElementsAre(-2));
@@ -69,7 +71,8 @@ TEST(LoadRows, ReadsImagesWithTheirLabels) {
   RowSource source;
   source.task = Task::classification;
   source.path = scratch / "train-images-idx3-ubyte";
-  EXPECT_THAT(load_rows(source).error().message, testing::AllOf(HasSubstr("train-labels-idx1-ubyte"), HasSubstr("data.labels")));
+  EXPECT_THAT(load_rows(source).error().message,
+              testing::AllOf(HasSubstr("train-labels-idx1-ubyte"), HasSubstr("data.labels")));
   put("train-labels-idx1-ubyte", kIdxLabels);
   const auto rows = load_rows(source).or_throw();
   EXPECT_EQ(rows.size(), 2u);
