@@ -50,7 +50,7 @@ int export_circuit(const Output& out, ExportFlags flags) {
   if (!result && result.error().code == ErrorCode::not_found && o.minimiser == app::Minimiser::yosys)
     throw Failure(result.error(), "--minimise own needs no other program");
   if (!result && result.error().code == ErrorCode::unsupported)
-    throw Failure(result.error(), "--format dot is a drawing that can be verified");
+    throw Failure(result.error(), "leave --verify out; --format dot is a drawing that can be verified");
   if (!result) throw Exception(result.error());
 
   nlohmann::json r = result->report;
@@ -81,7 +81,7 @@ void add_export_command(CLI::App& program, Choice& choice) {
   auto flags = std::make_shared<ExportFlags>();
   app::ExportCircuitOptions& o = flags->options;
   add_circuit_option(*command, flags->circuit);
-  command->add_option("--format", flags->format, "c, verilog, json, dot or svg")
+  command->add_option("--format", flags->format, "c, verilog, json, dot, svg or golly")
       ->type_name("FORMAT")
       ->required()
       ->check(name_in(app::kExportFormats));

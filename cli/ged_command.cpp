@@ -16,7 +16,7 @@ namespace {
 
 // What `ged` and `bench ged` share.
 struct CommonFlags {
-  std::string costs, preset = "uniform", format = "auto";
+  std::string costs, preset = "uniform", format = "auto", folder;
   bool directed = false;
   double seconds = 0.0;          // 0: no limit
   std::uint64_t expansions = 0;  // 0: no limit
@@ -24,7 +24,7 @@ struct CommonFlags {
 
   ged::Costs chosen_costs() const { return app::ged_costs(costs.empty() ? preset : costs).or_throw(); }
   app::GedFiles files() const {
-    return {parse_graph_format(format).or_throw(), directed ? Direction::directed : Direction::undirected};
+    return {parse_graph_format(format).or_throw(), directed ? Direction::directed : Direction::undirected, folder};
   }
   ged::Limits limits() const {
     ged::Limits limits;
@@ -42,8 +42,12 @@ void add_common_options(CLI::App& command, CommonFlags& flags) {
       ->type_name("NAME")
       ->check(CLI::IsMember({"uniform", "topology"}).description(""))
       ->excludes(costs);
-  command.add_option("--format", flags.format, "Of the files: auto, tve, tu, gin, gxl, edges, json, planetoid")
+  command
+      .add_option("--format", flags.format,
+                  "Of the files: auto, tve, tu, gin, gxl, edges, tables, graphml, gml, json, planetoid")
       ->type_name("FORM");
+  command.add_option("--folder", flags.folder, "Of the files that a collection lists; else they are beside it")
+      ->type_name("DIR");
   command.add_flag("--directed", flags.directed, "Edges have a direction, where the file does not say");
   command
       .add_option("--time", flags.seconds, "Seconds for each pair, then a bracket; the result depends on the machine")
@@ -60,7 +64,7 @@ void add_common_options(CLI::App& command, CommonFlags& flags) {
 struct GedFlags {
   CommonFlags common;
   std::vector<std::string> graphs;
-  std::string solver = "dfs", out;
+  std::string solver = "dfs", out, against;
   std::optional<double> threshold;
   bool all_pairs = false;
 };
@@ -145,9 +149,10 @@ class PairsLine {
 };
 
 int run_all_pairs(const Output& out, const GedFlags& flags) {
-  refuse_overwriting(flags.out, {flags.graphs[0], flags.common.costs});
+  refuse_overwriting(flags.out, {flags.graphs[0], flags.against, flags.common.costs});
   app::GedAllPairsOptions o;
   o.file = flags.graphs[0];
+  o.against = flags.against;
   o.files = flags.common.files();
   o.costs = flags.common.chosen_costs();
   o.ged.limits = flags.common.limits();
@@ -159,9 +164,10 @@ int run_all_pairs(const Output& out, const GedFlags& flags) {
     o.ged.progress = [&](std::size_t done, std::size_t total) { line.update(done, total); };
     r = app::ged_all_pairs(o).or_throw();
   }
-  out.print(fmt::format("{}\n",
-                        out.paint(Paint::bold, fmt::format("{} of {}", counted(r["pairs"].get<std::uint64_t>(), "pair"),
-                                                           counted(r["graphs"].get<std::uint64_t>(), "graph")))));
+  std::string title = fmt::format("{} of {}", counted(r["pairs"].get<std::uint64_t>(), "pair"),
+                                  counted(r["graphs"].get<std::uint64_t>(), "graph"));
+  if (r.contains("against")) title += fmt::format(" against {}", r["against"].get<std::uint64_t>());
+  out.print(fmt::format("{}\n", out.paint(Paint::bold, title)));
   std::vector<std::pair<std::string, std::string>> rows = {
       {"exact", fmt::format("{:.2f} %", 100 * r["exact_share"].get<double>())},
       {"mean", fmt::format("{:.4f}", r["mean"].get<double>())},
@@ -178,19 +184,25 @@ int run_all_pairs(const Output& out, const GedFlags& flags) {
 }
 
 int run_ged(const Output& out, const GedFlags& flags) {
+  const bool many = flags.all_pairs || !flags.against.empty();
+  if (flags.all_pairs && !flags.against.empty())
+    throw Exception(ErrorCode::invalid_input, "--all-pairs and --against exclude each other");
+  if (!flags.against.empty() && flags.graphs.size() != 1)
+    throw Exception(ErrorCode::invalid_input, "--against takes one file before it: gradloom ged FILE --against OTHER");
   if (flags.all_pairs && flags.graphs.size() != 1)
     throw Exception(ErrorCode::invalid_input, "--all-pairs takes one file with several graphs");
-  if (!flags.all_pairs && flags.graphs.size() != 2)
+  if (!many && flags.graphs.size() != 2)
     throw Failure({ErrorCode::invalid_input, fmt::format("two graphs are needed, but {} given",
                                                          flags.graphs.size() == 1 ? "one is" : "more are")},
                   "gradloom ged A B, or gradloom ged FILE --all-pairs");
-  if (!flags.all_pairs && !flags.out.empty())
-    throw Exception(ErrorCode::invalid_input, "--out belongs to --all-pairs; --json prints the result of one pair");
-  if (flags.all_pairs && flags.threshold)
-    throw Exception(ErrorCode::invalid_input, "--threshold is for two graphs, not for --all-pairs");
-  if (flags.all_pairs && flags.solver != "dfs")
-    throw Exception(ErrorCode::invalid_input, "--all-pairs has one solver, dfs");
-  return flags.all_pairs ? run_all_pairs(out, flags) : run_pair(out, flags);
+  if (!many && !flags.out.empty())
+    throw Exception(ErrorCode::invalid_input,
+                    "--out belongs to --all-pairs and --against; --json prints the result of one pair");
+  if (many && flags.threshold)
+    throw Exception(ErrorCode::invalid_input, "--threshold is for two graphs, not for --all-pairs or --against");
+  if (many && flags.solver != "dfs")
+    throw Exception(ErrorCode::invalid_input, "--all-pairs and --against have one solver, dfs");
+  return many ? run_all_pairs(out, flags) : run_pair(out, flags);
 }
 
 struct BenchGedFlags {
@@ -225,7 +237,9 @@ void add_ged_command(CLI::App& program, Choice& choice) {
       ->type_name("")
       ->required();
   command->add_flag("--all-pairs", flags->all_pairs, "Distances between all graphs of the file");
-  command->add_option("--out", flags->out, "Write the distances of --all-pairs to this file")
+  command->add_option("--against", flags->against, "Distances of the graphs of FILE to those of this file")
+      ->type_name("OTHER");
+  command->add_option("--out", flags->out, "Write the distances of --all-pairs or --against: .csv, .npy, else text")
       ->type_name("FILE")
       ->check(names_a_file);
   add_common_options(*command, flags->common);
@@ -239,7 +253,8 @@ void add_ged_command(CLI::App& program, Choice& choice) {
   add_output_options(*command, choice.flags);
   command->footer(
       "Examples:\n  gradloom ged a.gxl b.gxl\n  gradloom ged set.txt:4 set.txt:21 --costs 1,1,1,1\n"
-      "  gradloom ged set.txt --all-pairs --out distances.txt");
+      "  gradloom ged set.txt --all-pairs --out distances.csv\n"
+      "  gradloom ged new.graphml --against known.graphml --out distances.csv");
   command->callback([flags, &choice] { choice.run = [flags](const Output& out) { return run_ged(out, *flags); }; });
 }
 

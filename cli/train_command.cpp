@@ -1,15 +1,19 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <thread>
 
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/run_watch.h"
 #include "cli/seeds.h"
+#include "cli/signals.h"
 #include "cli/text.h"
+#include "gradloom/app/sweep/sweep.h"
 #include "gradloom/io/file.h"
 
 namespace gradloom::cli {
@@ -23,6 +27,7 @@ struct TrainFlags {
   std::string out;
   std::optional<std::int64_t> seed;
   std::optional<unsigned> seeds;
+  std::vector<std::string> sweeps;
   bool profile = false;
 };
 
@@ -155,6 +160,81 @@ int train_seeds(const Output& out, const TrainFlags& flags, std::int64_t first, 
   return code != kDone ? code : all["failed"] == 0 ? kDone : kFailed;
 }
 
+// Runs side by side have a thread each, unless the caller says how many.
+unsigned jobs_of(unsigned& threads) {
+  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  if (threads == 0) threads = 1;
+  return std::max(1u, cores / threads);
+}
+
+void print_table(const Output& out, const app::SweepTable& table) {
+  std::vector<std::size_t> widths;
+  for (const std::string& column : table.columns) widths.push_back(column.size());
+  for (const auto& row : table.rows)
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+  const auto line = [&](const std::vector<std::string>& cells) {
+    std::string text;
+    for (std::size_t c = 0; c < cells.size(); ++c)
+      text += fmt::format("{}{:>{}}", c == 0 ? "" : "  ", cells[c], widths[c]);
+    return text + '\n';
+  };
+  out.print(out.paint(Paint::bold, line(table.columns)));
+  for (const auto& row : table.rows) out.print(line(row));
+}
+
+int train_sweep(const Output& out, const TrainFlags& flags, std::int64_t first, const fs::path& folder,
+                app::RunOptions options) {
+  app::SweepOptions sweep;
+  for (const std::string& text : flags.sweeps) sweep.keys.push_back(app::parse_sweep(text).or_throw());
+  sweep.first_seed = first;
+  sweep.seeds = flags.seeds.value_or(1);
+  sweep.folder = folder;
+  sweep.jobs = jobs_of(options.exec.threads);
+  if (!is_free(folder))
+    throw Exception(ErrorCode::invalid_input,
+                    fmt::format("the folder '{}' is not empty; choose another name", folder.string()));
+  auto runs = app::plan_sweep(sweep, [&](const std::vector<std::string>& overrides) {
+                RecipeFlags recipe = flags.recipe;
+                recipe.overrides.insert(recipe.overrides.end(), overrides.begin(), overrides.end());
+                return load_recipe(recipe);
+              }).or_throw();
+  const StopSignals signals;
+  options.stop = &signals.requested();
+  std::size_t ended = 0;
+  const auto tell = [&](const app::SweepRun& run) {
+    ++ended;
+    const bool failed = run.summary.contains("error");
+    if (!out.quiet())
+      out.tell(fmt::format("{} of {}: {}: {}\n", ended, runs.size(), fmt::join(run.overrides, " "),
+                           failed ? run.summary["error"]["message"].get<std::string>()
+                                  : metrics_text(run.summary.value("test", nlohmann::json()))));
+  };
+  app::run_sweep(runs, sweep, options, tell).or_throw();
+  const app::SweepTable table = app::sweep_table(runs, sweep);
+  nlohmann::json all = {{"run", folder.string()}, {"runs", nlohmann::json::array()}};
+  bool failed = false;
+  for (const app::SweepRun& run : runs) {
+    if (!run.begun) continue;
+    nlohmann::json object = run.summary;
+    object["seed"] = run.seed;
+    object["set"] = std::vector<std::string>(run.overrides.begin(), run.overrides.end() - 1);
+    failed = failed || object.contains("error");
+    all["runs"].push_back(std::move(object));
+  }
+  if (signals.requested()) {
+    all["interrupted"] = true;
+    out.tell("Interrupted. Runs that are not finished go on with `gradloom resume`.\n");
+    out.result(all);
+    return signals.exit_code();
+  }
+  app::write_sweep(table, sweep, fmt::format("{}: sweep", flags.recipe.recipe)).or_throw();
+  all["report"] = (folder / "report.html").string();
+  print_table(out, table);
+  out.print_rows({{"report", (folder / "report.html").string()}, {"table", (folder / "sweep.csv").string()}});
+  out.result(all);
+  return failed ? kFailed : kDone;
+}
+
 // Data are looked for from the current folder first: a run of their name would be taken for them from then on.
 void refuse_name_of_data(const Config& recipe, const fs::path& folder) {
   if (recipe.schema().find("data.path") >= recipe.schema().keys().size() || !recipe.has("data.path")) return;
@@ -180,6 +260,7 @@ int train(const Output& out, TrainFlags flags) {
   if (flags.seeds && seed > kLargestSeed - *flags.seeds)
     throw Exception(ErrorCode::invalid_input, fmt::format("--seeds {} from seed {} on go beyond the largest seed, {}",
                                                           *flags.seeds, seed, kLargestSeed));
+  if (!flags.sweeps.empty()) return train_sweep(out, flags, seed, folder, options);
   if (flags.seeds) return train_seeds(out, flags, seed, folder, options);
   const WatchedRun run = train_once(out, recipe, folder, options);
   print_run(out, folder, run);
@@ -219,6 +300,9 @@ void add_train_command(CLI::App& program, Choice& choice) {
       ->type_name("S")
       ->check(whole_number(0, kLargestSeed));
   add_count_option(*command, "--seeds", flags->seeds, "Train seeds S .. S+N-1, each in DIR/seed-S", 1, 100000);
+  command->add_option("--sweep", flags->sweeps, "Train with every value of a key, some at a time; repeatable")
+      ->type_name("KEY=V,V")
+      ->allow_extra_args(false);
   add_exec_options(*command, flags->exec);
   command->add_flag("--profile", flags->profile, "Measure the time of each phase");
   add_quiet_option(*command, choice.flags);
@@ -227,7 +311,8 @@ void add_train_command(CLI::App& program, Choice& choice) {
       "Examples:\n"
       "  gradloom train kan-hello\n"
       "  gradloom train kan-tabular --set data.path=wine.csv --set data.target=quality --out runs/wine\n"
-      "  gradloom train kan-hello --seeds 5 --json");
+      "  gradloom train kan-hello --seeds 5 --json\n"
+      "  gradloom train kan-hello --sweep optimizer.lr=0.5,0.1 --sweep 'model.hidden=[5],[3,3]' --out sweep");
   command->callback([flags, &choice] { choice.run = [flags](const Output& out) { return train(out, *flags); }; });
 }
 

@@ -25,6 +25,7 @@ RowSource row_source(const RowFamilyOptions& o, const std::filesystem::path& dat
   s.task = o.task;
   if (o.data.path) {
     s.path = data_path(o.data.root, *o.data.path, data_root);
+    if (o.data.labels) s.labels = data_path(o.data.root, *o.data.labels, data_root);
   } else if (o.data.formula) {  // a model of rows from memory has neither
     s.formula.formulas = split_formulas(*o.data.formula);
     s.formula.seed = data_seed(o);
@@ -78,9 +79,9 @@ Result<RowSplits> load_splits(const RowFamilyOptions& o, const std::filesystem::
   if (data.path && data.formula)
     return Error{ErrorCode::invalid_input, "data.path and data.formula are both set; a run has one source of data"};
   if (!data.path && !data.formula)
-    return Error{
-        ErrorCode::invalid_input,
-        "the recipe names no data: set data.path to a CSV, .npy or .npz file (--set data.path=FILE), or data.formula"};
+    return Error{ErrorCode::invalid_input,
+                 "the recipe names no data: set data.path to a CSV, .npy, .npz or IDX file (--set data.path=FILE), or "
+                 "data.formula"};
   if (has_test_file(data) && (!data.path || data.folds > 0))
     return Error{ErrorCode::invalid_input,
                  "data.test_path goes with data.path, and without data.folds: it is where all test samples come from"};

@@ -30,6 +30,10 @@ std::string to_verilog_test(const Circuit& circuit, std::string_view name, std::
 std::string to_dot(const AnyCircuit& any, std::string_view name);
 std::string to_svg(const AnyCircuit& any, std::string_view name);
 
+// A .rule file of Golly, as a rule tree: state s of a cell holds channel c in bit c. `name` is the rule's. Throws
+// Exception(unsupported) for more than 8 channels, and when the tree or the diagrams that it is made of get too large.
+std::string to_golly(const CellRule& rule, std::string_view name);
+
 // What to_c and to_verilog write, and nothing else: fails with invalid_input and the line. Signals are numbered as in
 // the file, so the circuit that comes back has the same gates up to the spelling of ops with one operand.
 Result<Circuit> parse_c(std::string_view text);

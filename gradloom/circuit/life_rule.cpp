@@ -1,41 +1,16 @@
 #include "gradloom/circuit/life_rule.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <bit>
-#include <cctype>
 #include <optional>
-#include <utility>
 
+#include "gradloom/base/life_rule.h"
 #include "gradloom/circuit/simulate.h"
 
 namespace gradloom::circuit {
 namespace {
 
 constexpr unsigned kCells = 9, kCentre = 4, kNeighbours = 8;
-
-// Of 0..8 neighbours: whether a cell is alive in the next step.
-using Counts = std::array<bool, kNeighbours + 1>;
-
-std::string text_of(const Counts& births, const Counts& survivals) {
-  const auto digits = [](const Counts& counts) {
-    std::string text;
-    for (unsigned n = 0; n < counts.size(); ++n)
-      if (counts[n]) text += static_cast<char>('0' + n);
-    return text;
-  };
-  return fmt::format("B{}/S{}", digits(births), digits(survivals));
-}
-
-std::optional<Counts> counts_of(std::string_view digits) {
-  Counts counts{};
-  for (const char c : digits) {
-    if (c < '0' || c > '8') return std::nullopt;
-    counts[static_cast<std::size_t>(c - '0')] = true;
-  }
-  return counts;
-}
 
 }  // namespace
 
@@ -55,24 +30,17 @@ std::string life_rule(const CellRule& rule) {
       known = value;
     }
   }
-  Counts counts[2];
-  for (unsigned alive = 0; alive < 2; ++alive)
-    for (unsigned n = 0; n <= kNeighbours; ++n) counts[alive][n] = next[alive][n].value();
-  return text_of(counts[0], counts[1]);
+  LifeRule found;
+  for (unsigned n = 0; n <= kNeighbours; ++n) {
+    found.birth[n] = next[0][n].value();
+    found.survival[n] = next[1][n].value();
+  }
+  return name_of_rule(found);
 }
 
 std::string standard_rule(std::string_view name) {
-  name = name.substr(0, name.find(':'));
-  const std::size_t slash = name.find('/');
-  if (slash == name.npos) return "";
-  std::string_view first = name.substr(0, slash), second = name.substr(slash + 1);
-  const auto begins = [](std::string_view part, char letter) {
-    return !part.empty() && std::toupper(static_cast<unsigned char>(part.front())) == letter;
-  };
-  if (begins(first, 'B') && begins(second, 'S')) std::swap(first, second);
-  if (begins(first, 'S') && begins(second, 'B')) first.remove_prefix(1), second.remove_prefix(1);
-  const auto survivals = counts_of(first), births = counts_of(second);
-  return survivals && births ? text_of(*births, *survivals) : "";
+  const auto rule = parse_life_rule(name);
+  return rule ? name_of_rule(*rule) : "";
 }
 
 }  // namespace gradloom::circuit

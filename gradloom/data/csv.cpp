@@ -38,6 +38,7 @@ class CsvParser {
     if (width_ == 0) fail("there are no rows");
     take_header();
     if (table_.lines.empty()) fail("there is a header, but no row follows it");
+    rewrite_decimals(table_, options_.decimal);
     return std::move(table_);
   }
 
@@ -104,6 +105,27 @@ class CsvParser {
       return trim(line).find_first_of(" \t") != std::string_view::npos;
     };
     if (best == 0 && !sample.empty() && std::all_of(sample.begin(), sample.end(), has_blank)) separator_ = ' ';
+    if (separator_ != ',') return;
+    for (char candidate : std::string_view(";\t| "))
+      if (leaves_comma_numbers(sample, candidate)) separator_ = candidate;
+  }
+
+  // Whether every line has several cells between `separator`s, and commas stand in numbers alone: 1,5;2,5.
+  static bool leaves_comma_numbers(const std::vector<std::string_view>& sample, char separator) {
+    bool found = false;
+    for (std::string_view line : sample) {
+      if (line.ends_with('\r')) line.remove_suffix(1);
+      line = trim(line);
+      if (line.find(separator) == std::string_view::npos || line.find('"') != std::string_view::npos) return false;
+      for (std::size_t at = 0; at <= line.size();) {
+        const std::size_t end = std::min(line.find(separator, at), line.size());
+        const std::string_view cell = trim(line.substr(at, end - at));
+        if (cell.find(',') != std::string_view::npos && !is_comma_number(cell)) return false;
+        found = found || cell.find(',') != std::string_view::npos;
+        at = end + 1;
+      }
+    }
+    return found;
   }
 
   void read_row() {
@@ -188,12 +210,16 @@ class CsvParser {
     const auto& names = options_.header_names;
     for (std::size_t c = 0; c < width_; ++c)
       if (std::find(names.begin(), names.end(), table_.cells[c]) != names.end()) return true;
-    double value;
     for (std::size_t c = 0; c < width_; ++c)
-      if (table_.cells[c].empty() || parse_number(table_.cells[c], value)) return false;
+      if ((table_.cells[c].empty() && (c > 0 || width_ == 1)) || is_number(table_.cells[c])) return false;
     for (std::size_t c = 0; c < width_ && table_.rows() > 1; ++c)
-      if (parse_number(table_.cells[width_ + c], value)) return true;
+      if (is_number(table_.cells[width_ + c])) return true;
     return false;
+  }
+
+  static bool is_number(std::string_view cell) {
+    double value;
+    return parse_number(cell, value) || is_comma_number(cell);
   }
 
   void take_header() {
@@ -202,6 +228,9 @@ class CsvParser {
       for (std::size_t c = 0; c < width_; ++c) table_.columns.push_back(fmt::format("column{}", c + 1));
       return;
     }
+    const auto header = table_.cells.begin();
+    const bool row_names = width_ > 1 && header->empty() &&
+                           std::count(header, header + static_cast<std::ptrdiff_t>(width_), std::string_view()) == 1;
     std::map<std::string_view, std::size_t> places;
     for (std::size_t c = 0; c < width_; ++c) {
       const auto [first, is_new] = places.emplace(table_.cells[c], c);
@@ -214,6 +243,15 @@ class CsvParser {
     }
     table_.cells.erase(table_.cells.begin(), table_.cells.begin() + static_cast<std::ptrdiff_t>(width_));
     table_.lines.erase(table_.lines.begin());
+    if (row_names) leave_out_first_column();
+  }
+
+  void leave_out_first_column() {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < table_.cells.size(); ++i)
+      if (i % width_ != 0) table_.cells[kept++] = table_.cells[i];
+    table_.cells.resize(kept);
+    table_.columns.erase(table_.columns.begin());
   }
 
   const CsvOptions& options_;

@@ -12,11 +12,13 @@
 
 #include "gradloom/base/choice.h"
 #include "gradloom/base/result.h"
+#include "gradloom/data/csv_decimal.h"
 
 namespace gradloom {
 
 enum class CsvHeader {
-  automatic,  // a first row without numbers and empty cells, above a row with a number; or with one of header_names
+  automatic,  // a first row without numbers and empty cells (but the first one), above a row with a number; or with one
+              // of header_names
   present,
   absent,
 };
@@ -34,9 +36,12 @@ struct CsvOptions {
   std::vector<std::string> header_names;
   std::string comment;        // lines that start with this are skipped; empty: none
   std::size_t skip_rows = 0;  // lines before the header
+  CsvDecimal decimal = CsvDecimal::automatic;
 };
 
-// Cells as text, row-major. Blanks around unquoted cells are removed; lines without content are skipped.
+// Cells as text, row-major. Blanks around unquoted cells are removed; lines without content are skipped. A first column
+// that alone has no name in the header holds the names of rows, as pandas and R write them, and is left out. Numbers
+// have decimal points, whatever the file has.
 struct CsvTable {
   std::string source;
   bool has_header = false;
@@ -47,14 +52,15 @@ struct CsvTable {
   std::string_view cell(std::size_t row, std::size_t column) const { return cells[row * columns.size() + column]; }
 
   std::shared_ptr<const std::string> text;            // what most cells point into
-  std::shared_ptr<std::deque<std::string>> unquoted;  // cells that held doubled quotes
+  std::shared_ptr<std::deque<std::string>> unquoted;  // cells that held doubled quotes or other decimals
 };
 
 // A text of a few bytes may unpack to millions of columns; a table that wide is no table, and is refused.
 inline constexpr std::size_t kMostCsvColumns = 100'000;
 
 // Fails with invalid_input: rows of unequal length (names the line and both counts), quotes that do not close, no rows,
-// a text that is UTF-16, repeated names in the header, more than kMostCsvColumns. Takes time in proportion to the text.
+// a text that is UTF-16, repeated names in the header, more than kMostCsvColumns, what rewrite_decimals() refuses.
+// Takes time in proportion to the text.
 Result<CsvTable> parse_csv(std::string text, const CsvOptions& options, std::string_view source);
 
 // A column by its name, else by its number: 0 is the first, -1 the last.

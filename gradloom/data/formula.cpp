@@ -1,9 +1,12 @@
 #include "gradloom/data/formula.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <math.h>
 #include <muParser.h>
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <memory>
@@ -12,6 +15,7 @@
 
 #include "gradloom/base/random.h"
 #include "gradloom/data/labels.h"
+#include "gradloom/io/nearest.h"
 
 namespace gradloom {
 namespace {
@@ -152,15 +156,97 @@ class FormulaSampler {
     try {
       f();
     } catch (const mu::Parser::exception_type& e) {
-      const std::string at = e.GetPos() >= 0 ? fmt::format(", position {}", e.GetPos() + 1) : "";
-      const std::string token = e.GetToken().empty() ? "" : fmt::format(", at '{}'", e.GetToken());
-      fail("formula '{}'{}{}: {}", formula, at, token, e.GetMsg());
+      std::string token = e.GetToken();
+      mu::EErrorCodes code = e.GetCode();
+      // A name that is no function is taken for a variable, and the parenthesis behind it for the mistake.
+      const auto pos = static_cast<std::size_t>(std::max(e.GetPos(), 0));
+      if (const std::string name = name_before(formula, pos); code == mu::ecUNEXPECTED_PARENS && !name.empty())
+        token = name, code = mu::ecUNASSIGNABLE_TOKEN;
+      std::string at, why = reason(code, token);
+      // Positions that the parser gives point behind names.
+      const std::size_t place = token.empty() ? std::string::npos : formula.find(token);
+      if (code == mu::ecUNASSIGNABLE_TOKEN && place != std::string::npos)
+        at = fmt::format(", position {}", place + 1);
+      else if (e.GetPos() >= 0)
+        at = fmt::format(", position {}", e.GetPos() + 1);
+      fail("formula '{}'{}: {}", formula, at, why);
+    }
+  }
+
+  // The name that ends where a parenthesis opens at `pos`.
+  static std::string name_before(const std::string& formula, std::size_t pos) {
+    if (pos >= formula.size() || formula[pos] != '(') return "";
+    std::size_t begin = pos;
+    while (begin > 0 && (std::isalnum(static_cast<unsigned char>(formula[begin - 1])) || formula[begin - 1] == '_'))
+      --begin;
+    const bool name = begin < pos && !std::isdigit(static_cast<unsigned char>(formula[begin]));
+    return name ? formula.substr(begin, pos - begin) : "";
+  }
+
+  // In our own words, without a second position.
+  std::string reason(mu::EErrorCodes code, const std::string& token) const {
+    const std::string at = token.empty() ? "" : fmt::format(" at '{}'", token);
+    switch (code) {
+      case mu::ecUNASSIGNABLE_TOKEN:
+        return unknown_name(token);
+      case mu::ecUNEXPECTED_EOF:
+      case mu::ecEMPTY_EXPRESSION:
+        return "the formula ends where something must follow";
+      case mu::ecMISSING_PARENS:
+        return "a parenthesis is not closed";
+      case mu::ecUNEXPECTED_PARENS:
+        return fmt::format("there is a parenthesis too many{}", at);
+      case mu::ecTOO_MANY_PARAMS:
+        return fmt::format("the function '{}' has too many arguments", token);
+      case mu::ecTOO_FEW_PARAMS:
+        return fmt::format("the function '{}' has too few arguments", token);
+      case mu::ecUNEXPECTED_OPERATOR:
+        return fmt::format("an operator stands where a value must{}", at);
+      case mu::ecUNEXPECTED_VAL:
+      case mu::ecUNEXPECTED_VAR:
+      case mu::ecUNEXPECTED_FUN:
+        return fmt::format("an operator is missing{}", at);
+      case mu::ecDIV_BY_ZERO:
+        return "it divides by zero";
+      default:
+        return fmt::format("it cannot be read{}", at);
+    }
+  }
+
+  std::string unknown_name(const std::string& token) const {
+    const std::string variables =
+        options_.variables.empty() ? "x1, x2, ..." : fmt::format("{}", fmt::join(names_, ", "));
+    mu::Parser parser;
+    define_functions(parser);
+    std::vector<std::string> known = names_;
+    for (const auto& [name, _] : parser.GetFunDef()) known.push_back(name);
+    const std::string near = near_name(token, known);
+    return fmt::format(
+        "there is no '{}'{}; the variables are {} ({}), the constants pi and e, the functions those of docs/data.md",
+        token.substr(0, 40), near.empty() ? "" : fmt::format(", but '{}'", near), variables.substr(0, 400),
+        options_.variables.empty() ? "data.variables gives them other names" : "data.variables");
+  }
+
+  // Names that a formula can use, and that mean nothing else.
+  void check_names() const {
+    if (names_.size() > kMostVariables) fail("{} variables are above the limit of {}", names_.size(), kMostVariables);
+    mu::Parser parser;
+    define_functions(parser);
+    std::set<std::string> seen;
+    for (const std::string& name : names_) {
+      const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+      const auto may_follow = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); };
+      if (name.empty() || !is_letter(name[0]) || !std::all_of(name.begin(), name.end(), may_follow))
+        fail("data.variables has the name '{}'; names are letters, digits and '_', and begin with no digit", name);
+      if (parser.GetFunDef().contains(name) || parser.GetConst().contains(name))
+        fail("data.variables has the name '{}', which is a function or constant of formulas", name);
+      if (!seen.insert(name).second) fail("data.variables names '{}' twice", name);
     }
   }
 
   void name_variables() {
     names_ = options_.variables;
-    if (!names_.empty()) return;
+    if (!names_.empty()) return check_names();
     std::size_t count = options_.ranges.size() > 2 ? options_.ranges.size() / 2 : 0;
     for (const std::string& name : used_) {
       if (variable_number(name) > kMostVariables)

@@ -204,6 +204,11 @@ Result<std::size_t> GraphSet::find(std::string_view id) const {
   return static_cast<std::size_t>(first - ids.begin());
 }
 
+std::string GraphSet::node_id(std::size_t graph, std::uint32_t node) const {
+  const bool named = graph < node_ids.size() && !node_ids[graph].empty();
+  return named ? node_ids[graph][node] : fmt::format("{}", node);
+}
+
 void GraphSet::append(GraphSet other) {
   const auto nodes = merge_names(node_labels, other.node_labels), edges = merge_names(edge_labels, other.edge_labels);
   const auto classes = merge_names(graph_classes, other.graph_classes);
@@ -223,6 +228,8 @@ void GraphSet::append(GraphSet other) {
     ids.push_back(std::move(other.ids[i]));
     if (i < other.splits.size()) splits.push_back(std::move(other.splits[i]));
   }
+  node_ids.resize(node_ids.empty() && other.node_ids.empty() ? 0 : first);
+  for (auto& of_graph : other.node_ids) node_ids.push_back(std::move(of_graph));
   for (NodeSplit& split : other.node_splits) {
     split.graph += first;
     node_splits.push_back(std::move(split));
@@ -234,6 +241,11 @@ void GraphSetBuilder::add(GraphBuilder& graph, std::string id, std::string split
   set_.graphs.push_back(graph.build());
   set_.ids.push_back(std::move(id));
   if (!split.empty() || !set_.splits.empty()) set_.splits.push_back(std::move(split));
+}
+
+void GraphSetBuilder::name_nodes(std::vector<std::string> ids) {
+  set_.node_ids.resize(set_.graphs.size());
+  set_.node_ids.back() = std::move(ids);
 }
 
 GraphSet GraphSetBuilder::finish() {

@@ -148,7 +148,10 @@ struct GraphSet {
   std::vector<std::string> splits;  // of each graph ("train", ...); empty: the file names none
   LabelTable node_labels, edge_labels, graph_classes, node_classes;
   std::vector<NodeSplit> node_splits;
+  std::vector<std::vector<std::string>> node_ids;  // of each graph, as in its file; empty: 0, 1, ...
 
+  // The id of a node.
+  std::string node_id(std::size_t graph, std::uint32_t node) const;
   std::size_t size() const { return graphs.size(); }
   // The graph with this id; fails with not_found (naming the nearest id), or invalid_input when several have it.
   Result<std::size_t> find(std::string_view id) const;
@@ -164,6 +167,8 @@ class GraphSetBuilder {
   void add(GraphBuilder& graph, std::string id, std::string split = "");
   std::size_t size() const { return set_.graphs.size(); }
   void add_node_split(NodeSplit split) { set_.node_splits.push_back(std::move(split)); }
+  // Names the nodes of the graph that was added last.
+  void name_nodes(std::vector<std::string> ids);
   GraphSet finish();
 
  private:

@@ -94,6 +94,15 @@ struct NodeRows {
   std::uint32_t row_of(std::uint32_t v) const { return row.empty() ? v : row[v]; }
 };
 
+// From the values of the file, which may need more digits than T has.
+template <class T>
+void standardise(const Graph& g, std::uint32_t v, const GraphFeatureOptions& o, std::span<T> row) {
+  if (o.mean.size() != row.size() || g.node_feature_width() != row.size())
+    throw_invalid(fmt::format("{} features of a node cannot be scaled as {} others were", row.size(), o.mean.size()));
+  for (std::size_t c = 0; c < row.size(); ++c)
+    row[c] = narrow<T>((g.node_features()[v * row.size() + c] - o.mean[c]) / o.deviation[c]);
+}
+
 template <class T>
 void append_sparse(GraphArrays<T>& a, const SparseRows& s, const NodeRows& rows, const GraphFeatureOptions& o) {
   for (std::uint32_t at = 0; at + 1 < s.row_ptr.size(); ++at) {
@@ -242,8 +251,10 @@ GraphArrays<T> make_graph_arrays(const GraphSet& set, std::span<const std::uint3
     } else {
       a.x.resize((a.nodes + g.nodes()) * a.stride);
       for (std::uint32_t r = 0; r < g.nodes(); ++r) {
+        const std::uint32_t v = rows.node_at(r);
         T* row = a.x.data() + (a.nodes + r) * a.stride;
-        write_row(kind, g, rows.node_at(r), a.features, row);
+        write_row(kind, g, v, a.features, row);
+        if (kind == NodeFeatures::given && !o.mean.empty()) standardise(g, v, o, std::span<T>(row, a.features));
         if (o.normalise_rows && kind == NodeFeatures::given) normalise(std::span<T>(row, a.features));
       }
     }
@@ -260,6 +271,28 @@ GraphArrays<T> make_graph_arrays(const GraphSet& set, std::span<const std::uint3
   a.class_names = task == GraphTask::node ? set.node_classes.names() : set.graph_classes.names();
   a.outputs = a.target.empty() ? a.class_names.size() : 1;
   return a;
+}
+
+void measure_features(const GraphSet& set, GraphFeatureOptions& options) {
+  if (!options.standardise || set.size() == 0 ||
+      resolve_features(options.nodes, set.graphs.front()) != NodeFeatures::given)
+    return;
+  const std::size_t width = set.graphs.front().node_feature_width();
+  if (width == 0) return;
+  std::vector<double> sum(width, 0.0), squares(width, 0.0);
+  double count = 0;
+  const auto each = [&](auto&& take) {
+    for (const Graph& g : set.graphs)
+      for (std::size_t i = 0; i < g.node_features().size() && g.node_feature_width() == width; ++i)
+        take(i % width, g.node_features()[i]);
+  };
+  for (const Graph& g : set.graphs) count += g.nodes();
+  each([&](std::size_t c, double value) { sum[c] += value; });
+  for (double& s : sum) s /= count;
+  each([&](std::size_t c, double value) { squares[c] += (value - sum[c]) * (value - sum[c]); });
+  for (double& s : squares) s = s > 0 && std::isfinite(s) ? std::sqrt(s / count) : 1.0;
+  options.mean = std::move(sum);
+  options.deviation = std::move(squares);
 }
 
 template <class T>

@@ -1,11 +1,11 @@
+#include "gradloom/data/graph_edge_list.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <span>
 
-#include "gradloom/data/csv.h"
 #include "gradloom/data/graph_source.h"
 #include "gradloom/data/labels.h"
 #include "gradloom/data/text_lines.h"
@@ -31,8 +31,7 @@ std::string_view first_row(std::string_view text) {
 }
 
 // Names of nodes may be words, so a header is known by its own: both ends in full. (u and v are common names of nodes.)
-CsvTable read_table(const std::string& text, const GraphSource& source) {
-  const std::string name = source.path.string();
+CsvTable read_edge_csv(const std::string& text, const std::string& name) {
   const CsvOptions headless{.header = CsvHeader::absent, .comment = "#"};
   const CsvTable plain = parse_csv(text.empty() ? text : std::string(first_row(text)), headless, name).or_throw();
   bool from = false, to = false;
@@ -45,33 +44,38 @@ CsvTable read_table(const std::string& text, const GraphSource& source) {
   return parse_csv(text, {.comment = "#"}, name).or_throw();
 }
 
+}  // namespace
+
+EdgeTable::EdgeTable(const std::string& text, const std::string& source) : table(read_edge_csv(text, source)) {
+  const auto column = [&](std::span<const std::string_view> names) -> std::optional<std::size_t> {
+    for (std::size_t c = 0; c < table.columns.size(); ++c)
+      if (is_one_of(names, table.columns[c])) return c;
+    return std::nullopt;
+  };
+  if (table.columns.size() < 2)
+    throw Exception(ErrorCode::invalid_input,
+                    fmt::format("{}: an edge needs two columns, its ends; there is one column", table.source));
+  from = column(kFrom).value_or(0);
+  to = column(kTo).value_or(1);
+  if (from == to) to = from == 0 ? 1 : 0;
+  label = column({kOther, 1});
+  weight = column({kOther + 1, 1});
+  graph = column({kOther + 2, 1});
+  // Without a header the third column is the label.
+  if (table.columns[0] == "column1" && table.columns.size() == 3) label = 2;
+  for (std::size_t c = 0; c < table.columns.size(); ++c)
+    if (c != from && c != to && graph != c && label != c && weight != c)
+      throw Exception(ErrorCode::invalid_input,
+                      fmt::format("{}: the column '{}' is none of from, to, label, weight, graph; remove or rename it",
+                                  table.source, table.columns[c]));
+}
+
+namespace {
+
 class EdgeListParser {
  public:
   EdgeListParser(const std::string& text, const GraphSource& source)
-      : source_(source), table_(read_table(text, source)) {
-    const auto column = [&](std::span<const std::string_view> names) -> std::optional<std::size_t> {
-      for (std::size_t c = 0; c < table_.columns.size(); ++c)
-        if (is_one_of(names, table_.columns[c])) return c;
-      return std::nullopt;
-    };
-    if (table_.columns.size() < 2)
-      throw Exception(ErrorCode::invalid_input,
-                      fmt::format("{}: an edge needs two columns, its ends; there is one column", table_.source));
-    from_ = column(kFrom).value_or(0);
-    to_ = column(kTo).value_or(1);
-    if (from_ == to_) to_ = from_ == 0 ? 1 : 0;
-    label_ = column({kOther, 1});
-    weight_ = column({kOther + 1, 1});
-    graph_ = column({kOther + 2, 1});
-    // Without a header the third column is the label.
-    if (table_.columns[0] == "column1" && table_.columns.size() == 3) label_ = 2;
-    for (std::size_t c = 0; c < table_.columns.size(); ++c)
-      if (c != from_ && c != to_ && graph_ != c && label_ != c && weight_ != c)
-        throw Exception(
-            ErrorCode::invalid_input,
-            fmt::format("{}: the column '{}' is none of from, to, label, weight, graph; remove or rename it",
-                        table_.source, table_.columns[c]));
-  }
+      : source_(source), edges_(text, source.path.string()) {}
 
   GraphSet run() {
     // Rows of each graph, graphs in the order in which they first appear.
@@ -79,7 +83,7 @@ class EdgeListParser {
     std::vector<std::vector<std::size_t>> rows;
     std::vector<std::string> ids;
     for (std::size_t r = 0; r < table_.rows(); ++r) {
-      const std::string_view name = graph_ ? table_.cell(r, *graph_) : std::string_view("0");
+      const std::string_view name = edges_.graph ? table_.cell(r, *edges_.graph) : std::string_view("0");
       const auto [it, added] = number.emplace(name, rows.size());
       if (added) {
         rows.emplace_back();
@@ -100,7 +104,7 @@ class EdgeListParser {
   void add_graph(const std::vector<std::size_t>& rows, const std::string& id) {
     std::vector<std::string_view> names;
     for (std::size_t r : rows)
-      for (std::size_t c : {from_, to_}) {
+      for (std::size_t c : {edges_.from, edges_.to}) {
         if (table_.cell(r, c).empty()) fail(r, "an end of the edge is empty");
         names.push_back(table_.cell(r, c));
       }
@@ -109,12 +113,12 @@ class EdgeListParser {
     for (std::size_t v = 0; v < nodes.names.size(); ++v) graph.add_node().or_throw();
     for (std::size_t k = 0; k < rows.size(); ++k) {
       EdgeValues values;
-      if (label_) values.label = set_.edge_labels.intern(table_.cell(rows[k], *label_));
+      if (edges_.label) values.label = set_.edge_labels.intern(table_.cell(rows[k], *edges_.label));
       double weight = 0.0;
-      if (weight_) {
-        if (!parse_number(table_.cell(rows[k], *weight_), weight))
+      if (edges_.weight) {
+        if (!parse_number(table_.cell(rows[k], *edges_.weight), weight))
           fail(rows[k],
-               fmt::format("the weight '{}' is not a number", TextLines::shown(table_.cell(rows[k], *weight_))));
+               fmt::format("the weight '{}' is not a number", TextLines::shown(table_.cell(rows[k], *edges_.weight))));
         values.weight = weight;
       }
       if (auto added = graph.add_edge(nodes.index[2 * k], nodes.index[2 * k + 1], values); !added)
@@ -124,9 +128,8 @@ class EdgeListParser {
   }
 
   const GraphSource& source_;
-  CsvTable table_;
-  std::size_t from_ = 0, to_ = 1;
-  std::optional<std::size_t> graph_, label_, weight_;
+  EdgeTable edges_;
+  const CsvTable& table_ = edges_.table;
   GraphSetBuilder set_;
 };
 

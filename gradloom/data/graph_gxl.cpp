@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <optional>
-#include <pugixml.hpp>
 
 #include "gradloom/data/csv.h"
+#include "gradloom/data/graph_draft.h"
 #include "gradloom/data/graph_readers.h"
+#include "gradloom/data/graph_xml.h"
 #include "gradloom/data/text_lines.h"
 
 namespace gradloom {
@@ -15,72 +15,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A parsed document that knows the lines of its elements. External entities and document types are not followed.
-class Xml {
- public:
-  Xml(std::string_view text, std::string source) : text_(text), source_(std::move(source)) {
-    const pugi::xml_parse_result parsed = document_.load_buffer(text.data(), text.size());
-    if (!parsed)
-      throw Exception(ErrorCode::invalid_input, fmt::format("{}:{}: this is not XML: {}; check tags and quotes",
-                                                            source_, line_of(parsed.offset), parsed.description()));
-  }
-  const pugi::xml_document& document() const { return document_; }
-  [[noreturn]] void fail(const pugi::xml_node& at, const std::string& message) const {
-    throw Exception(ErrorCode::invalid_input, fmt::format("{}:{}: {}", source_, line_of(at.offset_debug()), message));
-  }
-  const std::string& source() const { return source_; }
-
- private:
-  std::ptrdiff_t line_of(std::ptrdiff_t offset) const {
-    const auto end = std::clamp<std::ptrdiff_t>(offset, 0, static_cast<std::ptrdiff_t>(text_.size()));
-    return 1 + std::count(text_.begin(), text_.begin() + end, '\n');
-  }
-  std::string_view text_;
-  std::string source_;
-  pugi::xml_document document_;
-};
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
-}
-
-// Attributes of a node or edge: numbers with a fraction are features, everything else is the label ("a=1 b=2" when
-// there are several), both in the order of their names.
-struct Attributes {
-  std::optional<std::string> label;
-  std::vector<double> features;
-};
-
-Attributes attributes_of(const Xml& xml, const pugi::xml_node& element) {
-  std::map<std::string, std::string> names;
-  std::map<std::string, double> numbers;
+// Numbers with a fraction are features, everything else is the label.
+GraphAttributes attributes_of(const Xml& xml, const pugi::xml_node& element) {
+  GraphAttributes found;
   for (const pugi::xml_node& attribute : element.children("attr")) {
     const std::string name = attribute.attribute("name").as_string();
     const pugi::xml_node value = attribute.first_child();
-    const std::string_view kind = value.name(), text = trimmed(value.child_value());
-    if (names.contains(name) || numbers.contains(name))
-      xml.fail(attribute, fmt::format("the attribute '{}' is there twice", TextLines::shown(name)));
+    const std::string_view kind = value.name(), text = trimmed_xml(value.child_value());
+    bool added = false;
     if (kind == "float" || kind == "double") {
-      if (!parse_number(text, numbers[name]))
-        xml.fail(attribute, fmt::format("'{}' is not a number", TextLines::shown(text)));
+      double number = 0.0;
+      if (!parse_number(text, number)) xml.fail(attribute, fmt::format("'{}' is not a number", TextLines::shown(text)));
+      added = found.add_number(name, number, text);
     } else if (kind == "int" || kind == "string" || kind == "bool" || kind == "enum") {
-      names[name] = text;
+      added = found.add_text(name, text);
     } else {
       xml.fail(attribute,
                fmt::format("the attribute '{}' holds '{}'; only int, float, double, string, bool and enum are read",
                            TextLines::shown(name), TextLines::shown(kind)));
     }
+    if (!added) xml.fail(attribute, fmt::format("the attribute '{}' is there twice", TextLines::shown(name)));
   }
-  Attributes result;
-  for (const auto& [_, number] : numbers) result.features.push_back(number);
-  if (names.size() == 1) result.label = names.begin()->second;
-  if (names.size() > 1) {
-    result.label.emplace();
-    for (const auto& [name, value] : names) *result.label += (result.label->empty() ? "" : " ") + name + "=" + value;
-  }
-  return result;
+  return found;
 }
 
 void read_graph(const Xml& xml, const pugi::xml_node& element, GraphSetBuilder& set, GraphBuilder& graph) {
@@ -89,10 +45,11 @@ void read_graph(const Xml& xml, const pugi::xml_node& element, GraphSetBuilder& 
     const std::string id = node.attribute("id").as_string();
     if (!numbers.emplace(id, graph.nodes()).second)
       xml.fail(node, fmt::format("there is another node '{}'; ids must differ", TextLines::shown(id)));
-    const Attributes attributes = attributes_of(xml, node);
+    GraphAttributes attributes = attributes_of(xml, node);
     NodeValues values;
-    if (attributes.label) values.label = set.node_labels.intern(*attributes.label);
-    values.features = attributes.features;
+    if (const auto label = attributes.label()) values.label = set.node_labels.intern(*label);
+    const std::vector<double> features = attributes.features();
+    values.features = features;
     if (auto added = graph.add_node(values); !added) xml.fail(node, added.error().message);
   }
   for (const pugi::xml_node& edge : element.children("edge")) {
@@ -104,10 +61,11 @@ void read_graph(const Xml& xml, const pugi::xml_node& element, GraphSetBuilder& 
         xml.fail(edge, fmt::format("the edge ends at the node '{}', which does not exist", TextLines::shown(id)));
       ends[side] = it->second;
     }
-    const Attributes attributes = attributes_of(xml, edge);
+    GraphAttributes attributes = attributes_of(xml, edge);
     EdgeValues values;
-    if (attributes.label) values.label = set.edge_labels.intern(*attributes.label);
-    values.features = attributes.features;
+    if (const auto label = attributes.label()) values.label = set.edge_labels.intern(*label);
+    const std::vector<double> features = attributes.features();
+    values.features = features;
     if (auto added = graph.add_edge(ends[0], ends[1], values); !added) xml.fail(edge, added.error().message);
   }
 }
@@ -134,9 +92,10 @@ void read_document(std::string_view text, const GraphSource& source, const std::
   if (count == 0) xml.fail(root, "there is no <graph> element");
 }
 
+// <print file class> of CXL, <graph file class> of GEDLIB.
 void list_prints(const pugi::xml_node& element, std::vector<pugi::xml_node>& prints, int depth) {
   for (const pugi::xml_node& child : element.children()) {
-    if (std::strcmp(child.name(), "print") == 0)
+    if (std::strcmp(child.name(), "print") == 0 || (std::strcmp(child.name(), "graph") == 0 && child.attribute("file")))
       prints.push_back(child);
     else if (depth < 8)
       list_prints(child, prints, depth + 1);
@@ -157,22 +116,43 @@ GraphSet read_cxl(std::string_view text, const GraphSource& source) {
   const Xml xml(text, source.path.string());
   std::vector<pugi::xml_node> prints;
   list_prints(xml.document(), prints, 0);
-  if (prints.empty()) xml.fail(xml.document().first_child(), "the collection lists no <print file=...>");
+  if (prints.empty())
+    xml.fail(xml.document().first_child(), "the collection lists no <print file=...> or <graph file=...>");
   GraphSetBuilder set;
   for (const pugi::xml_node& print : prints) {
     const fs::path name = print.attribute("file").as_string();
     if (name.empty() || name.is_absolute() || std::find(name.begin(), name.end(), "..") != name.end())
       xml.fail(print, fmt::format("the file '{}' is not a name inside the folder of the collection",
                                   TextLines::shown(name.string())));
-    const fs::path file = source.path.parent_path() / name;
+    const fs::path file = (source.folder.empty() ? source.path.parent_path() : source.folder) / name;
     std::string content;
     try {
       content = read_graph_text(file, source.max_bytes);
     } catch (const Exception& e) {
-      xml.fail(print, e.what());
+      xml.fail(print, fmt::format("{}; data.graph_folder (--folder) is the folder of the files that a collection lists",
+                                  e.what()));
     }
     const std::string id = (name.parent_path() / name.stem()).string(), group = print.attribute("class").as_string();
     read_document(content, source, file.string(), set, &id, print.attribute("class") ? &group : nullptr);
+  }
+  return set.finish();
+}
+
+bool is_collection(std::string_view text) {
+  const std::string_view head = text.substr(0, 4096);
+  return head.find("<GraphCollection") != std::string_view::npos ||
+         head.find("<fingerprints") != std::string_view::npos;
+}
+
+GraphSet read_gxl_folder(const GraphSource& source) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(source.path))
+    if (entry.path().extension() == ".gxl") files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  GraphSetBuilder set;
+  for (const fs::path& file : files) {
+    const std::string content = read_graph_text(file, source.max_bytes), id = file.stem().string();
+    read_document(content, source, file.string(), set, &id, nullptr);
   }
   return set.finish();
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "gradloom/data/graph_node_link.h"
 #include "gradloom/data/graph_source.h"
 #include "gradloom/io/json.h"
 #include "gradloom/io/nearest.h"
@@ -28,7 +29,13 @@ class JsonParser {
     if (root.is_object()) root = json::array({root});
     if (!root.is_array() || root.empty())
       fail("the file", "must hold a graph, a list of graphs, or {\"graphs\": [...]}");
-    for (std::size_t g = 0; g < root.size(); ++g) read_graph(root[g], fmt::format("graphs[{}]", g), g);
+    for (std::size_t g = 0; g < root.size(); ++g) {
+      const std::string where = fmt::format("graphs[{}]", g);
+      if (is_node_link(root[g]))
+        add_node_link(root[g], where, g, source_, set_);
+      else
+        read_graph(root[g], where, g);
+    }
     return set_.finish();
   }
 

@@ -20,6 +20,18 @@ GraphSet read_tu(const GraphSource& source);
 GraphSet read_planetoid(const GraphSource& source);
 
 // A collection: names of .gxl files beside it, with their classes. Names that lead out of its folder are refused.
+// source.folder, where it is not empty, is the folder of the files.
 GraphSet read_cxl(std::string_view text, const GraphSource& source);
+// Whether XML is a collection: of CXL, or of GEDLIB.
+bool is_collection(std::string_view text);
+// All .gxl files of the folder source.path, by their names.
+GraphSet read_gxl_folder(const GraphSource& source);
+
+// Tables of a folder: edges.csv, nodes.csv and, where it exists, graphs.csv; or source.path with the edges and
+// source.nodes with the nodes.
+GraphSet read_tables(const GraphSource& source);
+
+// TU data in an archive: the content of a .zip or .tar file.
+GraphSet read_tu_archive(std::string_view bytes, const GraphSource& source);
 
 }  // namespace gradloom

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "gradloom/data/archive.h"
 #include "gradloom/data/graph_readers.h"
 #include "gradloom/data/inflate.h"
 #include "gradloom/data/text_lines.h"
@@ -16,11 +17,14 @@ namespace fs = std::filesystem;
 GraphFormat folder_format(const fs::path& path) {
   std::error_code ignored;
   if (fs::exists(path / "nodes.svm", ignored)) return GraphFormat::planetoid;
+  if (fs::exists(path / "edges.csv", ignored)) return GraphFormat::tables;
   if (!tu_prefix(path).empty()) return GraphFormat::tu;
+  for (const auto& entry : fs::directory_iterator(path, ignored))
+    if (entry.path().extension() == ".gxl") return GraphFormat::gxl;
   throw Exception(
       ErrorCode::invalid_input,
-      fmt::format("{}: the folder has neither NAME_A.txt (TU data) nor nodes.svm (Planetoid as text); name a "
-                  "file in it, or convert it to one of the forms of docs/graphs.md",
+      fmt::format("{}: the folder has neither NAME_A.txt (TU data), edges.csv (tables), .gxl files nor nodes.svm "
+                  "(Planetoid as text); name a file in it, or convert it to one of the forms of docs/graphs.md",
                   path.string()));
 }
 
@@ -31,6 +35,8 @@ GraphFormat file_format(const fs::path& path, std::string_view text) {
   const fs::path kind = name.extension();
   if (kind == ".gxl" || kind == ".cxl") return GraphFormat::gxl;
   if (kind == ".json") return GraphFormat::json;
+  if (kind == ".graphml") return GraphFormat::graphml;
+  if (kind == ".gml") return GraphFormat::gml;
   if (kind == ".csv" || kind == ".tsv" || kind == ".edges") return GraphFormat::edge_list;
   TextLines lines(text, path.string());
   while (lines.next()) {
@@ -38,7 +44,9 @@ GraphFormat file_format(const fs::path& path, std::string_view text) {
     if (word.starts_with('#')) continue;
     if (word == "t") return GraphFormat::tve;
     if (word.starts_with('{') || word.starts_with('[')) return GraphFormat::json;
-    if (word.starts_with('<')) return GraphFormat::gxl;
+    if (word.starts_with('<'))
+      return text.substr(0, 4096).find("<graphml") != text.npos ? GraphFormat::graphml : GraphFormat::gxl;
+    if (word == "graph" || word == "Creator" || word == "Version") return GraphFormat::gml;
     if (lines.words().size() == 1 && word.find_first_not_of("0123456789") == std::string_view::npos)
       return GraphFormat::gin;
     break;
@@ -46,7 +54,7 @@ GraphFormat file_format(const fs::path& path, std::string_view text) {
   throw Exception(
       ErrorCode::invalid_input,
       fmt::format("{}: the text looks like no form of graphs that can be told by itself; say which one it is "
-                  "(tve, tu, gin, gxl, edges, json, planetoid)",
+                  "(tve, tu, gin, gxl, edges, tables, graphml, gml, json, planetoid)",
                   path.string()));
 }
 
@@ -60,15 +68,21 @@ GraphSet parse_text(GraphFormat format, std::string text, const GraphSource& sou
       return parse_graph_json(text, source).or_throw();
     case GraphFormat::edge_list:
       return parse_edge_list(std::move(text), source).or_throw();
+    case GraphFormat::graphml:
+      return parse_graphml(text, source).or_throw();
+    case GraphFormat::gml:
+      return parse_gml(text, source).or_throw();
     case GraphFormat::gxl:
       break;
     case GraphFormat::automatic:
+    case GraphFormat::tables:
     case GraphFormat::tu:
     case GraphFormat::planetoid:
       throw Exception(ErrorCode::invalid_input, fmt::format("{}: the format '{}' is not that of one text",
                                                             source.path.string(), name_of(kGraphFormats, format)));
   }
-  return source.path.extension() == ".cxl" ? read_cxl(text, source) : parse_gxl(text, source).or_throw();
+  return source.path.extension() == ".cxl" || is_collection(text) ? read_cxl(text, source)
+                                                                  : parse_gxl(text, source).or_throw();
 }
 
 }  // namespace
@@ -93,13 +107,19 @@ Result<GraphSet> load_graphs(const GraphSource& source) try {
   const bool folder = fs::is_directory(source.path, ignored);
   if (folder && format == GraphFormat::automatic) format = folder_format(source.path);
   if (format == GraphFormat::planetoid) return read_planetoid(source);
-  if (format == GraphFormat::tu ||
-      (format == GraphFormat::automatic && source.path.filename().string().ends_with("_A.txt")))
+  const std::string name = source.path.filename().string();
+  if (format == GraphFormat::tu ? folder || name.ends_with("_A.txt")
+                                : format == GraphFormat::automatic && name.ends_with("_A.txt"))
     return read_tu(source);
+  if (format == GraphFormat::tables || !source.nodes.empty()) return read_tables(source);
+  if (folder && format == GraphFormat::gxl) return read_gxl_folder(source);
   if (folder)
     return Error{ErrorCode::invalid_input,
                  fmt::format("{}: this is a folder; name a file in it", source.path.string())};
   std::string text = read_graph_text(source.path, source.max_bytes);
+  if ((format == GraphFormat::tu || format == GraphFormat::automatic) && looks_like_archive(text))
+    return read_tu_archive(text, source);
+  if (format == GraphFormat::tu) return read_tu(source);
   if (format == GraphFormat::automatic) format = file_format(source.path, text);
   return parse_text(format, std::move(text), source);
 } catch (const Exception& e) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "gradloom/data/archive.h"
 #include "gradloom/data/csv.h"
 #include "gradloom/data/graph_readers.h"
 #include "gradloom/data/text_lines.h"
@@ -30,6 +31,22 @@ struct Column {
 
 class TuReader {
  public:
+  // The files of an archive, by their names without folders.
+  TuReader(const GraphSource& source, ArchiveFiles files) : source_(source), folder_(source.path) {
+    for (auto& [name, content] : files) {
+      const std::string last = fs::path(name).filename().string();
+      if (last.ends_with("_A.txt") && name_.empty()) name_ = last.substr(0, last.size() - 6);
+      if (!archive_.emplace(last, std::move(content)).second)
+        throw Exception(ErrorCode::invalid_input,
+                        fmt::format("{}: the archive holds '{}' in two folders; unpack it and name one",
+                                    folder_.string(), TextLines::shown(last)));
+    }
+    if (name_.empty())
+      throw Exception(ErrorCode::invalid_input, fmt::format("{}: the archive has no file NAME_A.txt; only archives of "
+                                                            "TU data are read, unpack others",
+                                                            folder_.string()));
+  }
+
   explicit TuReader(const GraphSource& source) : source_(source) {
     folder_ = source.path;
     std::error_code ignored;
@@ -93,9 +110,18 @@ class TuReader {
   std::size_t nodes() const { return graph_of_.size(); }
   fs::path file(const char* part) const { return folder_ / fmt::format("{}_{}.txt", name_, part); }
 
+  std::string content(const char* part) const {
+    if (archive_.empty()) return read_graph_text(file(part), source_.max_bytes);
+    const auto found = archive_.find(file(part).filename().string());
+    if (found == archive_.end())
+      throw Exception(ErrorCode::not_found,
+                      fmt::format("{}: the archive has no file {}", folder_.string(), file(part).filename().string()));
+    return found->second;
+  }
+
   void read_nodes() {
     indicator_ = file("graph_indicator").string();
-    const std::string text = read_graph_text(file("graph_indicator"), source_.max_bytes);
+    const std::string text = content("graph_indicator");
     TextLines lines(text, indicator_, ",");
     while (lines.next()) {
       const std::uint32_t graph = lines.number(0, "number of the graph");
@@ -110,7 +136,7 @@ class TuReader {
 
   void read_arcs() {
     edges_ = file("A").string();
-    const std::string text = read_graph_text(file("A"), source_.max_bytes);
+    const std::string text = content("A");
     TextLines lines(text, edges_, ",");
     while (lines.next()) {
       const std::uint32_t a = lines.number(0, "first node of the edge"), b = lines.number(1, "second node of the edge");
@@ -140,10 +166,11 @@ class TuReader {
 
   std::optional<Column> open(const char* part) const {
     std::error_code ignored;
-    if (!fs::exists(file(part), ignored)) return std::nullopt;
+    if (archive_.empty() ? !fs::exists(file(part), ignored) : !archive_.contains(file(part).filename().string()))
+      return std::nullopt;
     Column column;
     column.source = file(part).string();
-    column.text = read_graph_text(file(part), source_.max_bytes);
+    column.text = content(part);
     column.present = true;
     return column;
   }
@@ -188,6 +215,7 @@ class TuReader {
 
   const GraphSource& source_;
   fs::path folder_;
+  ArchiveFiles archive_;  // empty: a folder
   std::string name_, indicator_, edges_;
   std::vector<std::uint32_t> graph_of_;  // of each node
   std::uint32_t graphs_ = 0;
@@ -209,5 +237,10 @@ std::string tu_prefix(const fs::path& folder) {
 }
 
 GraphSet read_tu(const GraphSource& source) { return TuReader(source).run(); }
+
+GraphSet read_tu_archive(std::string_view bytes, const GraphSource& source) {
+  const auto is_text = [](std::string_view name) { return name.ends_with(".txt") && !name.ends_with("README.txt"); };
+  return TuReader(source, parse_archive(bytes, source.max_bytes, source.path.string(), is_text).or_throw()).run();
+}
 
 }  // namespace gradloom

@@ -4,6 +4,8 @@
 
 #include "gradloom/base/error.h"
 #include "gradloom/base/random.h"
+#include "gradloom/data/csv.h"
+#include "gradloom/data/text_lines.h"
 
 namespace gradloom {
 namespace {
@@ -22,11 +24,11 @@ void write_target(const GridTask& task, const T* x, T* target) {
       if (task.kind == GridTaskKind::checkerboard) {
         t = static_cast<T>((r / task.square + c / task.square) % 2);
       } else if (task.kind == GridTaskKind::life) {
-        int neighbours = 0;
+        std::size_t patch = 0, bit = 0;
         for (std::size_t dr : {height - 1, height, height + 1})
           for (std::size_t dc : {width - 1, width, width + 1})
-            if (dr != height || dc != width) neighbours += x[(r + dr) % height * width + (c + dc) % width] != T(0);
-        t = static_cast<T>(neighbours == 3 || (neighbours == 2 && x[r * width + c] != T(0)));
+            patch |= std::size_t{x[(r + dr) % height * width + (c + dc) % width] != T(0)} << bit++;
+        t = static_cast<T>(task.rule[patch] ? 1 : 0);
       }
     }
   if (task.kind == GridTaskKind::picture)
@@ -40,6 +42,34 @@ std::size_t all_states(const GridTask& task) {
 }
 
 }  // namespace
+
+Result<PatchTable> parse_patch_table(std::string text, std::string_view source) {
+  auto table = parse_csv(std::move(text), {.comment = "#"}, source);
+  if (!table) return table.error();
+  const auto fail = [&](std::size_t row, const std::string& message) {
+    return Error{ErrorCode::invalid_input, fmt::format("{}: line {}: {}", source, table->lines[row], message)};
+  };
+  PatchTable rule, seen;
+  constexpr std::size_t kPatch = 9;
+  if (table->columns.size() != kPatch + 1)
+    return fail(0, fmt::format("there are {} columns; a rule has ten: the 3 x 3 patch row by row, and the next state",
+                               table->columns.size()));
+  for (std::size_t r = 0; r < table->rows(); ++r) {
+    std::size_t patch = 0;
+    for (std::size_t c = 0; c <= kPatch; ++c) {
+      const std::string_view cell = table->cell(r, c);
+      if (cell != "0" && cell != "1")
+        return fail(r, fmt::format("column {} is '{}'; states are 0 or 1", c + 1, TextLines::shown(cell)));
+      if (c < kPatch) patch |= std::size_t{cell == "1"} << c;
+    }
+    if (seen[patch]) return fail(r, "this patch is there twice");
+    seen[patch] = true;
+    rule[patch] = table->cell(r, kPatch) == "1";
+  }
+  if (!seen.all())
+    return fail(table->rows() - 1, fmt::format("there are {} patches; a rule needs all 512", seen.count()));
+  return rule;
+}
 
 std::size_t target_channels(const GridTask& task) {
   return task.kind == GridTaskKind::picture ? task.image.size() / (task.height * task.width) : 1;

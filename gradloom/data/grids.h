@@ -4,20 +4,24 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "gradloom/base/choice.h"
+#include "gradloom/base/life_rule.h"
+#include "gradloom/base/result.h"
 #include "gradloom/data/batch.h"
 
 namespace gradloom {
 
 enum class GridTaskKind {
-  life,          // one step of the game of life on a torus
+  life,          // one step of the game of life, or of another rule of a cell and its neighbours, on a torus
   checkerboard,  // squares of `square` cells, whatever the start
   picture,       // `image`, whatever the start
 };
 inline constexpr Choice<GridTaskKind> kGridTasks[] = {
-    {GridTaskKind::life, "life", "one step of the game of life"},
+    {GridTaskKind::life, "life", "one step of data.rule"},
     {GridTaskKind::checkerboard, "checkerboard", "a checkerboard from any start"},
     {GridTaskKind::picture, "picture", "a picture from any start"},
 };
@@ -40,8 +44,13 @@ struct GridTask {
   std::size_t square = 2;
   GridStart start = GridStart::random;
   double damage = 0.0;  // share of training samples with a dead block, a quarter of each side: its cells have mask 0
-  std::vector<std::uint8_t> image;  // (Ct, H, W) bits, for `picture`
+  std::vector<std::uint8_t> image;                                                   // (Ct, H, W) bits, for `picture`
+  PatchTable rule = patch_table({.birth = {0, 0, 0, 1}, .survival = {0, 0, 1, 1}});  // for `life`
 };
+
+// A rule as a table of text: 512 rows of ten columns, the patch of a cell row by row and its next state, 0 or 1, with a
+// header or without. Fails with invalid_input, naming line and column.
+Result<PatchTable> parse_patch_table(std::string text, std::string_view source);
 
 // Ct: the leading channels that have a target.
 std::size_t target_channels(const GridTask& task);
@@ -64,7 +73,7 @@ class GridStorage {
 };
 
 // A sample is a start x (C, H, W) and a target (Ct, H, W), both 0 or 1, flattened. A function of (seed, part, epoch,
-// row) alone. The game of life on at most 16 cells counts through all states instead outside of training, where it has
+// row) alone. A rule (`life`) on at most 16 cells counts through all states instead outside of training, where it has
 // as many samples. Immutable. Instantiated for float and double.
 template <class T>
 class GridDataset {

@@ -189,6 +189,7 @@ Result<NewRows<double>> load_new_rows(const RowSource& source, const LoadedRows&
                                       const std::filesystem::path& path, NewTargets wanted) try {
   RowSource added = source;
   added.path = path;
+  added.labels.clear();  // those of the training file
   const auto kind = [](const RowSource& s) { return is_text_table(s) ? "a text table" : "an array"; };
   if (!source.path.empty() && is_text_table(source) != is_text_table(added))
     return Error{ErrorCode::invalid_input,

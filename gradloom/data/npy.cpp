@@ -1,6 +1,7 @@
 #include "gradloom/data/npy.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -236,6 +237,19 @@ Result<NpyArray> parse_npy(std::string_view bytes, std::string_view source) {
   } catch (const Exception& e) {
     return e.error();
   }
+}
+
+// A magic word, the length of a header, the header padded to a multiple of 64.
+std::string npy_header(std::string_view type, std::span<const std::size_t> shape) {
+  std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({},), }}", type, fmt::join(shape, ", "));
+  constexpr std::size_t kHead = 10, kAlign = 64;
+  while ((kHead + header.size() + 1) % kAlign != 0) header += ' ';
+  header += '\n';
+  std::string bytes = std::string(kMagic) + '\x01' + '\0';
+  bytes += static_cast<char>(header.size() & 255);
+  bytes += static_cast<char>(header.size() >> 8);
+  return bytes + header;
 }
 
 Result<NpyArray> read_npy(const std::filesystem::path& path, std::size_t max_bytes) {

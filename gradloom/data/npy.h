@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,9 @@ struct NpyArray {
 // larger than the input or max_bytes is allocated.
 Result<NpyArray> parse_npy(std::string_view bytes, std::string_view source);
 Result<NpyArray> read_npy(const std::filesystem::path& path, std::size_t max_bytes);
+
+// What stands before the little-endian values of an array, row-major, of type "<f8" and the like: version 1.
+std::string npy_header(std::string_view type, std::span<const std::size_t> shape);
 
 // An archive's arrays by name, without ".npy"; other entries are ignored. Entries are stored or deflated; max_bytes
 // limits the file, and the sum of what its entries inflate to. Encrypted and 64-bit archives are unsupported.

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "gradloom/data/array_rows.h"
+#include "gradloom/data/idx.h"
 #include "gradloom/data/inflate.h"
 #include "gradloom/data/npy.h"
 #include "gradloom/io/file.h"
@@ -19,6 +20,7 @@ namespace {
 
 RowFormat format_of(const RowSource& source) {
   if (source.format != RowFormat::automatic) return source.format;
+  if (is_idx_name(source.path)) return RowFormat::idx;
   std::filesystem::path path = source.path;
   if (path.extension() == ".gz") path.replace_extension();
   if (path.extension() == ".npy") return RowFormat::npy;
@@ -39,6 +41,21 @@ LoadedRows load_npz(const RowSource& source, const RowCode* known) {
   const bool features_alone = known && !arrays.contains(source.npz_y) && x.columns == known->features.size();
   if (source.npz_y.empty() || features_alone) return rows_from_arrays(x, nullptr, source, known);
   const RowMatrix y = find(source.npz_y);
+  return rows_from_arrays(x, &y, source, known);
+}
+
+// Images, or any other array, with labels from a file of their own. New images may have none.
+LoadedRows load_idx(const RowSource& source, const RowCode* known) {
+  const RowMatrix x = to_row_matrix(read_idx(source.path, source.max_bytes).or_throw(), source.path.string());
+  const std::filesystem::path labels = source.labels.empty() ? idx_labels_name(source.path) : source.labels;
+  std::error_code ignored;
+  const bool there = !labels.empty() && std::filesystem::exists(labels, ignored);
+  if (known && !there && x.columns == known->features.size()) return rows_from_arrays(x, nullptr, source, known);
+  if (!there)
+    fail(source.path.string(), labels.empty()
+                                   ? "its labels are in a file that the name does not tell; set data.labels"
+                                   : fmt::format("its labels are not there: {}; set data.labels", labels.string()));
+  const RowMatrix y = to_row_matrix(read_idx(labels, source.max_bytes).or_throw(), labels.string());
   return rows_from_arrays(x, &y, source, known);
 }
 
@@ -74,6 +91,8 @@ Result<LoadedRows> load_coded_rows(const RowSource& source, const RowCode* known
       }
       case RowFormat::npz:
         return load_npz(source, known);
+      case RowFormat::idx:
+        return load_idx(source, known);
       case RowFormat::automatic:
       case RowFormat::csv:
         break;

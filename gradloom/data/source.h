@@ -23,10 +23,11 @@ inline constexpr Choice<Task> kTasks[] = {
 };
 
 enum class RowFormat {
-  automatic,  // by the file's extension: .npy, .npz, otherwise CSV; .gz may follow
+  automatic,  // by the file's name: .npy, .npz, those of IDX (is_idx_name), otherwise CSV; .gz may follow
   csv,
   npy,
   npz,
+  idx,
 };
 
 enum class MissingPolicy {
@@ -74,6 +75,7 @@ struct RowSource {
   std::vector<std::string> missing_words = {"", "?", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "null", "NULL", "None"};
   CategoryPolicy categories = CategoryPolicy::one_hot;
   std::string npz_x = "x", npz_y = "y";  // arrays of an .npz; an empty npz_y takes `target` from the columns of x
+  std::filesystem::path labels;          // of an IDX file; empty: the file of that name beside it (idx_labels_name)
   std::size_t max_bytes = std::size_t{4} << 30;  // of the file, and of its content once inflated
 
   FormulaOptions formula;  // used when path is empty

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <functional>
 #include <mutex>
 
 #include "gradloom/base/rounding.h"
@@ -90,10 +91,14 @@ double assignment_bound(const Graph& first, const Graph& second, const CostTable
   return costs.value(root.bound() + (root.bound() & 1));
 }
 
-AllPairs all_pairs(const Exec& ex, const GraphSet& set, const CostTable& costs, const AllPairsOptions& options) {
-  AllPairs r;
-  r.graphs = set.size();
-  const std::size_t total = r.graphs < 2 ? 0 : AllPairs::at(r.graphs, 0);
+namespace {
+
+using Pair = std::pair<std::size_t, std::size_t>;
+
+// Distances of the pairs pair_of(0), pair_of(1), ...: the first graph of each is turned into the second.
+PairDistances solve_pairs(const Exec& ex, const GraphSet& set, const CostTable& costs, const AllPairsOptions& options,
+                          std::size_t total, const std::function<Pair(std::size_t)>& pair_of) {
+  PairDistances r;
   r.lower.resize(total);
   r.upper.resize(total);
   r.expanded.resize(total);
@@ -104,21 +109,13 @@ AllPairs all_pairs(const Exec& ex, const GraphSet& set, const CostTable& costs, 
   std::atomic<std::size_t> done = 0;
   std::mutex telling;
 
-  // The pair at position `at` is (i, j) with i (i - 1) / 2 <= at.
-  const auto row_of = [](std::size_t at) {
-    auto i = static_cast<std::size_t>((1.0 + std::sqrt(1.0 + 8.0 * static_cast<double>(at))) / 2.0);
-    while (AllPairs::at(i, 0) > at) --i;
-    while (AllPairs::at(i + 1, 0) <= at) ++i;
-    return i;
-  };
   const auto solve = [&](std::size_t at, PairSolver& solver, const Exec* inside, std::uint64_t most) {
-    const std::size_t i = row_of(at), j = at - AllPairs::at(i, 0);
-    // The order of the file: the graph that comes first is turned into the later one.
-    solver.set(dense[j], dense[i], costs);
+    const auto [first, second] = pair_of(at);
+    solver.set(dense[first], dense[second], costs);
     const PairAnswer answer = solver.solve(inside, {.expansions = std::min(most, options.limits.expansions),
                                                     .deadline = deadline_after(options.limits.seconds)});
     r.upper[at] = costs.value(answer.upper);
-    r.lower[at] = lower_bound(answer, set.graphs[j], set.graphs[i], costs);
+    r.lower[at] = lower_bound(answer, set.graphs[first], set.graphs[second], costs);
     r.expanded[at] = answer.expanded;
     return r.lower[at] == r.upper[at];
   };
@@ -144,6 +141,29 @@ AllPairs all_pairs(const Exec& ex, const GraphSet& set, const CostTable& costs, 
     }
   for (std::size_t at = 0; at < total; ++at) r.exact += r.lower[at] == r.upper[at];
   return r;
+}
+
+}  // namespace
+
+AllPairs all_pairs(const Exec& ex, const GraphSet& set, const CostTable& costs, const AllPairsOptions& options) {
+  const std::size_t total = set.size() < 2 ? 0 : AllPairs::at(set.size(), 0);
+  // The order of the file: the graph that comes first is turned into the later one.
+  const auto pair_of = [](std::size_t at) {
+    auto i = static_cast<std::size_t>((1.0 + std::sqrt(1.0 + 8.0 * static_cast<double>(at))) / 2.0);
+    while (AllPairs::at(i, 0) > at) --i;
+    while (AllPairs::at(i + 1, 0) <= at) ++i;
+    return Pair(at - AllPairs::at(i, 0), i);
+  };
+  return {solve_pairs(ex, set, costs, options, total, pair_of), set.size()};
+}
+
+CrossPairs cross_pairs(const Exec& ex, const GraphSet& set, std::size_t rows, const CostTable& costs,
+                       const AllPairsOptions& options) {
+  if (rows > set.size())
+    throw_invalid(fmt::format("{} graphs against the others, but there are only {}", rows, set.size()));
+  const std::size_t columns = set.size() - rows;
+  const auto pair_of = [=](std::size_t at) { return Pair(at / columns, rows + at % columns); };
+  return {solve_pairs(ex, set, costs, options, rows * columns, pair_of), rows, columns};
 }
 
 std::vector<Found> search(const Exec& ex, const GraphSet& set, std::size_t query, const CostTable& costs,

@@ -95,12 +95,19 @@ double label_bound(const Graph& first, const Graph& second, const CostTable& cos
 double assignment_bound(const Graph& first, const Graph& second, const CostTable& costs,
                         double seconds = std::numeric_limits<double>::infinity());
 
-struct AllPairs {
-  std::size_t graphs = 0;
-  std::vector<double> lower, upper;     // (graphs (graphs - 1) / 2): pair (i, j), j < i, at i (i - 1) / 2 + j
+struct PairDistances {
+  std::vector<double> lower, upper;     // of each pair
   std::vector<std::uint64_t> expanded;  // the same
   std::uint64_t exact = 0;              // pairs
+};
+
+struct AllPairs : PairDistances {  // pair (i, j), j < i, is at i (i - 1) / 2 + j
+  std::size_t graphs = 0;
   static std::size_t at(std::size_t i, std::size_t j) { return i * (i - 1) / 2 + j; }
+};
+
+struct CrossPairs : PairDistances {  // (rows, columns)
+  std::size_t rows = 0, columns = 0;
 };
 
 struct AllPairsOptions {
@@ -112,6 +119,10 @@ struct AllPairsOptions {
 // The distances (no mappings) between all graphs of a set, in parallel over pairs; pairs that turn out hard are then
 // solved one after another, in parallel inside.
 AllPairs all_pairs(const Exec& ex, const GraphSet& set, const CostTable& costs, const AllPairsOptions& options = {});
+
+// The same between each of the first `rows` graphs of a set and each of the others.
+CrossPairs cross_pairs(const Exec& ex, const GraphSet& set, std::size_t rows, const CostTable& costs,
+                       const AllPairsOptions& options = {});
 
 struct Found {
   std::size_t graph = 0;  // of the set

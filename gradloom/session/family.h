@@ -131,6 +131,7 @@ class Family {
   virtual M model_for(std::size_t stage, const D&) const { return model(stage); }
 
   // For the log, after each epoch.
+  // The member `shown` is for those who watch, and not logged.
   virtual nlohmann::json epoch_metrics(const Exec&, const M&, const ModelArrays<T>&, std::uint64_t /*epoch*/) const {
     return nlohmann::json::object();
   }

@@ -11,6 +11,7 @@
 namespace gradloom {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -42,7 +43,7 @@ TEST(Csv, FindsTheSeparator) {
         << "'" << sep << "'";
   }
   EXPECT_THAT(cells(parse("1\n2\n")), ElementsAre("1", "2"));
-  EXPECT_THAT(cells(parse("1;2,5\n3;4,5\n", {.separator = ";"})), ElementsAre("1", "2,5", "3", "4,5"));
+  EXPECT_THAT(cells(parse("1;2,5\n3;4,5\n", {.separator = ";"})), ElementsAre("1", "2.5", "3", "4.5"));
   EXPECT_THAT(cells(parse("1\t\t2\n", {.separator = "tab"})), ElementsAre("1", "", "2"));
 }
 
@@ -59,6 +60,57 @@ TEST(Csv, FindsTheHeaderOrIsTold) {
   EXPECT_THAT(error_of("a,a\n1,2\n", {.header = CsvHeader::present}), HasSubstr("'a' twice, in columns 1 and 2"));
   EXPECT_THAT(error_of("b,a,c,a\n1,2,3,4\n"), HasSubstr("'a' twice, in columns 2 and 4"));
   EXPECT_EQ(parse("a,a\n1,2\n", {.header = CsvHeader::absent}).rows(), 2u);
+}
+
+TEST(Csv, LeavesOutTheRowNamesThatPandasAndRWrite) {
+  const auto table = parse(",a,b\n0,1.5,x\n1,2.5,y\n");
+  EXPECT_THAT(table.columns, ElementsAre("a", "b"));
+  EXPECT_THAT(cells(table), ElementsAre("1.5", "x", "2.5", "y"));
+  EXPECT_THAT(cells(parse("\"\",\"a\"\n\"row1\",1\n\"row2\",2\n")), ElementsAre("1", "2"));
+  // An empty name elsewhere is a column without a name, and a table without a header keeps all.
+  EXPECT_THAT(parse("a,,b\n1,2,3\n", {.header = CsvHeader::present}).columns, ElementsAre("a", "column2", "b"));
+  EXPECT_THAT(parse(",,b\n1,2,3\n", {.header = CsvHeader::present}).columns, ElementsAre("column1", "column2", "b"));
+  EXPECT_THAT(parse(",1,2\n3,4,5\n").columns, ElementsAre("column1", "column2", "column3"));
+}
+
+TEST(CsvDecimal, IsFoundWhereItIsUnambiguous) {
+  EXPECT_THAT(cells(parse("a;b\n1,5;2\n-0,25;3\n")), ElementsAre("1.5", "2", "-0.25", "3"));
+  EXPECT_THAT(parse("a;b\n1,5;2,5\n").columns, ElementsAre("a", "b"));
+  EXPECT_THAT(cells(parse("1,5;2,5;3,5\n4,5;5,5;6,5\n")), ElementsAre("1.5", "2.5", "3.5", "4.5", "5.5", "6.5"));
+  EXPECT_THAT(cells(parse("1,5 2,5\r\n4,5 5,5\r\n")), ElementsAre("1.5", "2.5", "4.5", "5.5"));
+  EXPECT_THAT(cells(parse("a\tb\n1.234,5\t1,5e-3\n1.000\t2\n", {.separator = "tab"})),
+              ElementsAre("1234.5", "1.5e-3", "1000", "2"));
+  EXPECT_THAT(cells(parse("a,b\n\"1,234.5\",x\n\"1,000\",y\n")), ElementsAre("1234.5", "x", "1000", "y"));
+  // What is missing, words and lists do not count; a column of its own may have points.
+  EXPECT_THAT(cells(parse("a;b;c\n1,5;0.5;\"1,2,3\"\nNA;1.5;x\n")),
+              ElementsAre("1.5", "0.5", "1,2,3", "NA", "1.5", "x"));
+  // One column decides for another.
+  EXPECT_THAT(cells(parse("a;b\n1,234;0,5\n2,345;1,5\n")), ElementsAre("1.234", "0.5", "2.345", "1.5"));
+  EXPECT_THAT(cells(parse("a;b\n1,234;0.5\n2,345;1.5\n")), ElementsAre("1234", "0.5", "2345", "1.5"));
+}
+
+TEST(CsvDecimal, IsAskedForWhereItIsNot) {
+  EXPECT_THAT(error_of("a;b\n1,234;1\n"), AllOf(HasSubstr("line 2"), HasSubstr("'a'"), HasSubstr("data.decimal")));
+  EXPECT_THAT(cells(parse("a;b\n1,234;1\n", {.decimal = CsvDecimal::comma})), ElementsAre("1.234", "1"));
+  EXPECT_THAT(cells(parse("a;b\n1,234;1\n", {.decimal = CsvDecimal::point})), ElementsAre("1234", "1"));
+  EXPECT_THAT(error_of("a;b\n1,5;1\n2.5;2\n"), AllOf(HasSubstr("line 3"), HasSubstr("decimal point")));
+  EXPECT_THAT(error_of("a;b\n1.234;1,5\n"), HasSubstr("thousands"));
+  EXPECT_THAT(cells(parse("a;b\n1.234;1,5\n", {.decimal = CsvDecimal::comma})), ElementsAre("1234", "1.5"));
+  EXPECT_THAT(error_of("a;b\n1.5;1,5\n", {.decimal = CsvDecimal::comma}), HasSubstr("data.decimal is ','"));
+  EXPECT_THAT(error_of("a;b\n1.5;1,5\n", {.decimal = CsvDecimal::point}), HasSubstr("data.decimal is '.'"));
+}
+
+TEST(CsvDecimal, MakesNumbersAndNoCategories) {
+  RowSource source;
+  source.csv.decimal = CsvDecimal::automatic;
+  std::string text = "x;y\n";
+  for (int i = 0; i < 300; ++i) text += std::to_string(i) + ",25;" + std::to_string(i) + ",5\n";
+  const auto rows = rows_from_table(parse(text), source).or_throw().rows;
+  EXPECT_EQ(rows.features(), 1u);
+  EXPECT_EQ(rows.all().x(7, 0), 7.25);
+  EXPECT_EQ(rows.all().target(7, 0), 7.5);
+  EXPECT_THAT(rows_from_table(parse("x;y\n1,5;1\n2,5;2\n3,x5;3\n"), source).error().message,
+              HasSubstr("'3,x5' is not a number"));
 }
 
 TEST(Csv, SkipsCommentsAndFirstLines) {

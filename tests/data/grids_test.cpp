@@ -20,6 +20,39 @@ TEST(Grids, ALifeBlinkerTurns) {
   EXPECT_EQ(grid_target(life(5, 5), start), turned);
 }
 
+TEST(Grids, ARuleSaysWhoIsBornAndWhoSurvives) {
+  const auto rule = parse_life_rule("B36/S23");
+  ASSERT_TRUE(rule);
+  EXPECT_EQ(name_of_rule(*rule), "B36/S23");
+  GridTask task = life(5, 5);
+  task.rule = patch_table(*rule);
+  std::vector<std::uint8_t> start(25, 0);
+  for (std::size_t i : {6u, 7u, 8u, 16u, 17u, 18u}) start[i] = 1;  // six neighbours around the middle
+  EXPECT_EQ(grid_target(task, start)[12], 1);
+  EXPECT_EQ(grid_target(life(5, 5), start)[12], 0);
+  EXPECT_EQ(life(5, 5).rule, patch_table(*parse_life_rule("B3/S23")));
+}
+
+TEST(Grids, ATableMayHoldAnyRule) {
+  // A shift: the next state is that of the left neighbour.
+  std::string text = "nw,n,ne,w,c,e,sw,s,se,next\n";
+  const auto row = [](unsigned patch, unsigned next) {
+    std::string line;
+    for (unsigned i = 0; i < 9; ++i) line += std::to_string(patch >> i & 1) + ",";
+    return line + std::to_string(next) + "\n";
+  };
+  for (unsigned patch = 0; patch < 512; ++patch) text += row(patch, patch >> 3 & 1);
+  GridTask task = life(3, 4);
+  task.rule = parse_patch_table(text, "r.csv").or_throw();
+  EXPECT_EQ(grid_target(task, std::vector<std::uint8_t>{0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0}),
+            (std::vector<std::uint8_t>{0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0}));
+  const auto error = [](const std::string& broken) { return parse_patch_table(broken, "r.csv").error().message; };
+  EXPECT_NE(error(text + row(3, 0)).find("r.csv: line 514: this patch is there twice"), std::string::npos);
+  EXPECT_NE(error(text.substr(0, text.size() - 20)).find("511 patches"), std::string::npos);
+  EXPECT_NE(error("1,2\n").find("2 columns"), std::string::npos);
+  EXPECT_NE(error(row(0, 7)).find("column 10 is '7'"), std::string::npos);
+}
+
 TEST(Grids, ATestOfLifeCountsThroughAllStates) {
   const GridDataset<float> data(life(3, 3), GridPart::test, 0, 512);
   const RowBatch<float> all = data.all();

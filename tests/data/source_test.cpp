@@ -88,11 +88,29 @@ TEST(Formula, TakesNamedVariablesAndTheirRanges) {
   EXPECT_THAT(rows_from_formulas(o).error().message, HasSubstr("from 2 to 1"));
 }
 
+TEST(Formula, RefusesNamesThatCannotBeVariables) {
+  const auto error = [](std::vector<std::string> names) {
+    FormulaOptions o;
+    o.formulas = {"1"};
+    o.variables = std::move(names);
+    const auto result = rows_from_formulas(o);
+    return result.ok() ? "no error" : result.error().message;
+  };
+  EXPECT_EQ(error({"T", "p_2"}), "no error");
+  EXPECT_THAT(error({"2x"}), HasSubstr("'2x'"));
+  EXPECT_THAT(error({"sin"}), HasSubstr("a function or constant"));
+  EXPECT_THAT(error({"pi"}), HasSubstr("a function or constant"));
+  EXPECT_THAT(error({"a", "a"}), HasSubstr("'a' twice"));
+}
+
 TEST(Formula, NamesPositionAndTokenOfErrors) {
   EXPECT_THAT(formula_error("x1 + foo"), testing::AllOf(HasSubstr("position 6"), HasSubstr("'foo'")));
   EXPECT_THAT(formula_error("sin(x1"), HasSubstr("'sin(x1'"));
   EXPECT_THAT(formula_error("x1 +"), HasSubstr("formula 'x1 +'"));
   EXPECT_THAT(formula_error("x1 = 3"), HasSubstr("position 4: '=' assigns"));
+  EXPECT_THAT(formula_error("x1 + T*2"), testing::AllOf(HasSubstr("position 6: there is no 'T'"),
+                                                        HasSubstr("x1, x2, ..."), HasSubstr("data.variables")));
+  EXPECT_THAT(formula_error("sine(x1)"), HasSubstr("but 'sin'"));
   EXPECT_THAT(formula_error("x1, x1"), HasSubstr("2 results"));
   EXPECT_THAT(formula_error(""), HasSubstr("formula ''"));
   EXPECT_THAT(formula_error("x99999"), HasSubstr("above the limit"));

@@ -27,6 +27,10 @@ std::string written(const AnyCircuit& any, const ExportCircuitOptions& o) {
       return circuit::to_dot(any, o.name);
     case ExportFormat::svg:
       return circuit::to_svg(any, o.name);
+    case ExportFormat::golly:
+      if (!std::holds_alternative<circuit::CellRule>(any))
+        throw Exception(ErrorCode::invalid_input, "a plain circuit is no rule of cells; Golly has no use for it");
+      return circuit::to_golly(std::get<circuit::CellRule>(any), o.name);
     case ExportFormat::circuit_json:
       break;
   }
@@ -44,6 +48,9 @@ Result<Circuit> read_back(std::string_view text, ExportFormat format) {
     case ExportFormat::svg:
       return Error{ErrorCode::unsupported,
                    "an SVG drawing cannot be read back, so it cannot be verified; every other format can"};
+    case ExportFormat::golly:
+      return Error{ErrorCode::unsupported,
+                   "a .rule file cannot be read back, so it cannot be verified; c, verilog, json and dot can"};
     case ExportFormat::circuit_json:
       break;
   }
@@ -94,15 +101,22 @@ void report_proof(const circuit::Proof& proof, json& r) {
 
 }  // namespace
 
+namespace {
+
+// Whether what an export writes can be read again, to be compared with the circuit.
+bool can_be_read(ExportFormat format) { return format != ExportFormat::svg && format != ExportFormat::golly; }
+
+}  // namespace
+
 Result<ExportedCircuit> export_circuit(const ExportCircuitOptions& o) {
-  if (o.verify && o.format == ExportFormat::svg) return read_back("", o.format).error();
+  if (o.verify && !can_be_read(o.format)) return read_back("", o.format).error();
   auto any = load_circuit_of(o.circuit);
   if (!any) return any.error();
   return export_circuit(std::move(*any), o);
 }
 
 Result<ExportedCircuit> export_circuit(AnyCircuit any, const ExportCircuitOptions& o) try {
-  if (o.verify && o.format == ExportFormat::svg) return read_back("", o.format).error();
+  if (o.verify && !can_be_read(o.format)) return read_back("", o.format).error();
   ExportedCircuit result;
   json& r = result.report;
   r["circuit"] = o.circuit.string();

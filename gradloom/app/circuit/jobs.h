@@ -49,13 +49,14 @@ struct RanCircuit {
 // gates_run, population (start, end; per channel), seconds, threads, gcells_per_s, tiles_computed_share, out.
 Result<RanCircuit> run_circuit(const RunCircuitOptions& options);
 
-enum class ExportFormat { c, verilog, circuit_json, dot, svg };
+enum class ExportFormat { c, verilog, circuit_json, dot, svg, golly };
 inline constexpr Choice<ExportFormat> kExportFormats[] = {
     {ExportFormat::c, "c", "C"},
     {ExportFormat::verilog, "verilog", "Verilog"},
     {ExportFormat::circuit_json, "json", "circuit.json"},
     {ExportFormat::dot, "dot", "Graphviz"},
     {ExportFormat::svg, "svg", "a drawing"},
+    {ExportFormat::golly, "golly", "a .rule file of Golly"},
 };
 
 struct ExportCircuitOptions {
@@ -77,8 +78,8 @@ struct ExportedCircuit {
 };
 
 // Fails with numeric when the proof finds a difference in what was written (the file stays, for a look at it), with
-// unsupported when a drawing is to be verified that cannot be read back (SVG), with not_found when yosys is asked for
-// and not installed.
+// unsupported when a file is to be verified that cannot be read back (SVG, Golly), with not_found when yosys is asked
+// for and not installed.
 Result<ExportedCircuit> export_circuit(const ExportCircuitOptions& options);
 // The same of a circuit in memory; options.circuit is what it is called.
 Result<ExportedCircuit> export_circuit(circuit::AnyCircuit circuit, const ExportCircuitOptions& options);

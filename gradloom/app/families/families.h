@@ -4,7 +4,8 @@
 
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,12 @@ struct Headline {
   enum class As { number, percent } as = As::number;
 };
 
+// A recipe whose open settings were chosen by the data.
+struct SettledRecipe {
+  Config recipe;
+  nlohmann::json found;  // how: folds, candidates with their losses, chosen
+};
+
 struct AppFamily {
   std::string_view name;  // in recipes
   const AnyOptionSchema& (*schema)();
@@ -56,6 +63,14 @@ struct AppFamily {
   std::vector<TextRow> (*study_rows)(const nlohmann::json& study);
   // A few words for the progress line, from what the family measured last. Null: none.
   std::string (*progress)(const nlohmann::json& metrics);
+  // Whether overfitting and short training are told by the metrics of rows.
+  bool learns_rows;
+  // Whether a run ends before its last epoch when it is good enough. Null: it does not.
+  bool (*has_goal)(const FamilyOptions& options);
+  // The recipe with settings that it leaves to the data, and how they were found; null: there are none such. The recipe
+  // that is returned leaves nothing to the data. Null: the family has no such settings.
+  Result<std::optional<SettledRecipe>> (*settle)(const Config& recipe, const std::filesystem::path& data_root,
+                                                 const SessionOptions& settings);
   // The options of the stage that a session is in, by their keys.
   nlohmann::json (*options)(const Session& session);
   // A session without data from a model file, which is called `name` in messages. Null: the family has none.

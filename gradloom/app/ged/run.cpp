@@ -3,11 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
+#include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <span>
 
+#include "gradloom/data/csv.h"
+#include "gradloom/data/npy.h"
 #include "gradloom/io/file.h"
 
 namespace gradloom::app {
@@ -23,6 +29,7 @@ GraphSet load(const std::string& path, const GedFiles& files) {
   source.path = path;
   source.format = files.format;
   source.direction = files.direction;
+  source.folder = files.folder;
   return load_graphs(source).or_throw();
 }
 
@@ -95,8 +102,51 @@ Result<void> write_matrix(const fs::path& path, const GraphSet& set, const ged::
   });
 }
 
-// The pairs that took most expansions, the first ones on ties.
-json hardest(const GraphSet& set, const ged::AllPairs& pairs) {
+// A matrix of distances: a bracket for each pair of a row and a column.
+struct DistanceMatrix {
+  std::span<const std::string> rows, columns;                                        // ids
+  std::function<std::pair<double, double>(std::size_t row, std::size_t column)> at;  // lower, upper
+};
+
+Result<void> write_csv(const fs::path& path, const DistanceMatrix& m) {
+  return write_file_atomic(path, [&](FileSink& sink) -> Result<void> {
+    std::string text = "id";
+    for (const std::string& id : m.columns) text += ',' + csv_field(id);
+    text += '\n';
+    for (std::size_t i = 0; i < m.rows.size(); ++i) {
+      text += csv_field(m.rows[i]);
+      for (std::size_t j = 0; j < m.columns.size(); ++j) {
+        const auto [lower, upper] = m.at(i, j);
+        text += ',' + cell(lower, upper);
+      }
+      text += '\n';
+      if (text.size() < (1 << 16)) continue;
+      if (auto written = sink.write(text); !written) return written;
+      text.clear();
+    }
+    return sink.write(text);
+  });
+}
+
+Result<void> write_npy(const fs::path& path, const DistanceMatrix& m) {
+  return write_file_atomic(path, [&](FileSink& sink) -> Result<void> {
+    if (auto head = sink.write(npy_header("<f8", std::array{m.rows.size(), m.columns.size()})); !head) return head;
+    std::vector<double> row(m.columns.size());
+    for (std::size_t i = 0; i < m.rows.size(); ++i) {
+      for (std::size_t j = 0; j < row.size(); ++j) {
+        const auto [lower, upper] = m.at(i, j);
+        row[j] = lower == upper ? upper : std::numeric_limits<double>::quiet_NaN();
+      }
+      const std::string_view bytes(reinterpret_cast<const char*>(row.data()), row.size() * sizeof(double));
+      if (auto written = sink.write(bytes); !written) return written;
+    }
+    return {};
+  });
+}
+
+// The pairs that took most expansions, the first ones on ties. `ids` names the two graphs of a pair.
+json hardest(const ged::PairDistances& pairs,
+             const std::function<std::pair<std::string, std::string>(std::size_t)>& ids) {
   std::vector<std::size_t> order(pairs.upper.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const std::size_t count = std::min<std::size_t>(order.size(), 5);
@@ -107,15 +157,58 @@ json hardest(const GraphSet& set, const ged::AllPairs& pairs) {
   json list = json::array();
   for (std::size_t k = 0; k < count; ++k) {
     const std::size_t at = order[k];
-    std::size_t i = 1;
-    while (ged::AllPairs::at(i + 1, 0) <= at) ++i;
-    list.push_back({{"first", set.ids[at - ged::AllPairs::at(i, 0)]},
-                    {"second", set.ids[i]},
+    const auto [first, second] = ids(at);
+    list.push_back({{"first", first},
+                    {"second", second},
                     {"lower", pairs.lower[at]},
                     {"upper", pairs.upper[at]},
                     {"expanded", pairs.expanded[at]}});
   }
   return list;
+}
+
+void add_pair_figures(json& r, const ged::PairDistances& pairs, const fs::path& out, double seconds) {
+  const auto count = static_cast<double>(pairs.upper.size());
+  r["pairs"] = pairs.upper.size();
+  r["exact_share"] = static_cast<double>(pairs.exact) / count;
+  r["inexact"] = pairs.upper.size() - pairs.exact;
+  r["mean"] = std::accumulate(pairs.upper.begin(), pairs.upper.end(), 0.0) / count;
+  r["expanded"] = std::accumulate(pairs.expanded.begin(), pairs.expanded.end(), std::uint64_t{0});
+  r["out"] = out.empty() ? json(nullptr) : json(out.string());
+  r["seconds"] = seconds;
+  r["pairs_per_s"] = count / seconds;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// The graphs of one file against those of another.
+json cross_distances(const GedAllPairsOptions& o) {
+  if (!o.out.empty() && o.out.extension() != ".csv" && o.out.extension() != ".npy")
+    throw Exception(ErrorCode::invalid_input,
+                    fmt::format("{}: distances between two files are written as .csv or .npy", o.out.string()));
+  GraphSet set = load(o.file, o.files);
+  const std::size_t rows = set.size();
+  set.append(load(o.against, o.files));
+  const std::span<const std::string> ids(set.ids);
+  const ged::CostTable costs(o.costs, set.node_labels, set.edge_labels);
+  const Exec ex({.threads = o.threads});
+  const auto start = std::chrono::steady_clock::now();
+  const ged::CrossPairs pairs = ged::cross_pairs(ex, set, rows, costs, o.ged);
+  const double seconds = seconds_since(start);
+  const DistanceMatrix matrix{ids.first(rows), ids.subspan(rows), [&](std::size_t i, std::size_t j) {
+                                const std::size_t at = i * pairs.columns + j;
+                                return std::pair(pairs.lower[at], pairs.upper[at]);
+                              }};
+  if (!o.out.empty()) (o.out.extension() == ".csv" ? write_csv : write_npy)(o.out, matrix).or_throw();
+  json r;
+  r["graphs"] = rows;
+  r["against"] = pairs.columns;
+  add_pair_figures(r, pairs, o.out, seconds);
+  r["hardest"] = hardest(
+      pairs, [&](std::size_t at) { return std::pair(ids[at / pairs.columns], ids[rows + at % pairs.columns]); });
+  return r;
 }
 
 }  // namespace
@@ -165,6 +258,7 @@ Result<json> ged_pair(const GedPairOptions& o) try {
 }
 
 Result<json> ged_all_pairs(const GedAllPairsOptions& o) try {
+  if (!o.against.empty()) return cross_distances(o);
   const GraphSet set = load(o.file, o.files);
   if (set.size() < 2)
     return Error{ErrorCode::invalid_input, fmt::format("{} holds one graph; all pairs need at least two", o.file)};
@@ -172,20 +266,26 @@ Result<json> ged_all_pairs(const GedAllPairsOptions& o) try {
   const Exec ex({.threads = o.threads});
   const auto start = std::chrono::steady_clock::now();
   const ged::AllPairs pairs = ged::all_pairs(ex, set, costs, o.ged);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (!o.out.empty()) write_matrix(o.out, set, pairs).or_throw();
-  const auto count = static_cast<double>(pairs.upper.size());
+  const double seconds = seconds_since(start);
+  const DistanceMatrix matrix{set.ids, set.ids, [&](std::size_t i, std::size_t j) {
+                                if (i == j) return std::pair(0.0, 0.0);
+                                const std::size_t at = ged::AllPairs::at(std::max(i, j), std::min(i, j));
+                                return std::pair(pairs.lower[at], pairs.upper[at]);
+                              }};
+  if (o.out.extension() == ".csv")
+    write_csv(o.out, matrix).or_throw();
+  else if (o.out.extension() == ".npy")
+    write_npy(o.out, matrix).or_throw();
+  else if (!o.out.empty())
+    write_matrix(o.out, set, pairs).or_throw();
   json r;
   r["graphs"] = set.size();
-  r["pairs"] = pairs.upper.size();
-  r["exact_share"] = static_cast<double>(pairs.exact) / count;
-  r["inexact"] = pairs.upper.size() - pairs.exact;
-  r["mean"] = std::accumulate(pairs.upper.begin(), pairs.upper.end(), 0.0) / count;
-  r["expanded"] = std::accumulate(pairs.expanded.begin(), pairs.expanded.end(), std::uint64_t{0});
-  r["hardest"] = hardest(set, pairs);
-  r["out"] = o.out.empty() ? json(nullptr) : json(o.out.string());
-  r["seconds"] = seconds;
-  r["pairs_per_s"] = count / seconds;
+  add_pair_figures(r, pairs, o.out, seconds);
+  r["hardest"] = hardest(pairs, [&](std::size_t at) {
+    std::size_t i = 1;
+    while (ged::AllPairs::at(i + 1, 0) <= at) ++i;
+    return std::pair(set.ids[at - ged::AllPairs::at(i, 0)], set.ids[i]);
+  });
   return r;
 } catch (const Exception& e) {
   return e.error();

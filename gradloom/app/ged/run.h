@@ -18,6 +18,7 @@ Result<ged::Costs> ged_costs(const std::string& words);
 struct GedFiles {
   GraphFormat format = GraphFormat::automatic;
   Direction direction = Direction::undirected;  // where the format does not say
+  std::filesystem::path folder;                 // of the files that a collection lists; empty: beside it
 };
 
 struct GedPairOptions {
@@ -35,17 +36,19 @@ Result<nlohmann::json> ged_pair(const GedPairOptions& options);
 
 struct GedAllPairsOptions {
   std::string file;
+  std::string against;  // empty: all pairs of `file`; else: its graphs against those of this file
   GedFiles files;
   ged::Costs costs;
   ged::AllPairsOptions ged;
   unsigned threads = 0;
-  // Empty: nothing is written. Otherwise: the number of graphs; their ids; then row i = 1, 2, ... with the distances to
-  // graphs 0 .. i-1. A pair that hit a limit is LOWER..UPPER.
+  // Empty: nothing is written. By its extension: .csv, a matrix with ids in its first row and column; .npy, the matrix
+  // in float64; otherwise text, for all pairs alone: the number of graphs; their ids; then row i = 1, 2, ... with the
+  // distances to graphs 0 .. i-1. A pair that hit a limit is LOWER..UPPER, in .npy NaN.
   std::filesystem::path out;
 };
 
-// JSON: graphs, pairs, exact_share, inexact, mean (of the upper bounds), expanded, hardest (the pairs that took most
-// expansions), pairs_per_s, seconds, out.
+// JSON: graphs, with `against` also against (graphs of the other file), pairs, exact_share, inexact, mean (of the upper
+// bounds), expanded, hardest (the pairs that took most expansions), pairs_per_s, seconds, out.
 Result<nlohmann::json> ged_all_pairs(const GedAllPairsOptions& options);
 
 struct BenchGedOptions {

@@ -1,6 +1,7 @@
 #include "gradloom/app/options/bind.h"
 
 #include "gradloom/app/recipe.h"
+#include "gradloom/data/idx.h"
 
 namespace gradloom::app {
 namespace {
@@ -20,7 +21,7 @@ std::string path_of(const ConfigValues& values) {
 // Of files that are tables of text.
 std::string for_text(const ConfigValues& values) {
   const std::string path = path_of(values);
-  return path.ends_with(".npy") || path.ends_with(".npz")
+  return path.ends_with(".npy") || path.ends_with(".npz") || is_idx_name(path)
              ? "has no effect: it is for text files, and data.path is an array"
              : "";
 }
@@ -31,6 +32,7 @@ std::string for_npz(const ConfigValues& values) {
 
 // Targets of an .npz file are an array of their own, unless data.npz_y is empty.
 std::string for_target_columns(const ConfigValues& values) {
+  if (is_idx_name(path_of(values))) return "has no effect: the targets are the labels of the IDX file";
   const bool own = path_of(values).ends_with(".npz") && !std::get<std::string>(values("data.npz_y")).empty();
   return own ? "has no effect: the targets are the array data.npz_y" : "";
 }
@@ -152,9 +154,14 @@ void bind_row_data(const OptionPart<RowDataOptions>& data) {
   const auto formula = source.part("", &RowSource::formula);
   data.key("root", &D::root, "Folder that data.path is looked up in; empty: the current folder, then $GRADLOOM_DATA.")
       .needs(kPath);
-  data.key("path", &D::path, "CSV (.gz too), .npy or .npz file. Unset: data.formula.");
+  data.key("path", &D::path, "CSV (.gz too), .npy, .npz or IDX file. Unset: data.formula.");
+  data.key("labels", &D::labels, "IDX: file with the labels of data.path; unset: found by its name.").needs(kPath);
   data.key("test_path", &D::test_path, "File with the test samples, in the columns of data.path; empty: none.");
-  data.key("formula", &D::formula, "Target as a formula in x1, x2, ...; several targets are separated by ';'.");
+  data.key("formula", &D::formula, "Target as a formula; several targets are separated by ';'.");
+  formula
+      .key("variables", &FormulaOptions::variables,
+           "Formula: names of the variables; none: x1, x2, ... up to the last one used.")
+      .needs(kFormula);
   formula
       .key("ranges", &FormulaOptions::ranges,
            "Ranges of the variables: low, high for all, or low1, high1, low2, high2, ...")
@@ -187,6 +194,9 @@ void bind_row_data(const OptionPart<RowDataOptions>& data) {
       .needs(kPath)
       .effect(for_text);
   csv.choice("header", &CsvOptions::header, kCsvHeaders, "Whether the first CSV line holds names.")
+      .needs(kPath)
+      .effect(for_text);
+  csv.choice("decimal", &CsvOptions::decimal, kCsvDecimals, "Decimal separator of numbers in CSV files.")
       .needs(kPath)
       .effect(for_text);
   csv.key("skip_rows", &CsvOptions::skip_rows, "CSV lines to skip before the header.")

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "gradloom/data/csv.h"
+#include "gradloom/data/npy.h"
 #include "gradloom/io/file.h"
 #include "gradloom/kernels/elementary/elementary.h"
 
@@ -26,19 +27,10 @@ std::string csv_text(const PredictedTable& table) {
   return text;
 }
 
-// Version 1 of the format: a magic word, the length of a header, the header padded to a multiple of 64, the values.
 std::string npy_bytes(const PredictedTable& table) {
   static_assert(std::endian::native == std::endian::little);
   const bool single = table.precision == Precision::float32;
-  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({},), }}",
-                                   single ? "<f4" : "<f8", fmt::join(table.shape, ", "));
-  constexpr std::size_t kHead = 10, kAlign = 64;
-  while ((kHead + header.size() + 1) % kAlign != 0) header += ' ';
-  header += '\n';
-  std::string bytes("\x93NUMPY\x01\x00", 8);
-  bytes += static_cast<char>(header.size() & 255);
-  bytes += static_cast<char>(header.size() >> 8);
-  bytes += header;
+  std::string bytes = npy_header(single ? "<f4" : "<f8", table.shape);
   const auto append = [&](auto value) {
     char raw[sizeof value];
     std::memcpy(raw, &value, sizeof value);

@@ -58,6 +58,7 @@ void RunRecorder::after_epoch(Session& session, const EpochReport& e, const json
             {"lr", e.learning_rate},
             {"best", e.improved}};
   line.update(metrics);
+  line.erase("shown");
   latest_metrics_.update(metrics);
   append(std::move(line));
   tell_progress(session, e);
@@ -98,6 +99,7 @@ void RunRecorder::tell_progress(const Session& session, const EpochReport& e) {
   if (family_.progress) p.extra = family_.progress(latest_metrics_);
   p.seconds = seconds();
   p.samples_per_second = static_cast<double>(epochs_here_ * session.samples()) / std::max(p.seconds, 1e-9);
+  p.has_goal = family_.has_goal && family_.has_goal(session.options());
   p.seconds_left = p.seconds / static_cast<double>(epochs_here_) * static_cast<double>(total - std::min(done, total));
   options_.progress(p);
 }

@@ -5,6 +5,7 @@
 #include "gradloom/app/families/families.h"
 #include "gradloom/app/predict/predict.h"
 #include "gradloom/app/recipe.h"
+#include "gradloom/app/run/advice.h"
 #include "gradloom/app/run/checkpoints.h"
 #include "gradloom/app/run/open.h"
 #include "gradloom/app/run/recorder.h"
@@ -98,6 +99,8 @@ RunResult measure_result(const Config& recipe, Session& session, const std::vect
   result.arithmetic = name_of(kArithmetics, session.arithmetic());
   result.warnings = recipe_warnings(recipe);
   for (std::string& warning : session.warnings()) result.warnings.push_back(std::move(warning));
+  if (family_of(recipe).learns_rows)
+    for (std::string& advice : training_advice(result.metrics, lines)) result.warnings.push_back(std::move(advice));
   result.rows_outside = session.rows_outside();
   result.found = session.conclude(result.metrics);
   if (session.logs_accuracy()) add_curve(lines, result);
@@ -115,6 +118,22 @@ Result<std::string> leave_model(Session& session, const AppFamily& family, const
     return fmt::format("there is no model file: {}", e.what());
   }
   return std::string();
+}
+
+// What there is to see of a run that was stopped: curves and metrics, without what a family finds out in the end.
+Result<void> report_so_far(const Config& recipe, Session& session, const RunRecorder& recorder, const RunFolder& folder,
+                           const std::vector<json>& lines) {
+  RunSummary summary = summary_so_far(session, &folder, recorder);
+  summary.result.emplace();
+  summary.result->metrics = session.metrics();
+  summary.result->stages = stages_of(lines);
+  summary.result->parameters = session.parameter_count();
+  summary.result->device = session.device();
+  summary.result->warnings.push_back(
+      fmt::format("the run is not finished: `gradloom resume {}` continues it", folder.path().string()));
+  const Report report =
+      run_report(session, family_of(recipe).headlines, recipe.to_toml(), summary, folder.path(), lines);
+  return write_file_atomic(folder.report(), report_html(report));
 }
 
 // Trains to the end, or until a stop; then measures, and writes what a finished run leaves in its folder, if it has
@@ -136,9 +155,13 @@ Result<RunSummary> run_session(const Config& recipe, Session& session, const Run
     if (!left) return left.error();
     no_model = std::move(*left);
   }
-  if (stopped) return interrupted(session, folder, recorder);
   auto lines = recorder.lines();
   if (!lines) return lines.error();
+  if (stopped) {
+    if (folder && at.run_epoch > 0)
+      if (auto r = report_so_far(recipe, session, recorder, *folder, *lines); !r) return r.error();
+    return interrupted(session, folder, recorder);
+  }
   RunResult result = measure_result(recipe, session, *lines);
   if (was_finished) result.finished_before = true;
   if (!no_model.empty()) result.warnings.push_back(std::move(no_model));
@@ -279,8 +302,24 @@ json to_json(const Evaluation& evaluation) {
   return object;
 }
 
-Result<RunSummary> train(const Config& recipe, const std::filesystem::path& path, const RunOptions& options) {
+namespace {
+
+// The recipe with what it leaves to the data, and how that was found.
+Result<SettledRecipe> settled(const Config& recipe, const RunOptions& options) {
+  const AppFamily& family = family_of(recipe);
+  if (!family.settle) return SettledRecipe{recipe, {}};
+  auto found = family.settle(recipe, options.data_root, options);
+  if (!found) return with_places(found.error(), recipe, options.data_root);
+  return *found ? std::move(**found) : SettledRecipe{recipe, {}};
+}
+
+}  // namespace
+
+Result<RunSummary> train(const Config& asked, const std::filesystem::path& path, const RunOptions& options) {
   return guarded([&]() -> Result<RunSummary> {
+    auto found = settled(asked, options);
+    if (!found) return found.error();
+    const Config& recipe = found->recipe;
     auto session = open_session(recipe, options);
     if (!session) return session.error();
     // The folder comes after everything that can be wrong: a mistake in the recipe must not leave an empty run behind.
@@ -295,7 +334,9 @@ Result<RunSummary> train(const Config& recipe, const std::filesystem::path& path
     const RunFolder* kept = folder ? &*folder : nullptr;
     RunRecorder recorder(options, family_of(recipe), kept);
     if ((*session)->start() == TrainEnd::stopped) return interrupted(**session, kept, recorder);
-    return run_session(recipe, **session, options, recorder, kept);
+    auto summary = run_session(recipe, **session, options, recorder, kept);
+    if (summary && summary->result && !found->found.is_null()) summary->result->settled = found->found;
+    return summary;
   });
 }
 

@@ -24,6 +24,7 @@ struct Progress {
   std::string extra;        // what the family measured last beside the losses; may be empty
   double samples_per_second = 0.0;
   double seconds = 0.0, seconds_left = 0.0;  // since the start; an estimate
+  bool has_goal = false;                     // the run ends as soon as it is reached: the time left is the most
 };
 
 using gradloom::CheckOptions;
@@ -67,9 +68,10 @@ struct RunResult {
   std::vector<TextRow> rows;                            // the same for people
   std::optional<std::string> report;                    // file
   std::optional<bool> finished_before;                  // true: there was nothing left to train
+  std::optional<nlohmann::json> settled;                // how settings were chosen that the recipe left to the data
   std::optional<std::map<std::string, double>> phases;  // milliseconds, when profiled
   GRADLOOM_FIELDS(metrics.train.loss, stages, parameters, device, arithmetic, warnings, rows_outside, curve, chosen,
-                  report, finished_before, phases)
+                  report, finished_before, settled, phases)
 };
 
 struct RunSummary {

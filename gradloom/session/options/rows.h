@@ -14,6 +14,7 @@ struct RowDataOptions {
   std::string root;                     // folder of the files; empty: the current one, then that of the data
   std::optional<FileName> path;         // unset: formula
   std::optional<FileName> test_path;    // in the columns of `path`; empty: none
+  std::optional<FileName> labels;       // of an IDX file; unset: told by its name
   std::optional<std::string> formula;   // several targets are separated by ';'
   std::size_t test_samples = 1000;      // of a formula
   std::optional<std::uint64_t> seed;    // of formula samples and of the split; unset: that of training

@@ -9,7 +9,8 @@ namespace {
 void bind_grid_data(const OptionPart<AutomatonDataOptions>& data) {
   using D = AutomatonDataOptions;
   const auto task = data.part("", &D::task);
-  data.key("root", &D::root, "Folder that data.image is looked up in; empty: the current folder, then $GRADLOOM_DATA.");
+  data.key("root", &D::root,
+           "Folder of data.image and data.rule_table; empty: the current folder, then $GRADLOOM_DATA.");
   task.choice("task", &GridTask::kind, kGridTasks, "What the cells learn: one step of a rule, or a pattern to reach.");
   task.key("height", &GridTask::height, "Rows of the grid; a picture brings its own.")
       .at_least(1)
@@ -23,6 +24,12 @@ void bind_grid_data(const OptionPart<AutomatonDataOptions>& data) {
       .at_least(1)
       .at_most(1 << 16)
       .only_with("data.task", {"checkerboard"});
+  data.key("rule", &D::rule,
+           "Life: which neighbours let a cell be born and survive: B3/S23 is the game of life, B36/S23 HighLife.")
+      .only_with("data.task", {"life"});
+  data.key("rule_table", &D::rule_table,
+           "Life: a CSV file with the rule instead: 512 rows of a 3 x 3 patch, row by row, and the next state.")
+      .only_with("data.task", {"life"});
   data.key("image", &D::image, "Picture: the name of a shipped one (lizard, letter), or a PNG file.")
       .only_with("data.task", {"picture"});
   task.choice("start", &GridTask::start, kGridStarts,

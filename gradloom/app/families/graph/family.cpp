@@ -13,8 +13,15 @@
 namespace gradloom::app {
 
 Result<GraphSet> load_graphs(const GraphFileOptions& data, const std::filesystem::path& data_root) {
-  return gradloom::load_graphs(
-      {.path = data_path(data.root, data.path.value_or(FileName()), data_root), .format = data.format});
+  const auto found = [&](const std::optional<FileName>& name) {
+    return name ? data_path(data.root, *name, data_root) : std::filesystem::path();
+  };
+  return gradloom::load_graphs({.path = found(data.path.value_or(FileName())),
+                                .format = data.format,
+                                .nodes = found(data.nodes),
+                                .folder = found(data.graph_folder),
+                                .class_column = data.class_column,
+                                .drop = data.drop});
 }
 
 Result<std::shared_ptr<const GraphSet>> load_graph(const GraphOptions& options,
@@ -56,7 +63,8 @@ std::optional<GraphPicture> picture(const TypedSession<GraphFamily<T>>& session)
     const auto best = y.extent(1) == 1 ? std::ptrdiff_t{row[0] > T(0)}
                                        : std::max_element(row, row + y.extent(1)) - row;  // one output: a logit
     const std::uint32_t truth = g.node_classes()[v];
-    drawn.nodes.push_back({fmt::format("node {}", v), static_cast<std::size_t>(best),
+    drawn.nodes.push_back({fmt::format("node {}", session.family().graphs().node_id(0, v)),
+                           static_cast<std::size_t>(best),
                            truth != kUnlabelled && truth != static_cast<std::uint32_t>(best),
                            train.all().weight[train.row_of(v)] != T(0)});
   }
@@ -119,11 +127,14 @@ std::string graph_progress(const nlohmann::json& metrics) {
 }  // namespace
 
 // The graphs of a new file, with the numbers of labels that the model knows.
-Result<GraphSet> load_new_graphs(const GraphLayout& layout, GraphFormat format, const std::filesystem::path& file) {
+Result<GraphSet> load_new_graphs(const GraphLayout& layout, const GraphFileOptions& data,
+                                 const std::filesystem::path& file) {
+  GraphSource source{.path = file, .class_column = data.class_column, .drop = data.drop};
+  auto read = gradloom::load_graphs(source);
   // The form of the training file is right for what looks like nothing.
-  auto read = gradloom::load_graphs({.path = file});
-  if (!read && read.error().code == ErrorCode::invalid_input && format != GraphFormat::automatic)
-    read = gradloom::load_graphs({.path = file, .format = format});
+  source.format = data.format;
+  if (!read && read.error().code == ErrorCode::invalid_input && data.format != GraphFormat::automatic)
+    read = gradloom::load_graphs(source);
   if (!read) return read.error();
   auto aligned = align_graphs(layout, std::move(*read));
   if (!aligned) return Error{aligned.error().code, fmt::format("{}: {}", file.string(), aligned.error().message)};
@@ -137,7 +148,7 @@ void name_nodes(const GraphSet& set, PredictedTable& table) {
   std::vector<std::string> id, graph, split;
   for (std::size_t g = 0; g < set.size(); ++g)
     for (std::uint32_t v = 0; v < set.graphs[g].nodes(); ++v) {
-      id.push_back(fmt::format("{}", v));
+      id.push_back(set.node_id(g, v));
       graph.push_back(set.ids[g]);
       split.emplace_back();
     }
@@ -198,7 +209,7 @@ Result<PredictedTable> predict_new(const TypedSession<GraphFamily<T>>& session, 
   if (!data.distances.empty())
     return Error{ErrorCode::invalid_input, "distances are for models of pairs of graphs; this one sees single graphs"};
   const GraphFamily<T>& family = session.family();
-  auto read = load_new_graphs(family.layout(), family.options().data.format, data.file);
+  auto read = load_new_graphs(family.layout(), family.options().data, data.file);
   if (!read) return read.error();
   return predict_graph_set(session, *read);
 }

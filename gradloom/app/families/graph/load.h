@@ -15,9 +15,10 @@ namespace gradloom::app {
 // The graphs of `path`, in the form `format`.
 Result<GraphSet> load_graphs(const GraphFileOptions& data, const std::filesystem::path& data_root);
 
-// Those of a new file, with the numbers of labels and classes that a model knows; `format` is that of the training
-// file, for a text that does not tell its form.
-Result<GraphSet> load_new_graphs(const GraphLayout& layout, GraphFormat format, const std::filesystem::path& file);
+// Those of a new file, with the numbers of labels and classes that a model knows. `data` tell how the training file was
+// read; its format is for a text that does not tell its form.
+Result<GraphSet> load_new_graphs(const GraphLayout& layout, const GraphFileOptions& data,
+                                 const std::filesystem::path& file);
 
 // Those of a file, or of a graph that ships with the program.
 Result<std::shared_ptr<const GraphSet>> load_graph(const GraphOptions& options, const std::filesystem::path& data_root);

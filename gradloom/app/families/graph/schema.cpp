@@ -13,10 +13,19 @@ void bind_graph_data(const OptionPart<GraphDataOptions>& data) {
   data.key("path", &D::path, "File or folder with graphs; docs/graphs.md shows the formats. Unset: data.graph.");
   data.choice("graph", &D::graph, kShippedGraphs, "A graph that ships with the program.");
   data.choice("format", &D::format, kGraphFormats, "Format of data.path.").needs("data.path");
+  data.key("nodes", &D::nodes, "Table of the nodes, data.path being that of the edges; unset: nodes.csv beside it.")
+      .needs("data.path");
+  data.key("graph_folder", &D::graph_folder, "Folder of the files that a collection lists; unset: beside it.")
+      .needs("data.path");
+  data.key("class_column", &D::class_column, "Attribute or column with the class of a node or graph.")
+      .needs("data.path");
+  data.key("drop", &D::drop, "Columns of the table of nodes to leave out, by name or number.").needs("data.path");
   features.choice("features", &GraphFeatureOptions::nodes, kNodeFeatures,
                   "Features of nodes; auto: those given, else labels, else numbers of neighbours.");
   features.key("normalise_rows", &GraphFeatureOptions::normalise_rows,
                "Divide given features by the sum of their node.");
+  features.key("standardise", &GraphFeatureOptions::standardise,
+               "Scale given features to mean 0 and standard deviation 1 over all nodes of the file.");
   features.key("edge_labels", &GraphFeatureOptions::edge_labels, "Labels of edges become features of edges.");
   data.key("train_nodes", &D::train_nodes,
            "Nodes: the labelled ones; all others are tested. None: the split of the file.")

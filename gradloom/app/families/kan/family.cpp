@@ -8,6 +8,7 @@
 #include "gradloom/app/families/entry.h"
 #include "gradloom/app/families/kan/formula.h"
 #include "gradloom/app/families/kan/picture.h"
+#include "gradloom/app/families/kan/settle.h"
 #include "gradloom/app/families/rows.h"
 #include "gradloom/app/formula/data.h"
 #include "gradloom/app/settings.h"
@@ -85,6 +86,8 @@ AppFamily kan_family() {
   AppFamily entry = make_entry<KanFamily, load_splits>("kan");
   entry.headlines = {kAccuracy, kRmse};
   entry.read_rows = read_kan_rows;
+  entry.settle = settle_kan;
+  entry.learns_rows = true;
   entry.load = load_row_model<KanFamily>;
   entry.predict = predict_with<KanFamily>;
   entry.formula_data = kan_formula_data;

@@ -18,6 +18,8 @@ std::string for_epochs_that_come(const ConfigValues& values) {
 
 void bind_kan_model(const OptionPart<KanModelOptions>& model) {
   using M = KanModelOptions;
+  model.choice("size", &M::size, kSizePolicies,
+               "Who chooses model.hidden, model.grid, model.refit, optimizer.weight_decay, train.batch and epochs.");
   model.key("hidden", &M::hidden, "Widths of the hidden layers; inputs and outputs follow from the data.").at_least(1);
   model.key("grid", &M::grid, "Grid intervals of every spline, until a stage refines them.").at_least(1).at_most(1024);
   model.key("degree", &M::degree, "Degree of the splines.").at_least(1).at_most(7);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <limits>
 
 #include "gradloom/circuit/run.h"
 #include "gradloom/circuit/simplify.h"
@@ -75,6 +77,7 @@ ModelDescription AutomatonFamily<T>::describe() const {
     image.push_back(row);
   }
   d.input = {{"height", task_.height}, {"width", task_.width}, {"image", image}};
+  if (task_.kind == GridTaskKind::life) d.input["rule"] = task_.rule.to_string();
   return d;
 }
 
@@ -87,6 +90,12 @@ AutomatonFamily<T> AutomatonFamily<T>::from_model(const AutomatonOptions& option
   task.height = reader.count("height", kMostCells);
   task.width = reader.count("width", kMostCells);
   const std::vector<std::string> image = reader.names("image");
+  if (reader.has("rule")) {
+    const std::string rule = reader.text("rule");
+    if (rule.size() != task.rule.size() || rule.find_first_not_of("01") != std::string::npos)
+      reader.fail("the rule is not 512 bits");
+    task.rule = PatchTable(rule);
+  }
   reader.done();
   if (task.height == 0 || task.width == 0) reader.fail("the grid has no cells");
   if (image.size() % task.height != 0 || image.empty() == (task.kind == GridTaskKind::picture))
@@ -114,6 +123,23 @@ template <class T>
 bool AutomatonFamily<T>::looks_at(std::uint64_t epoch) const {
   const std::uint64_t every = options_.goal.every;
   return every != 0 && epoch % every == 0;
+}
+
+template <class T>
+json AutomatonFamily<T>::epoch_metrics(const Exec&, const Model& model, const ModelArrays<T>& arrays,
+                                       std::uint64_t epoch) const {
+  if (!looks_at(epoch)) return json::object();
+  const AutomatonSubject s = subject(model, arrays);
+  logic::TrialCompiler compiler;
+  const logic::TrialProgram& program = compiler.compile(s.rule.circuit);
+  double wrong = 0, all = 0;
+  for (logic::Trial& trial : make_trials(s, GridPart::validation, epoch, judged_->size())) {
+    for (const auto& look : trial.looks)
+      all += static_cast<double>(std::popcount(look.starts)) * static_cast<double>(trial.target.size());
+    wrong += static_cast<double>(
+        logic::TrialRunner(std::move(trial)).wrong(program, std::numeric_limits<std::uint64_t>::max() - 1));
+  }
+  return {{"shown", {{"hard_accuracy", 1 - wrong / std::max(all, 1.0)}}}};
 }
 
 template <class T>

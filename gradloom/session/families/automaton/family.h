@@ -24,6 +24,9 @@ class AutomatonFamily final : public Family<T, logic::Automaton<T>, GridDataset<
   ModelDescription describe() const override;
   static AutomatonFamily from_model(const AutomatonOptions& options, const ModelDescription& description);
   Model model(std::size_t stage) const override;
+  // At each look: how many bits of the trials the hard circuit has right, for the progress alone.
+  nlohmann::json epoch_metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                               std::uint64_t epoch) const override;
   // Every goal.every epochs: a search for a circuit near the hard one that does all that is asked, on training
   // draws (trials.h). The parameters change only when it is found and passes goal_reached().
   void repair(const Exec& ex, const Model& model, std::uint64_t epoch, TrainState<T>& state) const override;

@@ -1,6 +1,7 @@
 // Options of a run that trains a logic automaton.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,12 @@
 namespace gradloom {
 
 struct AutomatonDataOptions {
-  std::string root;          // folder of the image; empty: the current one, then that of the data
-  GridTask task;             // its channels are those of the model, its image that of `image`
-  FileName image{"lizard"};  // a shipped picture, or a PNG file
-  std::size_t samples = 2;   // drawn anew for each epoch
+  std::string root;                    // folder of the image; empty: the current one, then that of the data
+  GridTask task;                       // its channels are those of the model, image and rule those named below
+  FileName image{"lizard"};            // a shipped picture, or a PNG file
+  std::string rule = "B3/S23";         // of `life`
+  std::optional<FileName> rule_table;  // the rule as a table of 512 rows, instead of `rule`
+  std::size_t samples = 2;             // drawn anew for each epoch
   std::size_t test_samples = 8;
   std::size_t test_steps = 0;  // of the hard circuit before it is judged; 0: as many as the model has
 };

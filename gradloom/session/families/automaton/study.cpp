@@ -115,7 +115,7 @@ json study_sizes(const Exec& ex, const AutomatonSubject& subject) {
   return sizes;
 }
 
-// How many of the 512 neighbourhoods get the next state that the game of life gives them.
+// How many of the 512 neighbourhoods get the next state that the rule gives them.
 std::size_t right_neighbourhoods(const Exec& ex, const AutomatonSubject& subject) {
   const GridTask task = resized(subject.task, 3, 3);
   const GridDataset<float> all(task, GridPart::test, 0, 512);

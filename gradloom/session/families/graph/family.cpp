@@ -73,6 +73,7 @@ GraphFamily<T>::GraphFamily(GraphOptions options, Source source)
   if (options_.model.norm == graph::Norm::batch && options_.train.parallel_examples != 0)
     throw_invalid(
         "model.norm = \"batch\" needs train.parallel_examples = 0: its statistics are those of a whole batch");
+  measure_features(*set_, options_.data.features);
   const bool of_nodes = options_.model.task == GraphTask::node;
   of_nodes ? split_nodes() : split_graphs();
   const GraphArrays<T>& arrays = train_->arrays();

@@ -152,6 +152,7 @@ GraphLayout graph_layout(const GraphSet& set, const GraphArrays<T>& arrays, cons
   l.node_features = arrays.features, l.edge_features = arrays.edge_features;
   l.sparse = arrays.sparse();
   l.edge_weights = !arrays.edge_weight.empty();
+  l.mean = options.mean, l.deviation = options.deviation;
   if (l.nodes == NodeFeatures::labels) l.node_labels = set.node_labels.names();
   l.given_edge_features = arrays.edge_features;
   const auto has_labels = [](const Graph& g) { return !g.edge_labels().empty(); };
@@ -178,6 +179,7 @@ ModelDescription describe_graphs(const GraphLayout& l) {
              {"node_labels", l.node_labels},
              {"edge_labels", l.edge_labels}};
   d.normalisation = json::object();
+  if (!l.mean.empty()) d.normalisation = {{"mean", l.mean}, {"deviation", l.deviation}};
   d.ranges = l.ranges;
   return d;
 }
@@ -197,6 +199,15 @@ GraphLayout restore_layout(const ModelDescription& d, GraphTask task) {
   reader.done();
   l.classes = d.classes;
   l.ranges = d.ranges;
+  if (d.normalisation.is_object() && d.normalisation.contains("mean")) {
+    EntryReader scale(d.normalisation, "normalisation");
+    l.mean = scale.numbers("mean"), l.deviation = scale.numbers("deviation");
+    scale.done();
+    const bool fits = l.mean.size() == l.node_features && l.deviation.size() == l.node_features &&
+                      l.nodes == NodeFeatures::given && !l.sparse &&
+                      std::ranges::all_of(l.deviation, [](double s) { return s > 0; });
+    if (!fits) scale.fail(fmt::format("{} means do not scale {} features", l.mean.size(), l.node_features));
+  }
   if (l.nodes == NodeFeatures::automatic) reader.fail("'nodes' does not say what features are");
   if (l.node_features == 0 || l.node_features + l.edge_features != d.features.size())
     reader.fail(fmt::format("{} features of nodes and {} of edges are not {} names", l.node_features, l.edge_features,
@@ -234,6 +245,7 @@ GraphFeatureOptions layout_options(const GraphLayout& l, GraphFeatureOptions opt
   options.nodes = l.nodes;
   options.answers = answers;
   options.edge_labels = l.edge_features > l.given_edge_features;
+  options.mean = l.mean, options.deviation = l.deviation;
   if (l.nodes == NodeFeatures::identity) options.identities = l.node_features;
   if (l.nodes == NodeFeatures::degrees) options.max_degree = l.node_features - 1;
   return options;

@@ -17,9 +17,17 @@ inline constexpr Choice<InputScale> kInputScales[] = {
     {InputScale::range, "range", "to the range of the grid"},
 };
 
+// Who chooses the size of the network and how it is trained.
+enum class SizePolicy { given, automatic };
+inline constexpr Choice<SizePolicy> kSizePolicies[] = {
+    {SizePolicy::given, "given", "the keys say"},
+    {SizePolicy::automatic, "auto", "chosen for the table, but for keys that are set"},
+};
+
 // `widths` follow from the data and `hidden`.
 struct KanModelOptions : kan::NetworkOptions {
-  std::vector<std::size_t> hidden{5};  // widths
+  SizePolicy size = SizePolicy::given;  // automatic: settled before training, by whoever has the data
+  std::vector<std::size_t> hidden{5};   // widths
   InputScale normalise = InputScale::none;
   bool scale_targets = true;         // regression: predict in units of the targets' standard deviation
   std::vector<std::uint64_t> refit;  // epochs before which grids are refitted; the number of epochs: after the last

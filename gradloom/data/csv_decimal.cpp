@@ -1,0 +1,179 @@
+#include "gradloom/data/csv_decimal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "gradloom/data/csv.h"
+
+namespace gradloom {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// How a cell is written.
+enum class Written {
+  other,         // no number
+  plain,         // 12, 1.5, 1e3: what parse_number() takes
+  plain_groups,  // the same, but may be a whole number with thousands: 1.234
+  comma,         // 1,5
+  either,        // 1,234: a decimal comma, or thousands
+  point_groups,  // 1.234,5 or 1.234.567
+  comma_groups,  // 1,234.5 or 1,234,567
+};
+
+// Digits in groups: 1 to 3, then groups of three behind `separator`. Returns how many groups follow the first, 0 when
+// the text is not of this form; `text` keeps what comes after them.
+std::size_t take_groups(std::string_view& text, char separator) {
+  std::size_t at = 0, groups = 0;
+  while (at < text.size() && is_digit(text[at])) ++at;
+  if (at < 1 || at > 3 || (at > 1 && text[0] == '0')) return 0;
+  while (at + 3 < text.size() && text[at] == separator && is_digit(text[at + 1]) && is_digit(text[at + 2]) &&
+         is_digit(text[at + 3])) {
+    at += 4;
+    ++groups;
+  }
+  if (groups == 0 || (at < text.size() && is_digit(text[at]))) return 0;
+  text.remove_prefix(at);
+  return groups;
+}
+
+bool all_digits(std::string_view text) { return std::all_of(text.begin(), text.end(), is_digit); }
+
+Written written(std::string_view cell) {
+  if (cell.find(',') == std::string_view::npos) {
+    double value = 0;
+    const bool number = parse_number(cell, value);
+    if (cell.starts_with('+') || cell.starts_with('-')) cell.remove_prefix(1);
+    const std::size_t groups = take_groups(cell, '.');
+    if (groups == 0 || !cell.empty()) return number ? Written::plain : Written::other;
+    return number ? (groups == 1 ? Written::plain_groups : Written::plain) : Written::point_groups;
+  }
+  if (cell.starts_with('+') || cell.starts_with('-')) cell.remove_prefix(1);
+  std::string_view rest = cell;
+  if (const std::size_t groups = take_groups(rest, ','); groups > 0 && !cell.starts_with('0')) {
+    if (rest.empty()) return groups == 1 ? Written::either : Written::comma_groups;
+    if (rest.size() > 1 && rest[0] == '.' && all_digits(rest.substr(1))) return Written::comma_groups;
+  }
+  rest = cell;
+  if (take_groups(rest, '.') > 0 && rest.size() > 1 && rest[0] == ',' && all_digits(rest.substr(1)))
+    return Written::point_groups;
+  const std::size_t comma = cell.find(',');
+  std::string_view fraction = cell.substr(comma + 1);
+  const std::size_t exponent = std::min(fraction.find_first_of("eE"), fraction.size());
+  std::string_view power = fraction.substr(exponent);
+  fraction = fraction.substr(0, exponent);
+  if (!power.empty()) power.remove_prefix(1);
+  if (power.starts_with('+') || power.starts_with('-')) power.remove_prefix(1);
+  const bool whole = all_digits(cell.substr(0, comma)) && all_digits(fraction) && !fraction.empty() &&
+                     (exponent == cell.size() - comma - 1 || !power.empty()) && all_digits(power);
+  return whole ? Written::comma : Written::other;
+}
+
+// What a column has of each, and the first row that shows it.
+struct Evidence {
+  std::size_t numbers = 0, others = 0;
+  std::optional<std::size_t> comma, point, either, groups;  // `point`: a decimal point for certain
+  bool mostly_numbers() const { return numbers > others; }
+};
+
+class DecimalRewriter {
+ public:
+  DecimalRewriter(CsvTable& table, CsvDecimal decimal) : table_(table), decimal_(decimal) {}
+
+  void run() {
+    const auto has_comma = [](std::string_view cell) { return cell.find(',') != std::string_view::npos; };
+    if (decimal_ != CsvDecimal::comma && std::none_of(table_.cells.begin(), table_.cells.end(), has_comma)) return;
+    std::vector<Evidence> columns;
+    for (std::size_t c = 0; c < table_.columns.size(); ++c) columns.push_back(look_at(c));
+    bool comma = false, point = false;
+    for (const Evidence& e : columns)
+      if (e.mostly_numbers()) comma = comma || e.comma.has_value(), point = point || e.point.has_value();
+    for (std::size_t c = 0; c < columns.size(); ++c)
+      if (columns[c].mostly_numbers()) rewrite(c, decision(c, columns[c], comma, point));
+  }
+
+ private:
+  [[noreturn]] void fail(std::size_t row, std::size_t column, const std::string& message) const {
+    throw Exception(ErrorCode::invalid_input,
+                    fmt::format("{}: line {} (row {}), column '{}': '{}' {}", table_.source, table_.lines[row], row + 1,
+                                table_.columns[column], table_.cell(row, column).substr(0, 40), message));
+  }
+
+  Evidence look_at(std::size_t column) const {
+    Evidence e;
+    for (std::size_t r = 0; r < table_.rows(); ++r) {
+      const std::string_view cell = table_.cell(r, column);
+      const Written how = written(cell);
+      const auto first = [&](std::optional<std::size_t>& place) {
+        if (!place) place = r;
+      };
+      if (how == Written::other)
+        e.others += std::any_of(cell.begin(), cell.end(), is_digit);  // words for what is missing have none
+      else
+        ++e.numbers;
+      if (how == Written::comma || how == Written::point_groups) first(e.comma);
+      if (how == Written::comma_groups || (how == Written::plain && cell.find('.') != std::string_view::npos))
+        first(e.point);
+      if (how == Written::either) first(e.either);
+      if (how == Written::plain_groups) first(e.groups);
+    }
+    return e;
+  }
+
+  // `comma`, `point`: what some column of numbers has for certain.
+  CsvDecimal decision(std::size_t column, const Evidence& e, bool comma, bool point) const {
+    if (decimal_ == CsvDecimal::comma && e.point)
+      fail(*e.point, column, "has a decimal point, but data.decimal is ','");
+    if (decimal_ == CsvDecimal::point && e.comma)
+      fail(*e.comma, column, "has a decimal comma, but data.decimal is '.'");
+    if (decimal_ != CsvDecimal::automatic) return decimal_;
+    if (e.comma && e.point)
+      fail(*e.comma, column,
+           fmt::format("has a decimal comma, but line {} of the same column a decimal point: '{}'; correct one",
+                       table_.lines[*e.point], table_.cell(*e.point, column).substr(0, 40)));
+    if (e.comma) return CsvDecimal::comma;
+    if (e.point) return CsvDecimal::point;
+    if (e.either && e.groups)
+      fail(*e.either, column,
+           fmt::format("has a comma, line {} of the same column a point: '{}'; say by data.decimal = \",\" or \".\" "
+                       "which one separates the fraction",
+                       table_.lines[*e.groups], table_.cell(*e.groups, column).substr(0, 40)));
+    if (e.either && comma == point)
+      fail(*e.either, column,
+           "may be a fraction or a number of thousands; say by data.decimal = \",\" or \".\" which one it is");
+    if (e.groups && comma && !point)
+      fail(*e.groups, column,
+           "may be a fraction or a number of thousands, since other columns have decimal commas; say by data.decimal "
+           "= \",\" or \".\" which one it is");
+    return comma && !point && e.either ? CsvDecimal::comma : CsvDecimal::point;
+  }
+
+  void rewrite(std::size_t column, CsvDecimal decimal) {
+    const bool comma = decimal == CsvDecimal::comma;
+    for (std::size_t r = 0; r < table_.rows(); ++r) {
+      std::string_view& cell = table_.cells[r * table_.columns.size() + column];
+      const Written how = written(cell);
+      const bool changes = how != Written::other && how != Written::plain && (how != Written::plain_groups || comma);
+      if (!changes) continue;
+      std::string& text = table_.unquoted->emplace_back(cell);
+      std::erase(text, comma ? '.' : ',');
+      if (comma) std::replace(text.begin(), text.end(), ',', '.');
+      cell = text;
+    }
+  }
+
+  CsvTable& table_;
+  CsvDecimal decimal_;
+};
+
+}  // namespace
+
+bool is_comma_number(std::string_view cell) {
+  return cell.find(',') != std::string_view::npos && written(cell) != Written::other;
+}
+
+void rewrite_decimals(CsvTable& table, CsvDecimal decimal) { DecimalRewriter(table, decimal).run(); }
+
+}  // namespace gradloom

@@ -1,0 +1,32 @@
+// Numbers with decimal commas or separators of thousands in text tables, rewritten with decimal points.
+#pragma once
+
+#include <string_view>
+
+#include "gradloom/base/choice.h"
+
+namespace gradloom {
+
+struct CsvTable;
+
+enum class CsvDecimal {
+  automatic,  // found out column by column; an error where it cannot be
+  point,      // 1,234.5
+  comma,      // 1.234,5
+};
+inline constexpr Choice<CsvDecimal> kCsvDecimals[] = {
+    {CsvDecimal::automatic, "auto", "found out by the columns"},
+    {CsvDecimal::point, ".", "points; commas separate thousands"},
+    {CsvDecimal::comma, ",", "commas; points separate thousands"},
+};
+
+// Whether the cell is a number that has a comma: 1,5 or 1.234,5 or 1,234.5 and the like.
+bool is_comma_number(std::string_view cell);
+
+// Rewrites the numbers of columns that are mostly numbers. In automatic mode a column is read by its own cells: 1,5 or
+// 1.234,5 tell that it has decimal commas, 1,234.5 or 1,234,567 that commas separate its thousands. Where it has only
+// cells such as 1,234, the other columns decide. Throws invalid_input (line, column, cell, what to set) where they do
+// not, and where two cells contradict each other or the setting.
+void rewrite_decimals(CsvTable& table, CsvDecimal decimal);
+
+}  // namespace gradloom

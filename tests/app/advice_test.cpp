@@ -1,0 +1,43 @@
+#include "gradloom/app/run/advice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace gradloom::app {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<json> log_of(std::size_t epochs, double factor) {
+  std::vector<json> lines;
+  for (std::size_t e = 0; e < epochs; ++e)
+    lines.push_back({{"event", "epoch"}, {"stage", 0}, {"loss", std::pow(factor, static_cast<double>(e))}});
+  return lines;
+}
+
+Metrics with(const char* name, double train, double held, double r2 = 0.5) {
+  return {{1.0, {{name, train}}}, PartMetrics{1.0, {{name, held}, {"r2", r2}}}, {}};
+}
+
+TEST(TrainingAdvice, TellsOfOverfitting) {
+  EXPECT_THAT(training_advice(with("rmse", 0.1, 0.3), {}), ElementsAre(HasSubstr("overfit: the RMSE is 0.3")));
+  EXPECT_THAT(training_advice(with("rmse", 0.1, 0.15), {}), IsEmpty());
+  EXPECT_THAT(training_advice(with("rmse", 1e-5, 3e-5, 0.999), {}), IsEmpty()) << "nothing is left to learn";
+  EXPECT_THAT(training_advice(with("accuracy", 1.0, 0.8), {}), ElementsAre(HasSubstr("model.hidden")));
+  EXPECT_THAT(training_advice(with("accuracy", 1.0, 0.95), {}), IsEmpty());
+}
+
+TEST(TrainingAdvice, TellsOfShortTraining) {
+  EXPECT_THAT(training_advice(with("rmse", 0.3, 0.3), log_of(50, 0.95)), ElementsAre(HasSubstr("epochs = 100")));
+  EXPECT_THAT(training_advice(with("rmse", 0.3, 0.3), log_of(50, 0.995)), IsEmpty());
+  EXPECT_THAT(training_advice(with("rmse", 0.3, 0.3), log_of(5, 0.5)), IsEmpty()) << "too few epochs to tell";
+  EXPECT_THAT(training_advice({{1.0, {}}, {}, {}}, log_of(50, 0.5)), IsEmpty()) << "nothing was held out";
+}
+
+}  // namespace
+}  // namespace gradloom::app

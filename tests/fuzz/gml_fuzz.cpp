@@ -1,0 +1,8 @@
+// GML.
+#include "gradloom/data/graph_source.h"
+#include "tests/fuzz/fuzz.h"
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  (void)gradloom::parse_gml(gradloom::fuzz::text_of(data, size), {.path = "input"});
+  return 0;
+}
