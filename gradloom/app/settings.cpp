@@ -76,7 +76,7 @@ Error with_places(Error error, const Config& r, const std::filesystem::path& dat
 
 Result<RowSplits> load_splits(const RowFamilyOptions& o, const std::filesystem::path& data_root) {
   const RowDataOptions& data = o.data;
-  if (data.path && data.formula)
+  if (data.path && data.formula && !data.formula->empty())
     return Error{ErrorCode::invalid_input, "data.path and data.formula are both set; a run has one source of data"};
   if (!data.path && !data.formula)
     return Error{ErrorCode::invalid_input,

@@ -24,9 +24,14 @@ class FormulaCommand : public ProgramTest {
     write(name, text.str());
   }
 
-  const Words train_ = {
-      "train",         "kan-formula", "--set",     "data.path=t.csv", "--set", "data.target=price", "--set",
-      "data.test=0.2", "--set",       "epochs=15", "--out",           "run",   "--threads",         "1"};
+  const Words train_ = {"train",     "kan-formula",
+                        "--set",     "data.formula=",
+                        "--set",     "data.path=t.csv",
+                        "--set",     "data.target=price",
+                        "--set",     "data.test=0.2",
+                        "--set",     "epochs=15",
+                        "--out",     "run",
+                        "--threads", "1"};
 };
 
 TEST_F(FormulaCommand, ARunOfTheRecipeFindsTheFormulaAndStoresIt) {
