@@ -220,12 +220,12 @@ class _KanParameters(_RowEstimator):
 class KANRegressor(RegressorMixin, _KanParameters):  # type: ignore[misc]
     """A spline network that predicts numbers.
 
-    Parameters that are None are the engine's (`gradloom.recipe_keys("kan")`, over the shipped recipe `kan-tabular`);
+    Parameters that are None are the engine's (`gradloom.recipe_keys("kan")`, over the shipped recipe `kan-rows`);
     `options` takes any recipe key: {"model.normalise": "range"}. refine: grid intervals of stages, one after another.
     validation: the fraction of the rows that watches training. The number of jobs never changes a bit of the result.
     """
 
-    _base = "kan-tabular"
+    _base = "kan-rows"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KANRegressor:
         """Trains on rows X and targets y (rows) or (rows, targets)."""
@@ -303,7 +303,7 @@ class _ClassifierOfRows(ClassifierMixin):  # type: ignore[misc]
 class KANClassifier(_ClassifierOfRows, _KanParameters):
     """A spline network that predicts classes; parameters as those of KANRegressor."""
 
-    _base = "kan-tabular"
+    _base = "kan-rows"
 
 
 class LogicClassifier(_ClassifierOfRows, _RowEstimator):

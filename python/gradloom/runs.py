@@ -159,7 +159,12 @@ class Run:
     @property
     def finished(self) -> bool:
         """Whether training came to its end."""
-        return (self.folder / "report.html").exists()
+        path = self.folder / "model.safetensors"
+        if not path.exists():
+            return False
+        with path.open("rb") as file:
+            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        return bool(json.loads(header["__metadata__"]["training"])["finished"])
 
     @property
     def log(self) -> list[dict[str, Any]]:

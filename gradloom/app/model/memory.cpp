@@ -67,6 +67,10 @@ std::unique_ptr<Session> open_row_family(const LoadedRows& rows, O options, cons
 
 std::unique_ptr<Session> open_rows(const LoadedRows& rows, KanOptions options, const SessionOptions& settings,
                                    const Session* from) {
+  if (options.model.size == SizePolicy::automatic)
+    throw Exception(
+        ErrorCode::unsupported,
+        "model.size = \"auto\" is for tables in files; choose model.hidden and model.grid for rows in memory");
   const RowCentres* centres = nullptr;
   if (from) with_family<KanFamily>(*from, [&](const auto& typed) { centres = &typed.family().centres(); });
   return open_row_family<KanFamily>(rows, std::move(options), settings, centres);
