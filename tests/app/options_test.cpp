@@ -69,7 +69,7 @@ std::vector<Field> of_rows() {
                              unbound(source, &RowSource::format), unbound(source, &RowSource::targets),
                              unbound(source, &RowSource::missing_words), unbound(source, &RowSource::max_bytes),
                              unbound(csv, &CsvOptions::header_names), unbound(formula, &FormulaOptions::formulas),
-                             unbound(formula, &FormulaOptions::variables), unbound(formula, &FormulaOptions::seed)})
+                             unbound(source, &RowSource::labels), unbound(formula, &FormulaOptions::seed)})
     fields.push_back(field);
   return fields;
 }
@@ -100,9 +100,9 @@ TEST(FamilyOptions, EveryFieldOfAnAutomatonHasAKey) {
   std::vector<Field> known = of_training<O>();
   const auto task = +[](O& o) -> GridTask& { return o.data.task; };
   const auto model = +[](O& o) -> M& { return o.model; };
-  add(known, {unbound(task, &GridTask::channels), unbound(task, &GridTask::image), unbound(model, &M::height),
-              unbound(model, &M::width), unbound(model, &M::target_channels), unbound(model, &M::evaluation),
-              unbound(model, &M::masked), unbound(model, &M::noise_again)});
+  add(known, {unbound(task, &GridTask::channels), unbound(task, &GridTask::image), unbound(task, &GridTask::rule),
+              unbound(model, &M::height), unbound(model, &M::width), unbound(model, &M::target_channels),
+              unbound(model, &M::evaluation), unbound(model, &M::masked), unbound(model, &M::noise_again)});
   EXPECT_THAT(gaps<O>(known), testing::IsEmpty());
 }
 
@@ -113,6 +113,7 @@ TEST(FamilyOptions, EveryFieldOfAGraphNetworkHasAKey) {
   const auto model = +[](O& o) -> graph::NetworkOptions& { return o.model; };
   add(known, of_network<O>(model));
   add(known, {unbound(model, &graph::NetworkOptions::outputs), unbound(features, &GraphFeatureOptions::max_degree),
+              unbound(features, &GraphFeatureOptions::mean), unbound(features, &GraphFeatureOptions::deviation),
               unbound(features, &GraphFeatureOptions::identities)});
   EXPECT_THAT(gaps<O>(known), testing::IsEmpty());
 }
@@ -122,13 +123,17 @@ TEST(FamilyOptions, EveryFieldOfAPairNetworkHasAKey) {
   using N = graph::NetworkOptions;
   std::vector<Field> known = of_training<O>();
   const auto features = +[](O& o) -> GraphFeatureOptions& { return o.data.features; };
+  const auto files = +[](O& o) -> GraphFileOptions& { return o.data; };
   const auto encoder = +[](O& o) -> N& { return o.model.encoder; };
   add(known, of_network<O>(encoder));
   add(known,
       {unbound(encoder, &N::task), unbound(encoder, &N::head_dropout),
        unbound(features, &GraphFeatureOptions::normalise_rows), unbound(features, &GraphFeatureOptions::edge_labels),
-       unbound(features, &GraphFeatureOptions::answers), unbound(features, &GraphFeatureOptions::max_degree),
-       unbound(features, &GraphFeatureOptions::identities)});
+       unbound(files, &GraphFileOptions::nodes), unbound(files, &GraphFileOptions::graph_folder),
+       unbound(files, &GraphFileOptions::class_column), unbound(files, &GraphFileOptions::drop),
+       unbound(features, &GraphFeatureOptions::standardise), unbound(features, &GraphFeatureOptions::mean),
+       unbound(features, &GraphFeatureOptions::deviation), unbound(features, &GraphFeatureOptions::answers),
+       unbound(features, &GraphFeatureOptions::max_degree), unbound(features, &GraphFeatureOptions::identities)});
   EXPECT_THAT(gaps<O>(known), testing::IsEmpty());
 }
 
