@@ -77,7 +77,7 @@ std::vector<std::string> overrides_of(const Config& recipe, const KanSize& size,
   open.set("optimizer.weight_decay", fmt::format("{}", size.decay));
   open.set("train.batch", fmt::format("{}", batch));
   open.set("epochs", fmt::format("{}", epochs));
-  open.set("model.refit", fmt::format("[0,{},{}]", epochs / 6, epochs / 2));
+  open.set("model.refit", fmt::format("[0,{},{},{}]", epochs / 6, epochs / 2, epochs * 5 / 6));
   open.set("model.refit_inputs", "true");
   // Folds have told which size to take; a few rows held out would tell an epoch by chance.
   if (folds > 0) {
