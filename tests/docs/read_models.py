@@ -104,10 +104,12 @@ def kan_outputs(about, tensors, x):
             for s in range(len(x)):
                 edge = min(max(x[s, i], knots[0]), knots[-1])
                 values, slopes = basis(t, degree, grid, edge)
-                assert model["outside"] == "linear"
-                y[s] += (values + slopes * (x[s, i] - edge)) @ weight[i, :grid + degree]
+                assert model["outside"] in ("linear", "clamp")
+                beyond = x[s, i] - edge if model["outside"] == "linear" else 0.0
+                y[s] += (values + slopes * beyond) @ weight[i, :grid + degree]
                 if model["base"]:
-                    y[s] += x[s, i] / (1 + np.exp(-x[s, i])) * weight[i, grid + degree]
+                    z = x[s, i] if model["outside"] == "linear" else edge
+                    y[s] += z / (1 + np.exp(-z)) * weight[i, grid + degree]
         bias = tensors.get(f"parameters/layer{layer}.bias")
         x = y if bias is None else y + bias
         layer += 1
@@ -166,7 +168,7 @@ def main():
         cases += [
             (f"kan-{precision}", f"train kan-tabular {also} --set data.target=price --set data.drop=kind", kan_outputs, bound),
             (f"uniform-{precision}", f"train kan-tabular {also} --set task=classification --set data.target=kind --set data.drop=price"
-                                     " --set model.knots=uniform --set model.normalise=range --set model.hidden=[4,3]"
+                                     " --set model.outside=linear --set model.knots=uniform --set model.normalise=range --set model.hidden=[4,3]"
                                      " --set data.categories=ordinal", kan_outputs, bound),
             (f"gates-{precision}", f"train logic-classify {also} --set data.target=kind --set data.drop=price --set data.test_path="
                                    " --set data.categorical=[] --set model.gates=[40,30] --set data.test=0.2", gate_outputs, bound),
