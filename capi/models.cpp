@@ -175,7 +175,8 @@ int gradloom_predict(gradloom_handle model, const gradloom_array* x, const gradl
     const Used<ModelObject> used(model, "model");
     const MatrixView all = matrix(x, "x");
     const OutMatrix to(out, "out");
-    to.check(all.rows(), output_count(used->fitted.session().describe()));
+    if (used->outputs == 0) used->outputs = output_count(used->fitted.session().describe());
+    to.check(all.rows(), used->outputs);
     for (std::size_t first = 0; first < all.rows() || first == 0; first += kRowsAtOnce) {
       const std::size_t count = std::min(kRowsAtOnce, all.rows() - first);
       write_rows(used->fitted.predict(part_of(*x, first, count)), first, to);
