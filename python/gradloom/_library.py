@@ -87,6 +87,7 @@ _FUNCTIONS: dict[str, Sequence[Any]] = {
     "predict": [Handle, _ARRAY, _ARRAY],
     "predict_table": [Handle, _TEXT, ctypes.c_size_t, _ARRAY],
     "predict_graphs": [Handle, Handle, _ARRAY],
+    "embed_graphs": [Handle, Handle, _ARRAY],
     "measure": [Handle, _TEXT, _ARRAY, _ARRAY, _TEXT_OUT],
     "refine": [Handle, ctypes.c_int64, _HANDLE_OUT],
     "draw": [Handle, _TEXT, _TEXT_OUT],

@@ -84,8 +84,10 @@ int gradloom_recipes(char** json);
 
 /* --- Training on data in memory ---------------------------------------------------------------------------------
  * settings: {"recipe": {...}, "base": "name of a shipped recipe", "threads": 0, "device": "cpu", "from": handle}, and
- * what each function adds. `recipe` goes before `base`. Equal data, recipe and seed give equal bits, here and in
- * `gradloom train`, on any number of threads. A stop ends training; the model is what it is then. */
+ * what each function adds. `recipe` goes before `base`. Rows and tables: "validation_from", the first of the rows (from
+ * 0) that watch training instead of the fraction data.validation; model.size = "auto" settles hidden layers, grid,
+ * weight decay, batch and epochs ("settled" of the description says how). Equal data, recipe and seed give equal bits,
+ * here and in `gradloom train`, on any number of threads. A stop ends training; the model is what it is then. */
 
 /* x (rows, features) of float32 or float64; y (rows) or (rows, targets) of the same: regression; y (rows) of int64:
  * classes, numbers of "classes", a list of names, or the classes themselves. weights (rows) of float64, or NULL. Adds
@@ -132,6 +134,8 @@ int gradloom_predict(gradloom_handle model, const gradloom_array* x, const gradl
 int gradloom_predict_table(gradloom_handle model, const char* csv, size_t bytes, const gradloom_array* out);
 /* A row for each graph, or for each node of a model of nodes. */
 int gradloom_predict_graphs(gradloom_handle model, gradloom_handle graphs, const gradloom_array* out);
+/* What the network makes of each graph, or each node, before its head: out (rows, "embedding" of the description). */
+int gradloom_embed_graphs(gradloom_handle model, gradloom_handle graphs, const gradloom_array* out);
 /* Loss, and rmse, mae, r2 or accuracy, of rows whose targets are known; y as in gradloom_fit_rows(). */
 int gradloom_measure(gradloom_handle model, const char* settings, const gradloom_array* x, const gradloom_array* y,
                      char** json);
