@@ -141,6 +141,9 @@ Result<std::optional<SettledRecipe>> settle_rows(const Config& recipe, const Par
   std::optional<std::size_t> best;
   double lowest = std::numeric_limits<double>::infinity();
   const std::vector<KanSize> sizes = sizes_to_try(parts->train.size(), parts->train.features(), parts->train.outputs());
+  if (settings.log && sizes.size() > 1)
+    settings.log(LogLevel::info, fmt::format("choosing one of {} sizes{}", sizes.size(),
+                                             folds > 0 ? fmt::format(", each on {} folds", folds) : ""));
   for (const KanSize& size : sizes) {
     const std::vector<std::string> overrides = overrides_of(recipe, size, parts->train.size(), folds);
     const bool alone = (folds == 0 && !parts->validation);
