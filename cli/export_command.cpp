@@ -89,7 +89,8 @@ void add_export_command(CLI::App& program, Choice& choice) {
       ->type_name("C,...")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("--name", o.name, "Of the function or module")->type_name("NAME");
+  command->add_option("--name", o.name, "Of the function, module or rule; a rule has that of its file")
+      ->type_name("NAME");
   command->add_flag("--verify", o.verify, "Read it back and prove it equal to the circuit");
   add_threads_option(*command, o.threads);
   add_output_options(*command, choice.flags);

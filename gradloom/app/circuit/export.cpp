@@ -15,6 +15,12 @@ namespace {
 
 using circuit::AnyCircuit;
 using circuit::Circuit;
+
+// Golly finds a rule by the name of its file.
+std::string rule_name(const ExportCircuitOptions& o) {
+  return o.out.empty() || o.name != ExportCircuitOptions().name ? o.name : o.out.stem().string();
+}
+
 std::string written(const AnyCircuit& any, const ExportCircuitOptions& o) {
   switch (o.format) {
     case ExportFormat::c:
@@ -28,7 +34,7 @@ std::string written(const AnyCircuit& any, const ExportCircuitOptions& o) {
     case ExportFormat::golly:
       if (!std::holds_alternative<circuit::CellRule>(any))
         throw Exception(ErrorCode::invalid_input, "a plain circuit is no rule of cells; Golly has no use for it");
-      return circuit::to_golly(std::get<circuit::CellRule>(any), o.name);
+      return circuit::to_golly(std::get<circuit::CellRule>(any), rule_name(o));
     case ExportFormat::circuit_json:
       break;
   }
