@@ -26,6 +26,8 @@ class RunFolder;
 
 namespace gradloom::app {
 
+struct ExportedNetwork;
+struct ExportNetworkOptions;
 struct FormulaData;
 struct PruneOptions;
 struct PruneReport;
@@ -88,6 +90,8 @@ struct AppFamily {
                                       const std::filesystem::path& file);
   // Writes a smaller model. Null: the family cannot be pruned.
   Result<PruneReport> (*prune)(Session& session, const RunOptions& run, const PruneOptions& options);
+  // Writes the network for other programs. Null: the family has no such export.
+  Result<ExportedNetwork> (*export_network)(Session& session, const ExportNetworkOptions& options);
   // What follows training when the recipe asks for it, under the key `finish_key` of the results; null: nothing was
   // asked for, or (the function) nothing can be.
   Result<nlohmann::json> (*finish)(Session& session, const RunOptions& options, const RunFolder* folder);
