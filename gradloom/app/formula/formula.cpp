@@ -90,8 +90,8 @@ std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data
     formula::EdgeFormulaOptions edge_options;
     edge_options.threshold = options.threshold, edge_options.output = t;
     edge_options.fit.functions = options.functions;
-    const formula::EdgeFormula by_edges = formula::explain_edges(ex, data.network, table, edge_options);
-    for (const formula::ExplainedEdge& e : by_edges.edges) r.edges.push_back(edge_report(e));
+    const std::vector<formula::ExplainedEdge> edges = formula::explain_edges(ex, data.network, scores, edge_options);
+    for (const formula::ExplainedEdge& e : edges) r.edges.push_back(edge_report(e));
     formula::Expr chosen;
     if (data.data) {
       const formula::SearchResult found =
@@ -110,7 +110,7 @@ std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data
       }
     }
     if (!chosen) {
-      chosen = rounded(by_edges.formula, table.x, table.y);
+      chosen = rounded(formula::edge_formula(data.network, edges, table, t), table.x, table.y);
       r.status = "approximate";
       r.note = !data.data    ? "there are no data: the formula approximates the network"
                : r.exhausted ? "no exact formula within the effort; --effort allows more"
