@@ -102,8 +102,8 @@ class Compiled {
     }
     source.close();
     std::vector<std::string> words(flags.begin(), flags.end());
-    for (const char* word : {"-std=gnu99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC", "f.c",
-                             "-lm", "-o", "f.so"})
+    for (const char* word :
+         {"-std=gnu99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC", "f.c", "-lm", "-o", "f.so"})
       words.emplace_back(word);
     const auto end = circuit::run_program(circuit::find_program("cc"), words, scratch_.path(), 120).or_throw();
     EXPECT_EQ(end.code, 0) << end.output;
@@ -245,8 +245,8 @@ std::vector<Field> fields_of(std::string_view text) {
 // onnxruntime computes with these files in the tests of the Python package.
 TEST(KanExport, OnnxHasStandardOperatorsWhoseInputsComeBeforeThem) {
   const std::set<std::string_view> standard = {
-      "Add", "And", "Cast", "GreaterOrEqual", "Identity", "Less",    "LessOrEqual", "MatMul", "Max",
-      "Min", "Mul", "Reshape", "Sigmoid",     "Slice",    "Softmax", "Sub",         "Unsqueeze"};
+      "Add", "And", "Cast",    "GreaterOrEqual", "Identity", "Less",    "LessOrEqual", "MatMul",   "Max",
+      "Min", "Mul", "Reshape", "Sigmoid",        "Slice",    "Softmax", "Sub",         "Unsqueeze"};
   for (const NetworkOptions& o : all_kinds()) {
     const auto f = filled_network<float>(o, 5);
     ExportHead head;
@@ -301,8 +301,8 @@ std::vector<double> efficient_forward(const kan::EfficientKan<double>& e, std::v
       for (std::size_t m = 0; m + 1 < knots; ++m) b.push_back(x[i] >= k[m] && x[i] < k[m + 1] ? 1.0 : 0.0);
       for (unsigned d = 1; d <= degree; ++d) {
         for (std::size_t m = 0; m + 1 < b.size(); ++m)
-          b[m] = (x[i] - k[m]) / (k[m + d] - k[m]) * b[m] +
-                 (k[m + d + 1] - x[i]) / (k[m + d + 1] - k[m + 1]) * b[m + 1];
+          b[m] =
+              (x[i] - k[m]) / (k[m + d] - k[m]) * b[m] + (k[m + d + 1] - x[i]) / (k[m + d + 1] - k[m + 1]) * b[m + 1];
         b.pop_back();
       }
       EXPECT_EQ(b.size(), rows);

@@ -68,7 +68,8 @@ constexpr const char* kSilu = R"(static inline REAL @_silu(REAL x) {
 
 )";
 
-constexpr const char* kUniformBasis = R"(/* The functions that are not zero at place t of an interval, and of one degree less. */
+constexpr const char* kUniformBasis =
+    R"(/* The functions that are not zero at place t of an interval, and of one degree less. */
 static inline void @_uniform(REAL t, REAL inverse_step, REAL *n, REAL *slope) {
   static const REAL inverse_degree[] = {INVERSE_DEGREES};
   int d, r;
@@ -108,7 +109,8 @@ static inline void @_free(const @_layer *layer, int i, int left, REAL x, REAL *n
 
 )";
 
-constexpr const char* kInside = R"(/* The DEGREE + 1 functions at x that are not zero, from the row on that is returned. */
+constexpr const char* kInside =
+    R"(/* The DEGREE + 1 functions at x that are not zero, from the row on that is returned. */
 static inline int @_basis(const @_layer *layer, int i, REAL x, REAL *value) {
   const REAL lo = layer->lo[i], hi = layer->hi[i];
   const int below = !(x >= lo), above = x > hi;
@@ -144,7 +146,8 @@ constexpr const char* kLinear = R"(  {
 
 constexpr const char* kZero = "  memset(value, 0, (@_DEGREE + 1) * sizeof *value);";
 
-constexpr const char* kExtend = R"(/* The DEGREE + 1 functions at x that are not zero, from the row on that is returned. */
+constexpr const char* kExtend =
+    R"(/* The DEGREE + 1 functions at x that are not zero, from the row on that is returned. */
 static inline int @_basis(const @_layer *layer, int i, REAL x, REAL *value) {
   REAL all[@_DEGREE + 1], slope[@_DEGREE];
   int interval, span, k;
@@ -160,7 +163,8 @@ PLACE
 
 )";
 
-constexpr const char* kUniformExtended = R"(  const REAL u = @_rounded((x - layer->lo[i]) * layer->inverse_step[i]), f = floorSUFFIX(u);
+constexpr const char* kUniformExtended =
+    R"(  const REAL u = @_rounded((x - layer->lo[i]) * layer->inverse_step[i]), f = floorSUFFIX(u);
   if (!(f >= -@_DEGREE && f < @_GRID + @_DEGREE)) return 0;
   interval = (int)f;
   @_uniform(u - f, layer->inverse_step[i], all, slope);)";
@@ -209,8 +213,7 @@ std::string silu_text() {
   using L = kernels::ElementaryLimits<T>;
   const auto literal = [](double v) { return number(static_cast<T>(v)); };
   std::string factorials;
-  for (int k = 0; k <= L::kExpDegree; ++k)
-    factorials += (k > 0 ? ", " : "") + literal(L::kInverseFactorials[k]);
+  for (int k = 0; k <= L::kExpDegree; ++k) factorials += (k > 0 ? ", " : "") + literal(L::kInverseFactorials[k]);
   const bool single = std::is_same_v<T, float>;
   const std::pair<const char*, std::string> names[] = {
       {"FACTORIALS", factorials},
@@ -260,9 +263,9 @@ std::string functions_text(const kernels::spline::Shape& shape, Arithmetic arith
     text += kFreeBasis;
   }
   text += basis_text(shape);
-  const std::string point =
-      shape.outside == OutOfGrid::clamp ? "x[i] < layer->lo[i] ? layer->lo[i] : x[i] > layer->hi[i] ? layer->hi[i] : x[i]"
-                                        : "x[i]";
+  const std::string point = shape.outside == OutOfGrid::clamp
+                                ? "x[i] < layer->lo[i] ? layer->lo[i] : x[i] > layer->hi[i] ? layer->hi[i] : x[i]"
+                                : "x[i]";
   return text + replaced(kForward, "BASE", shape.base ? replaced(kBase, "BASE_POINT", point) : "");
 }
 
@@ -273,8 +276,10 @@ std::string array_text(const std::string& key, std::span<const T> values) {
   std::size_t column = 1000;
   for (const T v : values) {
     const std::string n = number(v);
-    if (column + n.size() + 2 > 120) text += "\n  ", column = 2;
-    else text += " ", column += 1;
+    if (column + n.size() + 2 > 120)
+      text += "\n  ", column = 2;
+    else
+      text += " ", column += 1;
     text += n + ",";
     column += n.size() + 1;
   }
@@ -295,9 +300,8 @@ std::string comment_safe(std::string text) {
 }
 
 std::string about(const ExportHead& head, std::size_t in, std::size_t out) {
-  std::string text =
-      fmt::format("/* A spline network of {} inputs and {} outputs{}. Written by gradloom.\n", in, out,
-                  head.classes ? ", which are logits" : "");
+  std::string text = fmt::format("/* A spline network of {} inputs and {} outputs{}. Written by gradloom.\n", in, out,
+                                 head.classes ? ", which are logits" : "");
   for (std::size_t i = 0; i < head.features.size(); ++i)
     text += fmt::format("   x[{}]: {}\n", i, comment_safe(head.features[i]));
   for (std::size_t j = 0; j < head.outputs.size(); ++j)
@@ -334,11 +338,11 @@ std::string to_c(const Network<T>& network, const ModelArrays<T>& arrays, const 
     text += array_text<T>("weight" + n, values_of<T>(network.parameters()[s.weight], arrays.parameters));
     const bool bias = network.shape(l).bias;
     if (bias) text += array_text<T>("bias" + n, values_of<T>(network.parameters()[s.bias], arrays.parameters));
-    layers += fmt::format("  static const @_layer layer{0} = {{{1}, {2}, @_lo{0}, @_hi{0}, @_inverse_step{0}, {3}, "
-                          "@_weight{0}, {4}}};\n",
-                          l, network.shape(l).in, network.shape(l).out,
-                          free ? fmt::format("@_knots{0}, @_inverse{0}", l) : "0, 0",
-                          bias ? fmt::format("@_bias{}", l) : "0");
+    layers += fmt::format(
+        "  static const @_layer layer{0} = {{{1}, {2}, @_lo{0}, @_hi{0}, @_inverse_step{0}, {3}, "
+        "@_weight{0}, {4}}};\n",
+        l, network.shape(l).in, network.shape(l).out, free ? fmt::format("@_knots{0}, @_inverse{0}", l) : "0, 0",
+        bias ? fmt::format("@_bias{}", l) : "0");
     calls += fmt::format("  @_forward(&layer{}, {});\n", l, l % 2 == 0 ? "a, b" : "b, a");
   }
   if (!head.input_centre.empty()) text += array_text<double>("input_centre", head.input_centre);
@@ -347,13 +351,15 @@ std::string to_c(const Network<T>& network, const ModelArrays<T>& arrays, const 
   const std::size_t widest = *std::max_element(network.options().widths.begin(), network.options().widths.end());
   const std::string in = head.input_centre.empty() ? "(REAL)x[i]" : "(REAL)(x[i] - @_input_centre[i])";
   const char* outer = centred || std::is_same_v<T, double> ? "double" : "float";
-  text += fmt::format("\nABOUT\nstatic inline void @(const {} *x, {} *y) {{\n{}  REAL a[{}], b[{}];\n  int i;\n", outer, outer, layers, widest, widest);
-  text += fmt::format("  for (i = 0; i < {}; ++i) a[i] = @_rounded(({} - @_mean[i]) * @_scale[i]);\n{}", network.input_width(), in,
-                      calls);
-  text += fmt::format("  for (i = 0; i < {}; ++i) {{\n    const REAL v = @_output_mean[i] + @_rounded(@_output_std[i] * "
-                      "{}[i]);\n    y[i] = v{};\n  }}\n}}\n\n#endif\n",
-                      network.output_width(), network.layers() % 2 == 0 ? "a" : "b",
-                      head.output_centre.empty() ? "" : " + @_output_centre[i]");
+  text += fmt::format("\nABOUT\nstatic inline void @(const {} *x, {} *y) {{\n{}  REAL a[{}], b[{}];\n  int i;\n", outer,
+                      outer, layers, widest, widest);
+  text += fmt::format("  for (i = 0; i < {}; ++i) a[i] = @_rounded(({} - @_mean[i]) * @_scale[i]);\n{}",
+                      network.input_width(), in, calls);
+  text += fmt::format(
+      "  for (i = 0; i < {}; ++i) {{\n    const REAL v = @_output_mean[i] + @_rounded(@_output_std[i] * "
+      "{}[i]);\n    y[i] = v{};\n  }}\n}}\n\n#endif\n",
+      network.output_width(), network.layers() % 2 == 0 ? "a" : "b",
+      head.output_centre.empty() ? "" : " + @_output_centre[i]");
   text = replaced(std::move(text), "SUFFIX", std::is_same_v<T, float> ? "f" : "");
   text = replaced(std::move(text), "REAL", std::is_same_v<T, float> ? "float" : "double");
   text = replaced(std::move(text), "@", head.name);

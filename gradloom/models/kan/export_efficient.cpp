@@ -55,10 +55,10 @@ EfficientKan<T> to_efficient_kan(const Network<T>& network, const ModelArrays<T>
     const std::vector<double> extended = s.knots == Knots::free ? buffer(slices.extended) : std::vector<double>();
     for (std::size_t i = 0; i < s.in; ++i)
       for (std::size_t m = 0; m < knots; ++m)
-        grid.push_back(s.knots == Knots::free ? extended[i * s.extended_knots() + p + m]
-                                              : lo[i] + (hi[i] - lo[i]) *
-                                                            (static_cast<double>(m) - static_cast<double>(p)) /
-                                                            static_cast<double>(s.grid));
+        grid.push_back(s.knots == Knots::free
+                           ? extended[i * s.extended_knots() + p + m]
+                           : lo[i] + (hi[i] - lo[i]) * (static_cast<double>(m) - static_cast<double>(p)) /
+                                         static_cast<double>(s.grid));
     const bool last = l + 1 == network.layers();
     const std::vector<double> w = all_values<T>(network.parameters()[slices.weight], arrays.parameters);
     std::vector<double> bias(s.out, 0.0), spline, base;

@@ -99,7 +99,8 @@ class OnnxLayers {
     const std::vector<T> lo = buffer(slices.lo), hi = buffer(slices.hi);
     const bool uniform = s.knots == Knots::uniform, extend = s.outside == OutOfGrid::extend;
     // z: on a uniform grid, in units of its intervals.
-    const std::string at = uniform ? g_.node("Mul", {g_.node("Sub", {x, row(lo)}), row(buffer(slices.inverse_step))}) : x;
+    const std::string at =
+        uniform ? g_.node("Mul", {g_.node("Sub", {x, row(lo)}), row(buffer(slices.inverse_step))}) : x;
     const std::string low = uniform ? scalar(0) : row(lo), high = uniform ? scalar(s.grid) : row(hi);
     const std::string inside = extend ? at : g_.node("Min", {g_.node("Max", {at, low}), high});
     const Knot knots = knots_of(l);
@@ -116,15 +117,16 @@ class OnnxLayers {
         slope = g_.node("Mul", {g_.node("Sub", {a, b}), scalar(s.degree)});
       const std::string from = table([](const auto& t, std::size_t r) { return t[r]; });
       const std::string to = table([&](const auto& t, std::size_t r) { return t[r + d + 1]; });
-      n = g_.node("Add", {g_.node("Mul", {g_.node("Sub", {z, from}), a}), g_.node("Mul", {g_.node("Sub", {to, z}), b})});
+      n = g_.node("Add",
+                  {g_.node("Mul", {g_.node("Sub", {z, from}), a}), g_.node("Mul", {g_.node("Sub", {to, z}), b})});
     }
     if (s.outside == OutOfGrid::linear) {
       const std::string beyond =
           g_.node("Unsqueeze", {g_.node("Sub", {at, inside}), g_.constant<std::int64_t>({1}, {2})});
       n = g_.node("Add", {n, g_.node("Mul", {slope, beyond})});
     } else if (s.outside == OutOfGrid::zero) {
-      const std::string within = g_.node(
-          "And", {g_.node("GreaterOrEqual", {x, row(lo)}), g_.node("LessOrEqual", {x, row(hi)})});
+      const std::string within =
+          g_.node("And", {g_.node("GreaterOrEqual", {x, row(lo)}), g_.node("LessOrEqual", {x, row(hi)})});
       const std::string mask = g_.node("Cast", {within}, "to", static_cast<std::int64_t>(onnx_type<T>()));
       n = g_.node("Mul", {n, g_.node("Unsqueeze", {mask, g_.constant<std::int64_t>({1}, {2})})});
     }
@@ -179,9 +181,8 @@ class OnnxLayers {
     const std::string from = per_knot(knots, s.grid + 2 * p, [&](const auto& t, std::size_t m) {
       return extend ? t[m] : m < p || m > last ? kInf : m == p ? -kInf : t[m];
     });
-    const std::string to = per_knot(knots, s.grid + 2 * p, [&](const auto& t, std::size_t m) {
-      return !extend && m == last ? kInf : t[m + 1];
-    });
+    const std::string to = per_knot(
+        knots, s.grid + 2 * p, [&](const auto& t, std::size_t m) { return !extend && m == last ? kInf : t[m + 1]; });
     const std::string both = g_.node("And", {g_.node("GreaterOrEqual", {z, from}), g_.node("Less", {z, to})});
     return g_.node("Cast", {both}, "to", static_cast<std::int64_t>(onnx_type<T>()));
   }
