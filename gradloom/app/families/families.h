@@ -29,6 +29,7 @@ namespace gradloom::app {
 struct ExportedNetwork;
 struct ExportNetworkOptions;
 struct FormulaData;
+struct FormulaRows;
 struct PruneOptions;
 struct PruneReport;
 struct NewData;
@@ -84,10 +85,8 @@ struct AppFamily {
                                        const std::filesystem::path& file);
   // What the model says of new data. Null: the family takes none. Fails or throws when they do not fit the model.
   Result<PredictedTable> (*predict)(Session& session, const NewData& data);
-  // What the search for a formula looks at; `file` has rows instead of those of the run, or is empty. Null: the family
-  // has no formulas.
-  Result<FormulaData> (*formula_data)(Session& session, const std::filesystem::path& data_root,
-                                      const std::filesystem::path& file);
+  // What the search for a formula looks at. Null: the family has no formulas.
+  Result<FormulaData> (*formula_data)(Session& session, const FormulaRows& rows);
   // Writes a smaller model. Null: the family cannot be pruned.
   Result<PruneReport> (*prune)(Session& session, const RunOptions& run, const PruneOptions& options);
   // Writes the network for other programs. Null: the family has no such export.
