@@ -16,7 +16,8 @@ std::optional<RowDataset<double>> formula_rows(const Session& session, const gra
                                                const gradloom_array* y) {
   if (!x) return std::nullopt;
   const ModelDescription about = session.describe();
-  if (about.targets.empty()) throw Exception(ErrorCode::unsupported, "formulas are made of networks that predict numbers");
+  if (about.targets.empty())
+    throw Exception(ErrorCode::unsupported, "formulas are made of networks that predict numbers");
   const MatrixView matrix_x = matrix(x, "x");
   const TargetView target = target_view(given(y, "y"), {});
   const std::size_t targets = target.are_classes() ? 0 : target.targets().columns();
@@ -98,8 +99,8 @@ int gradloom_export(gradloom_handle model, const char* settings, char** json) {
     given(json, "json");
     Settings s(settings);
     app::ExportNetworkOptions options;
-    options.format = value_of<app::NetworkFormat>(app::kNetworkFormats, s.value("format", std::string("c")), "format")
-                         .or_throw();
+    options.format =
+        value_of<app::NetworkFormat>(app::kNetworkFormats, s.value("format", std::string("c")), "format").or_throw();
     options.out = s.value("out", std::string());
     options.name = s.value("name", options.name);
     s.done();

@@ -116,9 +116,9 @@ void add_penalty_gradient(const spline::Shape& s, const SparsityOptions& o, cons
   }
 }
 
-#define GRADLOOM_SPARSITY(T)                                                                                          \
-  template void edge_strengths(Variant, const spline::Shape&, const T*, spline::Range, const LayerStrengths<T>&);     \
-  template LayerPenalty layer_penalty(const spline::Shape&, const LayerStrengths<T>&);                                \
+#define GRADLOOM_SPARSITY(T)                                                                                           \
+  template void edge_strengths(Variant, const spline::Shape&, const T*, spline::Range, const LayerStrengths<T>&);      \
+  template LayerPenalty layer_penalty(const spline::Shape&, const LayerStrengths<T>&);                                 \
   template void add_penalty_gradient(const spline::Shape&, const SparsityOptions&, const T*, const LayerStrengths<T>&, \
                                      const LayerPenalty&, spline::Range, T*);
 GRADLOOM_SPARSITY(float)

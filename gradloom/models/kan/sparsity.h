@@ -1,7 +1,8 @@
 // A penalty on the edges of a spline network that makes most of them vanish (docs/math/formula.md).
 //
-// Strength of an edge: s = sqrt(e^2 + u^2 + (1/R) sum_k (c_k - mean c)^2), with R spline rows, u the base weight (or 0),
-// e = kLeastStrength. A constant spline has no strength: it is a bias. Of a layer, with S = sum s_ij, Q_i = sum_j s_ij:
+// Strength of an edge: s = sqrt(e^2 + u^2 + (1/R) sum_k (c_k - mean c)^2), with R spline rows, u the base weight (or
+// 0), e = kLeastStrength. A constant spline has no strength: it is a bias. Of a layer, with S = sum s_ij, Q_i = sum_j
+// s_ij:
 //   a S + b H + c N,  H = log S - (1/S) sum s_ij log s_ij,  N = log S - (1/S) sum Q_i log Q_i,
 // the entropies of s_ij / S over edges and of Q_i / S over nodes. The penalty is the sum over layers, times a weight.
 //
@@ -27,10 +28,10 @@ struct SparsityOptions {
 // What the penalty of a layer is made from. Spans belong to the caller.
 template <class T>
 struct LayerStrengths {
-  std::span<T> strength;      // (In, OutL)
-  std::span<T> logarithm;     // (In, OutL): of the strength
-  std::span<double> node;     // (In): Q_i
-  std::span<double> weighted; // (In): sum_j s_ij log s_ij
+  std::span<T> strength;       // (In, OutL)
+  std::span<T> logarithm;      // (In, OutL): of the strength
+  std::span<double> node;      // (In): Q_i
+  std::span<double> weighted;  // (In): sum_j s_ij log s_ij
 };
 
 // The inputs of a range; weight (In, R, OutP) as in kernels/spline/spline.h.
