@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 #include <memory>
 
@@ -8,13 +9,14 @@
 #include "cli/options.h"
 #include "cli/text.h"
 #include "gradloom/app/circuit/jobs.h"
+#include "gradloom/app/model/export.h"
 
 namespace gradloom::cli {
 namespace {
 
 struct ExportFlags {
   app::ExportCircuitOptions options;
-  std::string circuit, format, out, minimise = "own";
+  std::string circuit, format, out, name, minimise = "own";
 };
 
 // "8 of 8 outputs proved equal (exhaustive 7, sat 1)"
@@ -32,12 +34,57 @@ std::string proof_text(const std::vector<app::ExportedCircuit::OutputProof>& out
   return fmt::format("{} of {} proved equal ({})", proved, counted(outputs.size(), "output"), fmt::join(parts, ", "));
 }
 
+// What is printed for people beside a file, or beside the text of one on standard output.
+void tell_rows(const Output& out, const std::vector<std::pair<std::string, std::string>>& rows, bool to_file) {
+  std::size_t width = 0;
+  for (const auto& [label, text] : rows) width = std::max(width, label.size());
+  if (!out.json() || !to_file)
+    for (const auto& [label, text] : rows) out.tell(fmt::format("  {:<{}}  {}\n", label, width, text));
+}
+
+int export_network(const Output& out, const ExportFlags& flags) {
+  for (const auto& [option, given] :
+       {std::pair{"--minimise", flags.minimise != "own"}, std::pair{"--observe", !flags.options.observed.empty()},
+        std::pair{"--verify", flags.options.verify}})
+    if (given)
+      throw Exception(ErrorCode::invalid_input,
+                      fmt::format("{} is for circuits; {} is a network of splines", option, flags.circuit));
+  app::ExportNetworkOptions o;
+  const auto format = value_of<app::NetworkFormat>(app::kNetworkFormats, flags.format, "--format");
+  if (!format)
+    throw Exception(
+        ErrorCode::invalid_input,
+        fmt::format("--format {} is for circuits; networks of splines have c, onnx and efficient-kan", flags.format));
+  o.format = *format, o.out = flags.out, o.name = flags.name.empty() ? o.name : flags.name;
+  ExecFlags exec;
+  exec.threads = flags.options.threads;
+  const app::ExportedNetwork made = app::export_network(flags.circuit, run_options(out, exec), o).or_throw();
+  std::vector<std::pair<std::string, std::string>> rows;
+  rows.emplace_back("network",
+                    fmt::format("widths [{}], {} parameters", fmt::join(made.widths, ", "), made.parameters));
+  for (const std::string& difference : made.differences) rows.emplace_back("note", difference);
+  if (!made.out.empty()) rows.emplace_back("written to", made.out);
+  tell_rows(out, rows, !flags.out.empty());
+  nlohmann::json r = to_json(made);
+  if (flags.out.empty()) {
+    out.print(made.text);
+    r["text"] = made.text;
+  }
+  out.result(r);
+  return kDone;
+}
+
 int export_circuit(const Output& out, ExportFlags flags) {
   app::ExportCircuitOptions& o = flags.options;
   o.circuit = flags.circuit;
   o.out = flags.out;
+  if (!flags.name.empty()) o.name = flags.name;
   refuse_overwriting(flags.out, {flags.circuit});
   refuse_overwriting_run(flags.out, flags.circuit);
+  if (app::has_exported_network(flags.circuit)) return export_network(out, flags);
+  if (!find_choice<app::ExportFormat>(app::kExportFormats, flags.format))
+    throw Exception(ErrorCode::invalid_input,
+                    fmt::format("--format {} is for networks of splines; {} is none", flags.format, flags.circuit));
   o.format = value_of<app::ExportFormat>(app::kExportFormats, flags.format, "--format").or_throw();
   o.minimiser = value_of<app::Minimiser>(app::kMinimisers, flags.minimise, "--minimise").or_throw();
   const auto result = app::export_circuit(o);
@@ -54,11 +101,8 @@ int export_circuit(const Output& out, ExportFlags flags) {
   if (result->test_bench) rows.emplace_back("test bench", *result->test_bench);
   if (result->outputs) rows.emplace_back("proof", proof_text(*result->outputs));
   if (result->note) rows.emplace_back("note", *result->note);
-  std::size_t width = 0;
-  for (const auto& [label, text] : rows) width = std::max(width, label.size());
   // The text itself is the result when there is no file, so everything for people goes to standard error.
-  if (!out.json() || flags.out.empty())
-    for (const auto& [label, text] : rows) out.tell(fmt::format("  {:<{}}  {}\n", label, width, text));
+  tell_rows(out, rows, !flags.out.empty());
   nlohmann::json r = to_json(*result);
   if (flags.out.empty()) {
     out.print(result->text);
@@ -71,14 +115,21 @@ int export_circuit(const Output& out, ExportFlags flags) {
 }  // namespace
 
 void add_export_command(CLI::App& program, Choice& choice) {
-  CLI::App* command = program.add_subcommand("export", "Write a hard circuit for other tools, with a proof");
+  CLI::App* command =
+      program.add_subcommand("export", "Write a hard circuit for other tools, with a proof, or a spline network");
   auto flags = std::make_shared<ExportFlags>();
   app::ExportCircuitOptions& o = flags->options;
   add_circuit_option(*command, flags->circuit);
-  command->add_option("--format", flags->format, "c, verilog, json, dot, svg or golly")
+  std::vector<std::string> formats;
+  for (const auto& format : app::kExportFormats) formats.emplace_back(format.name);
+  for (const auto& format : app::kNetworkFormats)
+    if (std::find(formats.begin(), formats.end(), format.name) == formats.end()) formats.emplace_back(format.name);
+  command
+      ->add_option("--format", flags->format,
+                   "Circuits: c, verilog, json, dot, svg or golly; spline networks: c, onnx or efficient-kan")
       ->type_name("FORMAT")
       ->required()
-      ->check(name_in(app::kExportFormats));
+      ->check(CLI::IsMember(formats).description(""));
   command->add_option("--out", flags->out, "Write to this file instead of standard output")
       ->type_name("FILE")
       ->check(names_a_file);
@@ -89,12 +140,14 @@ void add_export_command(CLI::App& program, Choice& choice) {
       ->type_name("C,...")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("--name", o.name, "Of the function, module or rule; a rule has that of its file")
+  command->add_option("--name", flags->name, "Of the function, module or rule; a rule has that of its file")
       ->type_name("NAME");
   command->add_flag("--verify", o.verify, "Read it back and prove it equal to the circuit");
   add_threads_option(*command, o.threads);
   add_output_options(*command, choice.flags);
-  command->footer("Example:\n  gradloom export circuit.json --format verilog --out life.v --verify");
+  command->footer(
+      "Example:\n  gradloom export circuit.json --format verilog --out life.v --verify\n"
+      "  gradloom export runs/mine --format c --out network.h");
   command->callback(
       [flags, &choice] { choice.run = [flags](const Output& out) { return export_circuit(out, *flags); }; });
 }

@@ -210,7 +210,7 @@ class Model:
         state = {
             k: v
             for k, v in self.__dict__.items()
-            if k not in ("_handle", "_finalizer", "_about", "_threads", "_single")
+            if k not in ("_handle", "_finalizer", "_about", "_threads", "_single", "_rows")
         }
         state["_bytes"] = self.to_bytes() if self.is_fitted else None
         state["_thread_count"] = self._threads

@@ -145,6 +145,24 @@ int gradloom_refine(gradloom_handle model, int64_t grid, gradloom_handle* refine
  * list of edges {layer, from, to, x, y, importance}. */
 int gradloom_draw(gradloom_handle model, const char* format, char** text);
 
+/* --- Formulas of spline networks (docs/formulas.md) --------------------------------------------------------------
+ * x (rows, features) and y (rows) or (rows, targets) of float32 or float64: the data; NULL: rows in the range of the
+ * training data that the network answers. */
+
+/* {inputs: [{name, score, error}], nodes and node_errors: a list for each hidden layer, edges: [{layer, from, to,
+ * score, error}]}: shares of the output's variance. */
+int gradloom_scores(gradloom_handle model, const gradloom_array* x, const gradloom_array* y, char** json);
+/* What `gradloom formula --json` prints. settings: {"effort": 60000, "threshold": 1e-3, "functions": [names]}. */
+int gradloom_formula(gradloom_handle model, const char* settings, const gradloom_array* x, const gradloom_array* y,
+                     const gradloom_hooks* hooks, char** json);
+/* What `gradloom prune --json` prints. settings: {"out": file of the smaller model, and one of "threshold", "inputs",
+ * "worse"}. x is needed. */
+int gradloom_prune(gradloom_handle model, const char* settings, const gradloom_array* x, const gradloom_array* y,
+                   char** json);
+/* What `gradloom export --json` prints. settings: {"format": "c", "onnx" or "efficient-kan", "out": file, "name":
+ * "network"}. */
+int gradloom_export(gradloom_handle model, const char* settings, char** json);
+
 /* --- Graphs ----------------------------------------------------------------------------------------------------- */
 
 /* One graph as compressed rows. An undirected edge stands once, or in both directions with equal values. Arrays whose
