@@ -48,7 +48,7 @@ struct ModelObject final : Object {
   std::vector<EpochRow> history;
   bool stopped = false;
   std::size_t outputs = 0;  // columns of predictions; 0: nobody has asked yet
-  nlohmann::json settled;  // how model.size = "auto" was settled; null: it was not asked for
+  nlohmann::json settled;   // how model.size = "auto" was settled; null: it was not asked for
 };
 
 struct GraphsObject final : Object {
