@@ -17,25 +17,19 @@ struct ExportFlags {
   std::string circuit, format, out, minimise = "own";
 };
 
-std::string sizes(const nlohmann::json& step) {
-  return fmt::format("{}, depth {}", counted(step["gates"].get<std::size_t>(), "gate"),
-                     step["depth"].get<std::size_t>());
-}
-
 // "8 of 8 outputs proved equal (exhaustive 7, sat 1)"
-std::string proof_text(const nlohmann::json& r) {
+std::string proof_text(const std::vector<app::ExportedCircuit::OutputProof>& outputs) {
   std::map<std::string, int> by_method;
   std::size_t proved = 0;
-  for (const auto& o : r["outputs"]) {
-    ++by_method[o["method"].get<std::string>()];
-    proved += o["proved"].get<bool>() ? 1 : 0;
+  for (const app::ExportedCircuit::OutputProof& o : outputs) {
+    ++by_method[o.method];
+    proved += o.proved ? 1 : 0;
   }
   std::vector<std::string> parts;
   for (const auto& [method, count] : by_method)
     parts.push_back(method == "random" ? fmt::format("random only: {} tested, not proved", count)
                                        : fmt::format("{} {}", method, count));
-  return fmt::format("{} of {} proved equal ({})", proved, counted(r["outputs"].size(), "output"),
-                     fmt::join(parts, ", "));
+  return fmt::format("{} of {} proved equal ({})", proved, counted(outputs.size(), "output"), fmt::join(parts, ", "));
 }
 
 int export_circuit(const Output& out, ExportFlags flags) {
@@ -53,25 +47,25 @@ int export_circuit(const Output& out, ExportFlags flags) {
     throw Failure(result.error(), "leave --verify out; --format dot is a drawing that can be verified");
   if (!result) throw Exception(result.error());
 
-  nlohmann::json r = result->report;
   std::vector<std::pair<std::string, std::string>> rows;
-  for (const auto& step : r["steps"]) rows.emplace_back(step["name"].get<std::string>(), sizes(step));
-  for (const char* key : {"out", "test_bench"})
-    if (r.contains(key))
-      rows.emplace_back(key == std::string_view("out") ? "written to" : "test bench", r[key].get<std::string>());
-  if (r.contains("proved")) rows.emplace_back("proof", proof_text(r));
-  if (r.contains("note")) rows.emplace_back("note", r["note"].get<std::string>());
+  for (const app::ExportedCircuit::Step& step : result->steps)
+    rows.emplace_back(step.name, fmt::format("{}, depth {}", counted(step.gates, "gate"), step.depth));
+  if (result->out) rows.emplace_back("written to", *result->out);
+  if (result->test_bench) rows.emplace_back("test bench", *result->test_bench);
+  if (result->outputs) rows.emplace_back("proof", proof_text(*result->outputs));
+  if (result->note) rows.emplace_back("note", *result->note);
   std::size_t width = 0;
   for (const auto& [label, text] : rows) width = std::max(width, label.size());
   // The text itself is the result when there is no file, so everything for people goes to standard error.
   if (!out.json() || flags.out.empty())
     for (const auto& [label, text] : rows) out.tell(fmt::format("  {:<{}}  {}\n", label, width, text));
+  nlohmann::json r = to_json(*result);
   if (flags.out.empty()) {
     out.print(result->text);
     r["text"] = result->text;
   }
   out.result(r);
-  return r.contains("proved") && !r["proved"].get<bool>() ? kFailed : kDone;
+  return result->proved.value_or(true) ? kDone : kFailed;
 }
 
 }  // namespace
