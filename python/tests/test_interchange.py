@@ -183,7 +183,7 @@ def test_pykan_itself_has_equal_outputs():
     kan = pytest.importorskip("kan", reason="pykan is not installed")
     torch.set_default_dtype(torch.float64)
     try:
-        theirs = kan.KAN(width=WIDTH, grid=GRID, k=DEGREE, seed=0, auto_save=False)
+        theirs = kan.KAN(width=list(WIDTH), grid=GRID, k=DEGREE, seed=0, auto_save=False)
         x = torch.rand(500, WIDTH[0]) * 1.98 - 0.99
         with torch.no_grad():
             y = theirs(x).numpy()
