@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 _DOCS = Path(__file__).resolve().parents[2] / "docs"
-_MODULES = ["", "._options", ".kan", ".runs", ".logic", ".ged", ".graph", ".model"]
+_MODULES = ["", "._options", ".kan", ".runs", ".logic", ".ged", ".graph", ".graph_data", ".model"]
 
 
 def test_the_examples_of_the_page_run():
