@@ -11,6 +11,7 @@ packages=(
   libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libxxhash-dev
   libpng-dev zlib1g-dev libmuparser-dev libpugixml-dev libcadical-dev
   libgtest-dev libgmock-dev clang-format iverilog yosys
+  libopenmpi-dev openmpi-bin
   libvulkan-dev glslc mesa-vulkan-drivers vulkan-validationlayers
 )
 
