@@ -20,6 +20,8 @@
 
 namespace gradloom {
 
+class Comm;
+
 // Where parameters are updated when a device computes the gradients.
 enum class OptimizerPlace {
   automatic,  // on the device; on the host for L-BFGS
@@ -50,6 +52,9 @@ struct TrainOptions {
   FusedUpdate fused = FusedUpdate::automatic;
   OptimizerPlace place = OptimizerPlace::automatic;   // read by trainers on a device only, as is the next
   kernels::compress::CompressionOptions compression;  // of gradients that travel to the host
+  // Ranks that share each step, where the model can be shared (HostTrainer::leaf_samples); the same bits. All of them
+  // train at the same time with the same options and state. Null: this process alone. Not owned.
+  Comm* comm = nullptr;
 };
 
 // Whether gradients of a device travel to an optimizer on the host.

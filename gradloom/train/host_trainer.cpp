@@ -86,6 +86,7 @@ HostTrainer<T>::HostTrainer(const Exec& ex, const Slices& parameters, const Slic
     phases_.loss = profile->phase("loss");
     phases_.backward = profile->phase("backward");
     phases_.optimizer = profile->phase("optimizer");
+    if (options().comm) phases_.communication = profile->phase("communication");
   }
 }
 
@@ -178,16 +179,107 @@ void HostTrainer<T>::apply_update(double lr) {
 }
 
 template <class T>
+bool HostTrainer<T>::shares() const {
+  return options().comm && options().comm->size() > 1 && (leaf_samples() > 0 || shards().count > 0);
+}
+
+template <class T>
+double HostTrainer<T>::evaluate_step(const Step& step, const LossOptions& loss, std::span<const T> parameters,
+                                     std::span<T> gradient, GradientSink* sink) {
+  if (!shares()) return evaluate(step, loss, parameters, gradient, sink);
+  return leaf_samples() > 0 ? evaluate_shared(step, loss, parameters, gradient)
+                            : evaluate_shards(step, loss, parameters, gradient);
+}
+
+// The same for a batch that is one leaf: what ranks add is the sums of shards.
+template <class T>
+double HostTrainer<T>::evaluate_shards(const Step& step, LossOptions loss, std::span<const T> parameters,
+                                       std::span<T> gradient) {
+  Comm& comm = *options().comm;
+  const std::size_t numbers = shard_numbers(), samples = loaded();
+  const ShardLayout layout = shards();
+  if (!ranks_) {
+    const std::pair<std::size_t, std::size_t> all(0, numbers);
+    ranks_ = std::make_unique<RankSum<T>>(comm, numbers, std::span(&all, 1));
+    shard_sum_ = Buffer<T>(numbers);
+  }
+  const auto samples_of = [&](LeafShare of) {
+    const std::size_t first = layout.sample_at(of.first, samples);
+    return Samples{first, layout.sample_at(of.first + of.count, samples) - first};
+  };
+  loss.factor = factor_of(loss);
+  const LeafShare share = share_of(comm.rank(), comm.size(), layout.count, layout.per_sample);
+  sum_shards(step, loss, samples_of(share), parameters);
+  std::size_t i = 0;
+  each_node(share.first, share.count,
+            [&](const LeafNode& n) { add_shards(n.first - share.first, n.size(), ranks_->node_sum(i++)); });
+  const std::size_t levels = (kernels::reduce::tree_levels(layout.count) - 1) * numbers;
+  if (part_levels_.size() < levels) part_levels_ = Buffer<T>(levels);
+  make_levels(step.leaf + 1);
+  {
+    const ProfileScope scope(ex_, phases_.communication);
+    ranks_->finish(ex_, {.leaves = layout.count,
+                         .unit = layout.per_sample,
+                         .gradient = shard_sum_.span(),
+                         .levels = part_levels_.span(),
+                         .loss = [&](LeafShare of) { return share_loss(samples_of(of)); }});
+  }
+  finish_shards(step, parameters, shard_sum_.span(), gradient);
+  return total_loss(loss);
+}
+
+// Each rank computes a share of the leaves; all end with the whole gradient and the loss of all samples.
+template <class T>
+double HostTrainer<T>::evaluate_shared(const Step& step, LossOptions loss, std::span<const T> parameters,
+                                       std::span<T> gradient) {
+  Comm& comm = *options().comm;
+  if (!ranks_) ranks_ = std::make_unique<RankSum<T>>(comm, parameters_.flat_size(), update_ranges_);
+  const std::size_t of_leaf = leaf_samples(), samples = loaded(), all = divide_up(samples, of_leaf);
+  const std::size_t unit = std::max<std::size_t>(1, share_samples() / of_leaf);
+  const auto samples_of = [&](LeafShare leaves) {
+    const std::size_t first = leaves.first * of_leaf;
+    return Samples{first, std::min(samples, first + leaves.count * of_leaf) - std::min(samples, first)};
+  };
+  loss.factor = factor_of(loss);
+  const LeafShare share = share_of(comm.rank(), comm.size(), all, unit);
+  std::size_t i = 0;
+  each_node(step.leaf + share.first, share.count, [&](const LeafNode& node) {
+    Step part = step;
+    part.leaf = 0, part.apart = node.first > 0;
+    part.gradient = GradientMode::overwrite, part.gradient_is = GradientIs::partial;
+    const std::size_t levels = (kernels::reduce::tree_levels(node.size()) - 1) * parameters_.flat_size();
+    if (part_levels_.size() < levels) part_levels_ = Buffer<T>(levels);
+    evaluate_part(part, loss, samples_of({node.first - step.leaf, node.size()}), parameters, ranks_->node_sum(i++),
+                  part_levels_.span());
+  });
+  sum_share(loss, samples_of(share));
+  make_levels(step.leaf + all);
+  const bool complete = step.gradient_is == GradientIs::complete;
+  {
+    const ProfileScope scope(ex_, phases_.communication);
+    ranks_->finish(ex_, {.leaf = step.leaf,
+                         .leaves = all,
+                         .unit = unit,
+                         .complete = complete,
+                         .gradient = gradient,
+                         .levels = state_.levels.span(),
+                         .loss = [&](LeafShare of) { return share_loss(samples_of(of)); }});
+  }
+  if (complete) finish_gradient(step, parameters, gradient);
+  return total_loss(loss);
+}
+
+template <class T>
 void HostTrainer<T>::compute(const Piece& piece) {
   load(piece);
   const Step step = step_of(piece);
   if (lbfgs_) return lbfgs_step(piece);
   const bool fuse = piece.completes_step && options().fused == FusedUpdate::automatic &&
-                    !(options().optimizer.clip_norm > 0) && can_fuse();
+                    !(options().optimizer.clip_norm > 0) && can_fuse() && !shares();
   Fused sink(*this);
   if (fuse) begin_update(piece.learning_rate, 1.0);
   const double value =
-      evaluate(step, piece.loss, state_.parameters.span(), state_.gradient.span(), fuse ? &sink : nullptr);
+      evaluate_step(step, piece.loss, state_.parameters.span(), state_.gradient.span(), fuse ? &sink : nullptr);
   if (!std::isfinite(value))
     throw Exception(
         ErrorCode::numeric,
@@ -204,7 +296,7 @@ template <class T>
 void HostTrainer<T>::lbfgs_step(const Piece& piece) {
   const Step step = step_of(piece);
   const auto at_point = [&](std::span<const T> parameters, std::span<T> gradient) {
-    return evaluate(step, options().loss, parameters, gradient, nullptr);
+    return evaluate_step(step, options().loss, parameters, gradient, nullptr);
   };
   const LbfgsReport report = lbfgs_->step(at_point, state_.parameters.span(), state_.gradient.span());
   if (!std::isfinite(report.loss))
