@@ -115,7 +115,7 @@ void require_seed_folders(const fs::path& folder, std::int64_t first, unsigned s
 // not.
 int train_seeds(const Output& out, const TrainFlags& flags, std::int64_t first, const fs::path& folder,
                 const app::RunOptions& options) {
-  require_seed_folders(folder, first, *flags.seeds);
+  if (out.writes()) require_seed_folders(folder, first, *flags.seeds);
   std::vector<nlohmann::json> runs;
   int code = kDone;
   for (unsigned i = 0; i < *flags.seeds; ++i) {
@@ -144,6 +144,7 @@ int train_seeds(const Output& out, const TrainFlags& flags, std::int64_t first, 
     runs.push_back(std::move(object));
     if (code != kDone) break;
   }
+  if (!out.writes()) return code;
   nlohmann::json all = summarise_seeds(runs);
   all["run"] = folder.string();
   if (code != kDone) {
@@ -254,17 +255,18 @@ int train(const Output& out, TrainFlags flags) {
   const Config recipe = load_recipe(flags.recipe);
   const std::int64_t seed = recipe.integer("seed");
   std::optional<ClaimedFolder> claimed;
-  if (flags.out.empty()) claimed.emplace(flags.recipe.recipe, seed);
+  if (flags.out.empty() && out.writes()) claimed.emplace(flags.recipe.recipe, seed);
   const fs::path folder = claimed ? claimed->path() : fs::path(flags.out);
-  refuse_name_of_data(recipe, folder);
+  if (out.writes()) refuse_name_of_data(recipe, folder);
   if (flags.seeds && seed > kLargestSeed - *flags.seeds)
     throw Exception(ErrorCode::invalid_input, fmt::format("--seeds {} from seed {} on go beyond the largest seed, {}",
                                                           *flags.seeds, seed, kLargestSeed));
+  if (!flags.sweeps.empty() && !out.writes()) return kDone;  // rank 0 trains the runs of a sweep side by side
   if (!flags.sweeps.empty()) return train_sweep(out, flags, seed, folder, options);
   if (flags.seeds) return train_seeds(out, flags, seed, folder, options);
   const WatchedRun run = train_once(out, recipe, folder, options);
-  print_run(out, folder, run);
-  out.result(to_json(run.summary));
+  if (out.writes()) print_run(out, folder, run);
+  if (out.writes()) out.result(to_json(run.summary));
   return run.exit_code;
 }
 
@@ -281,8 +283,8 @@ int resume(const Output& out, const ResumeFlags& flags) {
   options.restart_optimizer = flags.restart_optimizer;
   const WatchedRun run =
       watch_run(out, flags.folder, options, [&](const app::RunOptions& o) { return app::resume(flags.folder, o); });
-  print_run(out, flags.folder, run);
-  out.result(to_json(run.summary));
+  if (out.writes()) print_run(out, flags.folder, run);
+  if (out.writes()) out.result(to_json(run.summary));
   return run.exit_code;
 }
 
@@ -313,7 +315,10 @@ void add_train_command(CLI::App& program, Choice& choice) {
       "  gradloom train kan-tabular --set data.path=wine.csv --set data.target=quality --out runs/wine\n"
       "  gradloom train kan-hello --seeds 5 --json\n"
       "  gradloom train kan-hello --sweep optimizer.lr=0.5,0.1 --sweep 'model.hidden=[5],[3,3]' --out sweep");
-  command->callback([flags, &choice] { choice.run = [flags](const Output& out) { return train(out, *flags); }; });
+  command->callback([flags, &choice] {
+    choice.who = Who::all_ranks;
+    choice.run = [flags](const Output& out) { return train(out, *flags); };
+  });
 }
 
 void add_resume_command(CLI::App& program, Choice& choice) {
@@ -328,7 +333,10 @@ void add_resume_command(CLI::App& program, Choice& choice) {
       "--restart-optimizer", flags->restart_optimizer,
       "Go on with a run of version 0.1: its parameters, fresh optimizer memory, the epoch from its start");
   command->footer("Example:\n  gradloom resume runs/kan-hello-0 --threads 2");
-  command->callback([flags, &choice] { choice.run = [flags](const Output& out) { return resume(out, *flags); }; });
+  command->callback([flags, &choice] {
+    choice.who = Who::all_ranks;
+    choice.run = [flags](const Output& out) { return resume(out, *flags); };
+  });
 }
 
 }  // namespace gradloom::cli

@@ -42,6 +42,12 @@ class FamilySession final : public TypedSession<F> {
   std::size_t parameter_count() const override { return this->model().parameters().logical_size(); }
   std::string device() const override { return device_ ? device_->info().name : "cpu"; }
   Arithmetic arithmetic() const override { return exec_->arithmetic(); }
+  bool shares_steps() const override {
+    if (device_) return false;
+    for (std::size_t stage = 0; stage < stages(); ++stage)
+      if (!can_share(family_.model(stage))) return false;
+    return true;
+  }
   bool logs_accuracy() const override { return family_.logs_accuracy(); }
   const TrainPosition& position() const override { return state_.position; }
   std::uint64_t data_fingerprint() override {
@@ -133,6 +139,11 @@ class FamilySession final : public TypedSession<F> {
   }
 
  private:
+  static bool can_share(const M& model) {
+    if constexpr (HasShards<M>) return model.shards(1).count > 0;
+    if constexpr (HasLeaves<M>) return model.leaf_samples() > 0;
+    return false;
+  }
   void choose_device();
   void make_exec();
   void check_part(const M& model, const D& part, const char* name) const;
@@ -295,6 +306,7 @@ TrainEnd FamilySession<F>::start() {
     const M model = family_.model(0);
     TrainOptions options_of_start = family_.train_options(0);
     options_of_start.epochs = options().train.restart_epochs;
+    options_of_start.comm = this->settings_.comm;
     const auto go_on = [&] { return this->stop_requested() ? Continue::stop : Continue::yes; };
     double best = std::numeric_limits<double>::infinity();
     TrainState<T> winner;
@@ -366,7 +378,8 @@ template <class F>
 TrainEnd FamilySession<F>::train_stage(SessionListener& listener) {
   const std::size_t stage = state_.position.stage;
   const M model = family_.model(stage);
-  const TrainOptions train = family_.train_options(stage);
+  TrainOptions train = family_.train_options(stage);
+  train.comm = this->settings_.comm;
   const auto timestamps = this->settings_.profile ? vulkan::Timestamps::on : vulkan::Timestamps::off;
   const auto trainer = make_trainer<F>(*exec_, device_, model, family_.train(), train, state_, timestamps);
   trainer_ = trainer.get();

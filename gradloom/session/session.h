@@ -19,6 +19,7 @@
 #include "gradloom/base/log.h"
 #include "gradloom/base/result.h"
 #include "gradloom/circuit/json.h"
+#include "gradloom/comm/comm.h"
 #include "gradloom/data/rows.h"
 #include "gradloom/exec/exec.h"
 #include "gradloom/exec/vulkan/device.h"
@@ -39,6 +40,9 @@ struct SessionOptions {
   bool profile = false;
   LogCallback log;                          // may be empty
   const std::atomic<bool>* stop = nullptr;  // set it to finish the step and return
+  // Ranks that open the same session and train it together, each a share of every step (docs/cluster.md); null: this
+  // process alone. Not owned.
+  Comm* comm = nullptr;
 };
 
 // The figures of one part of the data. NaN and infinity are possible.
@@ -99,7 +103,15 @@ class Session {
   virtual bool logs_accuracy() const = 0;
   virtual std::uint64_t data_fingerprint() = 0;  // of the training data
   virtual const TrainPosition& position() const = 0;
-  bool stop_requested() const { return settings_.stop && settings_.stop->load(std::memory_order_relaxed); }
+  // All ranks that train together get the same answer.
+  bool stop_requested() const {
+    const bool here = settings_.stop && settings_.stop->load(std::memory_order_relaxed);
+    return settings_.comm ? settings_.comm->agree_to_stop(here) : here;
+  }
+  // Whether ranks can share the steps of every stage.
+  virtual bool shares_steps() const = 0;
+  // From here on this process works by itself.
+  void leave_ranks() { settings_.comm = nullptr; }
 
   // Throws what would make any stage fail before its first step: options, shapes, names of frozen parameters, a loss
   // that the data are not made for. A device that is preferred, not required, and cannot hold a stage gives way to the

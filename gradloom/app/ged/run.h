@@ -6,6 +6,7 @@
 #include <string>
 
 #include "gradloom/base/result.h"
+#include "gradloom/comm/comm.h"
 #include "gradloom/data/graph_source.h"
 #include "gradloom/ged/ged.h"
 #include "gradloom/io/fields.h"
@@ -41,6 +42,7 @@ struct GedAllPairsOptions {
   ged::Costs costs;
   ged::AllPairsOptions ged;
   unsigned threads = 0;
+  Comm* comm = nullptr;  // ranks that share all pairs, not `against`; rank 0 writes, and has the result
   // Empty: nothing is written. By its extension: .csv, a matrix with ids in its first row and column; .npy, the matrix
   // in float64; otherwise text, for all pairs alone: the number of graphs; their ids; then row i = 1, 2, ... with the
   // distances to graphs 0 .. i-1. A pair that hit a limit is LOWER..UPPER, in .npy NaN.

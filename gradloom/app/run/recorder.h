@@ -39,6 +39,8 @@ class RunRecorder final : public SessionListener {
 
   // All lines of the run, also of those before a resume.
   Result<std::vector<nlohmann::json>> lines() const;
+  // That trained together; none: one process.
+  std::optional<unsigned> ranks() const { return options_.comm ? std::optional(options_.comm->size()) : std::nullopt; }
   bool log_is_short() const { return log_is_short_; }
   double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
