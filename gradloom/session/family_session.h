@@ -141,8 +141,7 @@ class FamilySession final : public TypedSession<F> {
  private:
   static bool can_share(const M& model) {
     if constexpr (HasShards<M>) return model.shards(1).count > 0;
-    if constexpr (HasLeaves<M>) return model.leaf_samples() > 0;
-    return false;
+    return shared_leaf_samples(model) > 0;
   }
   void choose_device();
   void make_exec();

@@ -40,6 +40,16 @@ concept DrawnDataset = Dataset<D, Batch> &&
   { d.draw(epoch, rows, storage) } -> std::same_as<Batch>;
 };
 
+// Samples of a leaf that ranks may compute by itself; 0: none. Statistics of a batch (batch norm) tie its samples
+// together.
+template <class M>
+std::size_t shared_leaf_samples(const M& model) {
+  if constexpr (HasRunningBuffers<M>)
+    if (model.buffers().flat_size() > 0) return 0;
+  if constexpr (HasLeaves<M>) return model.leaf_samples();
+  return 0;
+}
+
 // Model and data belong to the caller and outlive the trainer. Memory is made in the constructor.
 template <class M, class D>
 requires Model<M, typename M::Scalar> && Dataset<D, typename M::Batch>
@@ -118,11 +128,8 @@ class Trainer final : public HostTrainer<typename M::Scalar> {
   static constexpr bool kSums = kRows && !HasShards<M>;
 
   std::size_t leaf_samples() const override {
-    if constexpr (HasLeaves<M>) {
-      const bool drawn_at_once = kDrawn && this->options().optimizer.kind == OptimizerKind::lbfgs;
-      return drawn_at_once ? 0 : model_.leaf_samples();
-    }
-    return 0;
+    const bool drawn_at_once = kDrawn && this->options().optimizer.kind == OptimizerKind::lbfgs;
+    return drawn_at_once ? 0 : shared_leaf_samples(model_);
   }
   std::size_t share_samples() const override { return kSums ? kernels::loss::kChunk : 1; }
   std::size_t loaded() const override { return batch_.size; }

@@ -120,13 +120,6 @@ TEST_F(RanksOfFamilies, GraphTasksEndWithTheCheckpointOfOneProcess) {
                 thinned(kSizes), {1});
 }
 
-TEST_F(RanksOfFamilies, RewritesEndWithTheCheckpointOfOneProcess) {
-  expect_same("rewrite",
-              {"epochs=2", "data.samples=60", "data.validation_samples=5", "data.test_samples=5",
-               "data.large_samples=5", "train.batch=16", "model.width=16", "model.layers=2"},
-              {2, 3}, {1});
-}
-
 TEST_F(RanksOfFamilies, ModelsThatCannotBeSharedSaySo) {
   const auto failures =
       run_ranks(2, [&](Comm& comm) { EXPECT_FALSE(open("karate", {"epochs=2"}, 1, &comm)->shares_steps()); });
