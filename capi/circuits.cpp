@@ -167,7 +167,7 @@ int gradloom_circuit_export(gradloom_handle circuit, const char* settings, char*
     s.done();
     const Used<CircuitObject> used(circuit, "circuit");
     const app::ExportedCircuit made = app::export_circuit(used->rule, options).or_throw();
-    *report = copy_text(made.report.dump());
+    *report = copy_text(to_json(made).dump());
     *text = copy_text(made.text);
   });
 }

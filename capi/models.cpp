@@ -71,11 +71,13 @@ json description_json(ModelObject& model) {
           {"targets", about.targets},
           {"classes", about.classes},
           {"outputs", output_count(about)},
+          {"embedding", app::embedding_width(session)},
           {"parameters", session.parameter_count()},
           {"epochs", at.run_epoch},
           {"stage", at.stage},
           {"finished", at.stage + 1 == session.stages() && at.stage_closed},
           {"stopped", model.stopped},
+          {"settled", model.settled},
           {"samples", session.samples()},
           {"device", session.device()},
           {"warnings", session.samples() > 0 ? session.warnings() : std::vector<std::string>()}};
@@ -173,7 +175,8 @@ int gradloom_predict(gradloom_handle model, const gradloom_array* x, const gradl
     const Used<ModelObject> used(model, "model");
     const MatrixView all = matrix(x, "x");
     const OutMatrix to(out, "out");
-    to.check(all.rows(), output_count(used->fitted.session().describe()));
+    if (used->outputs == 0) used->outputs = output_count(used->fitted.session().describe());
+    to.check(all.rows(), used->outputs);
     for (std::size_t first = 0; first < all.rows() || first == 0; first += kRowsAtOnce) {
       const std::size_t count = std::min(kRowsAtOnce, all.rows() - first);
       write_rows(used->fitted.predict(part_of(*x, first, count)), first, to);
@@ -200,6 +203,19 @@ int gradloom_predict_graphs(gradloom_handle model, gradloom_handle graphs, const
     const OutMatrix to(out, "out");
     to.check(table.rows, columns);
     for (std::size_t i = 0; i < table.values.size(); ++i) to.set(i / columns, i % columns, table.values[i]);
+  });
+}
+
+int gradloom_embed_graphs(gradloom_handle model, gradloom_handle graphs, const gradloom_array* out) {
+  return call([&] {
+    const Used<ModelObject> used(model, "model");
+    const std::shared_ptr<const GraphSet> set = Used<GraphsObject>(graphs, "graphs")->finished();
+    const PredictedRows rows = app::embed_graphs(used->fitted.session(), *set);
+    if (rows.width == 0)
+      throw Exception(ErrorCode::unsupported, "this network has no hidden layer, so it has no embedding");
+    const OutMatrix to(out, "out");
+    to.check(rows.values.size() / rows.width, rows.width);
+    for (std::size_t i = 0; i < rows.values.size(); ++i) to.set(i / rows.width, i % rows.width, rows.values[i]);
   });
 }
 

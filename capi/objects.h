@@ -47,6 +47,8 @@ struct ModelObject final : Object {
   std::shared_ptr<StopFlag> stop;  // that training looked at; the session keeps a pointer to it
   std::vector<EpochRow> history;
   bool stopped = false;
+  std::size_t outputs = 0;  // columns of predictions; 0: nobody has asked yet
+  nlohmann::json settled;   // how model.size = "auto" was settled; null: it was not asked for
 };
 
 struct GraphsObject final : Object {

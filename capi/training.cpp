@@ -32,6 +32,7 @@ struct FitSettings {
   json recipe;
   SessionOptions session;
   std::optional<Used<ModelObject>> from;
+  std::optional<std::size_t> validation_from;  // the first of the rows that watch training
   bool batch_chosen = false;
 
   FitSettings(const char* text, const char* usual_family) : all(text) {
@@ -46,23 +47,49 @@ struct FitSettings {
     session = all.session();
     if (all.has("from")) from.emplace(all.value("from", gradloom_handle{0}), "from");
   }
+  // Rows can say which of them watch training; grids and graphs cannot.
+  void read_validation() {
+    if (!all.has("validation_from")) return;
+    validation_from = all.value("validation_from", std::size_t{0});
+    const json::json_pointer fraction("/data/validation");
+    if (recipe.contains(fraction) && recipe[fraction] != 0)
+      throw_invalid(
+          fmt::format("settings: 'validation_from' is {}, and data.validation is {}; one of them says which "
+                      "rows watch training",
+                      *validation_from, recipe[fraction].dump()));
+  }
   const Session* trained() const { return from ? &(*from)->fitted.session() : nullptr; }
 
   template <class O>
   O options() const {
     return app::option_schema<O>().from_json(recipe, "recipe").or_throw();
   }
-  // The same for so many rows: a batch that the caller did not choose is not larger than what is trained on.
+  // The same for these rows: a batch that the caller did not choose is not larger than what is trained on.
   template <class O>
-  O options(std::size_t rows) const {
+  O options(const app::MemoryRows& rows) const {
     O o = options<O>();
-    const double trained = static_cast<double>(rows) * (1.0 - o.data.validation - o.data.test) - 1.0;
+    const double watch = rows.validation > 0 ? 0.0 : o.data.validation;
+    const double count = static_cast<double>(rows.loaded.rows.size() - rows.validation);
+    const double trained = count * (1.0 - watch - o.data.test) - 1.0;
     const auto fits = [&](O& part) {
       if (!batch_chosen && static_cast<double>(part.train.batch) > trained) part.train.batch = 0;
     };
     fits(o);
     for (O& stage : o.stages) fits(stage);
     return o;
+  }
+  app::MemoryRows memory(LoadedRows rows) const {
+    if (!validation_from) return {std::move(rows)};
+    const std::size_t first =
+        rows.kept.empty()
+            ? std::min(*validation_from, rows.rows.size())
+            : static_cast<std::size_t>(std::lower_bound(rows.kept.begin(), rows.kept.end(), *validation_from) -
+                                       rows.kept.begin());
+    const std::size_t watching = rows.rows.size() - first;
+    if (watching == 0 || first == 0)
+      throw_invalid(fmt::format("settings: 'validation_from' is {}; of {} rows, {} train and {} watch training",
+                                *validation_from, rows.rows.size(), first, watching));
+    return {std::move(rows), watching};
   }
 
  private:
@@ -120,13 +147,21 @@ class Recorder final : public SessionListener {
   ModelObject& model_;
 };
 
+// A session, and how its size was settled.
+struct Opened {
+  std::unique_ptr<Session> session;
+  json settled = {};
+};
+
 // Trains what `open` opens, and hands it out.
 template <class Open>
 void fit(FitSettings& settings, const gradloom_hooks* given_hooks, gradloom_handle* out, Open&& open) {
   const Hooks hooks(given_hooks);
   settings.session.stop = &hooks.stop()->set;
   settings.session.log = hooks.log();
-  auto model = std::make_shared<ModelObject>(open(), settings.session);
+  Opened opened = open();
+  auto model = std::make_shared<ModelObject>(std::move(opened.session), settings.session);
+  model->settled = std::move(opened.settled);
   model->stop = hooks.stop();
   Session& session = model->fitted.session();
   Recorder recorder(hooks, *model);
@@ -135,10 +170,14 @@ void fit(FitSettings& settings, const gradloom_hooks* given_hooks, gradloom_hand
   *out = open_object(std::move(model));
 }
 
-std::unique_ptr<Session> open_row_model(FitSettings& settings, const LoadedRows& rows) {
-  if (settings.family == "kan")
-    return app::open_rows(rows, settings.options<KanOptions>(rows.rows.size()), settings.session, settings.trained());
-  return app::open_rows(rows, settings.options<GatesOptions>(rows.rows.size()), settings.session, settings.trained());
+Opened open_row_model(FitSettings& settings, const app::MemoryRows& rows) {
+  if (settings.family != "kan")
+    return {app::open_rows(rows, settings.options<GatesOptions>(rows), settings.session, settings.trained()), {}};
+  if (settings.options<KanOptions>().model.size == SizePolicy::automatic && settings.trained())
+    throw_invalid("model.size is \"auto\", but training goes on from a trained network, whose size is known");
+  if (auto settled = app::settle(settings.recipe, rows, settings.session))
+    return {app::open_rows(rows, std::move(settled->options), settings.session, nullptr), std::move(settled->found)};
+  return {app::open_rows(rows, settings.options<KanOptions>(rows), settings.session, settings.trained()), {}};
 }
 
 void need_family(const FitSettings& settings, std::initializer_list<const char*> possible, const char* data) {
@@ -182,12 +221,14 @@ int gradloom_fit_rows(const char* settings, const gradloom_array* x, const gradl
     given(model, "model");
     FitSettings s(settings, "kan");
     const auto classes = s.all.names("classes"), features = s.all.names("features"), targets = s.all.names("targets");
+    s.read_validation();
     s.all.done();
     need_family(s, {"kan", "gates"}, "rows");
     const MatrixView rows = matrix(x, "x");
     const std::vector<double> w = weights ? numbers(*weights, "weights", rows.rows()) : std::vector<double>();
-    const LoadedRows loaded{rows_from_memory(rows, target_view(y, classes), {features, targets}, w), {}, {}};
-    fit(s, hooks, model, [&] { return open_row_model(s, loaded); });
+    const app::MemoryRows memory =
+        s.memory({rows_from_memory(rows, target_view(y, classes), {features, targets}, w), {}, {}});
+    fit(s, hooks, model, [&] { return open_row_model(s, memory); });
   });
 }
 
@@ -196,17 +237,17 @@ int gradloom_fit_table(const char* settings, const char* csv, size_t bytes, cons
   return call([&] {
     given(model, "model");
     FitSettings s(settings, "kan");
+    s.read_validation();
     s.all.done();
     need_family(s, {"kan", "gates"}, "tables");
-    const auto open = [&]<class O>(O options) {
-      const LoadedRows rows = app::rows_of_text(std::string(given(csv, "csv"), bytes), options);
-      O fitting = s.options<O>(rows.rows.size());
-      fitting.data = options.data;
-      for (std::size_t i = 0; i < fitting.stages.size(); ++i) fitting.stages[i].data = options.stages[i].data;
-      return app::open_rows(rows, fitting, s.session, s.trained());
+    const auto read = [&]<class O>(O options) {
+      LoadedRows rows = app::rows_of_text(std::string(given(csv, "csv"), bytes), options);
+      s.recipe["data"]["path"] = options.data.path->text;
+      return rows;
     };
-    fit(s, hooks, model,
-        [&] { return s.family == "kan" ? open(s.options<KanOptions>()) : open(s.options<GatesOptions>()); });
+    const app::MemoryRows memory =
+        s.memory(s.family == "kan" ? read(s.options<KanOptions>()) : read(s.options<GatesOptions>()));
+    fit(s, hooks, model, [&] { return open_row_model(s, memory); });
   });
 }
 
@@ -222,7 +263,7 @@ int gradloom_fit_grid(const char* settings, const gradloom_array* target, const 
       fit(s, hooks, model, [&] {
         auto session = app::find_family(s.family).open(recipe, ".", s.session).or_throw();
         session->preflight();
-        return session;
+        return Opened{std::move(session)};
       });
       return;
     }
@@ -235,7 +276,7 @@ int gradloom_fit_grid(const char* settings, const gradloom_array* target, const 
             throw_invalid(fmt::format("target ({}, {}, {}) is {}; bits are 0 or 1", c, y, x, bits.at(c, y, x)));
           image.bits.push_back(bits.at(c, y, x));
         }
-    fit(s, hooks, model, [&] { return app::open_image(image, s.options<AutomatonOptions>(), s.session); });
+    fit(s, hooks, model, [&] { return Opened{app::open_image(image, s.options<AutomatonOptions>(), s.session)}; });
   });
 }
 
@@ -247,6 +288,6 @@ int gradloom_fit_graphs(const char* settings, gradloom_handle graphs, const grad
     s.all.done();
     need_family(s, {"graph"}, "graphs");
     const std::shared_ptr<const GraphSet> set = Used<GraphsObject>(graphs, "graphs")->finished();
-    fit(s, hooks, model, [&] { return app::open_graphs(set, s.options<GraphOptions>(), s.session); });
+    fit(s, hooks, model, [&] { return Opened{app::open_graphs(set, s.options<GraphOptions>(), s.session)}; });
   });
 }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 #include <memory>
 
@@ -8,42 +9,82 @@
 #include "cli/options.h"
 #include "cli/text.h"
 #include "gradloom/app/circuit/jobs.h"
+#include "gradloom/app/model/export.h"
 
 namespace gradloom::cli {
 namespace {
 
 struct ExportFlags {
   app::ExportCircuitOptions options;
-  std::string circuit, format, out, minimise = "own";
+  std::string circuit, format, out, name, minimise = "own";
 };
 
-std::string sizes(const nlohmann::json& step) {
-  return fmt::format("{}, depth {}", counted(step["gates"].get<std::size_t>(), "gate"),
-                     step["depth"].get<std::size_t>());
-}
-
 // "8 of 8 outputs proved equal (exhaustive 7, sat 1)"
-std::string proof_text(const nlohmann::json& r) {
+std::string proof_text(const std::vector<app::ExportedCircuit::OutputProof>& outputs) {
   std::map<std::string, int> by_method;
   std::size_t proved = 0;
-  for (const auto& o : r["outputs"]) {
-    ++by_method[o["method"].get<std::string>()];
-    proved += o["proved"].get<bool>() ? 1 : 0;
+  for (const app::ExportedCircuit::OutputProof& o : outputs) {
+    ++by_method[o.method];
+    proved += o.proved ? 1 : 0;
   }
   std::vector<std::string> parts;
   for (const auto& [method, count] : by_method)
     parts.push_back(method == "random" ? fmt::format("random only: {} tested, not proved", count)
                                        : fmt::format("{} {}", method, count));
-  return fmt::format("{} of {} proved equal ({})", proved, counted(r["outputs"].size(), "output"),
-                     fmt::join(parts, ", "));
+  return fmt::format("{} of {} proved equal ({})", proved, counted(outputs.size(), "output"), fmt::join(parts, ", "));
+}
+
+// What is printed for people beside a file, or beside the text of one on standard output.
+void tell_rows(const Output& out, const std::vector<std::pair<std::string, std::string>>& rows, bool to_file) {
+  std::size_t width = 0;
+  for (const auto& [label, text] : rows) width = std::max(width, label.size());
+  if (!out.json() || !to_file)
+    for (const auto& [label, text] : rows) out.tell(fmt::format("  {:<{}}  {}\n", label, width, text));
+}
+
+int export_network(const Output& out, const ExportFlags& flags) {
+  for (const auto& [option, given] :
+       {std::pair{"--minimise", flags.minimise != "own"}, std::pair{"--observe", !flags.options.observed.empty()},
+        std::pair{"--verify", flags.options.verify}})
+    if (given)
+      throw Exception(ErrorCode::invalid_input,
+                      fmt::format("{} is for circuits; {} is a network of splines", option, flags.circuit));
+  app::ExportNetworkOptions o;
+  const auto format = value_of<app::NetworkFormat>(app::kNetworkFormats, flags.format, "--format");
+  if (!format)
+    throw Exception(
+        ErrorCode::invalid_input,
+        fmt::format("--format {} is for circuits; networks of splines have c, onnx and efficient-kan", flags.format));
+  o.format = *format, o.out = flags.out, o.name = flags.name.empty() ? o.name : flags.name;
+  ExecFlags exec;
+  exec.threads = flags.options.threads;
+  const app::ExportedNetwork made = app::export_network(flags.circuit, run_options(out, exec), o).or_throw();
+  std::vector<std::pair<std::string, std::string>> rows;
+  rows.emplace_back("network",
+                    fmt::format("widths [{}], {} parameters", fmt::join(made.widths, ", "), made.parameters));
+  for (const std::string& difference : made.differences) rows.emplace_back("note", difference);
+  if (!made.out.empty()) rows.emplace_back("written to", made.out);
+  tell_rows(out, rows, !flags.out.empty());
+  nlohmann::json r = to_json(made);
+  if (flags.out.empty()) {
+    out.print(made.text);
+    r["text"] = made.text;
+  }
+  out.result(r);
+  return kDone;
 }
 
 int export_circuit(const Output& out, ExportFlags flags) {
   app::ExportCircuitOptions& o = flags.options;
   o.circuit = flags.circuit;
   o.out = flags.out;
+  if (!flags.name.empty()) o.name = flags.name;
   refuse_overwriting(flags.out, {flags.circuit});
   refuse_overwriting_run(flags.out, flags.circuit);
+  if (app::has_exported_network(flags.circuit)) return export_network(out, flags);
+  if (!find_choice<app::ExportFormat>(app::kExportFormats, flags.format))
+    throw Exception(ErrorCode::invalid_input,
+                    fmt::format("--format {} is for networks of splines; {} is none", flags.format, flags.circuit));
   o.format = value_of<app::ExportFormat>(app::kExportFormats, flags.format, "--format").or_throw();
   o.minimiser = value_of<app::Minimiser>(app::kMinimisers, flags.minimise, "--minimise").or_throw();
   const auto result = app::export_circuit(o);
@@ -53,38 +94,42 @@ int export_circuit(const Output& out, ExportFlags flags) {
     throw Failure(result.error(), "leave --verify out; --format dot is a drawing that can be verified");
   if (!result) throw Exception(result.error());
 
-  nlohmann::json r = result->report;
   std::vector<std::pair<std::string, std::string>> rows;
-  for (const auto& step : r["steps"]) rows.emplace_back(step["name"].get<std::string>(), sizes(step));
-  for (const char* key : {"out", "test_bench"})
-    if (r.contains(key))
-      rows.emplace_back(key == std::string_view("out") ? "written to" : "test bench", r[key].get<std::string>());
-  if (r.contains("proved")) rows.emplace_back("proof", proof_text(r));
-  if (r.contains("note")) rows.emplace_back("note", r["note"].get<std::string>());
-  std::size_t width = 0;
-  for (const auto& [label, text] : rows) width = std::max(width, label.size());
+  for (const app::ExportedCircuit::Step& step : result->steps)
+    rows.emplace_back(step.name, fmt::format("{}, depth {}", counted(step.gates, "gate"), step.depth));
+  if (result->out) rows.emplace_back("written to", *result->out);
+  if (result->test_bench) rows.emplace_back("test bench", *result->test_bench);
+  if (result->outputs) rows.emplace_back("proof", proof_text(*result->outputs));
+  if (result->note) rows.emplace_back("note", *result->note);
   // The text itself is the result when there is no file, so everything for people goes to standard error.
-  if (!out.json() || flags.out.empty())
-    for (const auto& [label, text] : rows) out.tell(fmt::format("  {:<{}}  {}\n", label, width, text));
+  tell_rows(out, rows, !flags.out.empty());
+  nlohmann::json r = to_json(*result);
   if (flags.out.empty()) {
     out.print(result->text);
     r["text"] = result->text;
   }
   out.result(r);
-  return r.contains("proved") && !r["proved"].get<bool>() ? kFailed : kDone;
+  return result->proved.value_or(true) ? kDone : kFailed;
 }
 
 }  // namespace
 
 void add_export_command(CLI::App& program, Choice& choice) {
-  CLI::App* command = program.add_subcommand("export", "Write a hard circuit for other tools, with a proof");
+  CLI::App* command =
+      program.add_subcommand("export", "Write a hard circuit for other tools, with a proof, or a spline network");
   auto flags = std::make_shared<ExportFlags>();
   app::ExportCircuitOptions& o = flags->options;
   add_circuit_option(*command, flags->circuit);
-  command->add_option("--format", flags->format, "c, verilog, json, dot, svg or golly")
+  std::vector<std::string> formats;
+  for (const auto& format : app::kExportFormats) formats.emplace_back(format.name);
+  for (const auto& format : app::kNetworkFormats)
+    if (std::find(formats.begin(), formats.end(), format.name) == formats.end()) formats.emplace_back(format.name);
+  command
+      ->add_option("--format", flags->format,
+                   "Circuits: c, verilog, json, dot, svg or golly; spline networks: c, onnx or efficient-kan")
       ->type_name("FORMAT")
       ->required()
-      ->check(name_in(app::kExportFormats));
+      ->check(CLI::IsMember(formats).description(""));
   command->add_option("--out", flags->out, "Write to this file instead of standard output")
       ->type_name("FILE")
       ->check(names_a_file);
@@ -95,11 +140,14 @@ void add_export_command(CLI::App& program, Choice& choice) {
       ->type_name("C,...")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("--name", o.name, "Of the function or module")->type_name("NAME");
+  command->add_option("--name", flags->name, "Of the function, module or rule; a rule has that of its file")
+      ->type_name("NAME");
   command->add_flag("--verify", o.verify, "Read it back and prove it equal to the circuit");
   add_threads_option(*command, o.threads);
   add_output_options(*command, choice.flags);
-  command->footer("Example:\n  gradloom export circuit.json --format verilog --out life.v --verify");
+  command->footer(
+      "Example:\n  gradloom export circuit.json --format verilog --out life.v --verify\n"
+      "  gradloom export runs/mine --format c --out network.h");
   command->callback(
       [flags, &choice] { choice.run = [flags](const Output& out) { return export_circuit(out, *flags); }; });
 }

@@ -70,26 +70,16 @@ struct GedFlags {
   bool all_pairs = false;
 };
 
-std::string numbers(const nlohmann::json& list) {
-  std::string text;
-  for (const auto& value : list) text += (text.empty() ? "" : "-") + value.dump();
-  return text;
-}
-
 // What is known of the distance, or of whether it is within a threshold.
-std::string verdict(const nlohmann::json& r) {
-  const auto lower = r["lower"].get<double>(), upper = r["upper"].get<double>();
-  if (r.contains("threshold")) {
-    const auto threshold = r["threshold"].get<double>();
-    if (r["within"].is_null())
-      return fmt::format(
-          "edit distance from {} to {}: a limit was reached before it was known whether it is {} at most", lower, upper,
-          threshold);
-    return r["within"].get<bool>() ? fmt::format("edit distance {} at most: within {}", upper, threshold)
-                                   : fmt::format("edit distance {} at least: not within {}", lower, threshold);
-  }
-  return r["exact"].get<bool>() ? fmt::format("edit distance {}", upper)
-                                : fmt::format("edit distance from {} to {}; a limit was reached", lower, upper);
+std::string verdict(const app::GedPairReport& r) {
+  if (r.within && !r.within->value)
+    return fmt::format("edit distance from {} to {}: a limit was reached before it was known whether it is {} at most",
+                       r.lower, r.upper, *r.threshold);
+  if (r.within)
+    return *r.within->value ? fmt::format("edit distance {} at most: within {}", r.upper, *r.threshold)
+                            : fmt::format("edit distance {} at least: not within {}", r.lower, *r.threshold);
+  return r.exact ? fmt::format("edit distance {}", r.upper)
+                 : fmt::format("edit distance from {} to {}; a limit was reached", r.lower, r.upper);
 }
 
 int run_pair(const Output& out, const GedFlags& flags) {
@@ -102,27 +92,25 @@ int run_pair(const Output& out, const GedFlags& flags) {
   o.ged.limits = flags.common.limits();
   o.ged.threshold = flags.threshold;
   o.threads = flags.common.threads;
-  const nlohmann::json r = app::ged_pair(o).or_throw();
-  const auto side = [&](const char* key) {
-    return fmt::format("{} ({}, {})", r[key]["id"].get<std::string>(),
-                       counted(r[key]["nodes"].get<std::uint64_t>(), "node"),
-                       counted(r[key]["edges"].get<std::uint64_t>(), "edge"));
+  const app::GedPairReport r = app::ged_pair(o).or_throw();
+  const auto side = [](const app::GedPairReport::Side& s) {
+    return fmt::format("{} ({}, {})", s.id, counted(s.nodes, "node"), counted(s.edges, "edge"));
   };
   out.print(out.paint(Paint::bold, verdict(r) + "\n"));
   std::string mapping;
-  for (const auto& image : r["mapping"])
-    mapping += (mapping.empty() ? "" : " ") + (image.is_null() ? "-" : image.dump());
-  out.print_rows({{"first", side("first")},
-                  {"second", side("second")},
+  for (const auto& image : r.mapping)
+    mapping += (mapping.empty() ? "" : " ") + (image.value ? fmt::format("{}", *image.value) : "-");
+  out.print_rows({{"first", side(r.first)},
+                  {"second", side(r.second)},
                   {"mapping", mapping},
-                  {"expanded", fmt::format("{}", r["expanded"].get<std::uint64_t>())},
-                  {"seconds", fmt::format("{:.3f}", r["seconds"].get<double>())}});
-  for (const auto& e : r["path"])
-    if (e["cost"].get<double>() > 0.0)
-      out.print(fmt::format("  {:<16}{:>8}{:<3} {:<8}cost {}\n", e["edit"].get<std::string>(), numbers(e["from"]),
-                            e["from"].empty() || e["to"].empty() ? "" : " ->", numbers(e["to"]),
-                            e["cost"].get<double>()));
-  out.result(r);
+                  {"expanded", fmt::format("{}", r.expanded)},
+                  {"seconds", fmt::format("{:.3f}", r.seconds)}});
+  for (const app::GedPairReport::Edit& e : r.path)
+    if (e.cost > 0.0)
+      out.print(fmt::format("  {:<16}{:>8}{:<3} {:<8}cost {}\n", e.edit, fmt::format("{}", fmt::join(e.from, "-")),
+                            e.from.empty() || e.to.empty() ? "" : " ->", fmt::format("{}", fmt::join(e.to, "-")),
+                            e.cost));
+  out.result(to_json(r));
   return kDone;
 }
 
@@ -161,29 +149,26 @@ int run_all_pairs(const Output& out, const GedFlags& flags) {
   if (out.comm() && o.threads == 0) o.threads = threads_of_this_rank();
   o.comm = out.comm();
   o.out = flags.out;
-  nlohmann::json r;
+  app::GedAllPairsReport r;
   {
     PairsLine line(!out.quiet());
     o.ged.progress = [&](std::size_t done, std::size_t total) { line.update(done, total); };
     r = app::ged_all_pairs(o).or_throw();
   }
   if (!out.writes()) return kDone;
-  std::string title = fmt::format("{} of {}", counted(r["pairs"].get<std::uint64_t>(), "pair"),
-                                  counted(r["graphs"].get<std::uint64_t>(), "graph"));
-  if (r.contains("against")) title += fmt::format(" against {}", r["against"].get<std::uint64_t>());
+  std::string title = fmt::format("{} of {}", counted(r.pairs, "pair"), counted(r.graphs, "graph"));
+  if (r.against) title += fmt::format(" against {}", *r.against);
   out.print(fmt::format("{}\n", out.paint(Paint::bold, title)));
-  std::vector<std::pair<std::string, std::string>> rows = {
-      {"exact", fmt::format("{:.2f} %", 100 * r["exact_share"].get<double>())},
-      {"mean", fmt::format("{:.4f}", r["mean"].get<double>())},
-      {"seconds", fmt::format("{:.2f}", r["seconds"].get<double>())},
-      {"pairs per second", fmt::format("{:.0f}", r["pairs_per_s"].get<double>())},
-      {"expanded", fmt::format("{}", r["expanded"].get<std::uint64_t>())}};
-  for (const auto& pair : r["hardest"])
-    rows.emplace_back("hardest", fmt::format("{} and {}: {} expanded", pair["first"].get<std::string>(),
-                                             pair["second"].get<std::string>(), pair["expanded"].get<std::uint64_t>()));
+  std::vector<std::pair<std::string, std::string>> rows = {{"exact", fmt::format("{:.2f} %", 100 * r.exact_share)},
+                                                           {"mean", fmt::format("{:.4f}", r.mean)},
+                                                           {"seconds", fmt::format("{:.2f}", r.seconds)},
+                                                           {"pairs per second", fmt::format("{:.0f}", r.pairs_per_s)},
+                                                           {"expanded", fmt::format("{}", r.expanded)}};
+  for (const app::GedAllPairsReport::Pair& pair : r.hardest)
+    rows.emplace_back("hardest", fmt::format("{} and {}: {} expanded", pair.first, pair.second, pair.expanded));
   rows.emplace_back("written", flags.out.empty() ? "nothing; --out FILE writes the distance of every pair" : flags.out);
   out.print_rows(rows);
-  out.result(r);
+  out.result(to_json(r));
   return kDone;
 }
 

@@ -93,7 +93,7 @@ Choice printing(std::string text) {
 }
 
 int run(std::vector<std::string> arguments, StandardOutput output) {
-  CLI::App program("Trains spline networks, logic automata and graph networks: right, the same on any machine, fast.",
+  CLI::App program("Trains spline networks, logic automata and graph networks: right, reproducible to the bit, fast.",
                    "gradloom");
   program.set_version_flag("--version", "gradloom " GRADLOOM_VERSION, "Print the version");
   program.formatter(help_formatter());

@@ -31,27 +31,21 @@ int run_circuit(const Output& out, RunCircuitFlags flags) {
   if (!result && result.error().code == ErrorCode::unsupported)
     throw Failure(result.error(), "`gradloom export --observe 0` drops channels that channel 0 does not need");
   if (!result) throw Exception(result.error());
-  const nlohmann::json& r = result->report;
-  const auto count = [&](const char* when) {
-    std::vector<std::string> each;
-    for (const auto& n : r["population"][when]) each.push_back(fmt::format("{}", n.get<std::uint64_t>()));
-    return fmt::format("{}", fmt::join(each, ", "));
-  };
-  for (const std::string& warning : result->warnings) out.tell(fmt::format("warning: {}\n", warning));
+  const app::RanCircuit& r = *result;
+  for (const std::string& warning : r.warnings) out.tell(fmt::format("warning: {}\n", warning));
   const bool own_size = !flags.pattern.empty() && o.width == 0 && o.height == 0;
-  out.print(fmt::format("{}: {} on {} x {} cells, {}{}\n", flags.circuit, counted(o.steps, "step"),
-                        r["width"].get<std::size_t>(), r["height"].get<std::size_t>(),
-                        r["boundary"] == "periodic" ? "edges joined" : "zeros around",
+  out.print(fmt::format("{}: {} on {} x {} cells, {}{}\n", flags.circuit, counted(o.steps, "step"), r.width, r.height,
+                        r.boundary == "periodic" ? "edges joined" : "zeros around",
                         own_size ? " (as the pattern has it; --width and --height enlarge it)" : ""));
   std::vector<std::pair<std::string, std::string>> rows = {
-      {"gates", fmt::format("{}, {} when run", r["gates"].get<std::size_t>(), r["gates_run"].get<std::size_t>())},
-      {"cells alive", fmt::format("{} at the start, {} at the end", count("start"), count("end"))},
-      {"time", fmt::format("{}, {} billion cells per second", duration(r["seconds"].get<double>()),
-                           figure(r["gcells_per_s"]))}};
-  if (r.contains("out")) rows.emplace_back("written to", flags.out);
+      {"gates", fmt::format("{}, {} when run", r.gates, r.gates_run)},
+      {"cells alive", fmt::format("{} at the start, {} at the end", fmt::join(r.population.start, ", "),
+                                  fmt::join(r.population.end, ", "))},
+      {"time", fmt::format("{}, {} billion cells per second", duration(r.seconds), figure(r.gcells_per_s))}};
+  if (r.out) rows.emplace_back("written to", flags.out);
   out.print_rows(rows);
-  if (!out.quiet()) out.print(result->cells);
-  out.result(r);
+  if (!out.quiet()) out.print(r.cells);
+  out.result(to_json(r));
   return kDone;
 }
 

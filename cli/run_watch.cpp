@@ -31,6 +31,17 @@ std::string advice(const Error& error, const std::filesystem::path& folder) {
   return fmt::format("the last checkpoint is intact; `{}` continues from it", resume_command(folder));
 }
 
+// "hidden [8], grid 3: the best of 5 on 5 folds"
+std::string settled_text(const nlohmann::json& settled) {
+  const nlohmann::json& all = settled["candidates"];
+  const nlohmann::json& chosen = all.at(settled["chosen"].get<std::size_t>());
+  const auto folds = settled["folds"].get<std::size_t>();
+  return fmt::format("hidden {}, grid {}{}", chosen["hidden"].dump(), chosen["grid"].dump(),
+                     all.size() == 1 ? ""
+                                     : fmt::format(": the best of {} on {}", all.size(),
+                                                   folds > 0 ? counted(folds, "fold") : "validation rows"));
+}
+
 }  // namespace
 
 WatchedRun watch_run(const Output& out, const std::filesystem::path& folder, app::RunOptions options,
@@ -51,7 +62,7 @@ WatchedRun watch_run(const Output& out, const std::filesystem::path& folder, app
   if (stop) run.stop_code = signals.exit_code();
   if (run.summary.interrupted) {
     run.exit_code = signals.exit_code();
-    run.summary.resume = resume_command(folder, options);
+    if (run.summary.run) run.summary.resume = resume_command(folder, options);
   }
   return run;
 }
@@ -59,6 +70,10 @@ WatchedRun watch_run(const Output& out, const std::filesystem::path& folder, app
 void print_run(const Output& out, const std::filesystem::path& folder, const WatchedRun& run) {
   const app::RunSummary& s = run.summary;
   const std::string spent = fmt::format("{}, {}", counted(s.epochs, "epoch"), duration(s.seconds));
+  if (!s.result && !s.resume) {
+    out.tell("Interrupted while settings were chosen. Nothing was written; the same command begins again\n");
+    return;
+  }
   if (!s.result) {
     // Among several starts none is saved before the best is known.
     out.tell(fmt::format("Interrupted ({}). {}; go on with\n  {}\n", spent,
@@ -76,6 +91,7 @@ void print_run(const Output& out, const std::filesystem::path& folder, const Wat
   std::vector<app::TextRow> rows = metrics_rows(r.metrics);
   for (app::TextRow& row : outside_rows(r.rows_outside)) rows.push_back(std::move(row));
   rows.insert(rows.end(), r.rows.begin(), r.rows.end());
+  if (r.settled) rows.emplace_back("size", settled_text(*r.settled));
   rows.emplace_back("parameters", std::to_string(r.parameters));
   if (r.report) rows.emplace_back("report", *r.report);
   rows.emplace_back("evaluate", "gradloom eval " + shell_word(folder));

@@ -224,7 +224,12 @@ int train_sweep(const Output& out, const TrainFlags& flags, std::int64_t first, 
   }
   if (signals.requested()) {
     all["interrupted"] = true;
-    out.tell("Interrupted. Runs that are not finished go on with `gradloom resume`.\n");
+    out.tell("Interrupted.\n");
+    for (const app::SweepRun& run : runs)
+      if (run.summary.value("interrupted", false) && run.summary.contains("run"))
+        out.tell(fmt::format("  go on: gradloom resume {}\n", shell_word(run.folder)));
+      else if (!run.begun || run.summary.value("interrupted", false))
+        out.tell(fmt::format("  not begun: {}\n", fmt::join(run.overrides, " ")));
     out.result(all);
     return signals.exit_code();
   }

@@ -11,11 +11,18 @@ namespace {
 
 constexpr int kDeepestList = 32;
 
+struct GmlEntry;
+
 struct GmlValue {
   enum class Kind { whole, real, text, list } kind = Kind::list;
-  std::string_view text;                                       // of a number or a quoted text, as it stands in the file
-  std::vector<std::pair<std::string_view, GmlValue>> entries;  // of a list
+  std::string_view text;          // of a number or a quoted text, as it stands in the file
+  std::vector<GmlEntry> entries;  // of a list
   std::size_t line = 0;
+};
+
+struct GmlEntry {
+  std::string_view key;
+  GmlValue value;
 };
 
 // Keys and values into a tree. Throws with line and column.
@@ -78,7 +85,7 @@ class GmlReader {
       if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'))
         fail(fmt::format("a key must stand here, not '{}'", TextLines::shown(std::string_view(&text_[at_], 1))));
       const std::string_view key = word();
-      list.entries.emplace_back(key, read_value(key, depth));
+      list.entries.push_back({key, read_value(key, depth)});
     }
   }
 

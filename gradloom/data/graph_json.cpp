@@ -12,7 +12,7 @@ namespace gradloom {
 namespace {
 
 using nlohmann::json;
-constexpr std::uint32_t kMostCounted = 1u << 24;  // nodes that are given as a number only
+constexpr std::uint32_t kMostCounted = 1u << 24;  // nodes of all graphs that are given as a number only
 
 class JsonParser {
  public:
@@ -94,7 +94,8 @@ class JsonParser {
 
   void read_nodes(const json& nodes, const std::string& where, GraphBuilder& graph) {
     if (nodes.is_number_unsigned()) {
-      if (nodes.get<std::uint64_t>() > kMostCounted) fail(where, fmt::format("are more than {}", kMostCounted));
+      counted_ += std::min<std::uint64_t>(nodes.get<std::uint64_t>(), kMostCounted + 1u);
+      if (counted_ > kMostCounted) fail(where, fmt::format("are more than {}, over all graphs", kMostCounted));
       for (std::uint32_t i = 0; i < nodes.get<std::uint32_t>(); ++i) graph.add_node().or_throw();
       return;
     }
@@ -149,6 +150,7 @@ class JsonParser {
   const GraphSource& source_;
   Direction direction_ = Direction::undirected;
   GraphSetBuilder set_;
+  std::uint64_t counted_ = 0;
 };
 
 }  // namespace

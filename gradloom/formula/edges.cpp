@@ -83,20 +83,25 @@ Scores score(const NetworkSamples& network) {
   return all;
 }
 
-EdgeFormula explain_edges(const Exec& ex, const NetworkSamples& s, const Table& table, const EdgeFormulaOptions& o) {
-  const Scores scores = score(s);
-  EdgeFormula result;
+std::vector<ExplainedEdge> explain_edges(const Exec& ex, const NetworkSamples& s, const Scores& scores,
+                                         const EdgeFormulaOptions& o) {
+  std::vector<ExplainedEdge> edges;
   for (std::size_t l = 0; l < s.edge.size(); ++l)
     for (std::size_t e = 0; e < s.edge[l].size(); ++e) {
       ExplainedEdge edge{l, e / s.widths[l + 1], e % s.widths[l + 1], scores.edges[l][e], true, {}};
       edge.kept = edge.score.value >= o.threshold && (l + 1 < s.edge.size() || edge.to == o.output);
-      result.edges.push_back(std::move(edge));
+      edges.push_back(std::move(edge));
     }
-  ex.parallel_for(result.edges.size(), [&](std::size_t i, unsigned) {
-    ExplainedEdge& e = result.edges[i];
+  ex.parallel_for(edges.size(), [&](std::size_t i, unsigned) {
+    ExplainedEdge& e = edges[i];
     if (e.kept)
       e.candidates = fit_edge(s.node[e.layer][e.from], s.edge[e.layer][e.from * s.widths[e.layer + 1] + e.to], o.fit);
   });
+  return edges;
+}
+
+Expr edge_formula(const NetworkSamples& s, const std::vector<ExplainedEdge>& edges, const Table& table,
+                  std::size_t output) {
   std::vector<Expr> nodes;
   for (std::size_t i = 0; i < s.widths[0]; ++i)
     nodes.push_back(s.input_mean[i] == 0 && s.input_scale[i] == 1
@@ -109,7 +114,7 @@ EdgeFormula explain_edges(const Exec& ex, const NetworkSamples& s, const Table& 
     std::vector<double> constant = s.bias[l];
     for (std::size_t i = 0; i < in; ++i)
       for (std::size_t j = 0; j < out; ++j, ++at) {
-        const ExplainedEdge& e = result.edges[at];
+        const ExplainedEdge& e = edges[at];
         if (e.kept && !e.candidates.empty()) {
           const std::vector<Expr> argument{nodes[i]};
           terms[j].push_back(substitute(e.candidates.front().text, argument));
@@ -127,12 +132,10 @@ EdgeFormula explain_edges(const Exec& ex, const NetworkSamples& s, const Table& 
       nodes.push_back(add(std::move(terms[j])));
     }
   }
-  const Expr start = approximate(s.output_scale[o.output]) * nodes[o.output] + approximate(s.output_mean[o.output]);
-  result.formula = start;
+  const Expr start = approximate(s.output_scale[output]) * nodes[output] + approximate(s.output_mean[output]);
   const double before = rms_error(start, table.x, table.y);
   const Expr refined = refine_constants(start, table.x, table.y, 30);
-  if (rms_error(refined, table.x, table.y) <= before) result.formula = refined;
-  return result;
+  return rms_error(refined, table.x, table.y) <= before ? refined : start;
 }
 
 }  // namespace gradloom::formula

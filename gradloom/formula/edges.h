@@ -45,14 +45,13 @@ struct EdgeFormulaOptions {
   EdgeFitOptions fit;
 };
 
-struct EdgeFormula {
-  Expr formula;  // in the raw inputs
-  std::vector<ExplainedEdge> edges;
-};
+// Every edge, with candidates where it matters.
+std::vector<ExplainedEdge> explain_edges(const Exec& ex, const NetworkSamples& network, const Scores& scores,
+                                         const EdgeFormulaOptions& options);
 
-// Each edge that matters becomes the best function of the library, then all constants are fitted together to `table`,
-// whose rows need not be those of the samples.
-EdgeFormula explain_edges(const Exec& ex, const NetworkSamples& network, const Table& table,
-                          const EdgeFormulaOptions& options);
+// The formula in the raw inputs: each edge that is kept becomes its first candidate, then all constants are fitted
+// together to `table`, whose rows need not be those of the samples.
+Expr edge_formula(const NetworkSamples& network, const std::vector<ExplainedEdge>& edges, const Table& table,
+                  std::size_t output);
 
 }  // namespace gradloom::formula

@@ -91,13 +91,6 @@ double integer_power(double x, std::int64_t n) {
   return n < 0 ? 1 / result : result;
 }
 
-double raise(double x, Rational exponent) {
-  if (exponent.integer()) return integer_power(x, exponent.p);
-  if (exponent.q == 2) return integer_power(std::sqrt(x), exponent.p);
-  if (exponent.q == 3 && x > 0) return integer_power(std::cbrt(x), exponent.p);
-  return std::pow(x, exponent.value());
-}
-
 template <class Visit>
 void walk(const Expr& e, const Visit& visit) {
   visit(*e);
@@ -131,6 +124,13 @@ Expr replace_constants(const Expr& e, std::span<const Constant> values, std::siz
 }
 
 }  // namespace
+
+double raise(double x, Rational exponent) {
+  if (exponent.integer()) return integer_power(x, exponent.p);
+  if (exponent.q == 2) return integer_power(std::sqrt(x), exponent.p);
+  if (exponent.q == 3 && x > 0) return integer_power(std::cbrt(x), exponent.p);
+  return std::pow(x, exponent.value());
+}
 
 double apply(Function f, double x) {
   switch (f) {

@@ -51,6 +51,7 @@ inline constexpr Choice<Function> kFunctions[] = {
     {Function::erf, "erf", "error function"},
 };
 double apply(Function f, double x);
+double raise(double x, Rational exponent);  // x ^ exponent
 
 enum class Op { number, variable, add, multiply, power, call };
 

@@ -29,6 +29,16 @@ inline nlohmann::json finite_or_null(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
 }
 
+// A key that is always there, and null without a value; an optional without a value has no key.
+template <class V>
+struct Nullable {
+  std::optional<V> value;
+};
+template <class V>
+void to_json(nlohmann::json& to, const Nullable<V>& from) {
+  to = from.value ? nlohmann::json(*from.value) : nlohmann::json(nullptr);
+}
+
 template <class S>
 concept HasFields = requires(const S& s) {
   s.fields();

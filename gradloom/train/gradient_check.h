@@ -16,6 +16,7 @@
 #include "gradloom/data/batch.h"
 #include "gradloom/io/fields.h"
 #include "gradloom/models/model.h"
+#include "gradloom/models/penalty.h"
 
 namespace gradloom {
 
@@ -209,6 +210,11 @@ class GradientProbe {
         sum += term;
         magnitude_ += std::abs(term);
       }
+    if constexpr (HasPenalty<M>) {
+      const double penalty = model_.penalty(ex_, parameters_.span(), *tape_);
+      sum += penalty;
+      magnitude_ += std::abs(penalty);
+    }
     std::uint64_t branches = 0;
     if constexpr (HasBranches<M>) branches = model_.branches(*tape_);
     return {sum, branches};

@@ -8,6 +8,7 @@
 
 #include "gradloom/base/rounding.h"
 #include "gradloom/exec/profile.h"
+#include "gradloom/models/penalty.h"
 #include "gradloom/train/host_trainer.h"
 
 namespace gradloom {
@@ -120,6 +121,8 @@ class Trainer final : public HostTrainer<typename M::Scalar> {
                          .gradient = gradient,
                          .sink = sink,
                          .levels = this->state().levels.span()});
+    if constexpr (HasPenalty<M>)
+      if (step.gradient_is == GradientIs::complete) value += tape_.penalty();
     return value;
   }
 

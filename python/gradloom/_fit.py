@@ -28,6 +28,7 @@ class Fit:
     start: int = 0  # the handle of a model to start from
     verbose: bool | int | None = None
     callback: Callable[[dict[str, Any]], object] | None = None
+    validation_from: int | None = None  # rows from this one on watch training
 
     def run(self, function: Callable[..., int], settings: dict[str, Any], *data: Any) -> tuple[int, bool]:
         """The handle of the trained model, and whether Ctrl-C ended it."""
@@ -37,6 +38,7 @@ class Fit:
             "threads": self.threads,
             "device": self.device,
             "from": self.start or None,
+            "validation_from": self.validation_from,
         }
         bar = Progress(self.verbose)
 
@@ -61,6 +63,9 @@ class Classes:
 
     codes: AnyArray
     names: list[str]
+
+    def __len__(self) -> int:
+        return len(self.codes)
 
 
 def _weights(sample_weight: Any, rows: int) -> AnyArray | None:
@@ -97,11 +102,14 @@ def fit_rows(
 
 
 def fit_table(
-    fit: Fit, table: Any, y: AnyArray | Classes, sample_weight: Any = None, targets: Sequence[str] | None = None
+    fit: Fit,
+    table: _tables.Table,
+    y: AnyArray | Classes,
+    sample_weight: Any = None,
+    targets: Sequence[str] | None = None,
 ) -> tuple[int, bool]:
     """Trains on a table with text or gaps; names of the added columns do not collide with its own."""
-    names, columns = _tables.column_names(table), _tables.columns_of(table)
-    rows = len(columns[0]) if columns else 0
+    names, columns, rows = table.names, table.columns, table.rows
     weights = _weights(sample_weight, rows)
 
     def free(wish: str) -> str:
@@ -124,12 +132,8 @@ def fit_table(
         name = free("weight")
         put(recipe, "data.weight", name)
         added[name] = weights
-    categorical = [n for n, c in zip(names, columns) if _is_categorical(table, n) and c.dtype.kind in "iuf"]
-    if categorical:
-        put(recipe, "data.categorical", categorical)
+    if table.categorical:
+        put(recipe, "data.categorical", table.categorical)
     text = _tables.csv_text(names + list(added), columns + list(added.values()))
     return fit.run(lib.gradloom_fit_table, {}, text, len(text))
 
-
-def _is_categorical(table: Any, name: str) -> bool:
-    return str(getattr(table[name], "dtype", "")) == "category"

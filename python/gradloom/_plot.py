@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .errors import UnsupportedError
 
 
-def network(width: Sequence[int], edges: Sequence[dict[str, Any]]) -> Any:
-    """A figure: nodes in layers, inputs at the bottom, and the function of every edge in a box."""
+def network(
+    width: Sequence[int], edges: Sequence[dict[str, Any]], names: Mapping[tuple[int, int, int], str] | None = None
+) -> Any:
+    """A figure: nodes in layers, inputs at the bottom, and the function of every edge in a box, maybe with a name."""
     try:
         from matplotlib.figure import Figure
     except ImportError as missing:
@@ -40,6 +42,8 @@ def network(width: Sequence[int], edges: Sequence[dict[str, Any]]) -> Any:
         box.plot(edge["x"], edge["y"], color="#0b62b0", alpha=strength)
         box.set_xticks([])
         box.set_yticks([])
+        if names and (layer, source, target) in names:
+            box.set_title(names[layer, source, target], fontsize=8, pad=2)
     for layer, nodes in enumerate(width):
         axes.scatter([place(layer, n) for n in range(nodes)], [levels[layer]] * nodes, color="#1b1f27", zorder=2)
     return figure

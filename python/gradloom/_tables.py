@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,38 @@ def columns_of(table: Any) -> list[AnyArray]:
     if place is not None:
         return [np.asarray(place[:, i]) for i in range(len(table.columns))]
     return [np.asarray(table[name]) for name in table.columns]
+
+
+@dataclass
+class Table:
+    """The columns of a table, by name; `categorical` are those that hold numbers which are names."""
+
+    names: list[str]
+    columns: list[AnyArray]
+    categorical: list[str]
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.columns[0]) if self.columns else 0
+
+    def followed_by(self, other: Table) -> Table:
+        """The rows of both. Raises InvalidInputError when their columns differ."""
+        if self.names != other.names:
+            raise InvalidInputError(f"eval_set has the columns {other.names}, but X has {self.names}")
+        joined = [
+            np.concatenate([a, b]) if a.dtype.kind == b.dtype.kind else np.array([*a.tolist(), *b.tolist()], object)
+            for a, b in zip(self.columns, other.columns)
+        ]
+        return Table(self.names, joined, self.categorical)
+
+
+def table_of(values: Any) -> Table:
+    """What a DataFrame holds."""
+    names, columns = column_names(values), columns_of(values)
+    kinds = [str(getattr(values[key], "dtype", "")) for key in values.columns]
+    categorical = [n for n, c, kind in zip(names, columns, kinds) if kind == "category" and c.dtype.kind in "iuf"]
+    return Table(names, columns, categorical)
 
 
 def is_plain(columns: list[AnyArray]) -> bool:

@@ -50,15 +50,16 @@ class _Names:
         return ("b" if second else "a") + (self.second if second else self.first).name(attributes)
 
 
-def _graph_data(graph: Any, nodes: _Names, edges: _Names, second: bool) -> GraphData:
-    names = list(graph.nodes)
+def _graph_data(graph: Any, nodes: _Names | None, edges: _Names | None, second: bool) -> GraphData:
+    """Without names, attributes do not matter, and are not looked at."""
+    names = list(graph)
     number = {node: i for i, node in enumerate(names)}
-    pairs = list(graph.edges(data=True))
+    pairs = [(number[u], number[v]) for u, v in graph.edges()]
     return GraphData(
         nodes=len(names),
-        edges=np.array([(number[u], number[v]) for u, v, _ in pairs], dtype=np.int64).reshape(-1, 2),
-        node_labels=[nodes.of(graph.nodes[n], second) for n in names],
-        edge_labels=[edges.of(data, second) for _, _, data in pairs],
+        edges=np.array(pairs, dtype=np.int64).reshape(-1, 2),
+        node_labels=None if nodes is None else [nodes.of(graph.nodes[n], second) for n in names],
+        edge_labels=None if edges is None else [edges.of(data, second) for _, _, data in graph.edges(data=True)],
         names=names,
         directed=bool(graph.is_directed()),
     )
@@ -75,9 +76,11 @@ def _checked(cost: Any, name: str) -> float:
 
 
 def _tables(
-    names: _Names, side: str, match: Cost | None, substitute: Cost | None, delete: Cost | None, insert: Cost | None
+    names: _Names | None, side: str, match: Cost | None, substitute: Cost | None, delete: Cost | None, insert: Cost | None
 ) -> dict[str, Any]:
     """The costs of one side as tables of labels; each callable is called once for each distinct attribute or pair."""
+    if names is None:
+        return {}
     first, second = names.first.known, names.second.known
 
     def sub(a: dict[Any, Any], b: dict[Any, Any]) -> float:
@@ -137,11 +140,14 @@ def graph_edit_distance(
         from networkx import NetworkXError
 
         raise NetworkXError("Timeout value must be greater than 0")  # as networkx itself says
-    nodes, edges = _Names(), _Names()
+    of_nodes = (node_match, node_subst_cost, node_del_cost, node_ins_cost)
+    of_edges = (edge_match, edge_subst_cost, edge_del_cost, edge_ins_cost)
+    nodes = None if all(f is None for f in of_nodes) else _Names()
+    edges = None if all(f is None for f in of_edges) else _Names()
     data = [_graph_data(G1, nodes, edges, False), _graph_data(G2, nodes, edges, True)]
     costs = {
-        **_tables(nodes, "node", node_match, node_subst_cost, node_del_cost, node_ins_cost),
-        **_tables(edges, "edge", edge_match, edge_subst_cost, edge_del_cost, edge_ins_cost),
+        **_tables(nodes, "node", *of_nodes),
+        **_tables(edges, "edge", *of_edges),
     }
     parts = sum(d.nodes + len(d.edges) for d in data)
     settings = {"costs": _without_infinity(costs, parts), "seconds": timeout, "threads": 1, "ties": "any"}

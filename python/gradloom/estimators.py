@@ -31,7 +31,6 @@ class _RowEstimator(BaseEstimator):  # type: ignore[misc]
     """What the three have in common. `__init__` stores; `fit` validates; what is fitted ends in an underscore."""
 
     _family = ""
-    _base: str | None = None
 
     def _more_tags(self) -> dict[str, Any]:
         return {"non_deterministic": False, "allow_nan": False}
@@ -44,10 +43,17 @@ class _RowEstimator(BaseEstimator):  # type: ignore[misc]
         for parameter, key in self._keys().items():
             value = getattr(self, parameter)
             put(recipe, key, list(value) if isinstance(value, (tuple, np.ndarray)) else value)
-        put(recipe, "data.validation", 0.0 if self.validation is None else self.validation)
+        put(recipe, "data.validation", self._validation())
         put(recipe, "data.test", 0.0)  # whoever calls fit() holds test rows back himself
         put(recipe, "seed", self._seed())
         return merged(recipe, nested(self.options))
+
+    def _base_recipe(self) -> str | None:
+        """The shipped recipe whose keys come first."""
+        return None
+
+    def _validation(self) -> float | None:
+        return 0.0 if self.validation is None else self.validation
 
     def _keys(self) -> dict[str, str]:
         return {
@@ -67,24 +73,30 @@ class _RowEstimator(BaseEstimator):  # type: ignore[misc]
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _fit(self, X: Any, y: AnyArray | Classes, sample_weight: Any, targets: Sequence[str] | None) -> None:
+    def _fit(
+        self,
+        X: Any,
+        y: AnyArray | Classes,
+        sample_weight: Any,
+        targets: Sequence[str] | None,
+        watched: tuple[Any, AnyArray | Classes] | None,
+    ) -> None:
+        """watched: the rows, and targets or classes, of eval_set."""
         names: list[str] | None = None
-        columns: list[AnyArray] = []
-        if _tables.is_table(X):
-            names, columns = _tables.column_names(X), _tables.columns_of(X)
-        elif not hasattr(X, "shape") and not hasattr(X, "__array__"):
-            X = as_array(X, "X")
-        fit = Fit(self._recipe(), self._base, threads_of(self.n_jobs), self.device, 0, self.verbose)
-        if names is not None and not _tables.is_plain(columns):
-            if len(columns[0]) == 0:
-                raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-            handle, interrupted = fit_table(fit, X, y, sample_weight, targets)
-            self.n_features_in_ = len(names)
+        fit = Fit(self._recipe(), self._base_recipe(), threads_of(self.n_jobs), self.device, 0, self.verbose)
+        data, rows = _rows_of(X)
+        if rows != len(y):
+            raise ValueError(f"Found input variables with inconsistent numbers of samples: {[rows, len(y)]}")
+        if watched is not None:
+            fit.validation_from = rows
+            data, y, sample_weight = _followed_by(data, y, sample_weight, *watched)
+        if isinstance(data, _tables.Table):
+            names = data.names
+        if isinstance(data, _tables.Table) and not _tables.is_plain(data.columns):
+            handle, interrupted = fit_table(fit, data, y, sample_weight, targets)
+            self.n_features_in_ = len(data.names)
         else:
-            x = _checked(X)
-            rows = len(y.codes) if isinstance(y, Classes) else len(y)
-            if rows != x.shape[0]:
-                raise ValueError(f"Found input variables with inconsistent numbers of samples: {[x.shape[0], rows]}")
+            x = _checked(np.column_stack(data.columns) if isinstance(data, _tables.Table) else data)
             handle, interrupted = fit_rows(fit, x, y, sample_weight, names, targets)
             self.n_features_in_ = x.shape[1]
         if names is not None and all(isinstance(name, str) for name in X.columns):
@@ -136,6 +148,54 @@ class _RowEstimator(BaseEstimator):  # type: ignore[misc]
         return hasattr(self, "model_")
 
 
+def _one_eval_set(eval_set: Any) -> tuple[Any, Any] | None:
+    """(X, y), or a list of one such pair; None when there is none."""
+    if eval_set is None:
+        return None
+    pairs = [eval_set] if isinstance(eval_set, tuple) else eval_set
+    if not isinstance(pairs, list) or len(pairs) != 1 or not isinstance(pairs[0], (tuple, list)) or len(pairs[0]) != 2:
+        raise ValueError("eval_set must be one validation set: (X, y), or a list of one such pair")
+    return pairs[0][0], pairs[0][1]
+
+
+def _rows_of(X: Any) -> tuple[AnyArray | _tables.Table, int]:
+    """What X holds, and how many rows."""
+    if not _tables.is_table(X):
+        x = _checked(X)
+        return x, x.shape[0]
+    table = _tables.table_of(X)
+    if table.rows == 0:
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    return table, table.rows
+
+
+def _followed_by(
+    data: AnyArray | _tables.Table, y: AnyArray | Classes, sample_weight: Any, X: Any, more_y: AnyArray | Classes
+) -> tuple[AnyArray | _tables.Table, AnyArray | Classes, Any]:
+    """Rows and those of a validation set, which weigh 1 each."""
+    more, rows = _rows_of(X)
+    if rows != len(more_y):
+        raise ValueError(f"eval_set has {rows} rows of X and {len(more_y)} of y")
+    if sample_weight is not None:
+        weights = numbers(sample_weight, "sample_weight", (1,))
+        if len(weights) != len(y):
+            raise ValueError(f"sample_weight has {len(weights)} rows, X has {len(y)}")
+        sample_weight = np.concatenate([weights, np.ones(rows)])
+    if isinstance(y, Classes) and isinstance(more_y, Classes):
+        y = Classes(np.concatenate([y.codes, more_y.codes]), y.names)
+    elif not isinstance(y, Classes) and not isinstance(more_y, Classes):
+        if y.shape[1:] != more_y.shape[1:]:
+            raise ValueError(f"y of eval_set is {more_y.shape}, but y is {y.shape}")
+        y = np.concatenate([y, more_y])
+    if isinstance(data, _tables.Table) and isinstance(more, _tables.Table):
+        return data.followed_by(more), y, sample_weight
+    if isinstance(data, _tables.Table) or isinstance(more, _tables.Table):
+        raise ValueError("X and the X of eval_set must be both tables, or both arrays")
+    if data.shape[1] != more.shape[1]:
+        raise ValueError(f"X of eval_set has {more.shape[1]} features, but X has {data.shape[1]}")
+    return np.concatenate([data, more]), y, sample_weight
+
+
 def _checked(X: Any) -> AnyArray:
     """A matrix of numbers that are finite, with the messages that scikit-learn's own estimators have."""
     x = numbers(X, "X", (0, 1, 2, 3, 4))
@@ -166,6 +226,7 @@ class _KanParameters(_RowEstimator):
         degree: int | None = None,
         *,
         refine: Sequence[int] | None = None,
+        size: str | None = None,
         epochs: int | None = None,
         batch: int | None = None,
         optimizer: str | None = None,
@@ -184,6 +245,7 @@ class _KanParameters(_RowEstimator):
         self.grid = grid
         self.degree = degree
         self.refine = refine
+        self.size = size
         self.epochs = epochs
         self.batch = batch
         self.optimizer = optimizer
@@ -200,6 +262,20 @@ class _KanParameters(_RowEstimator):
 
     def _keys(self) -> dict[str, str]:
         return {"hidden": "model.hidden", "grid": "model.grid", "degree": "model.degree", **super()._keys()}
+
+    def _settles(self) -> bool:
+        """Whether the engine compares sizes on these rows."""
+        if self.size is None:
+            return self.hidden is None and self.grid is None and self.refine is None
+        if self.size not in ("auto", "given"):
+            raise ValueError(f"size is {self.size!r}, but must be 'auto' or 'given'")
+        return self.size == "auto"
+
+    def _base_recipe(self) -> str | None:
+        return "kan-tabular" if self._settles() else "kan-rows"
+
+    def _validation(self) -> float | None:
+        return self.validation if self._settles() else super()._validation()
 
     def _recipe(self) -> dict[str, Any]:
         recipe = super()._recipe()
@@ -225,21 +301,19 @@ class KANRegressor(RegressorMixin, _KanParameters):  # type: ignore[misc]
     validation: the fraction of the rows that watches training. The number of jobs never changes a bit of the result.
     """
 
-    _base = "kan-rows"
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KANRegressor:
-        """Trains on rows X and targets y (rows) or (rows, targets)."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None) -> KANRegressor:
+        """Trains on rows X and targets y (rows) or (rows, targets). eval_set: (X, y) of rows that watch training."""
         if y is None:
             raise ValueError("This KANRegressor estimator requires y to be passed, but the target y is None.")
         targets = _target_names(y)
-        target = numbers(y, "y", (1, 2))
-        if not np.isfinite(target).all():
-            raise ValueError("y contains NaN or infinity")
+        target = _finite_targets(y, "y")
         if target.ndim == 2 and target.shape[1] == 1:
             _warn_column()
         self.n_outputs_ = 1 if target.ndim == 1 else target.shape[1]
         self._is_column = target.ndim == 2
-        self._fit(X, target, sample_weight, targets)
+        pair = _one_eval_set(eval_set)
+        watched = None if pair is None else (pair[0], _finite_targets(pair[1], "y of eval_set"))
+        self._fit(X, target, sample_weight, targets, watched)
         return self
 
     def predict(self, X: Any) -> AnyArray:
@@ -257,11 +331,18 @@ class KANRegressor(RegressorMixin, _KanParameters):  # type: ignore[misc]
         return tags
 
 
+def _finite_targets(y: Any, name: str) -> AnyArray:
+    target = numbers(y, name, (1, 2))
+    if not np.isfinite(target).all():
+        raise ValueError(f"{name} contains NaN or infinity")
+    return target
+
+
 class _ClassifierOfRows(ClassifierMixin):  # type: ignore[misc]
     """fit and predict of classes."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Trains on rows X and classes y (rows)."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None) -> Any:
+        """Trains on rows X and classes y (rows). eval_set: (X, y) of rows that watch training."""
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         labels = np.asarray(y)
@@ -282,7 +363,9 @@ class _ClassifierOfRows(ClassifierMixin):  # type: ignore[misc]
         if len({_canonical(name) for name in names}) != len(names):  # "1.5" and "1.50" are one class to the engine
             names = [f"class {i}" for i in range(len(names))]
         self.classes_ = classes
-        self._fit(X, Classes(codes.astype(np.int64), names), sample_weight, _target_names(y))
+        pair = _one_eval_set(eval_set)
+        watched = None if pair is None else (pair[0], _known_classes(pair[1], classes, names))
+        self._fit(X, Classes(codes.astype(np.int64), names), sample_weight, _target_names(y), watched)
         # The engine sorts numbers by value, not as text, and writes 2.0 as 2.
         known = {_canonical(name): i for i, name in enumerate(self.model_.classes)}
         self._order = np.array([known[_canonical(name)] for name in names])
@@ -302,8 +385,6 @@ class _ClassifierOfRows(ClassifierMixin):  # type: ignore[misc]
 
 class KANClassifier(_ClassifierOfRows, _KanParameters):
     """A spline network that predicts classes; parameters as those of KANRegressor."""
-
-    _base = "kan-rows"
 
 
 class LogicClassifier(_ClassifierOfRows, _RowEstimator):
@@ -367,6 +448,15 @@ class LogicClassifier(_ClassifierOfRows, _RowEstimator):
     def circuit_(self) -> Circuit:
         """The hard circuit."""
         return circuit_of(self.model_)
+
+
+def _known_classes(y: Any, classes: AnyArray, names: list[str]) -> Classes:
+    """The classes of a validation set, which are those of y."""
+    labels = np.asarray(y).ravel()
+    unknown = [label for label in labels.tolist() if label not in set(classes.tolist())]
+    if unknown:
+        raise ValueError(f"y of eval_set holds the class {unknown[0]!r}, which y does not")
+    return Classes(np.searchsorted(classes, labels).astype(np.int64), names)
 
 
 def _canonical(name: str) -> str | float:

@@ -48,7 +48,12 @@ def from_networkx(
 ) -> GraphData:
     """A graph of networkx. Labels, features and classes are names of attributes; a feature may be a list of numbers."""
     if graph.is_multigraph():
-        raise InvalidInputError("a graph with several edges between two nodes is not supported; make it a Graph first")
+        doubled = next(((u, v) for u, v in graph.edges() if graph.number_of_edges(u, v) > 1), None)
+        if doubled is not None:
+            raise InvalidInputError(
+                f"{graph.number_of_edges(*doubled)} edges join the nodes {doubled[0]!r} and {doubled[1]!r}, but a graph "
+                "has one edge between two nodes at most; nx.Graph(graph) keeps one of them"
+            )
     names = list(graph.nodes)
     number = {node: i for i, node in enumerate(names)}
     pairs = list(graph.edges(data=True))
@@ -270,11 +275,19 @@ class GraphModel(Model):
         """Probabilities (rows, classes)."""
         return self._graph_outputs(*self._asked(X, keys))
 
+    def embed(self, X: Any, **keys: Any) -> Floats:
+        """What the network makes of each graph, or of each node of the graphs in turn, before its head."""
+        graphs, rows = self._asked(X, keys)
+        out = np.empty((rows, self.description["embedding"]))
+        check(lib.gradloom_embed_graphs(self._open(), graphs._handle, borrowed(out)))
+        return out
+
 
 class _GraphEstimator:
     """What the estimators of graphs have in common; the words of scikit-learn without needing it."""
 
     _task = "graphs"
+    _recipe: Mapping[str, Any] = {}
 
     def __init__(
         self,
@@ -351,7 +364,7 @@ class _GraphEstimator:
         return {key: value for key, value in keys.items() if value is not None}
 
     def _run(self, graphs: GraphSet) -> None:
-        recipe: dict[str, Any] = {"family": "graph", "task": self._task}
+        recipe: dict[str, Any] = {"family": "graph", "task": self._task, **self._recipe}
         keys = {
             "model.layer": self.layer,
             "model.hidden": None if self.hidden is None else list(self.hidden),
@@ -376,6 +389,10 @@ class _GraphEstimator:
         if not hasattr(self, "model_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit() first")
         return self.model_
+
+    def embed(self, graphs: Any) -> Floats:
+        """What the network makes of each graph, or of each node, before its head: (rows, width)."""
+        return self._fitted().embed(graphs, **self._keys())
 
 
 class GraphClassifier(_GraphEstimator):
@@ -412,12 +429,13 @@ class GraphClassifier(_GraphEstimator):
 class GraphRegressor(_GraphEstimator):
     """A number for each graph; parameters as those of GraphClassifier."""
 
+    _recipe: Mapping[str, Any] = {"loss": {"kind": "mse"}}
+
     def fit(self, graphs: Sequence[Any], y: Any) -> GraphRegressor:
         """Trains on graphs and their numbers."""
         targets = numbers(y, "y", (1,))
         if len(targets) != len(graphs):
             raise InvalidInputError(f"y has {len(targets)} rows, but there are {len(graphs)} graphs")
-        self.options = merged({"loss": {"kind": "mse"}}, nested(self.options))
         self._run(GraphSet(graphs, graph_targets=targets, **self._keys()))
         return self
 
@@ -458,12 +476,18 @@ class NodeClassifier(_GraphEstimator):
         self._order = np.array([place[str(c)] for c in self.classes_.tolist()])
         return self
 
+    def _asked(self, graph: Any) -> list[GraphData]:
+        """The graph without what is to be predicted."""
+        data = as_graph(graph, **self._keys())
+        return [GraphData(**{**data.__dict__, "node_classes": None, "node_parts": None})]
+
     def predict_proba(self, graph: Any) -> Floats:
         """Probabilities (nodes, classes), in the order of classes_."""
-        model = self._fitted()
-        data = as_graph(graph, **self._keys())
-        plain = GraphData(**{**data.__dict__, "node_classes": None, "node_parts": None})
-        return model.predict_proba([plain])[:, self._order]
+        return self._fitted().predict_proba(self._asked(graph))[:, self._order]
+
+    def embed(self, graphs: Any) -> Floats:
+        """What the network makes of each node of a graph before its last layer: (nodes, width)."""
+        return self._fitted().embed(self._asked(graphs))
 
     def predict(self, graph: Any) -> AnyArray:
         """The most probable class of each node."""

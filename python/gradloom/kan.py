@@ -5,20 +5,25 @@ from __future__ import annotations
 import base64
 import os
 import re
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from . import _tables, interchange
-from ._arrays import AnyArray, numbers
+from ._arrays import AnyArray, borrowed, numbers
 from ._fit import Fit, fit_rows
-from ._library import handle_of, json_of, lib, text_of
+from ._library import handle_of, json_of, lib, settings_text, text_of
 from ._options import merged, nested, put, threads_of
 from .errors import InvalidInputError, UnsupportedError
+from .formulas import Formula, formulas_of
 from .model import Model, load_bytes, load_file
 
-_LATER = ("prune", "suggest_symbolic", "fix_symbolic", "auto_symbolic", "symbolic_formula", "attribute", "speed")
+_LATER = ("suggest_symbolic", "fix_symbolic", "symbolic_formula", "attribute", "speed")
+
+
+_formula = lib.gradloom_formula
 
 
 class Drawing:
@@ -84,6 +89,9 @@ class KAN(Model):
     True
     """
 
+    _rows: tuple[AnyArray, AnyArray] | None = None  # of the last fit; not part of a saved or pickled network
+    prune_report_: dict[str, Any] | None = None  # how prune() made this network
+
     def __init__(
         self,
         width: Sequence[int],
@@ -122,6 +130,7 @@ class KAN(Model):
         lr: float | None = None,
         batch: int | None = None,
         loss: str | None = None,
+        lamb: float | None = None,
         sample_weight: Any = None,
         validation: float = 0.0,
         options: Mapping[str, Any] | None = None,
@@ -129,7 +138,8 @@ class KAN(Model):
         callback: Callable[[dict[str, Any]], object] | None = None,
     ) -> dict[str, Any]:
         """Trains on rows X (N, inputs) and targets y, or on a dataset of create_dataset(); goes on where a call before
-        ended. opt: an optimizer ("LBFGS", "Adam", ...); steps: epochs. `callback` is called after each epoch and
+        ended. opt: an optimizer ("LBFGS", "Adam", ...); steps: epochs; lamb: weight of the penalty on edges
+        (`model.sparsity`). `callback` is called after each epoch and
         stops when it returns True; Ctrl-C stops, and the network keeps what it has learned.
 
         Returns arrays by epoch (loss, validation, lr) and, for a dataset, test_rmse.
@@ -140,6 +150,7 @@ class KAN(Model):
         if y is None:
             raise TypeError("y is missing: fit(X, y), or fit(dataset)")
         recipe = merged(self._recipe, self._training(opt, steps, lr, batch, loss))
+        put(recipe, "model.sparsity", lamb)
         put(recipe, "data.validation", validation)
         put(recipe, "data.test", 0.0)
         if self.is_fitted:  # refine() may have changed it
@@ -151,6 +162,7 @@ class KAN(Model):
         self._check_width(x, target)
         handle, interrupted = fit_rows(fit, x, target, sample_weight, names)
         self._adopt(handle, fit.threads)
+        self._rows = (x, target)
         if interrupted:
             raise KeyboardInterrupt
         log: dict[str, Any] = dict(self.history)
@@ -201,10 +213,85 @@ class KAN(Model):
 
     def _like(self, handle: int) -> KAN:
         other = object.__new__(type(self))
-        for name in ("width", "_recipe", "_n_jobs", "_device", "_log"):
+        for name in ("width", "_recipe", "_n_jobs", "_device", "_log", "_rows"):
             setattr(other, name, getattr(self, name))
         other._adopt(handle, self._threads)
         return other
+
+    def _data(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """The rows that are given, or those of the last fit; (None, None) where there are none."""
+        if X is None:
+            if self._rows is None:
+                return None, None
+            x, target = self._rows
+        else:
+            if y is None:
+                raise TypeError("y is missing: rows to judge a formula on have targets")
+            x, target = numbers(X, "X", (2,)), numbers(y, "y", (1, 2))
+            self._check_width(x, target)
+        return borrowed(x), borrowed(target)
+
+    @property
+    def scores(self) -> dict[str, Any]:
+        """The shares of the output's variance that come through inputs, hidden nodes and edges, each with a standard
+        error: {"inputs": [{name, score, error}], "nodes", "node_errors", "edges": [{layer, from, to, score, error}]}.
+        """
+        report: dict[str, Any] = json_of(lib.gradloom_scores, self._open(), *self._data(None, None))
+        for edge in report["edges"]:
+            del edge["kept"], edge["candidates"]
+        return report
+
+    def prune(
+        self, threshold: float | None = None, *, inputs: int | None = None, worse: float | None = None
+    ) -> KAN:
+        """A smaller network, without what has a share of the variance below `threshold` (0.01 unless something is
+        given), all but so many `inputs`, or as much as makes the error worse by at most the share `worse`.
+        This one stays what it is; fit() of the new one goes on, on the columns that are left (`prune_report_`)."""
+        if threshold is None and inputs is None and worse is None:
+            threshold = 0.01
+        if self._rows is None:
+            raise InvalidInputError("pruning needs the rows of fit(); a network that was loaded has none")
+        x, target = self._rows
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "model.safetensors")
+            settings = {"out": file, "threshold": threshold, "inputs": inputs, "worse": worse}
+            before = self.description["features"]
+            report = json_of(lib.gradloom_prune, self._open(), settings_text(settings), borrowed(x), borrowed(target))
+            small = type(self).load(file, n_jobs=self._n_jobs)
+        small._rows = (np.ascontiguousarray(x[:, [name in report["kept"] for name in before]]), target)
+        small.prune_report_ = report
+        return small
+
+    def formula(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        effort: float | None = None,
+        threshold: float | None = None,
+        functions: Sequence[str] | None = None,
+    ) -> Formula | list[Formula]:
+        """The formula behind the rows (those of fit() unless given): exact where one is found, else the best
+        approximation edge by edge. Of a network that was loaded, without rows, what approximates it. A list for
+        several targets."""
+        settings = {"effort": effort, "threshold": threshold, "functions": functions}
+        report = json_of(lib.gradloom_formula, self._open(), settings_text(settings), *self._data(X, y), None)
+        return formulas_of(report, self.description["features"])
+
+    def auto_symbolic(self, lib: Sequence[str] | None = None, threshold: float | None = None) -> list[dict[str, Any]]:
+        """Every edge with the functions that fit it, best first: layer, from, to, score, kept, candidates. `lib` names
+        the functions to compare with. The network stays what it is."""
+        settings = {"threshold": threshold, "functions": lib, "effort": 1}
+        report = json_of(_formula, self._open(), settings_text(settings), None, None, None)
+        edges: list[dict[str, Any]] = report["edges"]
+        return edges
+
+    def export(self, path: str | os.PathLike[str], format: str = "c", name: str | None = None) -> dict[str, Any]:
+        """Writes the network for other programs: "c" (a header), "onnx" or "efficient-kan"; what it returns says in
+        `differences` what the format cannot express."""
+        settings = {"out": os.fspath(path), "format": format, "name": name}
+        report: dict[str, Any] = json_of(lib.gradloom_export, self._open(), settings_text(settings))
+        return report
 
     def edges(self) -> list[dict[str, Any]]:
         """Every edge: layer, from, to, the function as x and y, and importance: the share of the next node's standard
@@ -214,15 +301,23 @@ class KAN(Model):
             edge["x"], edge["y"] = np.array(edge["x"]), np.array(edge["y"])
         return edges
 
-    def plot(self, backend: str = "svg") -> Any:
-        """The network with the function of every edge: a Drawing that a notebook shows, or a figure of matplotlib."""
+    def plot(self, backend: str = "svg", *, candidates: bool = False) -> Any:
+        """The network with the function of every edge: a Drawing that a notebook shows, or a figure of matplotlib.
+        `candidates` writes the function that fits best to each edge of the figure."""
+        if candidates and backend != "matplotlib":
+            raise InvalidInputError("candidates are drawn by backend='matplotlib'")
         if backend == "svg":
             return Drawing(text_of(lib.gradloom_draw, self._open(), b"svg"))
         if backend != "matplotlib":
             raise InvalidInputError(f"backend is {backend!r}; there are 'svg' and 'matplotlib'")
         from . import _plot
 
-        return _plot.network(self.width, self.edges())
+        names = {}
+        if candidates:
+            for edge in self.auto_symbolic():
+                if edge["candidates"]:
+                    names[edge["layer"], edge["from"], edge["to"]] = edge["candidates"][0]["function"]
+        return _plot.network(self.width, self.edges(), names)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, n_jobs: int | None = None) -> KAN:

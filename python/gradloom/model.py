@@ -21,6 +21,8 @@ Floats = NDArray[np.float64]
 
 _FLOAT64 = np.dtype(np.float64)
 _predict = lib.gradloom_predict
+_addressof = ctypes.addressof
+_byte_of: Any = ctypes.c_char.from_buffer
 
 
 def page_html(page: str, height: int = 560) -> str:
@@ -156,9 +158,12 @@ class Model:
             # One row at a time is a use of its own: nothing is looked up.
             rows, columns = X.shape
             one = np.empty(rows)
-            x = borrowed_matrix(X.__array_interface__["data"][0], rows, columns)
-            if _predict(self._handle, x, borrowed_matrix(one.__array_interface__["data"][0], rows, 1)) == 0:
-                return one
+            try:  # the quickest way to an address; not of read-only and empty arrays
+                x = borrowed_matrix(_addressof(_byte_of(X)), rows, columns)
+                if _predict(self._handle, x, borrowed_matrix(_addressof(_byte_of(one)), rows, 1)) == 0:
+                    return one
+            except (TypeError, ValueError, BufferError):
+                pass
         y: AnyArray = self._outputs(X)
         if not self.classes and y.shape[1] == 1:
             self._single = True
@@ -205,7 +210,7 @@ class Model:
         state = {
             k: v
             for k, v in self.__dict__.items()
-            if k not in ("_handle", "_finalizer", "_about", "_threads", "_single")
+            if k not in ("_handle", "_finalizer", "_about", "_threads", "_single", "_rows")
         }
         state["_bytes"] = self.to_bytes() if self.is_fitted else None
         state["_thread_count"] = self._threads

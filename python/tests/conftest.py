@@ -1,7 +1,12 @@
 """Tests run in a folder of their own, and say why something is skipped."""
 
+import signal
+
 import numpy as np
 import pytest
+
+# A shell starts programs in the background with SIGINT ignored; the tests of Ctrl-C would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

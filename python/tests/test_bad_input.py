@@ -29,7 +29,13 @@ def _functions():
     kan.fit(x, x[:, 0], steps=1)
     life = Circuit.load("game-of-life")
     ca = Automaton(channels=1, kernels=1, perception=[8, 4, 2], update=[3, 2, 1], steps=1).fit(np.eye(4), epochs=1)
+    paths = [(n, [(i, i + 1) for i in range(n - 1)]) for n in (3, 4, 5, 6)]
+    graphs = gradloom.GraphClassifier(hidden=[4], epochs=1).fit(paths, [0, 0, 1, 1])
+    nodes = gradloom.NodeClassifier(hidden=[4], epochs=1).fit(paths[3], [0, 0, 0, 1, 1, 1])
     functions = [
+        graphs.predict, graphs.predict_proba, graphs.embed, graphs.score, nodes.predict, nodes.embed,
+        lambda *a: gradloom.GraphClassifier(epochs=1).fit(*a), lambda *a: gradloom.GraphRegressor(epochs=1).fit(*a),
+        lambda *a: gradloom.NodeClassifier(epochs=1).fit(*a), lambda *a: gradloom.GraphRegressor(epochs=1).fit(paths, *a),
         KAN, KAN.load, KAN.from_pykan, KAN.from_efficient_kan, kan.predict, kan.predict_proba, kan.measure, kan.refine,
         kan.save, kan.plot, kan.__call__, lambda *a: KAN(width=[2, 1]).fit(*a, steps=1),
         Circuit.load, Circuit.from_json, life.run, life.evaluate, life.export, life.animate,
@@ -45,6 +51,7 @@ def _functions():
             lambda *a: gradloom.KANClassifier(epochs=1).fit(*a),
             lambda *a: gradloom.LogicClassifier(epochs=1, gates=[4]).fit(*a),
             lambda *a: gradloom.KANRegressor(*a).fit(x, x[:, 0]),
+            lambda *a: gradloom.KANRegressor(epochs=1, size="given").fit(x, x[:, 0], eval_set=a),
         ]
     except ImportError:
         pass

@@ -59,6 +59,66 @@ def test_the_default_regressor_reaches_99_percent_on_500_rows(seed):
     assert reg.score(*_wave(2000, seed + 100)) > 0.99
 
 
+def test_the_size_follows_from_the_rows_unless_it_is_given():
+    x, y = _wave(150, 0)
+    reg = KANRegressor(epochs=3).fit(x, y)
+    settled = reg.kan_.description["settled"]
+    assert settled["folds"] == 5 and len(settled["candidates"]) > 2
+    assert reg.kan_.options["model"]["hidden"] == settled["candidates"][settled["chosen"]]["hidden"]
+    assert KANRegressor(epochs=3, size="given").fit(x, y).kan_.description["settled"] is None
+    assert KANRegressor(epochs=3, hidden=[4]).fit(x, y).kan_.width == [2, 4, 1]
+    with pytest.raises(ValueError, match="'large'"):
+        KANRegressor(size="large").fit(x, y)
+
+
+def test_a_validation_set_watches_training():
+    x, y = _wave(200, 0)
+    more_x, more_y = _wave(50, 1)
+    for keys in ({"hidden": [5], "grid": 5}, {}):
+        reg = KANRegressor(epochs=12, random_state=0, **keys).fit(x, y, eval_set=(more_x, more_y))
+        watched = reg.model_.history["validation"]
+        assert len(watched) == 12 and np.isfinite(watched).all()
+        # The parameters are those of the best epoch.
+        assert np.isclose(reg.model_.metrics["validation"]["loss"], watched.min(), rtol=1e-5)
+        assert np.isclose(reg.model_.measure(more_x, more_y)["rmse"], reg.model_.metrics["validation"]["rmse"])
+        same = KANRegressor(epochs=12, random_state=0, **keys).fit(x, y, eval_set=[(more_x, more_y)])
+        assert same.model_.to_bytes() == reg.model_.to_bytes()
+    weighted = KANRegressor(epochs=2, size="given").fit(x, y, np.ones(200), eval_set=(more_x, more_y))
+    assert np.isfinite(weighted.model_.history["validation"]).all()
+    for wrong, words in [
+        (3, "eval_set must be"),
+        ([(x, y), (x, y)], "one validation set"),
+        ((x, y[:3]), "200 rows of X and 3 of y"),
+        ((x[:, :1], y), "1 features"),
+        ((x, np.full(200, np.nan)), "y of eval_set"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            KANRegressor(epochs=1).fit(x, y, eval_set=wrong)
+    with pytest.raises(ValueError, match="data.validation"):
+        KANRegressor(epochs=1, validation=0.2).fit(x, y, eval_set=(more_x, more_y))
+
+
+def test_a_validation_set_of_classes_and_of_tables():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    x, y = _wave(200, 0)
+    kind = np.where(y > y.mean(), "high", "low")
+    clf = KANClassifier(epochs=5, size="given").fit(x[:150], kind[:150], eval_set=(x[150:], kind[150:]))
+    assert clf.model_.metrics["validation"]["accuracy"] == clf.score(x[150:], kind[150:])
+    with pytest.raises(ValueError, match="'middle'"):
+        KANClassifier(epochs=1).fit(x, kind, eval_set=(x, np.full(200, "middle")))
+    frame = pd.DataFrame({"sign": np.where(x[:, 0] > 0, "plus", "minus"), "x2": x[:, 1]})
+    frame.loc[[3, 160], "x2"] = np.nan
+    for missing, rows in (("mean", 150), ("drop", 149)):
+        clf = KANClassifier(epochs=5, missing=missing, size="given")
+        clf.fit(frame[:150], kind[:150], eval_set=(frame[150:], kind[150:]))
+        assert clf.model_.description["samples"] == rows
+        assert len(clf.model_.history["validation"]) == 5
+    with pytest.raises(ValueError, match="columns"):
+        clf.fit(frame, kind, eval_set=(frame.rename(columns={"x2": "x3"}), kind))
+    with pytest.raises(ValueError, match="both tables"):
+        clf.fit(frame, kind, eval_set=(x, kind))
+
+
 def test_jobs_change_no_bit():
     x, y = _wave(200, 0)
     one = KANRegressor(epochs=5, random_state=3, n_jobs=1).fit(x, y)

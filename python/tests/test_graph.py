@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gradloom import GraphClassifier, GraphRegressor, NodeClassifier, load
-from gradloom.errors import InvalidInputError, NotFittedError
+from gradloom.errors import InvalidInputError, NotFittedError, UnsupportedError
 from gradloom.graph import GraphSet, as_graph, from_pyg, from_scipy
 
 nx = pytest.importorskip("networkx", reason="networkx is not installed")
@@ -92,6 +92,57 @@ def test_data_of_pyg_has_features_classes_and_masks():
     assert graph.node_parts.sum() == 4 and graph.node_features.shape == (34, 34)
     net = NodeClassifier(hidden=[16], random_state=0).fit(data)
     assert (net.predict(data).astype(int) == sides).mean() > 0.85
+
+
+def test_embeddings_are_what_the_head_sees():
+    graphs, kinds = cycles_and_stars()
+    net = GraphClassifier(layer="gin", hidden=[16, 12], epochs=20, random_state=0).fit(graphs, kinds)
+    rows = net.embed(graphs)
+    assert rows.shape == (20, 12)
+    net.model_.save("net.safetensors")
+    # The head is a dense layer: logits of two classes are linear in the embedding.
+    odds = np.log(net.predict_proba(graphs))
+    odds = odds[:, 1] - odds[:, 0]
+    design = np.column_stack([rows, np.ones(20)])
+    fitted = design @ np.linalg.lstsq(design, odds, rcond=None)[0]
+    assert np.abs(fitted - odds).max() < 1e-3 * np.abs(odds).max()
+    assert np.array_equal(load("net.safetensors").embed(graphs), rows)
+    concat = GraphClassifier(hidden=[8, 4], epochs=2, options={"model.jumping": "concat"}).fit(graphs, kinds)
+    assert concat.embed(graphs[:3]).shape == (3, 12)
+
+
+def test_embeddings_of_nodes_stand_in_the_order_of_nodes():
+    club = nx.karate_club_graph()
+    sides = [club.nodes[n]["club"] for n in club]
+    net = NodeClassifier(hidden=[16], random_state=0, epochs=50, options={"data.features": "degrees"}).fit(club, sides)
+    rows = net.embed(club)
+    assert rows.shape == (34, 16)
+    moved = list(reversed(list(club)))  # the same graph, nodes in another order
+    other = nx.Graph()
+    other.add_nodes_from(moved)
+    other.add_edges_from(club.edges)
+    assert np.allclose(net.embed(other), rows[moved], atol=1e-5)
+    with pytest.raises(UnsupportedError, match="no hidden layer"):
+        NodeClassifier(hidden=[], epochs=2).fit(club, sides).embed(club)
+
+
+def test_several_edges_between_two_nodes_are_refused_by_name():
+    graph = nx.MultiGraph([(0, 1), (1, 2)])
+    assert as_graph(graph).edges.tolist() == [[0, 1], [1, 2]]
+    graph.add_edge("a", "b")
+    graph.add_edge("a", "b")
+    with pytest.raises(InvalidInputError, match="2 edges join the nodes 'a' and 'b'"):
+        as_graph(graph)
+    with pytest.raises(InvalidInputError, match="0 - 1 is there twice"):
+        GraphSet([(2, [(0, 1), (0, 1)])])
+
+
+def test_fitting_changes_no_parameter():
+    graphs, _ = cycles_and_stars()
+    net = GraphRegressor(epochs=1)
+    before = net.get_params()
+    net.fit(graphs, [float(len(g)) for g in graphs])
+    assert net.get_params() == before
 
 
 def test_wrong_calls_are_refused():

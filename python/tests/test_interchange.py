@@ -92,9 +92,101 @@ def test_what_cannot_be_read_exactly_is_refused():
         KAN.from_pykan("none.safetensors")
 
 
-def test_tensors_of_torch_are_read():
+def torch_module():
+    """The layers of efficient-kan and of pykan as modules of torch, with the names of their parameters."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
-    state = efficient_state(np.random.default_rng(0))
-    tensors = {k: torch.tensor(v) for k, v in state.items()}
-    x = torch.rand(50, 3, dtype=torch.float64) * 2 - 1
-    assert np.abs(KAN.from_efficient_kan(tensors)(x) - efficient_forward(state, x.numpy())).max() < 1e-6
+    nn = torch.nn
+
+    def splines(x, grid):
+        x = x.unsqueeze(-1)
+        values = ((x >= grid[:, :-1]) & (x < grid[:, 1:])).to(x.dtype)
+        for d in range(1, DEGREE + 1):
+            left = (x - grid[:, : -(d + 1)]) / (grid[:, d:-1] - grid[:, : -(d + 1)])
+            right = (grid[:, d + 1 :] - x) / (grid[:, d + 1 :] - grid[:, 1:-d])
+            values = left * values[:, :, :-1] + right * values[:, :, 1:]
+        return values
+
+    class EfficientLayer(nn.Module):
+        def __init__(self, inputs, outputs):
+            super().__init__()
+            self.register_buffer("grid", torch.tensor(even_grid(inputs, GRID, DEGREE), dtype=torch.float32))
+            self.base_weight = nn.Parameter(0.3 * torch.randn(outputs, inputs))
+            self.spline_weight = nn.Parameter(0.3 * torch.randn(outputs, inputs, GRID + DEGREE))
+            self.spline_scaler = nn.Parameter(torch.randn(outputs, inputs))
+
+        def forward(self, x):
+            scaled = (self.spline_weight * self.spline_scaler.unsqueeze(-1)).flatten(1)
+            return nn.functional.linear(nn.functional.silu(x), self.base_weight) + nn.functional.linear(
+                splines(x, self.grid).flatten(1), scaled
+            )
+
+    class Efficient(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList(EfficientLayer(i, o) for i, o in zip(WIDTH, WIDTH[1:]))
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = layer(x)
+            return x
+
+    class Activations(nn.Module):
+        def __init__(self, inputs, outputs):
+            super().__init__()
+            self.grid = nn.Parameter(torch.tensor(even_grid(inputs, GRID, DEGREE), dtype=torch.float32), False)
+            self.coef = nn.Parameter(0.3 * torch.randn(inputs, outputs, GRID + DEGREE))
+            self.mask = nn.Parameter((torch.rand(inputs, outputs) > 0.2).float(), False)
+            self.scale_base = nn.Parameter(0.3 * torch.randn(inputs, outputs))
+            self.scale_sp = nn.Parameter(torch.randn(inputs, outputs))
+
+        def forward(self, x):
+            spline = torch.einsum("nik,iok->nio", splines(x, self.grid), self.coef)
+            base = nn.functional.silu(x).unsqueeze(-1)
+            return (self.mask * (self.scale_base * base + self.scale_sp * spline)).sum(1)
+
+    class PyKan(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.act_fun = nn.ModuleList(Activations(i, o) for i, o in zip(WIDTH, WIDTH[1:]))
+            for n, outputs in enumerate(WIDTH[1:]):
+                for kind in ("subnode", "node"):
+                    setattr(self, f"{kind}_scale_{n}", nn.Parameter(torch.randn(outputs)))
+                    setattr(self, f"{kind}_bias_{n}", nn.Parameter(0.1 * torch.randn(outputs)))
+
+        def forward(self, x):
+            for n, layer in enumerate(self.act_fun):
+                x = layer(x)
+                for kind in ("subnode", "node"):
+                    x = x * getattr(self, f"{kind}_scale_{n}") + getattr(self, f"{kind}_bias_{n}")
+            return x
+
+    return torch, Efficient, PyKan
+
+
+@pytest.mark.parametrize("read, reach", [("from_efficient_kan", 1.5), ("from_pykan", 0.99)])
+def test_a_checkpoint_of_torch_has_equal_outputs(read, reach):
+    """Through a file that torch wrote, in float32; both are computed in float64."""
+    torch, *modules = torch_module()
+    torch.manual_seed(0)
+    module = modules[read == "from_pykan"]()
+    torch.save(module.state_dict(), "checkpoint.pt")
+    network = getattr(KAN, read)(torch.load("checkpoint.pt"))
+    x = torch.rand(1000, WIDTH[0], dtype=torch.float64) * 2 * reach - reach
+    with torch.no_grad():
+        y = module.double()(x).numpy()
+    assert np.abs(network(x) - y).max() < 1e-6 * max(1.0, np.abs(y).max())
+
+
+def test_pykan_itself_has_equal_outputs():
+    """The network of the package pykan, where that is installed."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    kan = pytest.importorskip("kan", reason="pykan is not installed")
+    torch.set_default_dtype(torch.float64)
+    try:
+        theirs = kan.KAN(width=list(WIDTH), grid=GRID, k=DEGREE, seed=0, auto_save=False)
+        x = torch.rand(500, WIDTH[0]) * 1.98 - 0.99
+        with torch.no_grad():
+            y = theirs(x).numpy()
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert np.abs(KAN.from_pykan(theirs.state_dict())(x) - y).max() < 1e-6

@@ -77,7 +77,7 @@ def test_float32_strided_and_read_only_arrays_are_read_as_they_are(rows):
 
 def test_verbs_that_do_not_exist_say_so(rows):
     with pytest.raises(UnsupportedError, match="does not exist in gradloom yet"):
-        fitted(rows).prune()
+        fitted(rows).suggest_symbolic()
     with pytest.raises(AttributeError):
         fitted(rows).no_such_thing
 

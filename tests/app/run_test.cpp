@@ -247,5 +247,33 @@ TEST(ShippedRecipes, AreReadWithoutComplaintAndSayWhatTheyAre) {
   }
 }
 
+// Half a search would choose another network than the whole one.
+TEST(RunsWithASearch, LeaveNothingBehindWhenTheyAreStoppedInIt) {
+  const Scratch scratch;
+  {
+    std::ofstream table(scratch / "t.csv");
+    table << "x,y\n";
+    for (int i = 0; i < 60; ++i) table << i << ',' << i % 7 << '\n';
+  }
+  const Config recipe =
+      app::load_recipe("kan-tabular", std::vector<std::string>{"data.path=" + (scratch / "t.csv").string(), "epochs=2"})
+          .or_throw();
+  std::atomic<bool> stop = false;
+  app::RunOptions options;
+  options.exec.threads = 1;
+  options.stop = &stop;
+  options.log = [&](LogLevel, const std::string& text) { stop = stop || text.starts_with("choosing"); };
+  const app::RunSummary cut = app::train(recipe, scratch / "run", options).or_throw();
+  EXPECT_TRUE(stop);
+  EXPECT_EQ(cut.interrupted, true);
+  EXPECT_FALSE(cut.run);
+  EXPECT_FALSE(std::filesystem::exists(scratch / "run"));
+  stop = false;
+  options.log = {};
+  const app::RunSummary whole = app::train(recipe, scratch / "run", options).or_throw();
+  ASSERT_TRUE(whole.result);
+  EXPECT_GT(whole.result->settled->at("candidates").size(), 1u);
+}
+
 }  // namespace
 }  // namespace gradloom::test

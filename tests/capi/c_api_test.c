@@ -149,6 +149,37 @@ static void test_from(void) {
   gradloom_close(model);
 }
 
+/* The size follows from the rows, and rows of the caller's choice watch training. */
+static void test_settled_size(void) {
+  gradloom_handle model = 0;
+  char* text = NULL;
+  gradloom_array x = doubles(x_values, ROWS, 2), y = doubles(y_values, ROWS, 0);
+  EXPECT(gradloom_fit_rows("{\"base\": \"kan-tabular\", \"recipe\": {\"epochs\": 3, \"data\": {\"test\": 0}}, "
+                           "\"threads\": 1}",
+                           &x, &y, NULL, NULL, &model) == GRADLOOM_OK);
+  EXPECT(gradloom_describe(model, &text) == GRADLOOM_OK && strstr(text, "\"folds\":5") &&
+         strstr(text, "\"size\":\"given\""));
+  gradloom_free(text);
+  gradloom_close(model);
+  EXPECT(gradloom_fit_rows("{\"base\": \"kan-tabular\", \"recipe\": {\"epochs\": 3, \"data\": {\"test\": 0}}, "
+                           "\"threads\": 1, \"validation_from\": 150}",
+                           &x, &y, NULL, NULL, &model) == GRADLOOM_OK);
+  EXPECT(gradloom_describe(model, &text) == GRADLOOM_OK && strstr(text, "\"folds\":0"));
+  gradloom_free(text);
+  EXPECT(gradloom_metrics(model, &text) == GRADLOOM_OK && strstr(text, "\"validation\""));
+  gradloom_free(text);
+  gradloom_close(model);
+  EXPECT_FAILS(gradloom_fit_rows("{\"validation_from\": 200}", &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT,
+               "200 train and 0 watch");
+  EXPECT_FAILS(gradloom_fit_rows("{\"validation_from\": -1}", &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT,
+               "validation_from");
+  EXPECT_FAILS(gradloom_fit_rows("{\"validation_from\": 9, \"recipe\": {\"data\": {\"validation\": 0.1}}}", &x, &y,
+                                 NULL, NULL, &model),
+               GRADLOOM_INVALID_INPUT, "data.validation is 0.1");
+  EXPECT_FAILS(gradloom_fit_graphs("{\"validation_from\": 9}", 1, NULL, &model), GRADLOOM_INVALID_INPUT,
+               "validation_from");
+}
+
 static void test_classes_and_tables(void) {
   gradloom_handle model = 0;
   gradloom_array x = doubles(x_values, ROWS, 2), y = array_of(classes, GRADLOOM_INT64, 8, ROWS, 0);
@@ -401,6 +432,7 @@ int main(void) {
   EXPECT(gradloom_abi_version() == GRADLOOM_ABI_VERSION && strlen(gradloom_version()) > 0);
   test_rows(folder);
   test_from();
+  test_settled_size();
   test_classes_and_tables();
   test_distances();
   test_circuits();

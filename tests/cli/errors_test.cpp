@@ -159,9 +159,9 @@ TEST_F(Errors, FoldersOfRunsAreNoRecipes) {
     for (const char* folder : {"run", "./run"})
       expect_error({command, folder}, 2, "invalid_input",
                    {"folder of a run", std::string("gradloom resume ") + folder, "gradloom eval", "recipe.toml"});
-  for (const Words& words : {Words{"run-circuit", "run"}, Words{"export", "run", "--format", "c"},
-                             Words{"bench", "circuit", "--circuit", "run"}})
+  for (const Words& words : {Words{"run-circuit", "run"}, Words{"bench", "circuit", "--circuit", "run"}})
     expect_error(words, 2, "invalid_input", {"family \"kan\"", "\"automaton\"", "gradloom eval run"});
+  expect_error({"export", "run", "--format", "verilog"}, 2, "invalid_input", {"for circuits", "onnx"});
 }
 
 TEST_F(Errors, FilesThatHoldNoCircuit) {

@@ -94,8 +94,12 @@ TEST(NodeArrays, DescribeTheGraphOfTheFileUnderTheRowsOfItsNodes) {
       for (std::uint32_t e = a.ptr[r]; e < a.ptr[r + 1]; ++e) {
         sources.push_back(node[a.source[e]]);
         EXPECT_EQ(a.edge_x[e * a.edge_stride], static_cast<double>(v) + node[a.source[e]]);
-        if (direction == Direction::directed) EXPECT_EQ(a.edge_weight[e], 0.5 + node[a.source[e]]);
-        if (e > a.ptr[r]) EXPECT_LT(a.source[e - 1], a.source[e]);
+        if (direction == Direction::directed) {
+          EXPECT_EQ(a.edge_weight[e], 0.5 + node[a.source[e]]);
+        }
+        if (e > a.ptr[r]) {
+          EXPECT_LT(a.source[e - 1], a.source[e]);
+        }
       }
       for (std::uint32_t q = a.out_ptr[r]; q < a.out_ptr[r + 1]; ++q) {
         targets.push_back(node[a.out_target[q]]);

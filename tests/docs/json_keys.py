@@ -42,6 +42,7 @@ CASES = [
     ("cli", "## recipes", "devices"),
     ("circuit", "gradloom run-circuit small.json", "run-circuit life --random 0.3 --width 50 --height 30 --steps 2 --out end.rle"),
     ("circuit", "gradloom export circuit.json --format verilog", "export life --format verilog --out life.v --verify"),
+    ("splines", "## Exports", "export run --format efficient-kan --out e.safetensors"),
     ("ged", "gradloom bench ged", "bench ged --graphs 6 --nodes 5 --seconds 0.01"),
 ]
 NAMED_LISTS = ("devices", "circuits", "recipes", "outputs", "inputs", "edges")  # lists of objects whose keys are documented, too
@@ -61,7 +62,7 @@ def keys(found):
     yield from found
     for name in NAMED_LISTS:
         for item in found.get(name, []):
-            yield from item
+            yield from item if isinstance(item, dict) else ()
 
 
 def main():

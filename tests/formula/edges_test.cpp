@@ -104,14 +104,29 @@ TEST(Edges, BecomeTheFormulaOfTheirNetwork) {
   t.x = s.node[0];
   for (std::size_t r = 0; r < s.rows(); ++r) t.y.push_back(2 * std::sin(t.x[0][r]) + 2 * t.x[1][r] * t.x[1][r]);
   const Exec one({.threads = 1}), three({.threads = 3});
-  const EdgeFormula f = explain_edges(one, s, t, {});
-  EXPECT_LT(rms_error(f.formula, t.x, t.y), 1e-9);
-  ASSERT_EQ(f.edges.size(), 5u);
-  EXPECT_EQ(f.edges[0].candidates.front().function, "sin");
-  EXPECT_EQ(f.edges[1].candidates.front().function, "x^2");
-  EXPECT_FALSE(f.edges[2].kept);
-  EXPECT_FALSE(f.edges[3].kept);
-  EXPECT_EQ(explain_edges(three, s, t, {}).formula->key, f.formula->key);
+  const std::vector<ExplainedEdge> edges = explain_edges(one, s, score(s), {});
+  const Expr formula = edge_formula(s, edges, t, 0);
+  EXPECT_LT(rms_error(formula, t.x, t.y), 1e-9);
+  ASSERT_EQ(edges.size(), 5u);
+  EXPECT_EQ(edges[0].candidates.front().function, "sin");
+  EXPECT_EQ(edges[1].candidates.front().function, "x^2");
+  EXPECT_FALSE(edges[2].kept);
+  EXPECT_FALSE(edges[3].kept);
+  EXPECT_EQ(edge_formula(s, explain_edges(three, s, score(s), {}), t, 0)->key, formula->key);
+}
+
+// Each function with an inner and an outer constant, away from where it is not defined.
+TEST(Refine, FindsTheConstantsOfEveryFunction) {
+  for (const auto& f : kFunctions) {
+    const bool far = f.value == Function::acosh || f.value == Function::log;
+    const Columns x{uniform(far ? 2.0 : -0.6, far ? 4.0 : 0.6, 200, 3)};
+    const auto text = [&](double a, double b) {
+      const Expr inside = approximate(b) * variable(0) + number(Constant::of(Rational{1, 5}));
+      return approximate(a) * call(f.value, inside) * power(inside + number(3), {-3, 2});
+    };
+    const std::vector<double> y = evaluate(text(1.5, 0.9), x, 200);
+    EXPECT_LT(rms_error(refine_constants(text(1.4, 0.95), x, y, 40), x, y), 1e-9) << f.name;
+  }
 }
 
 TEST(NoisySearch, FindsAProductThroughOnePercentOfNoise) {

@@ -13,7 +13,11 @@ namespace gradloom::formula {
 namespace {
 
 const std::vector<std::string> kNames = {"a", "b2", "theta"};
-const Expr a = variable(0), b = variable(1), t = variable(2);
+
+class Expressions : public testing::Test {
+ protected:
+  const Expr a = variable(0), b = variable(1), t = variable(2);
+};
 
 std::string text(const Expr& e, Notation n = Notation::text) { return print(e, kNames, n); }
 
@@ -47,7 +51,7 @@ TEST(Constants, StayExactInProductsSumsAndPowers) {
   EXPECT_FALSE((r + Constant::of(1)).exact);
 }
 
-TEST(Expressions, CollectLikeTermsAndEqualBases) {
+TEST_F(Expressions, CollectLikeTermsAndEqualBases) {
   EXPECT_EQ(text(a + a + b - a), "a + b2");
   EXPECT_EQ(text(a * a / a), "a");
   EXPECT_EQ(text(a - a), "0");
@@ -57,7 +61,7 @@ TEST(Expressions, CollectLikeTermsAndEqualBases) {
   EXPECT_EQ(text(call(Function::log, call(Function::exp, a))), "a");
 }
 
-TEST(Expressions, ARootOfASquareIsNotItsBase) {
+TEST_F(Expressions, ARootOfASquareIsNotItsBase) {
   const Expr e = sqrt(a * a);
   EXPECT_EQ(text(e), "sqrt(a^2)");
   EXPECT_EQ(evaluate(e, {{-3.0}, {0.0}, {0.0}}, 1)[0], 3.0);
@@ -65,13 +69,13 @@ TEST(Expressions, ARootOfASquareIsNotItsBase) {
   EXPECT_EQ(text(simplify(e, {false, false, false})), "sqrt(a^2)");
 }
 
-TEST(Expressions, PowersLeaveExponentials) {
+TEST_F(Expressions, PowersLeaveExponentials) {
   const Expr e =
       call(Function::exp, number(3) * call(Function::log, a) - b + approximate(std::log(2 * std::numbers::pi)));
   EXPECT_EQ(text(simplify(e, {true, true, true})), "2*pi*a^3*exp(-b2)");
 }
 
-TEST(Expressions, PrintEachNotationWithItsBrackets) {
+TEST_F(Expressions, PrintEachNotationWithItsBrackets) {
   const Expr e = a * t / number(Constant::of(Rational::of(2), 1));
   EXPECT_EQ(text(e), "a*theta/(2*pi)");
   EXPECT_EQ(text(e, Notation::latex), "\\frac{a \\theta}{2 \\pi}");
@@ -86,14 +90,14 @@ TEST(Expressions, PrintEachNotationWithItsBrackets) {
   EXPECT_EQ(text(number(Constant::approximate(-1.5)) * a * b), "-1.5*a*b2");
 }
 
-TEST(Expressions, NamesThatAreNoIdentifiersAreReplaced) {
+TEST_F(Expressions, NamesThatAreNoIdentifiersAreReplaced) {
   const std::vector<std::string> names = {"wind speed (m/s)", "1st", "lambda", "sin"};
   EXPECT_THAT(printed_names(names, Notation::python),
               testing::ElementsAre("wind_speed__m_s_", "x_1st", "lambda_", "sin_"));
   EXPECT_EQ(print(variable(0), names, Notation::c), "wind_speed__m_s_");
 }
 
-TEST(Expressions, ConstantsAreListedAndReplacedInTheSameOrder) {
+TEST_F(Expressions, ConstantsAreListedAndReplacedInTheSameOrder) {
   const Expr e = number(Constant::approximate(0.3)) * call(Function::sin, number(Constant::approximate(0.7)) * a) +
                  number(Constant::approximate(0.11));
   const std::vector<double> values = constants_of(e);
@@ -105,7 +109,7 @@ TEST(Expressions, ConstantsAreListedAndReplacedInTheSameOrder) {
   EXPECT_EQ(variables_used(e, 3), (std::vector<bool>{true, false, false}));
 }
 
-TEST(Expressions, ReplaceVariablesByExpressions) {
+TEST_F(Expressions, ReplaceVariablesByExpressions) {
   const std::vector<Expr> with = {b + t, b, t};
   EXPECT_EQ(text(substitute(a * a, with)), "(b2 + theta)^2");
 }

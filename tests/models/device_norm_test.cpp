@@ -88,9 +88,9 @@ void expect_norms(vulkan::Device& device, const KanFixture<T>& f, const Step& st
     double squares = 0.0;
     for (const T g : values) squares += static_cast<double>(g) * static_cast<double>(g);
     ASSERT_GT(squares, 0.0);
-    const auto head = norm.read();
-    EXPECT_NEAR(std::sqrt(static_cast<double>(head.squares)) / std::sqrt(squares), 1.0, tolerance) << "pass " << pass;
-    EXPECT_EQ(head.done, 0u);
+    const auto kept = norm.read();
+    EXPECT_NEAR(std::sqrt(static_cast<double>(kept.squares)) / std::sqrt(squares), 1.0, tolerance) << "pass " << pass;
+    EXPECT_EQ(kept.done, 0u);
   }
 }
 

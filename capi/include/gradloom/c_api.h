@@ -84,8 +84,10 @@ int gradloom_recipes(char** json);
 
 /* --- Training on data in memory ---------------------------------------------------------------------------------
  * settings: {"recipe": {...}, "base": "name of a shipped recipe", "threads": 0, "device": "cpu", "from": handle}, and
- * what each function adds. `recipe` goes before `base`. Equal data, recipe and seed give equal bits, here and in
- * `gradloom train`, on any number of threads. A stop ends training; the model is what it is then. */
+ * what each function adds. `recipe` goes before `base`. Rows and tables: "validation_from", the first of the rows (from
+ * 0) that watch training instead of the fraction data.validation; model.size = "auto" settles hidden layers, grid,
+ * weight decay, batch and epochs ("settled" of the description says how). Equal data, recipe and seed give equal bits,
+ * here and in `gradloom train`, on any number of threads. A stop ends training; the model is what it is then. */
 
 /* x (rows, features) of float32 or float64; y (rows) or (rows, targets) of the same: regression; y (rows) of int64:
  * classes, numbers of "classes", a list of names, or the classes themselves. weights (rows) of float64, or NULL. Adds
@@ -132,6 +134,8 @@ int gradloom_predict(gradloom_handle model, const gradloom_array* x, const gradl
 int gradloom_predict_table(gradloom_handle model, const char* csv, size_t bytes, const gradloom_array* out);
 /* A row for each graph, or for each node of a model of nodes. */
 int gradloom_predict_graphs(gradloom_handle model, gradloom_handle graphs, const gradloom_array* out);
+/* What the network makes of each graph, or each node, before its head: out (rows, "embedding" of the description). */
+int gradloom_embed_graphs(gradloom_handle model, gradloom_handle graphs, const gradloom_array* out);
 /* Loss, and rmse, mae, r2 or accuracy, of rows whose targets are known; y as in gradloom_fit_rows(). */
 int gradloom_measure(gradloom_handle model, const char* settings, const gradloom_array* x, const gradloom_array* y,
                      char** json);
@@ -140,6 +144,24 @@ int gradloom_refine(gradloom_handle model, int64_t grid, gradloom_handle* refine
 /* format "html": a page with all that is known of the model; of a spline network also "svg": a drawing, and "json": a
  * list of edges {layer, from, to, x, y, importance}. */
 int gradloom_draw(gradloom_handle model, const char* format, char** text);
+
+/* --- Formulas of spline networks (docs/formulas.md) --------------------------------------------------------------
+ * x (rows, features) and y (rows) or (rows, targets) of float32 or float64: the data; NULL: rows in the range of the
+ * training data that the network answers. */
+
+/* {inputs: [{name, score, error}], nodes and node_errors: a list for each hidden layer, edges: [{layer, from, to,
+ * score, error}]}: shares of the output's variance. */
+int gradloom_scores(gradloom_handle model, const gradloom_array* x, const gradloom_array* y, char** json);
+/* What `gradloom formula --json` prints. settings: {"effort": 60000, "threshold": 1e-3, "functions": [names]}. */
+int gradloom_formula(gradloom_handle model, const char* settings, const gradloom_array* x, const gradloom_array* y,
+                     const gradloom_hooks* hooks, char** json);
+/* What `gradloom prune --json` prints. settings: {"out": file of the smaller model, and one of "threshold", "inputs",
+ * "worse"}. x is needed. */
+int gradloom_prune(gradloom_handle model, const char* settings, const gradloom_array* x, const gradloom_array* y,
+                   char** json);
+/* What `gradloom export --json` prints. settings: {"format": "c", "onnx" or "efficient-kan", "out": file, "name":
+ * "network"}. */
+int gradloom_export(gradloom_handle model, const char* settings, char** json);
 
 /* --- Graphs ----------------------------------------------------------------------------------------------------- */
 

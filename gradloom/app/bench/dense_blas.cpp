@@ -16,7 +16,7 @@ namespace {
 
 namespace spline = kernels::spline;
 
-constexpr std::size_t kTogether = 16;  // samples whose rows stay in the cache
+constexpr std::size_t kRowsTogether = 16;  // samples whose rows stay in the cache
 
 template <class F>
 F symbol(void* library, const char* name) {
@@ -100,8 +100,8 @@ void DenseNetwork::evaluate(std::size_t l, bool slopes) {
   const ModelArrays<float> arrays{parameters_, buffers_};
   spline::evaluate_basis(Variant::fast, network_.layer(l, arrays), tape, {0, batch_});
   const std::size_t q = spline::basis_stride(s.degree), rows = s.spline_rows(), wide = s.in * rows;
-  for (std::size_t first = 0; first < batch_; first += kTogether) {
-    const std::size_t last = std::min(batch_, first + kTogether);
+  for (std::size_t first = 0; first < batch_; first += kRowsTogether) {
+    const std::size_t last = std::min(batch_, first + kRowsTogether);
     std::fill(at.basis.data() + first * wide, at.basis.data() + last * wide, 0.0f);
     for (std::size_t i = 0; i < s.in; ++i)
       for (std::size_t b = first; b < last; ++b) {
@@ -162,9 +162,9 @@ void DenseNetwork::backward(std::size_t l) {
   blas_.multiply(no, yes, batch_, wide, s.out, at.dl_dy.data(), out, layer.weight, out, at.dl_dbasis.data(), wide);
   DenseLayer& below = layers_[l - 1];
   const std::size_t below_out = network_.shape(l - 1).out_padded();
-  for (std::size_t first = 0; first < batch_; first += kTogether)
+  for (std::size_t first = 0; first < batch_; first += kRowsTogether)
     for (std::size_t i = 0; i < s.in; ++i)
-      for (std::size_t b = first; b < std::min(batch_, first + kTogether); ++b) {
+      for (std::size_t b = first; b < std::min(batch_, first + kRowsTogether); ++b) {
         const float* slope = at.slope.data() + (i * batch_ + b) * q;  // of differences of rows (spline.h)
         const float* of = at.dl_dbasis.data() + b * wide + i * rows + at.span[i * batch_ + b];
         float sum = 0;

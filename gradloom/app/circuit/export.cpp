@@ -15,7 +15,11 @@ namespace {
 
 using circuit::AnyCircuit;
 using circuit::Circuit;
-using nlohmann::json;
+
+// Golly finds a rule by the name of its file.
+std::string rule_name(const ExportCircuitOptions& o) {
+  return o.out.empty() || o.name != ExportCircuitOptions().name ? o.name : o.out.stem().string();
+}
 
 std::string written(const AnyCircuit& any, const ExportCircuitOptions& o) {
   switch (o.format) {
@@ -30,7 +34,7 @@ std::string written(const AnyCircuit& any, const ExportCircuitOptions& o) {
     case ExportFormat::golly:
       if (!std::holds_alternative<circuit::CellRule>(any))
         throw Exception(ErrorCode::invalid_input, "a plain circuit is no rule of cells; Golly has no use for it");
-      return circuit::to_golly(std::get<circuit::CellRule>(any), o.name);
+      return circuit::to_golly(std::get<circuit::CellRule>(any), rule_name(o));
     case ExportFormat::circuit_json:
       break;
   }
@@ -68,11 +72,11 @@ void set_circuit(AnyCircuit& any, Circuit c) {
     any = std::move(c);
 }
 
-json step_of(std::string_view name, const circuit::CircuitSize& size) {
-  return {{"name", name}, {"gates", size.gates}, {"active", size.active}, {"depth", size.depth}};
+ExportedCircuit::Step step_of(std::string_view name, const circuit::CircuitSize& size) {
+  return {std::string(name), size.gates, size.active, size.depth};
 }
 
-void shrink(AnyCircuit& any, const ExportCircuitOptions& o, json& steps) {
+void shrink(AnyCircuit& any, const ExportCircuitOptions& o, std::vector<ExportedCircuit::Step>& steps) {
   if (o.minimiser == Minimiser::off) return;
   if (o.minimiser == Minimiser::yosys) {
     const Circuit simple = circuit::simplify(circuit::circuit_of(any));
@@ -87,16 +91,13 @@ void shrink(AnyCircuit& any, const ExportCircuitOptions& o, json& steps) {
   set_circuit(any, std::move(m.circuit));
 }
 
-void report_proof(const circuit::Proof& proof, json& r) {
-  r["proved"] = proof.proved();
-  r["equal"] = proof.equal();
-  r["outputs"] = json::array();
+void report_proof(const circuit::Proof& proof, ExportedCircuit& r) {
+  r.proved = proof.proved();
+  r.equal = proof.equal();
+  r.outputs.emplace();
   for (const circuit::OutputProof& o : proof.outputs)
-    r["outputs"].push_back({{"method", circuit::method_name(o.method)},
-                            {"inputs", o.inputs},
-                            {"assignments", o.assignments},
-                            {"proved", o.proved()}});
-  if (!proof.note.empty()) r["note"] = proof.note;
+    r.outputs->push_back({circuit::method_name(o.method), o.inputs, o.assignments, o.proved()});
+  if (!proof.note.empty()) r.note = proof.note;
 }
 
 }  // namespace
@@ -117,42 +118,41 @@ Result<ExportedCircuit> export_circuit(const ExportCircuitOptions& o) {
 
 Result<ExportedCircuit> export_circuit(AnyCircuit any, const ExportCircuitOptions& o) try {
   if (o.verify && !can_be_read(o.format)) return read_back("", o.format).error();
-  ExportedCircuit result;
-  json& r = result.report;
-  r["circuit"] = o.circuit.string();
-  r["format"] = name_of(kExportFormats, o.format);
-  r["steps"] = json::array({step_of("given", circuit::size_of(circuit::circuit_of(any)))});
+  ExportedCircuit r;
+  r.circuit = o.circuit.string();
+  r.format = name_of(kExportFormats, o.format);
+  r.steps = {step_of("given", circuit::size_of(circuit::circuit_of(any)))};
   if (!o.observed.empty()) {
     const auto* rule = std::get_if<circuit::CellRule>(&any);
     if (!rule) return Error{ErrorCode::invalid_input, "a plain circuit has no channels to observe"};
     circuit::SlicedRule sliced = circuit::slice(*rule, o.observed);
-    r["channels"] = sliced.channel_of;
+    r.channels = sliced.channel_of;
     any = std::move(sliced.rule);
-    r["steps"].push_back(step_of("sliced", circuit::size_of(circuit::circuit_of(any))));
+    r.steps.push_back(step_of("sliced", circuit::size_of(circuit::circuit_of(any))));
   }
   // What the export must equal: the circuit that was read, at most without channels that nobody observes.
   const Circuit reference = circuit::circuit_of(any);
-  shrink(any, o, r["steps"]);
+  shrink(any, o, r.steps);
   const circuit::CircuitSize size = circuit::size_of(circuit::circuit_of(any));
-  r["gates"] = size.gates;
-  r["active"] = size.active;
-  r["depth"] = size.depth;
-  result.text = written(any, o);
+  r.gates = size.gates;
+  r.active = size.active;
+  r.depth = size.depth;
+  r.text = written(any, o);
 
   if (!o.out.empty()) {
     const std::filesystem::path bench =
         o.out.parent_path() / (o.out.stem().string() + "_test" + o.out.extension().string());
     if (o.format == ExportFormat::verilog) refuse_overwriting(bench, std::span(&o.circuit, 1)).or_throw();
-    write_file_atomic(o.out, result.text).or_throw();
-    r["out"] = o.out.string();
+    write_file_atomic(o.out, r.text).or_throw();
+    r.out = o.out.string();
     if (o.format == ExportFormat::verilog) {
       write_file_atomic(bench, circuit::to_verilog_test(reference, o.name)).or_throw();
-      r["test_bench"] = bench.string();
+      r.test_bench = bench.string();
     }
   }
-  if (!o.verify) return result;
+  if (!o.verify) return r;
   // From the disk where there is a file: what counts is what others will read.
-  const std::string text = o.out.empty() ? result.text : read_file(o.out, result.text.size() + 1).or_throw();
+  const std::string text = o.out.empty() ? r.text : read_file(o.out, r.text.size() + 1).or_throw();
   const Circuit back = read_back(text, o.format).or_throw();
   const Exec exec({o.threads, Variant::fast});
   const circuit::Proof proof = circuit::prove_equal(exec, reference, back);
@@ -160,7 +160,7 @@ Result<ExportedCircuit> export_circuit(AnyCircuit any, const ExportCircuitOption
     return Error{ErrorCode::numeric, fmt::format("the export differs from the circuit: {}",
                                                  describe(*proof.counter_example, reference, back))};
   report_proof(proof, r);
-  return result;
+  return r;
 } catch (const Exception& e) {
   return e.error();
 }

@@ -40,13 +40,26 @@ struct RunCircuitOptions {
 };
 
 struct RanCircuit {
-  std::vector<std::string> warnings;  // in the report, too
+  struct Population {
+    std::vector<std::uint64_t> start, end;  // per channel
+    GRADLOOM_FIELDS(start, end)
+  };
+
   std::string cells;  // channel 0 of the last state, a line for each row of '.' and 'O'; empty for a large grid
-  nlohmann::json report;
+  std::string circuit, boundary;
+  std::optional<std::string> rule, out;  // the rule of one that counts neighbours
+  std::vector<std::string> warnings;
+  std::size_t width = 0, height = 0, gates = 0, gates_run = 0;
+  std::uint32_t channels = 0;
+  std::uint64_t steps = 0;
+  Population population;
+  unsigned threads = 0;
+  double seconds = 0.0, gcells_per_s = 0.0, tiles_computed_share = 0.0;
+
+  GRADLOOM_FIELDS(circuit, boundary, rule, out, warnings, width, height, gates, gates_run, channels, steps, population,
+                  threads, seconds, gcells_per_s, tiles_computed_share)
 };
 
-// report: circuit, width, height, channels, boundary, rule (of one that counts neighbours), warnings, steps, gates,
-// gates_run, population (start, end; per channel), seconds, threads, gcells_per_s, tiles_computed_share, out.
 Result<RanCircuit> run_circuit(const RunCircuitOptions& options);
 
 enum class ExportFormat { c, verilog, circuit_json, dot, svg, golly };
@@ -71,10 +84,30 @@ struct ExportCircuitOptions {
 };
 
 struct ExportedCircuit {
+  struct Step {
+    std::string name;
+    std::size_t gates = 0, active = 0, depth = 0;
+    GRADLOOM_FIELDS(name, gates, active, depth)
+  };
+  struct OutputProof {
+    std::string method;
+    std::uint32_t inputs = 0;
+    std::uint64_t assignments = 0;
+    bool proved = false;
+    GRADLOOM_FIELDS(method, inputs, assignments, proved)
+  };
+
   std::string text;
-  // circuit, format, out, test_bench (Verilog), steps (name, gates, active, depth), gates, depth, channels (a cell
-  // rule: where each went), and with verify: proved, equal, outputs (method, inputs, assignments), note.
-  nlohmann::json report;
+  std::string circuit, format;
+  std::optional<std::string> out, test_bench;  // the files; a test bench of Verilog alone
+  std::vector<Step> steps;
+  std::size_t gates = 0, active = 0, depth = 0;
+  std::optional<std::vector<std::int64_t>> channels;  // of a sliced cell rule: where each went, -1: removed
+  std::optional<bool> proved, equal;                  // with verify, like the two below
+  std::optional<std::vector<OutputProof>> outputs;
+  std::optional<std::string> note;
+
+  GRADLOOM_FIELDS(circuit, format, out, test_bench, steps, gates, active, depth, channels, proved, equal, outputs, note)
 };
 
 // Fails with numeric when the proof finds a difference in what was written (the file stays, for a look at it), with

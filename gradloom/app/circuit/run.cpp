@@ -19,12 +19,10 @@
 namespace gradloom::app {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::size_t kMaxPatternBytes = std::size_t{1} << 30;
 
-json populations(const circuit::Grid& grid) {
-  json counts = json::array();
+std::vector<std::uint64_t> populations(const circuit::Grid& grid) {
+  std::vector<std::uint64_t> counts;
   for (std::uint32_t c = 0; c < grid.channels(); ++c) counts.push_back(grid.population(c));
   return counts;
 }
@@ -127,52 +125,49 @@ Result<RanCircuit> run_circuit(const RunCircuitOptions& o) try {
   if (!o.out.empty() && start.grid.channels() > 8)
     return Error{ErrorCode::unsupported,
                  fmt::format("a pattern file has at most 8 channels; the circuit has {}", start.grid.channels())};
-  RanCircuit ran;
-  json& r = ran.report;
-  r["circuit"] = o.circuit.string();
-  r["width"] = start.grid.width();
-  r["height"] = start.grid.height();
-  r["channels"] = rule.channels;
-  r["boundary"] = name_of(circuit::kBoundaries, rule.boundary);
-  r["steps"] = o.steps;
-  r["gates"] = given;
-  r["gates_run"] = rule.circuit.gates.size();
+  RanCircuit r;
+  r.circuit = o.circuit.string();
+  r.width = start.grid.width();
+  r.height = start.grid.height();
+  r.channels = rule.channels;
+  r.boundary = name_of(circuit::kBoundaries, rule.boundary);
+  r.steps = o.steps;
+  r.gates = given;
+  r.gates_run = rule.circuit.gates.size();
   const std::string name = circuit::life_rule(rule);
-  if (!name.empty()) r["rule"] = name;
+  if (!name.empty()) r.rule = name;
   if (!start.rule.empty()) {
     const std::string wanted = circuit::standard_rule(start.rule);
     if (wanted.empty())
-      ran.warnings.push_back(fmt::format("the pattern's rule, {}, is not known here", start.rule));
+      r.warnings.push_back(fmt::format("the pattern's rule, {}, is not known here", start.rule));
     else if (wanted != name)
-      ran.warnings.push_back(fmt::format("the pattern is for the rule {}; the circuit computes {}", wanted,
-                                         name.empty() ? "another one" : name));
+      r.warnings.push_back(fmt::format("the pattern is for the rule {}; the circuit computes {}", wanted,
+                                       name.empty() ? "another one" : name));
   }
   if (start.bounds && !o.boundary && start.bounds->boundary != rule.boundary)
-    ran.warnings.push_back(fmt::format("the pattern wants {}; --boundary {} gives it that",
-                                       rule.boundary == circuit::Boundary::zero ? "a torus" : "zeros around the grid",
-                                       rule.boundary == circuit::Boundary::zero ? "periodic" : "zero"));
-  r["warnings"] = ran.warnings;
-  r["population"]["start"] = populations(start.grid);
+    r.warnings.push_back(fmt::format("the pattern wants {}; --boundary {} gives it that",
+                                     rule.boundary == circuit::Boundary::zero ? "a torus" : "zeros around the grid",
+                                     rule.boundary == circuit::Boundary::zero ? "periodic" : "zero"));
+  r.population.start = populations(start.grid);
   const double cells = static_cast<double>(start.grid.width()) * static_cast<double>(start.grid.height());
 
   const Exec exec({o.threads, Variant::fast});
   circuit::Runner runner(exec, rule, std::move(start.grid), {o.fire, o.seed});
   const auto begin = std::chrono::steady_clock::now();
   runner.step(o.steps);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  r["population"]["end"] = populations(runner.grid());
-  r["seconds"] = seconds;
-  r["threads"] = exec.threads();
-  r["gcells_per_s"] = seconds > 0 ? cells * static_cast<double>(o.steps) / seconds * 1e-9 : 0.0;
-  r["tiles_computed_share"] = o.steps == 0 ? 0.0
-                                           : static_cast<double>(runner.tiles_computed()) /
-                                                 (static_cast<double>(o.steps) * static_cast<double>(runner.tiles()));
+  r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  r.population.end = populations(runner.grid());
+  r.threads = exec.threads();
+  r.gcells_per_s = r.seconds > 0 ? cells * static_cast<double>(o.steps) / r.seconds * 1e-9 : 0.0;
+  r.tiles_computed_share = o.steps == 0 ? 0.0
+                                        : static_cast<double>(runner.tiles_computed()) /
+                                              (static_cast<double>(o.steps) * static_cast<double>(runner.tiles()));
   if (!o.out.empty()) {
     write_file_atomic(o.out, circuit::to_rle(runner.grid(), name)).or_throw();
-    r["out"] = o.out.string();
+    r.out = o.out.string();
   }
-  ran.cells = text_of(runner.grid());
-  return ran;
+  r.cells = text_of(runner.grid());
+  return r;
 } catch (const Exception& e) {
   return e.error();
 }

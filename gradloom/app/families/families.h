@@ -26,7 +26,10 @@ class RunFolder;
 
 namespace gradloom::app {
 
+struct ExportedNetwork;
+struct ExportNetworkOptions;
 struct FormulaData;
+struct FormulaRows;
 struct PruneOptions;
 struct PruneReport;
 struct NewData;
@@ -82,12 +85,12 @@ struct AppFamily {
                                        const std::filesystem::path& file);
   // What the model says of new data. Null: the family takes none. Fails or throws when they do not fit the model.
   Result<PredictedTable> (*predict)(Session& session, const NewData& data);
-  // What the search for a formula looks at; `file` has rows instead of those of the run, or is empty. Null: the family
-  // has no formulas.
-  Result<FormulaData> (*formula_data)(Session& session, const std::filesystem::path& data_root,
-                                      const std::filesystem::path& file);
+  // What the search for a formula looks at. Null: the family has no formulas.
+  Result<FormulaData> (*formula_data)(Session& session, const FormulaRows& rows);
   // Writes a smaller model. Null: the family cannot be pruned.
   Result<PruneReport> (*prune)(Session& session, const RunOptions& run, const PruneOptions& options);
+  // Writes the network for other programs. Null: the family has no such export.
+  Result<ExportedNetwork> (*export_network)(Session& session, const ExportNetworkOptions& options);
   // What follows training when the recipe asks for it, under the key `finish_key` of the results; null: nothing was
   // asked for, or (the function) nothing can be.
   Result<nlohmann::json> (*finish)(Session& session, const RunOptions& options, const RunFolder* folder);

@@ -1,12 +1,23 @@
 // What the search for a formula of a trained model looks at.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "gradloom/data/rows.h"
 #include "gradloom/formula/edges.h"
 
 namespace gradloom::app {
+
+// Which rows a network is looked at on: those in memory, else those of the file, else those of the run; without any,
+// rows in the training range that the network answers.
+struct FormulaRows {
+  const RowDataset<double>* rows = nullptr;
+  std::filesystem::path file = {};
+  bool of_run = false;  // the recipe names data, which are found in data_root
+  std::filesystem::path data_root = {};
+};
 
 struct FormulaData {
   std::vector<std::string> features, targets;

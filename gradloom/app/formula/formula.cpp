@@ -75,6 +75,14 @@ Result<std::unique_ptr<Session>> open_for_formula(const std::filesystem::path& m
   return std::move(opened->session);
 }
 
+Result<FormulaData> data_of(Session& session, const FormulaRows& rows) {
+  const AppFamily& family = find_family(session.options().family);
+  if (!family.formula_data)
+    return Error{ErrorCode::unsupported,
+                 fmt::format("formulas are made of spline networks; this is a model of family \"{}\"", family.name)};
+  return family.formula_data(session, rows);
+}
+
 }  // namespace
 
 std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data, const FormulaSearchOptions& options,
@@ -90,8 +98,8 @@ std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data
     formula::EdgeFormulaOptions edge_options;
     edge_options.threshold = options.threshold, edge_options.output = t;
     edge_options.fit.functions = options.functions;
-    const formula::EdgeFormula by_edges = formula::explain_edges(ex, data.network, table, edge_options);
-    for (const formula::ExplainedEdge& e : by_edges.edges) r.edges.push_back(edge_report(e));
+    const std::vector<formula::ExplainedEdge> edges = formula::explain_edges(ex, data.network, scores, edge_options);
+    for (const formula::ExplainedEdge& e : edges) r.edges.push_back(edge_report(e));
     formula::Expr chosen;
     if (data.data) {
       const formula::SearchResult found =
@@ -110,7 +118,7 @@ std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data
       }
     }
     if (!chosen) {
-      chosen = rounded(by_edges.formula, table.x, table.y);
+      chosen = rounded(formula::edge_formula(data.network, edges, table, t), table.x, table.y);
       r.status = "approximate";
       r.note = !data.data    ? "there are no data: the formula approximates the network"
                : r.exhausted ? "no exact formula within the effort; --effort allows more"
@@ -143,11 +151,7 @@ Result<nlohmann::json> model_formula(const std::filesystem::path& model, const R
     }
     auto session = open_for_formula(model, run);
     if (!session) return session.error();
-    const AppFamily& family = find_family((*session)->options().family);
-    if (!family.formula_data)
-      return Error{ErrorCode::unsupported, fmt::format("formulas are made of spline networks; {} is of family \"{}\"",
-                                                       model.string(), family.name)};
-    auto data = family.formula_data(**session, run.data_root, options.data);
+    auto data = data_of(**session, {.file = options.data, .of_run = true, .data_root = run.data_root});
     if (!data) return data.error();
     const Exec ex(run.exec);
     nlohmann::json object = to_json(find_formulas(ex, *data, options, progress));
@@ -164,12 +168,43 @@ Result<PruneReport> prune_model(const std::filesystem::path& model, const RunOpt
   return guarded([&]() -> Result<PruneReport> {
     auto session = open_for_formula(model, run);
     if (!session) return session.error();
-    const AppFamily& family = find_family((*session)->options().family);
-    if (!family.prune)
-      return Error{ErrorCode::unsupported,
-                   fmt::format("spline networks can be pruned; {} is of family \"{}\"", model.string(), family.name)};
-    return family.prune(**session, run, options);
+    return prune_session(**session, run, options);
   });
+}
+
+Result<PruneReport> prune_session(Session& session, const RunOptions& run, const PruneOptions& options) {
+  const AppFamily& family = find_family(session.options().family);
+  if (!family.prune)
+    return Error{ErrorCode::unsupported,
+                 fmt::format("spline networks can be pruned; this is a model of family \"{}\"", family.name)};
+  return family.prune(session, run, options);
+}
+
+Result<nlohmann::json> session_formula(const Exec& ex, Session& session, const RowDataset<double>* rows,
+                                       const FormulaSearchOptions& options,
+                                       const std::function<void(double, double)>& progress) {
+  auto data = data_of(session, {.rows = rows});
+  if (!data) return data.error();
+  return to_json(find_formulas(ex, *data, options, progress));
+}
+
+Result<ScoresReport> session_scores(Session& session, const RowDataset<double>* rows) {
+  auto data = data_of(session, {.rows = rows});
+  if (!data) return data.error();
+  const formula::Scores scores = formula::score(data->network);
+  ScoresReport report;
+  for (std::size_t i = 0; i < data->features.size(); ++i)
+    report.inputs.push_back({data->features[i], scores.nodes[0][i].value, scores.nodes[0][i].error});
+  for (std::size_t l = 0; l < scores.edges.size(); ++l) {
+    const std::size_t out = data->network.widths[l + 1];
+    for (std::size_t e = 0; e < scores.edges[l].size(); ++e)
+      report.edges.push_back({l, e / out, e % out, scores.edges[l][e].value, scores.edges[l][e].error, true, {}});
+    if (l == 0) continue;
+    report.nodes.emplace_back(), report.node_errors.emplace_back();
+    for (const formula::Score& s : scores.nodes[l])
+      report.nodes.back().push_back(s.value), report.node_errors.back().push_back(s.error);
+  }
+  return report;
 }
 
 }  // namespace gradloom::app

@@ -71,12 +71,27 @@ Result<nlohmann::json> model_formula(const std::filesystem::path& model, const R
                                      const FormulaSearchOptions& options,
                                      const std::function<void(double used, double limit)>& progress);
 
+// The same of a session in memory and rows in memory; null: the formula approximates the network.
+Result<nlohmann::json> session_formula(const Exec& ex, Session& session, const RowDataset<double>* rows,
+                                       const FormulaSearchOptions& options,
+                                       const std::function<void(double used, double limit)>& progress);
+
+// The shares of the output's variance that come through inputs, nodes and edges.
+struct ScoresReport {
+  std::vector<FormulaScore> inputs;
+  std::vector<std::vector<double>> nodes, node_errors;  // (layer, i): hidden ones, by layer
+  std::vector<FormulaEdge> edges;                       // without candidates
+  GRADLOOM_FIELDS(inputs, nodes, node_errors, edges)
+};
+Result<ScoresReport> session_scores(Session& session, const RowDataset<double>* rows);
+
 struct PruneOptions {
-  std::filesystem::path out;          // the smaller model's file
-  std::filesystem::path data;         // rows to score on instead of those of the run; empty: those
-  std::optional<double> threshold;    // drop what has a smaller share of the variance
-  std::optional<std::size_t> inputs;  // keep so many inputs
-  std::optional<double> worse;        // drop as much as makes the error worse by at most this share
+  std::filesystem::path out;                 // the smaller model's file
+  std::filesystem::path data;                // rows to score on instead of those of the run; empty: those
+  const RowDataset<double>* rows = nullptr;  // rows in memory instead
+  std::optional<double> threshold;           // drop what has a smaller share of the variance
+  std::optional<std::size_t> inputs;         // keep so many inputs
+  std::optional<double> worse;               // drop as much as makes the error worse by at most this share
 };
 
 struct PruneReport {
@@ -95,6 +110,9 @@ struct PruneReport {
 
 // Of the folder of a run, or of a model file with data. Exactly one of threshold, inputs and worse is set.
 Result<PruneReport> prune_model(const std::filesystem::path& model, const RunOptions& run, const PruneOptions& options);
+
+// The same of a session in memory; options.rows are given.
+Result<PruneReport> prune_session(Session& session, const RunOptions& run, const PruneOptions& options);
 
 inline constexpr const char* kFormulaFile = "formula.json";  // in the folder of a run
 

@@ -20,7 +20,6 @@
 namespace gradloom::app {
 namespace {
 
-using nlohmann::json;
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostCostBytes = 16 << 20;
@@ -76,9 +75,9 @@ Chosen choose(const std::string& words, const GedFiles& files) {
   throw Exception(ErrorCode::not_found, fmt::format("there is no file '{}'", without_position(words)));
 }
 
-json description(const GraphSet& set, std::size_t index) {
+GedPairReport::Side side_of(const GraphSet& set, std::size_t index) {
   const Graph& g = set.graphs[index];
-  return {{"id", set.ids[index]}, {"nodes", g.nodes()}, {"edges", g.edges()}};
+  return {set.ids[index], g.nodes(), g.edges()};
 }
 
 std::string cell(double lower, double upper) {
@@ -146,8 +145,8 @@ Result<void> write_npy(const fs::path& path, const DistanceMatrix& m) {
 }
 
 // The pairs that took most expansions, the first ones on ties. `ids` names the two graphs of a pair.
-json hardest(const ged::PairDistances& pairs,
-             const std::function<std::pair<std::string, std::string>(std::size_t)>& ids) {
+using PairIds = std::function<std::pair<std::string, std::string>(std::size_t pair)>;
+std::vector<GedAllPairsReport::Pair> hardest(const ged::PairDistances& pairs, const PairIds& ids) {
   std::vector<std::size_t> order(pairs.upper.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const std::size_t count = std::min<std::size_t>(order.size(), 5);
@@ -155,29 +154,28 @@ json hardest(const ged::PairDistances& pairs,
                     [&](std::size_t a, std::size_t b) {
                       return pairs.expanded[a] != pairs.expanded[b] ? pairs.expanded[a] > pairs.expanded[b] : a < b;
                     });
-  json list = json::array();
+  std::vector<GedAllPairsReport::Pair> list;
   for (std::size_t k = 0; k < count; ++k) {
     const std::size_t at = order[k];
     const auto [first, second] = ids(at);
-    list.push_back({{"first", first},
-                    {"second", second},
-                    {"lower", pairs.lower[at]},
-                    {"upper", pairs.upper[at]},
-                    {"expanded", pairs.expanded[at]}});
+    list.push_back({first, second, pairs.lower[at], pairs.upper[at], pairs.expanded[at]});
   }
   return list;
 }
 
-void add_pair_figures(json& r, const ged::PairDistances& pairs, const fs::path& out, double seconds) {
+GedAllPairsReport report_of(const ged::PairDistances& pairs, const PairIds& ids, const fs::path& out, double seconds) {
   const auto count = static_cast<double>(pairs.upper.size());
-  r["pairs"] = pairs.upper.size();
-  r["exact_share"] = static_cast<double>(pairs.exact) / count;
-  r["inexact"] = pairs.upper.size() - pairs.exact;
-  r["mean"] = std::accumulate(pairs.upper.begin(), pairs.upper.end(), 0.0) / count;
-  r["expanded"] = std::accumulate(pairs.expanded.begin(), pairs.expanded.end(), std::uint64_t{0});
-  r["out"] = out.empty() ? json(nullptr) : json(out.string());
-  r["seconds"] = seconds;
-  r["pairs_per_s"] = count / seconds;
+  GedAllPairsReport r;
+  r.pairs = pairs.upper.size();
+  r.inexact = pairs.upper.size() - pairs.exact;
+  r.exact_share = static_cast<double>(pairs.exact) / count;
+  r.mean = std::accumulate(pairs.upper.begin(), pairs.upper.end(), 0.0) / count;
+  r.expanded = std::accumulate(pairs.expanded.begin(), pairs.expanded.end(), std::uint64_t{0});
+  r.hardest = hardest(pairs, ids);
+  r.seconds = seconds;
+  r.pairs_per_s = count / seconds;
+  if (!out.empty()) r.out.value = out.string();
+  return r;
 }
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -185,7 +183,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 // The graphs of one file against those of another.
-json cross_distances(const GedAllPairsOptions& o) {
+GedAllPairsReport cross_distances(const GedAllPairsOptions& o) {
   if (!o.out.empty() && o.out.extension() != ".csv" && o.out.extension() != ".npy")
     throw Exception(ErrorCode::invalid_input,
                     fmt::format("{}: distances between two files are written as .csv or .npy", o.out.string()));
@@ -203,12 +201,10 @@ json cross_distances(const GedAllPairsOptions& o) {
                                 return std::pair(pairs.lower[at], pairs.upper[at]);
                               }};
   if (!o.out.empty()) (o.out.extension() == ".csv" ? write_csv : write_npy)(o.out, matrix).or_throw();
-  json r;
-  r["graphs"] = rows;
-  r["against"] = pairs.columns;
-  add_pair_figures(r, pairs, o.out, seconds);
-  r["hardest"] = hardest(
-      pairs, [&](std::size_t at) { return std::pair(ids[at / pairs.columns], ids[rows + at % pairs.columns]); });
+  const auto names = [&](std::size_t at) { return std::pair(ids[at / pairs.columns], ids[rows + at % pairs.columns]); };
+  GedAllPairsReport r = report_of(pairs, names, o.out, seconds);
+  r.graphs = rows;
+  r.against = pairs.columns;
   return r;
 }
 
@@ -223,42 +219,38 @@ Result<ged::Costs> ged_costs(const std::string& words) {
   return ged::parse_costs_json(*text, words);
 }
 
-Result<json> ged_pair(const GedPairOptions& o) try {
+Result<GedPairReport> ged_pair(const GedPairOptions& o) try {
   Chosen first = choose(o.first, o.files), second = choose(o.second, o.files);
-  json r;
-  r["first"] = description(first.set, first.index);
-  r["second"] = description(second.set, second.index);
+  GedPairReport r;
+  r.first = side_of(first.set, first.index);
+  r.second = side_of(second.set, second.index);
   const std::size_t a = first.index, b = first.set.size() + second.index;
   first.set.append(std::move(second.set));  // so that equal names are equal labels
   const GraphSet& set = first.set;
   const ged::CostTable costs(o.costs, set.node_labels, set.edge_labels);
   const Exec ex({.threads = o.threads});
   const ged::Distance d = ged::edit_distance(ex, set.graphs[a], set.graphs[b], costs, o.ged);
-  json mapping = json::array(), path = json::array();
-  for (std::uint32_t image : d.mapping) mapping.push_back(image == ged::kErased ? json(nullptr) : json(image));
-  for (const ged::EditOperation& e : ged::edit_path(set.graphs[a], set.graphs[b], costs, d.mapping))
-    path.push_back({{"edit", ged::edit_name(e.edit)}, {"from", e.from}, {"to", e.to}, {"cost", e.cost}});
-  r["lower"] = d.lower;
-  r["upper"] = d.upper;
-  r["exact"] = d.exact;
-  if (o.ged.threshold) {
-    r["threshold"] = *o.ged.threshold;
-    r["within"] = d.within ? json(*d.within) : json(nullptr);
-  }
-  r["smallest"] = d.smallest;
-  r["mapping"] = mapping;
-  r["path"] = path;
-  r["bounds"] = {{"label", ged::label_bound(set.graphs[a], set.graphs[b], costs)},
-                 {"assignment", ged::assignment_bound(set.graphs[a], set.graphs[b], costs,
-                                                      std::max(0.0, o.ged.limits.seconds - d.seconds))}};
-  r["expanded"] = d.expanded;
-  r["seconds"] = d.seconds;
+  r.lower = d.lower;
+  r.upper = d.upper;
+  r.exact = d.exact;
+  r.smallest = d.smallest;
+  r.threshold = o.ged.threshold;
+  if (o.ged.threshold) r.within = Nullable<bool>{d.within};
+  for (std::uint32_t image : d.mapping)
+    r.mapping.push_back({image == ged::kErased ? std::nullopt : std::optional(image)});
+  for (ged::EditOperation& e : ged::edit_path(set.graphs[a], set.graphs[b], costs, d.mapping))
+    r.path.push_back({ged::edit_name(e.edit), std::move(e.from), std::move(e.to), e.cost});
+  r.bounds = {
+      ged::label_bound(set.graphs[a], set.graphs[b], costs),
+      ged::assignment_bound(set.graphs[a], set.graphs[b], costs, std::max(0.0, o.ged.limits.seconds - d.seconds))};
+  r.expanded = d.expanded;
+  r.seconds = d.seconds;
   return r;
 } catch (const Exception& e) {
   return e.error();
 }
 
-Result<json> ged_all_pairs(const GedAllPairsOptions& o) try {
+Result<GedAllPairsReport> ged_all_pairs(const GedAllPairsOptions& o) try {
   if (!o.against.empty()) return cross_distances(o);
   const GraphSet set = load(o.file, o.files);
   if (set.size() < 2)
@@ -281,15 +273,14 @@ Result<json> ged_all_pairs(const GedAllPairsOptions& o) try {
     write_npy(o.out, matrix).or_throw();
   else if (!o.out.empty())
     write_matrix(o.out, set, pairs).or_throw();
-  json r;
-  r["graphs"] = set.size();
-  if (o.comm) r["ranks"] = o.comm->size();
-  add_pair_figures(r, pairs, o.out, seconds);
-  r["hardest"] = hardest(pairs, [&](std::size_t at) {
+  const auto names = [&](std::size_t at) {
     std::size_t i = 1;
     while (ged::AllPairs::at(i + 1, 0) <= at) ++i;
     return std::pair(set.ids[at - ged::AllPairs::at(i, 0)], set.ids[i]);
-  });
+  };
+  GedAllPairsReport r = report_of(pairs, names, o.out, seconds);
+  r.graphs = set.size();
+  if (o.comm) r.ranks = o.comm->size();
   return r;
 } catch (const Exception& e) {
   return e.error();

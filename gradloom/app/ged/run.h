@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "gradloom/base/result.h"
 #include "gradloom/comm/comm.h"
@@ -30,10 +32,39 @@ struct GedPairOptions {
   unsigned threads = 0;
 };
 
-// JSON: first, second (id, nodes, edges), lower, upper, exact, with a threshold that and within (null: a limit was
-// reached before it was known), smallest, mapping (null: deleted), path (edit, from, to,
-// cost), bounds (label, assignment), expanded, seconds.
-Result<nlohmann::json> ged_pair(const GedPairOptions& options);
+struct GedPairReport {
+  struct Side {
+    std::string id;
+    std::size_t nodes = 0, edges = 0;
+    GRADLOOM_FIELDS(id, nodes, edges)
+  };
+  struct Edit {
+    std::string edit;
+    std::vector<std::uint32_t> from, to;
+    double cost = 0.0;
+    GRADLOOM_FIELDS(edit, from, to, cost)
+  };
+  struct Bounds {
+    double label = 0.0, assignment = 0.0;
+    GRADLOOM_FIELDS(label, assignment)
+  };
+
+  Side first, second;
+  double lower = 0.0, upper = 0.0;
+  bool exact = false, smallest = false;
+  std::optional<double> threshold;
+  std::optional<Nullable<bool>> within;          // of the threshold; null: a limit was reached before it was known
+  std::vector<Nullable<std::uint32_t>> mapping;  // null: deleted
+  std::vector<Edit> path;
+  Bounds bounds;
+  std::uint64_t expanded = 0;
+  double seconds = 0.0;
+
+  GRADLOOM_FIELDS(first, second, lower, upper, exact, smallest, threshold, within, mapping, path, bounds, expanded,
+                  seconds)
+};
+
+Result<GedPairReport> ged_pair(const GedPairOptions& options);
 
 struct GedAllPairsOptions {
   std::string file;
@@ -49,9 +80,29 @@ struct GedAllPairsOptions {
   std::filesystem::path out;
 };
 
-// JSON: graphs, with `against` also against (graphs of the other file), pairs, exact_share, inexact, mean (of the upper
-// bounds), expanded, hardest (the pairs that took most expansions), pairs_per_s, seconds, out.
-Result<nlohmann::json> ged_all_pairs(const GedAllPairsOptions& options);
+struct GedAllPairsReport {
+  struct Pair {
+    std::string first, second;
+    double lower = 0.0, upper = 0.0;
+    std::uint64_t expanded = 0;
+    GRADLOOM_FIELDS(first, second, lower, upper, expanded)
+  };
+
+  std::size_t graphs = 0;
+  std::optional<std::size_t> against;  // graphs of the other file
+  std::optional<unsigned> ranks;       // that shared the pairs
+  std::size_t pairs = 0, inexact = 0;
+  double exact_share = 0.0, mean = 0.0;  // the mean is of the upper bounds
+  std::uint64_t expanded = 0;
+  std::vector<Pair> hardest;  // those that took most expansions
+  double seconds = 0.0, pairs_per_s = 0.0;
+  Nullable<std::string> out;
+
+  GRADLOOM_FIELDS(graphs, against, ranks, pairs, inexact, exact_share, mean, expanded, hardest, seconds, pairs_per_s,
+                  out)
+};
+
+Result<GedAllPairsReport> ged_all_pairs(const GedAllPairsOptions& options);
 
 struct BenchGedOptions {
   std::string file;  // empty: random molecules-like graphs

@@ -80,8 +80,8 @@ std::string draw_network(const Session& session) {
   const std::size_t begin = picture.find("<svg"), end = picture.find("</svg>");
   std::string svg = picture.substr(begin, end - begin) + "</svg>\n";
   svg.replace(0, 4, "<svg xmlns=\"http://www.w3.org/2000/svg\"");
-  // The classes of the drawing have their colours in the style of the page.
-  svg.insert(svg.find('>') + 1, fmt::format("<style>{}</style>", report_style()));
+  // The classes of the drawing have their colours in the style of the page, which also puts space around it.
+  svg.insert(svg.find('>') + 1, fmt::format("<style>{}.network {{ margin: 0; }}</style>", report_style()));
   return svg;
 }
 

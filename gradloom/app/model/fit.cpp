@@ -10,7 +10,7 @@ namespace {
 
 template <class O>
 FittedModel fit_rows(const MatrixView& x, const TargetView& y, const O& options, const FitOptions& more) {
-  const LoadedRows rows{rows_from_memory(x, y, {more.features, more.targets}, more.weights), {}, {}};
+  const app::MemoryRows rows{{rows_from_memory(x, y, {more.features, more.targets}, more.weights), {}, {}}};
   const Session* from = more.from ? &more.from->session() : nullptr;
   std::unique_ptr<Session> session = app::open_rows(rows, options, more.session, from);
 

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "gradloom/app/families/families.h"
 #include "gradloom/app/families/graph/load.h"
+#include "gradloom/app/families/kan/settle.h"
 #include "gradloom/app/recipe.h"
 #include "gradloom/app/settings.h"
 #include "gradloom/session/families/automaton/family.h"
@@ -44,19 +47,37 @@ bool with_family(const Session& session, Call&& f) {
                   fmt::format("a model of family \"{}\" takes no {}", session.options().family, what));
 }
 
+RowSplits split_memory(const MemoryRows& rows, const RowFamilyOptions& options) {
+  const LoadedRows& all = rows.loaded;
+  if (rows.validation == 0) return split_rows(all, options.data, data_seed(options)).or_throw();
+  if (rows.validation >= all.rows.size())
+    throw_invalid(
+        fmt::format("{} of {} rows watch training; none is left to train on", rows.validation, all.rows.size()));
+  std::vector<std::uint32_t> first(all.rows.size() - rows.validation), last(rows.validation);
+  std::iota(first.begin(), first.end(), 0u);
+  std::iota(last.begin(), last.end(), static_cast<std::uint32_t>(first.size()));
+  RowDataOptions others = options.data;
+  others.validation = 0.0;
+  RowSplits parts = split_rows({all.rows.subset(first), all.code, {}}, others, data_seed(options)).or_throw();
+  parts.validation = all.rows.subset(last);
+  return parts;
+}
+
+// What follows from the rows, whatever the options say.
+template <class O>
+void adapt_to(const MemoryRows& rows, O& options) {
+  options.task = rows.loaded.rows.is_classification() ? Task::classification : Task::regression;
+  // Of an array nothing is missing, and no means are known that a model file could fill in.
+  if (rows.loaded.code.features.empty()) options.data.source.missing = MissingPolicy::error;
+}
+
 template <template <class> class F, class O>
-std::unique_ptr<Session> open_row_family(const LoadedRows& rows, O options, const SessionOptions& settings,
+std::unique_ptr<Session> open_row_family(const MemoryRows& rows, O options, const SessionOptions& settings,
                                          const RowCentres* centres) {
-  const Task task = rows.rows.is_classification() ? Task::classification : Task::regression;
-  const auto adapt = [&](O& part) {
-    part.task = task;
-    // Of an array nothing is missing, and no means are known that a model file could fill in.
-    if (rows.code.features.empty()) part.data.source.missing = MissingPolicy::error;
-  };
-  adapt(options);
-  for (O& stage : options.stages) adapt(stage);
+  adapt_to(rows, options);
+  for (O& stage : options.stages) adapt_to(rows, stage);
   check_memory_options(options);
-  RowSplits parts = split_rows(rows, options.data, data_seed(options)).or_throw();
+  RowSplits parts = split_memory(rows, options);
   if (centres) parts.centres = *centres;
   std::unique_ptr<Session> session = make_session<F>(options, parts, settings);
   session->preflight();
@@ -65,23 +86,37 @@ std::unique_ptr<Session> open_row_family(const LoadedRows& rows, O options, cons
 
 }  // namespace
 
-std::unique_ptr<Session> open_rows(const LoadedRows& rows, KanOptions options, const SessionOptions& settings,
+std::unique_ptr<Session> open_rows(const MemoryRows& rows, KanOptions options, const SessionOptions& settings,
                                    const Session* from) {
   if (options.model.size == SizePolicy::automatic)
-    throw Exception(
-        ErrorCode::unsupported,
-        "model.size = \"auto\" is for tables in files; choose model.hidden and model.grid for rows in memory");
+    throw Exception(ErrorCode::unsupported,
+                    "model.size = \"auto\" is not settled; choose model.hidden and model.grid, or train with a recipe");
   const RowCentres* centres = nullptr;
   if (from) with_family<KanFamily>(*from, [&](const auto& typed) { centres = &typed.family().centres(); });
   return open_row_family<KanFamily>(rows, std::move(options), settings, centres);
 }
 
-std::unique_ptr<Session> open_rows(const LoadedRows& rows, GatesOptions options, const SessionOptions& settings,
+std::unique_ptr<Session> open_rows(const MemoryRows& rows, GatesOptions options, const SessionOptions& settings,
                                    const Session* from) {
   if (from) throw Exception(ErrorCode::unsupported, "training of gates cannot start from a trained model; splines can");
-  if (!rows.rows.is_classification())
+  if (!rows.loaded.rows.is_classification())
     throw_invalid("y holds numbers, but gates learn classes: pass integers, or names of classes");
   return open_row_family<GatesFamily>(rows, std::move(options), settings, nullptr);
+}
+
+std::optional<Settled> settle(nlohmann::json recipe, const MemoryRows& rows, const SessionOptions& settings) {
+  const OptionSchema<KanOptions>& schema = option_schema<KanOptions>();
+  KanOptions adapted = schema.from_json(recipe, "recipe").or_throw();
+  adapt_to(rows, adapted);
+  recipe["task"] = name_of(kTasks, adapted.task);
+  recipe["data"]["missing"] = name_of(kMissingPolicies, adapted.data.source.missing);
+  const Config config = config_from_json(schema.schema(), recipe, "recipe").or_throw();
+  check_precision(config).or_throw();
+  const auto split = [&](const KanOptions& options) -> Result<RowSplits> { return split_memory(rows, options); };
+  const auto kind = rows.validation > 0 ? ValidationRows::given : ValidationRows::drawn;
+  auto settled = settle_rows(config, split, kind, settings).or_throw();
+  if (!settled) return std::nullopt;
+  return Settled{schema.read(settled->recipe), std::move(settled->found)};
 }
 
 template <class O>
@@ -156,6 +191,23 @@ PredictedTable predict_graphs(const Session& session, GraphSet graphs) {
   };
   if (!with_family<GraphFamily>(session, ask)) refuse_family(session, "graphs");
   return std::move(*table);
+}
+
+PredictedRows embed_graphs(const Session& session, GraphSet graphs) {
+  PredictedRows rows;
+  const auto ask = [&](const auto& typed) {
+    rows = embed_graph_set(typed, align_graphs(typed.family().layout(), std::move(graphs)).or_throw());
+  };
+  if (!with_family<GraphFamily>(session, ask)) refuse_family(session, "graphs");
+  return rows;
+}
+
+std::size_t embedding_width(const Session& session) {
+  std::size_t width = 0;
+  with_family<GraphFamily>(session, [&](const auto& typed) {
+    for (const graph::Tensor& part : typed.model().embedding()) width += part.width;
+  });
+  return width;
 }
 
 std::unique_ptr<Session> refine(const Session& session, std::size_t grid, const SessionOptions& settings) {

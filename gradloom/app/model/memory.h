@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,13 +18,27 @@
 
 namespace gradloom::app {
 
-// The options' task follows from the rows; data.validation and data.test say which part is held out. `from`: a trained
-// model that training will start from, or null; its scaling of rows is kept. Throws invalid_input when something does
-// not fit.
-std::unique_ptr<Session> open_rows(const LoadedRows& rows, KanOptions options, const SessionOptions& settings,
+// Rows to learn from. The last `validation` of them watch training; 0: the fraction data.validation of the rows does.
+struct MemoryRows {
+  LoadedRows loaded;
+  std::size_t validation = 0;
+};
+
+// The options' task follows from the rows; data.test says which part is held out. `from`: a trained model that training
+// will start from, or null; its scaling of rows is kept. Throws invalid_input when something does not fit, and when
+// model.size is "auto", which settle() replaces.
+std::unique_ptr<Session> open_rows(const MemoryRows& rows, KanOptions options, const SessionOptions& settings,
                                    const Session* from);
-std::unique_ptr<Session> open_rows(const LoadedRows& rows, GatesOptions options, const SessionOptions& settings,
+std::unique_ptr<Session> open_rows(const MemoryRows& rows, GatesOptions options, const SessionOptions& settings,
                                    const Session* from);
+
+// Options of which model.size = "auto" leaves nothing to the rows any more, and how they were found.
+struct Settled {
+  KanOptions options;
+  nlohmann::json found;
+};
+// None: the recipe leaves nothing to the rows.
+std::optional<Settled> settle(nlohmann::json recipe, const MemoryRows& rows, const SessionOptions& settings);
 
 // Rows of a table, given as text with a header. The options then say that the data are a file, so that new tables are
 // matched by the names of columns.
@@ -47,6 +63,11 @@ NewRows<double> new_rows_of_text(const Session& session, std::string text);
 
 // What a model of graphs says of new ones: the array of a table of predictions. Throws unsupported for other models.
 PredictedTable predict_graphs(const Session& session, GraphSet graphs);
+
+// What a model of graphs makes of each node, or each graph, before its head. Throws as predict_graphs does.
+PredictedRows embed_graphs(const Session& session, GraphSet graphs);
+// The width of these rows; 0 for models that have none.
+std::size_t embedding_width(const Session& session);
 
 // A spline network with so many grid intervals and the same functions; without data.
 std::unique_ptr<Session> refine(const Session& session, std::size_t grid, const SessionOptions& settings);

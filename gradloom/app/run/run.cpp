@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <limits>
 
 #include "gradloom/app/families/families.h"
@@ -372,8 +373,12 @@ Result<SettledRecipe> settled(const Config& recipe, const RunOptions& options) {
 
 Result<RunSummary> train(const Config& asked, const std::filesystem::path& path, const RunOptions& options) {
   return guarded([&]() -> Result<RunSummary> {
+    const auto begin = std::chrono::steady_clock::now();
     auto found = settled(asked, alone(options));
     if (!found) return found.error();
+    // A search that was stopped has not seen all candidates; its choice would not be that of an undisturbed run.
+    if (!found->found.is_null() && options.stop && *options.stop) return RunSummary{.interrupted = true};
+    const double search = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     const Config& recipe = found->recipe;
     auto session = open_session(recipe, options);
     if (!session) return session.error();
@@ -397,6 +402,7 @@ Result<RunSummary> train(const Config& asked, const std::filesystem::path& path,
     if ((*session)->start() == TrainEnd::stopped) return interrupted(**session, kept, recorder);
     auto summary = run_session(recipe, **session, options, recorder, kept);
     if (summary && summary->result && !found->found.is_null()) summary->result->settled = found->found;
+    if (summary) summary->seconds += search;
     return summary;
   });
 }

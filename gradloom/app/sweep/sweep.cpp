@@ -77,6 +77,8 @@ Result<std::vector<SweepRun>> plan_sweep(const SweepOptions& options,
     if (!keys.insert(key.key).second)
       return Error{ErrorCode::invalid_input,
                    fmt::format("the key '{}' is swept twice; name all its values at once", key.key)};
+  if (keys.contains("seed"))
+    return Error{ErrorCode::invalid_input, "a sweep has seeds of its own: how many, and the first"};
   const std::size_t count = combinations(options);
   if (count * options.seeds > kMostRuns)
     return Error{ErrorCode::invalid_input, fmt::format("the sweep has more than {} runs", kMostRuns)};
@@ -97,12 +99,8 @@ Result<std::vector<SweepRun>> plan_sweep(const SweepOptions& options,
       std::vector<std::string> all = overrides;
       all.push_back(fmt::format("seed={}", seed));
       Config recipe = load(all);
-      runs.push_back({std::move(all),
-                      seed,
-                      std::move(recipe),
-                      options.seeds == 1 ? folder : folder / fmt::format("seed-{}", seed),
-                      false,
-                      {}});
+      runs.push_back({std::move(all), seed, std::move(recipe),
+                      options.seeds == 1 ? folder : folder / fmt::format("seed-{}", seed)});
     }
   }
   return runs;

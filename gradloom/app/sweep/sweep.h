@@ -27,7 +27,8 @@ struct SweepRun {
   std::filesystem::path folder;
   // Afterwards:
   bool begun = false;
-  nlohmann::json summary;  // as to_json(RunSummary); {"error": {"code", "message"}} of a run that failed
+  nlohmann::json summary =
+      nlohmann::json::object();  // as to_json(RunSummary); {"error": {"code", "message"}} of a run that failed
 };
 
 struct SweepOptions {

@@ -32,16 +32,6 @@ enum class Shape {
   any,
 };
 
-template <class T>
-using Vector = hn::Vec<Tag<T>>;
-template <class T>
-inline constexpr std::size_t kVector = hn::MaxLanes(Tag<T>());
-
-template <class T>
-HWY_INLINE Vector<T> load(const T* from) {
-  return hn::LoadU(Tag<T>(), from);
-}
-
 // `parts` vectors of a row from column f on.
 template <Shape shape, std::size_t parts, class T>
 struct Columns {

@@ -8,8 +8,8 @@ struct PeakRates {
   double fma_gflops = 0.0;      // fused
 };
 
-// Of one thread. The best of several probes of about 0.2 ms: what is not reached is not the machine's neighbours'
-// doing.
+// Of one thread. The best of 400 probes of some 20 us: short ones run between interruptions, so the result is that of
+// the processor and not of its neighbours.
 PeakRates measure_peak(bool double_precision);
 
 }  // namespace gradloom::kernels::peak

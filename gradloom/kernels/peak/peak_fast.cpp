@@ -20,7 +20,7 @@ namespace HWY_NAMESPACE {
 using namespace gradloom::kernels::HWY_NAMESPACE;
 
 constexpr std::size_t kChains = 14;
-constexpr std::size_t kRounds = 4000;
+constexpr std::size_t kRounds = 8000;
 
 // Keeps a value in a register, so that the compiler can neither drop nor merge the work on it.
 template <class V>
@@ -79,7 +79,7 @@ PeakRates probe_peak() {
     best.mul_add_gflops = std::max(best.mul_add_gflops, separate_rate(d));
     best.fma_gflops = std::max(best.fma_gflops, fused_rate(d));
   };
-  for (int n = 0; n < 12; ++n) {
+  for (int n = 0; n < 400; ++n) {
     probe(Tag<T>());
     if constexpr (!std::is_same_v<Tag<T>, WideTag<T>>) probe(WideTag<T>());
   }

@@ -1,4 +1,4 @@
-// The tree of lanes.h over vectors, compiled once per instruction set.
+// Vectors of columns, and the tree of lanes.h over them; compiled once per instruction set.
 #if defined(GRADLOOM_KERNELS_REDUCE_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef GRADLOOM_KERNELS_REDUCE_LANES_INL_H_
 #undef GRADLOOM_KERNELS_REDUCE_LANES_INL_H_
@@ -14,6 +14,20 @@ HWY_BEFORE_NAMESPACE();
 namespace gradloom::kernels {
 namespace HWY_NAMESPACE {
 
+template <class T>
+using Vector = hn::Vec<Tag<T>>;
+template <class T>
+inline constexpr std::size_t kVector = hn::MaxLanes(Tag<T>());
+
+template <class T>
+HWY_INLINE Vector<T> load(const T* from) {
+  return hn::LoadU(Tag<T>(), from);
+}
+template <class T>
+HWY_INLINE void store(Vector<T> v, T* to) {
+  hn::StoreU(v, Tag<T>(), to);
+}
+
 // The tree within a vector: the upper half is added to the lower one.
 template <class D>
 HWY_INLINE hn::TFromD<D> add_halves([[maybe_unused]] D d, hn::Vec<D> v) {
@@ -28,9 +42,9 @@ HWY_INLINE hn::TFromD<D> add_halves([[maybe_unused]] D d, hn::Vec<D> v) {
 
 // The tree +4, +2, +1 over the vectors that hold 8 lanes.
 template <class T>
-HWY_INLINE T add_eight(const hn::Vec<Tag<T>>* lanes) {
+HWY_INLINE T add_eight(const Vector<T>* lanes) {
   constexpr Tag<T> d;
-  constexpr std::size_t parts = 8 / hn::MaxLanes(d);
+  constexpr std::size_t parts = 8 / kVector<T>;
   if constexpr (parts == 1) {
     return add_halves(d, lanes[0]);
   } else if constexpr (parts == 2) {
@@ -45,7 +59,7 @@ HWY_INLINE T add_eight(const hn::Vec<Tag<T>>* lanes) {
 
 // sums[m] = that of lanes + m 8 / MaxLanes, for m < n.
 template <std::size_t n, class T>
-HWY_INLINE void add_lanes(const hn::Vec<Tag<T>>* lanes, T* sums) {
+HWY_INLINE void add_lanes(const Vector<T>* lanes, T* sums) {
 #if HWY_TARGET <= HWY_AVX2
   if constexpr (n == 4 && sizeof(T) == 4) {  // four at once, by transposing on the way
     constexpr Tag<T> d;
@@ -61,7 +75,7 @@ HWY_INLINE void add_lanes(const hn::Vec<Tag<T>>* lanes, T* sums) {
     return;
   }
 #endif
-  unroll<n>([&](auto m) GRADLOOM_UNROLLED { sums[m] = add_eight<T>(lanes + m * (8 / hn::MaxLanes(Tag<T>()))); });
+  unroll<n>([&](auto m) GRADLOOM_UNROLLED { sums[m] = add_eight<T>(lanes + m * (8 / kVector<T>)); });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -23,20 +23,6 @@ namespace HWY_NAMESPACE {
 
 using namespace gradloom::kernels::HWY_NAMESPACE;
 
-template <class T>
-using Vector = hn::Vec<Tag<T>>;
-template <class T>
-inline constexpr std::size_t kVector = hn::MaxLanes(Tag<T>());
-
-template <class T>
-HWY_INLINE Vector<T> load(const T* from) {
-  return hn::LoadU(Tag<T>(), from);
-}
-template <class T>
-HWY_INLINE void store(Vector<T> v, T* to) {
-  hn::StoreU(v, Tag<T>(), to);
-}
-
 // to[c] = f(from[c]) for the columns of each row; rows are whole vectors.
 template <class T, class F>
 HWY_INLINE void each_column(const Rows& r, F&& f) {

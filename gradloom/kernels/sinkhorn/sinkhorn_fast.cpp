@@ -21,11 +21,6 @@ namespace HWY_NAMESPACE {
 
 using namespace gradloom::kernels::HWY_NAMESPACE;
 
-template <class T>
-using Vector = hn::Vec<Tag<T>>;
-template <class T>
-inline constexpr std::size_t kVector = hn::MaxLanes(Tag<T>());
-
 // `count` numbers, at most a vector; the rest is zero. Rows have no padding.
 template <class T>
 HWY_INLINE Vector<T> load(const T* from, std::size_t count) {

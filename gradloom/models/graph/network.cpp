@@ -193,6 +193,7 @@ void GraphNetwork<T>::add_head(const std::vector<Tensor>& layers) {
     Tensor h = seen[k];
     if (o.task == GraphTask::graph)
       h = add<ReadoutOp>("readout", {.in = h, .out = add_tensor(h.width, RowsAre::graphs), .readout = o.readout});
+    embedding_.push_back(h);
     if (o.head_dropout > 0) h = add_dropout("head.dropout", h, o.head_dropout);
     y = add_dense(seen.size() == 1 ? "head.weight" : fmt::format("head.weight_{}", k), h, o.outputs, y,
                   k == 0 ? "head.bias" : "");
@@ -223,6 +224,7 @@ GraphNetwork<T>::GraphNetwork(NetworkOptions options, const std::string& prefix)
     layers.push_back(h);
   }
   if (!headless) add_head(layers);
+  if (headless && layers.size() > 1) embedding_ = {layers[layers.size() - 2]};
   prefix_.clear();
 }
 
@@ -314,6 +316,13 @@ template <class T>
 Seen<T> GraphNetwork<T>::seen_by(const Tape& tape, const Op<T>& op) const {
   const auto& batch = std::visit([](const auto& b) -> const Batch& { return b; }, tape.seen_);
   return {batch, tape.arrays_, tape, op.index()};
+}
+
+template <class T>
+View<const T, 2> GraphNetwork<T>::value(const Tape& tape, const Tensor& tensor) const {
+  if (!tape.ran_ || tape.workers_ > 0) throw_invalid("the tape does not hold the rows of all nodes");
+  const Seen<T> seen = seen_by(tape, *ops_.front());
+  return {seen.value(tensor), {seen.rows(tensor), tensor.width}, {tensor.stride, 1}};
 }
 
 template <class T>

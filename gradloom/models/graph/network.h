@@ -101,6 +101,11 @@ class GraphNetwork {
   const Ops& ops() const { return ops_; }
   std::size_t tensors() const { return tensors_.size(); }
   const Tensor& last() const { return last_; }  // y
+  // What the output is a function of: the rows before the head (of graphs in graph tasks), layer after layer with
+  // jumping by concatenation; without a head, the rows of the last hidden layer. Empty when there is none.
+  const std::vector<Tensor>& embedding() const { return embedding_; }
+  // The rows of a tensor after a forward pass; the tape keeps them until the next.
+  View<const T, 2> value(const Tape& tape, const Tensor& tensor) const;
 
   // Weights: uniform within sqrt(6 / (In + Out)); biases and epsilon 0; gains 1.
   void initialise(std::uint64_t seed, std::span<T> parameters, std::span<T> buffers) const;
@@ -199,6 +204,7 @@ class GraphNetwork {
   Ops ops_;
   std::vector<SumTask<T>> sums_;
   Tensor last_;
+  std::vector<Tensor> embedding_;
   std::size_t node_work_ = 0, arc_work_ = 0;  // multiplications of a forward pass for one more node, one more arc
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "gradloom/base/error.h"
+#include "gradloom/base/rounding.h"
 #include "gradloom/exec/profile.h"
 #include "gradloom/models/kan/network.h"
 #include "gradloom/models/kan/panels.h"
@@ -28,6 +29,39 @@ std::size_t inputs_per_task(const spline::Shape& s, std::size_t batch) {
 std::size_t half_of(std::size_t inputs) { return inputs == kInputs ? kInputs / 2 : inputs / kInputs / 2 * kInputs; }
 
 }  // namespace
+
+template <class T>
+LayerStrengths<T> Network<T>::layer_strengths(std::size_t l, Tape& tape) const {
+  const spline::Shape& s = shapes_[l];
+  const auto& at = tape.layers_[l];
+  Workspace& w = tape.workspace_;
+  const std::size_t edges = s.in * s.out_lanes();
+  return {{w.at<T>(at.strength), edges},
+          {w.at<T>(at.logarithm), edges},
+          {w.at<double>(at.node), s.in},
+          {w.at<double>(at.weighted), s.in}};
+}
+
+template <class T>
+double Network<T>::penalty(const Exec& ex, std::span<const T> parameters, Tape& tape) const {
+  tape.penalty_ = 0.0;
+  if (!(options_.sparsity > 0)) return 0.0;
+  constexpr std::size_t kInputsOfTask = 8;
+  std::size_t tasks = 0;
+  for (const spline::Shape& s : shapes_) tasks += divide_up(s.in, kInputsOfTask);
+  ex.parallel_for(tasks, [&](std::size_t task, unsigned) {
+    std::size_t l = 0;
+    for (; task >= divide_up(shapes_[l].in, kInputsOfTask); ++l) task -= divide_up(shapes_[l].in, kInputsOfTask);
+    const spline::Range inputs{task * kInputsOfTask, std::min(shapes_[l].in, (task + 1) * kInputsOfTask)};
+    edge_strengths<T>(ex.variant(), shapes_[l], parameters.data() + parameters_[slices_[l].weight].offset, inputs,
+                      layer_strengths(l, tape));
+  });
+  for (std::size_t l = 0; l < layers(); ++l) {
+    tape.penalties_[l] = layer_penalty<T>(shapes_[l], layer_strengths(l, tape));
+    tape.penalty_ += tape.penalties_[l].value(options_);
+  }
+  return tape.penalty_;
+}
 
 template <class T>
 void Network<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const {
@@ -75,14 +109,17 @@ void Network<T>::input_gradients(const Exec& ex, const BackwardCall<T, Batch, Ta
   });
 }
 
-// Nobody reads parameters here. Tasks are some inputs of a layer or its bias, the top layer first; those of the lowest
-// layer are small, so that the threads end at about the same time.
+// Nobody reads parameters here, but for the penalty, whose strengths are known before the first range is finished and
+// whose gradient reads the range that is about to be. Tasks are some inputs of a layer or its bias, the top layer
+// first; those of the lowest layer are small, so that the threads end at about the same time.
 template <class T>
 void Network<T>::parameter_gradients(const Exec& ex, const BackwardCall<T, Batch, Tape>& call,
                                      std::size_t lowest) const {
   const Step& step = call.step;
   Tape& tape = call.tape;
   const auto tree = tree_of(call, leaves(call.batch));
+  const bool penalised = options_.sparsity > 0 && step.gradient_is == GradientIs::complete;
+  if (penalised) penalty(ex, call.arrays.parameters, tape);
   const std::size_t size = call.batch.size, stride = tape.stride_;
   const auto gradient_of = [&](std::size_t l) { return tape.workspace_.template at<T>(tape.layers_[l].gradient); };
   const auto group_of = [&](std::size_t l) {
@@ -112,10 +149,14 @@ void Network<T>::parameter_gradients(const Exec& ex, const BackwardCall<T, Batch
       {
         const ProfileScope scope(ex, tape.phases_[l].weights, worker);
         const auto expect = [&](std::size_t input) {
-          if (call.sink) call.sink->expected(slice.offset + input * row, slice.offset + (input + 1) * row, worker);
+          if (call.sink && !penalised)
+            call.sink->expected(slice.offset + input * row, slice.offset + (input + 1) * row, worker);
         };
         spline::weight_gradient(ex.variant(), s, layer_tape(l, tape), gradient_of(l), {i, last}, tree.at(slice.offset),
                                 expect);
+        if (penalised)
+          add_penalty_gradient<T>(s, options_, call.arrays.parameters.data() + slice.offset, layer_strengths(l, tape),
+                                  tape.penalties_[l], {i, last}, call.gradient.data() + slice.offset);
       }
       // While the gradient of these inputs is in the cache.
       if (call.sink) call.sink->finished(slice.offset + i * row, slice.offset + last * row, worker);
@@ -123,6 +164,8 @@ void Network<T>::parameter_gradients(const Exec& ex, const BackwardCall<T, Batch
   });
 }
 
+template double Network<float>::penalty(const Exec&, std::span<const float>, Tape&) const;
+template double Network<double>::penalty(const Exec&, std::span<const double>, Tape&) const;
 template void Network<float>::backward(const Exec&, const BackwardCall<float, Batch, Tape>&) const;
 template void Network<double>::backward(const Exec&, const BackwardCall<double, Batch, Tape>&) const;
 

@@ -5,8 +5,8 @@
 
 namespace gradloom::kan {
 
-// d/d(parameter) of l = sum_bj dl_dy[b * stride + j] y_bj, by running the scalar definition on dual numbers.
-// `parameter` is an index into the flat array.
+// d/d(parameter) of l = sum_bj dl_dy[b * stride + j] y_bj, plus the penalty where the network has one, by running the
+// scalar definition on dual numbers. `parameter` is an index into the flat array.
 double dual_derivative(const Network<double>& network, const ModelArrays<double>& arrays, const RowBatch<double>& batch,
                        std::span<const double> dl_dy, std::size_t stride, std::size_t parameter);
 

@@ -55,6 +55,11 @@ void Network<T>::lay_out(Tape& tape, std::size_t stride) const {
     at.base_value = w.reserve<T>(s.base ? s.in * stride : 0);
     at.base_slope = w.reserve<T>(s.base && slopes ? s.in * stride : 0);
     at.gradient = w.reserve<T>(limits.backward ? s.out_padded() * stride : 0);
+    const std::size_t penalised = limits.backward && options_.sparsity > 0 ? s.in : 0;
+    at.strength = w.reserve<T>(penalised * s.out_lanes());
+    at.logarithm = w.reserve<T>(penalised * s.out_lanes());
+    at.node = w.reserve<double>(penalised);
+    at.weighted = w.reserve<double>(penalised);
     tape.layers_.push_back(at);
   }
   tape.y_ = w.reserve<T>(padded(output_width()) * stride);
@@ -80,6 +85,7 @@ Tape<T> Network<T>::make_tape(const Exec& ex, const TapeLimits& limits) const {
                               profile->phase(fmt::format("backward layer {} weights", l))});
     else
       tape.phases_.push_back({});
+  tape.penalties_.resize(layers());
   tape.outside_.assign(layers() * divide_up(limits.batch, kSmallTile), 0);
   return tape;
 }

@@ -8,6 +8,7 @@
 #include "gradloom/base/result.h"
 #include "gradloom/data/batch.h"
 #include "gradloom/kernels/spline/spline.h"
+#include "gradloom/models/kan/sparsity.h"
 #include "gradloom/models/model.h"
 
 namespace gradloom::kan {
@@ -15,7 +16,7 @@ namespace gradloom::kan {
 using kernels::spline::Knots;
 using kernels::spline::OutOfGrid;
 
-struct NetworkOptions {
+struct NetworkOptions : SparsityOptions {
   std::vector<std::size_t> widths;  // inputs, hidden layers, outputs: at least two
   unsigned grid = 5;                // intervals, 1..1024
   unsigned degree = 3;              // 1..7
@@ -39,6 +40,8 @@ class Tape {
   std::size_t bytes() const { return workspace_.bytes(); }
   // Values that fell outside the grid of a layer in the last forward pass.
   std::size_t outside(std::size_t layer) const;
+  // Of the parameters that penalty() or a complete backward pass saw last.
+  double penalty() const { return penalty_; }
 
  private:
   template <class U>
@@ -46,6 +49,7 @@ class Tape {
 
   struct Offsets {
     std::size_t x, span, value, slope, base_value, base_slope, gradient;
+    std::size_t strength, logarithm, node, weighted;  // with a penalty
   };
   struct Phases {
     std::size_t forward, input, weights;
@@ -59,6 +63,8 @@ class Tape {
   std::vector<std::size_t> outside_;  // (layers, tiles)
   std::size_t tiles_ = 0;
   std::vector<Phases> phases_;
+  std::vector<LayerPenalty> penalties_;  // (layers)
+  double penalty_ = 0.0;
 };
 
 // Memory for single-sample inference: two rows. Made once per thread.
@@ -109,6 +115,8 @@ class Network {
   void backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const;
   std::size_t leaves(const Batch& batch) const { return kernels::spline::leaves(batch.size); }
   std::size_t leaf_samples() const { return kernels::spline::kChunk; }
+  // The penalty of sparsity.h over all layers (penalty.h). The tape was made for backward passes.
+  double penalty(const Exec& ex, std::span<const T> parameters, Tape& tape) const;
 
   SingleWorkspace<T> make_single_workspace() const;
   // One sample: x (In), y (Out), contiguous. No allocation, no lock, no thread; the same bits as forward.
@@ -138,6 +146,7 @@ class Network {
   void input_gradients(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, std::size_t lowest) const;
   void parameter_gradients(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, std::size_t lowest) const;
   kernels::spline::LayerTape<T> layer_tape(std::size_t layer, Tape& tape) const;
+  LayerStrengths<T> layer_strengths(std::size_t layer, Tape& tape) const;
   // Reserves the pieces of a tape, with `stride` samples from one input to the next. The memory itself is not made.
   void lay_out(Tape& tape, std::size_t stride) const;
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "gradloom/exec/exec.h"
+#include "gradloom/kernels/full_vectors.h"
 #include "gradloom/kernels/spline/spline.h"
 
 namespace gradloom::kan {
@@ -12,11 +13,15 @@ namespace spline = kernels::spline;
 using spline::kPanel;
 
 // Samples per task: enough to reuse weights in the cache, few enough to occupy the threads. On a large grid a row of
-// weights serves few samples, so it takes more of them.
+// weights serves few samples, so it takes more of them; so do kernels that sort samples by their intervals.
 inline constexpr std::size_t kSmallTile = 32, kTile = 64, kLargeTile = 256;
 inline constexpr unsigned kLargeGrid = 16;
 inline std::size_t tile_size(const Exec& ex, unsigned grid, std::size_t batch) {
   if (grid > kLargeGrid) return std::clamp((batch / ex.threads() + 7) / 8 * 8, kSmallTile, kLargeTile);
+  if (kernels::full_vectors()) {
+    const std::size_t tasks = ex.threads() > 1 ? 2 * ex.threads() : 1;
+    return std::clamp((batch / tasks + 7) / 8 * 8, kSmallTile, kLargeTile);
+  }
   return ex.threads() > 1 && batch <= 256 ? kSmallTile : kTile;
 }
 

@@ -44,26 +44,30 @@ struct TileMemory {
   T *patch, *out, *dl_dpatch, *scratch;
 };
 
-// Which cells belong to which shard, by batch and grid alone. Several whole samples where there are at
-// least kShards of them, else contiguous cells of one sample, some tiles or more.
+// Which cells belong to which shard, by batch and grid alone. Several whole samples where there are at least kShards of
+// them, or where several fit into kTiles tiles; else contiguous cells of one sample, at least kTiles tiles.
 struct CellShards {
+  static constexpr std::size_t kTiles = 4;
   std::size_t samples, cells;  // of the batch; of a sample
 
-  std::size_t whole_samples() const { return divide_up(std::max<std::size_t>(1, samples), kShards); }
+  bool whole() const { return samples >= kShards || 2 * cells <= kTiles * kTile; }
+  std::size_t whole_samples() const {
+    return std::max(divide_up(samples, kShards), std::max<std::size_t>(1, kTiles * kTile / cells));
+  }
   std::size_t part_cells() const {
-    if (samples >= kShards) return cells;
-    const std::size_t parts = std::min(kShards / std::max<std::size_t>(1, samples), cells / (4 * kTile));
+    if (whole()) return cells;
+    const std::size_t parts = std::min(kShards / std::max<std::size_t>(1, samples), cells / (kTiles * kTile));
     return round_up(divide_up(cells, std::max<std::size_t>(1, parts)), kTile);
   }
-  std::size_t parts() const { return samples >= kShards ? 1 : divide_up(cells, part_cells()); }
-  std::size_t count() const { return samples >= kShards ? divide_up(samples, whole_samples()) : samples * parts(); }
-  std::size_t samples_of() const { return samples >= kShards ? whole_samples() : 1; }  // of one shard
+  std::size_t parts() const { return whole() ? 1 : divide_up(cells, part_cells()); }
+  std::size_t count() const { return whole() ? divide_up(samples, whole_samples()) : samples * parts(); }
+  std::size_t samples_of() const { return whole() ? whole_samples() : 1; }  // of one shard
   // The shard that begins with a sample, or would; a multiple of samples_of(), or the end.
   std::size_t first_of(std::size_t sample) const {
-    return samples >= kShards ? divide_up(sample, whole_samples()) : sample * parts();
+    return whole() ? divide_up(sample, whole_samples()) : sample * parts();
   }
   std::size_t begin(std::size_t shard) const {
-    if (samples >= kShards) return std::min(samples, shard * whole_samples()) * cells;
+    if (whole()) return std::min(samples, shard * whole_samples()) * cells;
     return shard / parts() * cells + std::min(cells, shard % parts() * part_cells());
   }
 };

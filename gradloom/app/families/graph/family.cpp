@@ -205,6 +205,28 @@ template PredictedTable predict_graph_set(const TypedSession<GraphFamily<float>>
 template PredictedTable predict_graph_set(const TypedSession<GraphFamily<double>>&, const GraphSet&);
 
 template <class T>
+PredictedRows embed_graph_set(const TypedSession<GraphFamily<T>>& session, const GraphSet& set) {
+  const auto [graphs, known] = session.family().new_graphs(set);
+  const graph::GraphNetwork<T> model = session.family().model_for(session.position().stage, graphs);
+  Predictor<graph::GraphNetwork<T>, GraphDataset<T>> predictor(session.exec(), model, graphs);
+  predictor.run(session.result_arrays());
+  PredictedRows rows;
+  for (const graph::Tensor& part : model.embedding()) rows.width += part.width;
+  rows.values.resize(graphs.size() * rows.width);
+  std::size_t column = 0;
+  for (const graph::Tensor& part : model.embedding()) {
+    const View<const T, 2> value = model.value(predictor.tape(), part);
+    for (std::size_t n = 0; n < graphs.size(); ++n)
+      for (std::size_t c = 0; c < part.width; ++c)
+        rows.values[n * rows.width + column + c] = static_cast<double>(value(graphs.row_of(n), c));
+    column += part.width;
+  }
+  return rows;
+}
+template PredictedRows embed_graph_set(const TypedSession<GraphFamily<float>>&, const GraphSet&);
+template PredictedRows embed_graph_set(const TypedSession<GraphFamily<double>>&, const GraphSet&);
+
+template <class T>
 Result<PredictedTable> predict_new(const TypedSession<GraphFamily<T>>& session, const NewData& data) {
   if (!data.distances.empty())
     return Error{ErrorCode::invalid_input, "distances are for models of pairs of graphs; this one sees single graphs"};

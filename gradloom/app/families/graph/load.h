@@ -27,4 +27,8 @@ Result<std::shared_ptr<const GraphSet>> load_graph(const GraphOptions& options, 
 template <class T>
 PredictedTable predict_graph_set(const TypedSession<GraphFamily<T>>& session, const GraphSet& set);
 
+// The embedding (GraphNetwork::embedding) of each node, or of each graph, in their order. For float and double.
+template <class T>
+PredictedRows embed_graph_set(const TypedSession<GraphFamily<T>>& session, const GraphSet& set);
+
 }  // namespace gradloom::app

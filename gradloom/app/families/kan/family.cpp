@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gradloom/app/families/entry.h"
+#include "gradloom/app/families/kan/export.h"
 #include "gradloom/app/families/kan/formula.h"
 #include "gradloom/app/families/kan/picture.h"
 #include "gradloom/app/families/kan/settle.h"
@@ -92,6 +93,7 @@ AppFamily kan_family() {
   entry.predict = predict_with<KanFamily>;
   entry.formula_data = kan_formula_data;
   entry.prune = prune_kan;
+  entry.export_network = export_kan;
   entry.finish = finish_kan_run;
   entry.finish_key = "formula";
   entry.summary_rows = formula_rows;

@@ -97,8 +97,7 @@ formula::NetworkSamples samples_of(const TypedSession<KanFamily<T>>& session, co
 }
 
 template <class T>
-Result<FormulaData> collect(TypedSession<KanFamily<T>>& session, const std::filesystem::path& data_root,
-                            const std::filesystem::path& file) {
+Result<FormulaData> collect(TypedSession<KanFamily<T>>& session, const FormulaRows& given) {
   const KanFamily<T>& family = session.family();
   const RowSchema& schema = family.schema();
   if (family.options().task == Task::classification)
@@ -112,14 +111,21 @@ Result<FormulaData> collect(TypedSession<KanFamily<T>>& session, const std::file
                                                      functions, kMostFunctions)};
   FormulaData data;
   std::optional<RowDataset<double>> seen, test;
-  if (!file.empty()) {
-    auto rows = load_new_rows(family.options(), data_root, schema.training, file);
+  if (given.rows) {
+    if (given.rows->features() != network.input_width() || given.rows->outputs() != network.output_width())
+      return Error{
+          ErrorCode::invalid_input,
+          fmt::format("the rows have {} features and {} targets, the network {} inputs and {} outputs",
+                      given.rows->features(), given.rows->outputs(), network.input_width(), network.output_width())};
+    seen = *given.rows;
+  } else if (!given.file.empty()) {
+    auto rows = load_new_rows(family.options(), given.data_root, schema.training, given.file);
     if (!rows) return rows.error();
     if (!rows->has_targets)
-      return Error{ErrorCode::invalid_input, fmt::format("{} lacks the target column", file.string())};
+      return Error{ErrorCode::invalid_input, fmt::format("{} lacks the target column", given.file.string())};
     seen = std::move(rows->rows);
-  } else if (family.train().size() > 1) {
-    auto splits = load_splits(family.options(), data_root);
+  } else if (given.of_run && family.train().size() > 1) {
+    auto splits = load_splits(family.options(), given.data_root);
     if (!splits) return splits.error();
     seen = std::move(splits->train);
     test = std::move(splits->test);
@@ -212,7 +218,7 @@ ModelDescription fewer_features(ModelDescription d, const std::vector<std::size_
 
 template <class T>
 Result<PruneReport> prune_typed(TypedSession<KanFamily<T>>& session, const RunOptions& run, const PruneOptions& o) {
-  auto data = collect(session, run.data_root, o.data);
+  auto data = collect(session, {o.rows, o.data, o.rows == nullptr, run.data_root});
   if (!data) return data.error();
   if (!data->data) return Error{ErrorCode::invalid_input, "a model file has no rows to score on; --data names some"};
   const KanFamily<T>& family = session.family();
@@ -287,16 +293,15 @@ Result<PruneReport> prune_kan(Session& session, const RunOptions& run, const Pru
   return prune_typed(dynamic_cast<TypedSession<KanFamily<double>>&>(session), run, options);
 }
 
-Result<FormulaData> kan_formula_data(Session& session, const std::filesystem::path& data_root,
-                                     const std::filesystem::path& file) {
-  if (auto* single = dynamic_cast<TypedSession<KanFamily<float>>*>(&session)) return collect(*single, data_root, file);
-  return collect(dynamic_cast<TypedSession<KanFamily<double>>&>(session), data_root, file);
+Result<FormulaData> kan_formula_data(Session& session, const FormulaRows& rows) {
+  if (auto* single = dynamic_cast<TypedSession<KanFamily<float>>*>(&session)) return collect(*single, rows);
+  return collect(dynamic_cast<TypedSession<KanFamily<double>>&>(session), rows);
 }
 
 Result<nlohmann::json> finish_kan_run(Session& session, const RunOptions& options, const RunFolder* folder) {
   const KanFormulaOptions& asked = static_cast<const KanOptions&>(session.options()).formula;
   if (!asked.search) return nlohmann::json();
-  auto data = kan_formula_data(session, options.data_root, {});
+  auto data = kan_formula_data(session, {.of_run = true, .data_root = options.data_root});
   if (!data) return data.error();
   FormulaSearchOptions what;
   what.effort = asked.effort, what.threshold = asked.threshold, what.functions = asked.functions;

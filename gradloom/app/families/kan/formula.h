@@ -14,10 +14,8 @@ struct PruneOptions;
 struct PruneReport;
 struct RunOptions;
 
-// The rows of `file`, or of the run where that is empty; without either, rows in the training range that the network
-// answers. Fails with unsupported for classes.
-Result<FormulaData> kan_formula_data(Session& session, const std::filesystem::path& data_root,
-                                     const std::filesystem::path& file);
+// Fails with unsupported for classes.
+Result<FormulaData> kan_formula_data(Session& session, const FormulaRows& rows);
 
 // Writes the model without what matters little. Fails as kan_formula_data() does, with invalid_input where there are no
 // data, io.

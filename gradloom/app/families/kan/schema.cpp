@@ -63,6 +63,19 @@ void bind_kan_model(const OptionPart<KanModelOptions>& model) {
       .at_most(1)
       .needs("model.refit")
       .only_with("model.knots", {"free"});
+  model
+      .key("sparsity", &M::sparsity,
+           "Weight of a penalty on the strengths of edges, which makes most of them vanish; 0: none.")
+      .at_least(0)
+      .computed();
+  const auto share = [&](const char* name, auto field, const char* text) {
+    model.key(name, field, text).at_least(0).computed().effect([](const ConfigValues& values) {
+      return std::get<double>(values("model.sparsity")) > 0 ? "" : "has no effect without model.sparsity";
+    });
+  };
+  share("sparsity_l1", &M::sparsity_l1, "Share of the sum of strengths in model.sparsity.");
+  share("sparsity_edges", &M::sparsity_edges, "Share of the entropy over edges in model.sparsity.");
+  share("sparsity_nodes", &M::sparsity_nodes, "Share of the entropy over nodes in model.sparsity.");
 }
 
 void bind_kan_formula(const OptionPart<KanFormulaOptions>& formula) {
@@ -92,6 +105,7 @@ void bind_options(const OptionPart<KanOptions>& o) {
   bind_kan_formula(o.part("formula", &KanOptions::formula));
   bind_training(o.part("", &KanOptions::train));
   o.stage("grid", "model.grid", "Grid intervals from here on; the function is kept.", Lasting::rest);
+  o.stage("sparsity", "model.sparsity", "Weight of the penalty on edges in this stage; unset: model.sparsity.");
   o.stage("refit", "model.refit", "Epochs before which grids are refitted in this stage; unset: model.refit.");
 }
 

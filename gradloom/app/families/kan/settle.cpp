@@ -120,28 +120,30 @@ std::vector<KanSize> sizes_to_try(std::size_t rows, std::size_t features, std::s
   return tried;
 }
 
-Result<std::optional<SettledRecipe>> settle_kan(const Config& recipe, const std::filesystem::path& data_root,
-                                                const SessionOptions& settings) {
+Result<std::optional<SettledRecipe>> settle_rows(const Config& recipe, const PartsOf& parts_of, ValidationRows given,
+                                                 const SessionOptions& settings) {
   const KanOptions asked = option_schema<KanOptions>().read(recipe);
   if (asked.model.size != SizePolicy::automatic) return std::optional<SettledRecipe>();
   if (!recipe.tables("stage").empty())
     return Error{ErrorCode::invalid_input,
                  "model.size = \"auto\" chooses one stage; take the stages away, or set model.size = \"given\""};
-  auto parts = load_splits(asked, data_root);
+  auto parts = parts_of(asked);
   if (!parts) return parts.error();
   const std::size_t rows = parts->train.size() + (parts->validation ? parts->validation->size() : 0);
-  const bool held_out = recipe.was_set("data.validation");
-  const std::size_t folds = suitable_folds(rows);
-  if (folds > 0 && !held_out) {  // all rows train in the end
+  const std::size_t folds = given == ValidationRows::given ? 0 : suitable_folds(rows);
+  if (folds > 0 && !recipe.was_set("data.validation")) {  // all rows train in the end
     KanOptions whole = asked;
     whole.data.validation = 0.0;
-    parts = load_splits(whole, data_root);
+    parts = parts_of(whole);
     if (!parts) return parts.error();
   }
   json candidates = json::array();
   std::optional<std::size_t> best;
   double lowest = std::numeric_limits<double>::infinity();
   const std::vector<KanSize> sizes = sizes_to_try(parts->train.size(), parts->train.features(), parts->train.outputs());
+  if (settings.log && sizes.size() > 1)
+    settings.log(LogLevel::info, fmt::format("choosing one of {} sizes{}", sizes.size(),
+                                             folds > 0 ? fmt::format(", each on {} folds", folds) : ""));
   for (const KanSize& size : sizes) {
     const std::vector<std::string> overrides = overrides_of(recipe, size, parts->train.size(), folds);
     const bool alone = (folds == 0 && !parts->validation);
@@ -161,6 +163,12 @@ Result<std::optional<SettledRecipe>> settle_kan(const Config& recipe, const std:
   return std::optional<SettledRecipe>(
       SettledRecipe{std::move(*settled),
                     {{"rows", rows}, {"folds", folds}, {"candidates", candidates}, {"chosen", best.value_or(0)}}});
+}
+
+Result<std::optional<SettledRecipe>> settle_kan(const Config& recipe, const std::filesystem::path& data_root,
+                                                const SessionOptions& settings) {
+  const auto load = [&](const KanOptions& options) { return load_splits(options, data_root); };
+  return settle_rows(recipe, load, ValidationRows::drawn, settings);
 }
 
 }  // namespace gradloom::app

@@ -97,6 +97,7 @@ AutomatonFamily<T> AutomatonFamily<T>::from_model(const AutomatonOptions& option
     task.rule = PatchTable(rule);
   }
   reader.done();
+  EntryReader(d.normalisation, "normalisation").done();
   if (task.height == 0 || task.width == 0) reader.fail("the grid has no cells");
   if (image.size() % task.height != 0 || image.empty() == (task.kind == GridTaskKind::picture))
     reader.fail(fmt::format("{} rows of an image do not fit the task", image.size()));

@@ -199,10 +199,11 @@ GraphLayout restore_layout(const ModelDescription& d, GraphTask task) {
   reader.done();
   l.classes = d.classes;
   l.ranges = d.ranges;
-  if (d.normalisation.is_object() && d.normalisation.contains("mean")) {
-    EntryReader scale(d.normalisation, "normalisation");
-    l.mean = scale.numbers("mean"), l.deviation = scale.numbers("deviation");
-    scale.done();
+  EntryReader scale(d.normalisation, "normalisation");
+  const bool scaled = d.normalisation.contains("mean");
+  if (scaled) l.mean = scale.numbers("mean"), l.deviation = scale.numbers("deviation");
+  scale.done();
+  if (scaled) {
     const bool fits = l.mean.size() == l.node_features && l.deviation.size() == l.node_features &&
                       l.nodes == NodeFeatures::given && !l.sparse &&
                       std::ranges::all_of(l.deviation, [](double s) { return s > 0; });

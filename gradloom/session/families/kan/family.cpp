@@ -80,16 +80,11 @@ ColumnRanges<T> known_ranges(const std::vector<FeatureRange>& ranges, const std:
 }
 
 // The centres of one kind in a model file, of `count` columns.
-std::vector<double> read_centres(const nlohmann::json& centre, const char* kind, std::size_t count) {
-  if (!centre.is_object()) throw_invalid("normalisation.centre is not an object");
-  if (!centre.contains(kind)) return {};
-  const nlohmann::json& list = centre.at(kind);
-  const bool numbers = list.is_array() && std::all_of(list.begin(), list.end(), [](const nlohmann::json& value) {
-                         return value.is_number() && std::isfinite(value.get<double>());
-                       });
-  if (!numbers || list.size() != count)
-    throw_invalid(fmt::format("normalisation.centre.{} is not a list of {} numbers", kind, count));
-  return list.get<std::vector<double>>();
+std::vector<double> read_centres(EntryReader& centre, const char* kind, std::size_t count) {
+  if (!centre.has(kind)) return {};
+  std::vector<double> numbers = centre.numbers(kind);
+  if (numbers.size() != count) centre.fail(fmt::format("'{}' is not a list of {} numbers", kind, count));
+  return numbers;
 }
 
 template <class T>
@@ -144,11 +139,15 @@ template <class T>
 KanFamily<T> KanFamily<T>::from_model(const KanOptions& options, const ModelDescription& description) {
   RowSplits source = restore_rows(description, options);
   source.centres.emplace();
-  if (description.normalisation.is_object() && description.normalisation.contains("centre")) {
-    const nlohmann::json& centre = description.normalisation.at("centre");
+  EntryReader scale(description.normalisation, "normalisation");
+  value_of<InputScale>(kInputScales, scale.text("inputs"), "normalisation.inputs").or_throw();
+  if (scale.has("centre")) {
+    EntryReader centre(scale.at("centre"), "normalisation.centre");
     source.centres->x = read_centres(centre, "inputs", description.features.size());
     source.centres->target = read_centres(centre, "targets", description.targets.size());
+    centre.done();
   }
+  scale.done();
   return KanFamily(options, source);
 }
 

@@ -1,0 +1,71 @@
+#include "gradloom/app/model/export.h"
+
+#include <fmt/format.h>
+
+#include "gradloom/app/families/families.h"
+#include "gradloom/app/predict/predict.h"
+#include "gradloom/app/recipe.h"
+#include "gradloom/app/run/open.h"
+#include "gradloom/io/file.h"
+#include "gradloom/io/run_folder.h"
+
+namespace gradloom::app {
+namespace {
+
+// The model file of a run where there is one, which needs no data.
+Result<std::unique_ptr<Session>> open_for_export(const std::filesystem::path& model, const RunOptions& run) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(model, ignored)) return open_model(model, run);
+  auto folder = RunFolder::open(model, FolderAccess::read);
+  if (!folder) return folder.error();
+  if (std::filesystem::exists(model / "model.safetensors", ignored))
+    return open_model(folder->file("model.safetensors"), run);
+  auto opened = open_run(*folder, run);
+  if (!opened) return opened.error();
+  return std::move(opened->session);
+}
+
+std::string family_of_model(const std::filesystem::path& model) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(model, ignored)) {
+    if (model.extension() != ".safetensors") return "";
+    const auto file = read_safetensors(model);
+    if (!file) return "";
+    const auto head = model_head(*file, model);
+    return head ? head->family : "";
+  }
+  const auto text = read_file(model / "recipe.toml", kMaxRecipeBytes);
+  return text ? peek_string(*text, {}, "family", recipe_families().front()) : "";
+}
+
+}  // namespace
+
+bool has_exported_network(const std::filesystem::path& model) {
+  const std::string name = family_of_model(model);
+  for (const AppFamily& family : families())
+    if (family.name == name) return family.export_network != nullptr;
+  return false;
+}
+
+Result<ExportedNetwork> export_network(const std::filesystem::path& model, const RunOptions& run,
+                                       const ExportNetworkOptions& options) {
+  std::vector<std::filesystem::path> files = run_files(model);
+  files.push_back(model);
+  if (auto r = refuse_overwriting(options.out, files); !r) return r.error();
+  if (options.out.empty() && options.format != NetworkFormat::c)
+    return Error{ErrorCode::invalid_input, fmt::format("the format {} is binary; name a file to write",
+                                                       name_of(kNetworkFormats, options.format))};
+  return guarded([&]() -> Result<ExportedNetwork> {
+    auto session = open_for_export(model, run);
+    if (!session) return session.error();
+    const AppFamily& family = find_family((*session)->options().family);
+    if (!family.export_network)
+      return Error{ErrorCode::unsupported, fmt::format("networks of splines are exported so; {} is of family \"{}\"",
+                                                       model.string(), family.name)};
+    auto made = family.export_network(**session, options);
+    if (made) made->model = model.string();
+    return made;
+  });
+}
+
+}  // namespace gradloom::app

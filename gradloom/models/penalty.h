@@ -1,0 +1,17 @@
+// Models whose loss has a part that depends on parameters alone.
+#pragma once
+
+#include "gradloom/models/model.h"
+
+namespace gradloom {
+
+// penalty() computes it at the given parameters, keeping what it needs in the tape; backward adds its gradient to one
+// that is complete, and leaves its value in Tape::penalty(). Both are 0 where the options ask for none.
+template <class M>
+concept HasPenalty = requires(const M& m, const Exec& ex, std::span<const typename M::Scalar> parameters,
+                              typename M::Tape& tape, const typename M::Tape& kept) {
+  { m.penalty(ex, parameters, tape) } -> std::convertible_to<double>;
+  { kept.penalty() } -> std::convertible_to<double>;
+};
+
+}  // namespace gradloom

@@ -1,0 +1,122 @@
+"""Spline networks are scored, pruned, turned into formulas and exported."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from gradloom import KAN
+from gradloom.errors import InvalidInputError
+
+
+def rows(n=400, columns=3):
+    x = np.random.default_rng(1).uniform(1, 3, (n, columns))
+    return x, x[:, 0] * x[:, 1] / 2
+
+
+@pytest.fixture
+def fitted():
+    model = KAN(width=[3, 3, 1], grid=4, seed=0, precision="float64", options={"model.normalise": "range"})
+    model.fit(*rows(), opt="LBFGS", steps=25)
+    return model
+
+
+def test_the_formula_behind_the_rows_is_found(fitted):
+    f = fitted.formula()
+    assert f.status == "exact"
+    assert f.rmse < 1e-12
+    x, y = rows()
+    assert np.allclose(f(x), y, atol=1e-12)
+    sympy = pytest.importorskip("sympy")
+    x1, x2 = sympy.symbols("x1 x2")
+    assert sympy.simplify(f.sympy - x1 * x2 / 2) == 0
+    assert "x1" in f.text and f._repr_latex_().startswith("$")
+
+
+def test_a_network_without_rows_is_approximated_and_its_copies_keep_no_rows(fitted):
+    copy = pickle.loads(pickle.dumps(fitted))
+    assert copy._rows is None
+    f = copy.formula()
+    assert f.status == "approximate"
+    assert f.edges and "no data" in f.note
+    with pytest.raises(InvalidInputError, match="rows"):
+        copy.prune()
+
+
+def test_scores_add_up_and_name_their_inputs(fitted):
+    scores = fitted.scores
+    assert [i["name"] for i in scores["inputs"]] == ["x1", "x2", "x3"]
+    assert sum(i["score"] for i in scores["inputs"]) == pytest.approx(1)
+    assert scores["inputs"][2]["score"] < 0.01
+    assert len(scores["edges"]) == 12 and len(scores["nodes"][0]) == 3
+
+
+def test_a_pruned_network_has_fewer_columns_and_trains_on(fitted):
+    small = fitted.prune(inputs=2)
+    assert small.prune_report_["removed"] == ["x3"]
+    assert small.width[0] == 2 and fitted.width[0] == 3
+    x, y = rows()
+    before = small.measure(x[:, :2], y)["rmse"]
+    small.fit(x[:, :2], y, opt="LBFGS", steps=20)
+    assert small.measure(x[:, :2], y)["rmse"] < before
+    assert small.formula().status == "exact"
+
+
+def test_a_penalty_makes_edges_vanish():
+    x, y = rows()
+    weak = []
+    for lamb in (0.0, 1e-2):
+        model = KAN(width=[3, 4, 1], grid=4, seed=0, precision="float64", options={"model.normalise": "range"})
+        model.fit(x, y, opt="LBFGS", steps=40, lamb=lamb)
+        weak.append(sum(e["score"] < 1e-3 for e in model.scores["edges"]))
+    assert weak[1] > weak[0]
+
+
+def test_edges_have_candidates(fitted):
+    edges = fitted.auto_symbolic(lib=["x", "x^2", "exp"])
+    assert len(edges) == 12
+    for edge in edges:
+        assert {c["function"] for c in edge["candidates"]} <= {"x", "x^2", "exp"}
+    with pytest.raises(InvalidInputError, match="sine"):
+        fitted.auto_symbolic(lib=["sine"])
+    pytest.importorskip("matplotlib")
+    assert fitted.plot("matplotlib", candidates=True) is not None
+
+
+def test_efficient_kan_comes_back_with_the_same_function(tmp_path):
+    model = KAN(width=[2, 3, 1], grid=5, seed=0, precision="float64", options={"model.outside": "extend"})
+    x = np.random.default_rng(2).uniform(-0.9, 0.9, (200, 2))
+    model.fit(x, x[:, 0] * x[:, 1], opt="LBFGS", steps=5)
+    report = model.export(tmp_path / "e.safetensors", "efficient-kan")
+    assert any("biases" in d for d in report["differences"])
+    back = KAN.from_efficient_kan(tmp_path / "e.safetensors")
+    inside = np.abs(model(x) - back(x)) < 1e-9
+    assert inside.mean() > 0.9  # hidden nodes may leave their grids, where a bias ends
+
+
+@pytest.mark.parametrize("precision, tolerance", [("float32", 1e-5), ("float64", 1e-12)])
+@pytest.mark.parametrize("outside", ["linear", "clamp", "extend", "zero"])
+@pytest.mark.parametrize("knots", ["uniform", "free"])
+def test_onnxruntime_computes_the_same(tmp_path, precision, tolerance, outside, knots):
+    runtime = pytest.importorskip("onnxruntime")
+    options = {"model.outside": outside, "model.knots": knots, "model.normalise": "standard", "model.refit": [0, 3]}
+    x, y = rows()
+    model = KAN(width=[3, 4, 1], grid=6, seed=0, precision=precision, options=options)
+    model.fit(x, y, opt="LBFGS", steps=5)
+    model.export(tmp_path / "m.onnx", "onnx")
+    session = runtime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
+    wide = np.random.default_rng(3).uniform(0.5, 3.5, (300, 3))  # outside of the grids, too
+    given = wide.astype(np.float32 if session.get_inputs()[0].type == "tensor(float)" else np.float64)
+    found = session.run(["y"], {"x": given})[0]
+    assert np.abs(found - model(given)).max() <= tolerance * max(1.0, np.abs(y).max())
+
+
+def test_bad_calls_are_named(fitted):
+    with pytest.raises(InvalidInputError, match="exactly one"):
+        fitted.prune(0.1, inputs=2)
+    with pytest.raises(InvalidInputError, match="effort"):
+        fitted.formula(effort=-1)
+    with pytest.raises(InvalidInputError, match="columns"):
+        fitted.formula(np.ones((30, 2)), np.ones(30))
+    with pytest.raises(InvalidInputError, match="format"):
+        fitted.export("x", "pdf")
