@@ -260,7 +260,7 @@ Result<GedAllPairsReport> ged_all_pairs(const GedAllPairsOptions& o) try {
   const auto start = std::chrono::steady_clock::now();
   const ged::AllPairs pairs =
       o.comm ? shared_pairs(*o.comm, ex, set, costs, o.ged) : ged::all_pairs(ex, set, costs, o.ged);
-  if (o.comm && o.comm->rank() > 0) return json::object();
+  if (o.comm && o.comm->rank() > 0) return GedAllPairsReport();
   const double seconds = seconds_since(start);
   const DistanceMatrix matrix{set.ids, set.ids, [&](std::size_t i, std::size_t j) {
                                 if (i == j) return std::pair(0.0, 0.0);
