@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 
 #include "gradloom/base/error.h"
@@ -16,7 +17,7 @@ struct Header {
   std::uint32_t flags = 0;
   std::uint32_t mark = 0x676c6d31;
 };
-constexpr std::uint32_t kStop = 1, kFarewell = 2;
+constexpr std::uint32_t kStop = 1, kFarewell = 2, kSave = 4;
 constexpr std::size_t kLongestFarewell = 1000;
 
 Header header_of(std::span<const std::byte> message) {
@@ -50,6 +51,12 @@ void Comm::fail(unsigned who, const std::string& what) const {
   throw Exception(ErrorCode::io, "rank " + std::to_string(who) + " " + what);
 }
 
+void Comm::fail_silent(unsigned who, double seconds) const {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%g", seconds);
+  fail(who, std::string("did not answer for ") + text + " s");
+}
+
 void Comm::check_message(const Part& part, std::size_t expected) {
   const Header header = part.received < sizeof(Header) ? Header{.mark = 0} : header_of(part.bytes);
   if (header.mark != Header().mark || part.received != sizeof(Header) + header.bytes)
@@ -64,12 +71,13 @@ void Comm::check_message(const Part& part, std::size_t expected) {
                         std::to_string(header.bytes) + " bytes, message " + std::to_string(sequence_) + " with " +
                         std::to_string(expected) + " was expected");
   stop_ = stop_ || (header.flags & kStop);
+  if (part.rank == 0) save_ = header.flags & kSave;
 }
 
 void Comm::exchange(std::span<const std::size_t> expected, Patience patience) {
   if (gone_) throw Exception(ErrorCode::io, "a rank that has left the others cannot exchange messages with them");
   const auto start = std::chrono::steady_clock::now();
-  const std::uint32_t flags = wants_stop_ ? kStop : 0;
+  const std::uint32_t flags = (wants_stop_ ? kStop : 0) | (wants_save_ ? kSave : 0);
   sends_.clear(), receives_.clear();
   for (unsigned i = 1; i < size_; ++i) {  // each rank begins with another one
     const unsigned to = (rank_ + i) % size_, from = (rank_ + size_ - i) % size_;
@@ -82,6 +90,7 @@ void Comm::exchange(std::span<const std::size_t> expected, Patience patience) {
   }
   transfer(sends_, receives_, patience);
   stop_ = stop_ || wants_stop_;
+  if (rank_ == 0) save_ = wants_save_;
   for (const Part& part : receives_) check_message(part, expected[part.rank]);
   for (auto& message : out_) message.resize(sizeof(Header));
   ++sequence_, ++counters_.exchanges;
@@ -112,6 +121,24 @@ std::string Comm::broadcast(std::string_view text) {
   if (rank_ == 0) return std::string(text);
   const auto bytes = incoming(0);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::vector<std::string> Comm::gather(std::string_view text, Patience patience) {
+  barrier(patience);
+  std::uint64_t length = text.size();
+  std::vector<std::uint64_t> lengths(size_);
+  allgather(std::as_bytes(std::span(&length, 1)), std::as_writable_bytes(std::span(lengths)));
+  std::vector<std::size_t> expected(size_, 0);
+  if (rank_ == 0)
+    expected.assign(lengths.begin(), lengths.end());
+  else
+    std::memcpy(outgoing(0, text.size()).data(), text.data(), text.size());
+  exchange(expected);
+  std::vector<std::string> all;
+  for (unsigned from = 0; rank_ == 0 && from < size_; ++from)
+    all.emplace_back(from == 0 ? text
+                               : std::string_view(reinterpret_cast<const char*>(incoming(from).data()), lengths[from]));
+  return all;
 }
 
 void Comm::barrier(Patience patience) { exchange(std::vector<std::size_t>(size_, 0), patience); }

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace gradloom {
@@ -16,6 +17,7 @@ struct CommCounters {
   std::uint64_t messages = 0;  // to other ranks
   std::uint64_t bytes = 0;     // of them, headers included
   std::uint64_t nanoseconds = 0;
+  std::uint64_t shares = 0;  // of the common work that this rank did, as its callers count them
 };
 
 // Whether the time that other ranks may take is limited.
@@ -48,6 +50,8 @@ class Comm {
   void allgather(std::span<const std::byte> own, std::span<std::byte> all);
   // The text of rank 0.
   std::string broadcast(std::string_view text);
+  // The texts of all ranks, for rank 0; nothing for the others.
+  std::vector<std::string> gather(std::string_view text, Patience patience = Patience::limited);
   void barrier(Patience patience = Patience::limited);
 
   // Whether all shall stop: some rank had said so when the last exchange began. All ranks get the same answer.
@@ -56,10 +60,17 @@ class Comm {
     return stop_;
   }
 
+  // Whether rank 0 wanted to save when the last exchange began; once for a wish. All ranks get the same answer.
+  bool agree_to_save(bool own) {
+    wants_save_ = own && !save_;
+    return std::exchange(save_, false);
+  }
+
   // Tells the others, who wait for this rank or will, why it is gone. No exchange may follow.
   void leave(std::string_view why);
 
   const CommCounters& counters() const { return counters_; }
+  void count_share() { ++counters_.shares; }
 
  protected:
   Comm(unsigned rank, unsigned size);
@@ -75,6 +86,7 @@ class Comm {
   virtual void send_farewell(std::span<const Part> out) = 0;
 
   [[noreturn]] void fail(unsigned who, const std::string& what) const;
+  [[noreturn]] void fail_silent(unsigned who, double seconds) const;  // it did not answer
 
  private:
   void fill_header(std::vector<std::byte>& message, std::uint32_t flags) const;
@@ -82,7 +94,7 @@ class Comm {
 
   unsigned rank_, size_;
   std::uint64_t sequence_ = 0;
-  bool wants_stop_ = false, stop_ = false, gone_ = false;
+  bool wants_stop_ = false, stop_ = false, wants_save_ = false, save_ = false, gone_ = false;
   std::vector<std::vector<std::byte>> out_, in_;  // by rank; a header, then the message
   std::vector<Part> sends_, receives_;
   CommCounters counters_;

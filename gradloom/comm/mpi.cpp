@@ -52,9 +52,7 @@ class MpiComm final : public Comm {
   }
 
  private:
-  static bool is_alive(std::int64_t process) {
-    return kill(static_cast<pid_t>(process), 0) == 0 || errno == EPERM;
-  }
+  static bool is_alive(std::int64_t process) { return kill(static_cast<pid_t>(process), 0) == 0 || errno == EPERM; }
 
   static std::vector<GradloomMpiMessage> messages_of(std::span<const Part> parts) {
     std::vector<GradloomMpiMessage> all;
@@ -76,8 +74,8 @@ class MpiComm final : public Comm {
     for (std::size_t i = 0; i < in.size(); ++i) in[i].received = receives[i].bytes;
   }
 
-  // Asks at once, then sleeps longer and longer: on a machine with more ranks than cores, whoever spins keeps the others
-  // from answering.
+  // Asks at once, then sleeps longer and longer: on a machine with more ranks than cores, whoever spins keeps the
+  // others from answering.
   void wait(Patience patience) {
     constexpr auto kSpin = std::chrono::microseconds(20), kLongest = std::chrono::microseconds(500);
     const auto start = Clock::now();
@@ -95,8 +93,7 @@ class MpiComm final : public Comm {
       }
       if (patience == Patience::limited && waited > std::chrono::duration<double>(seconds_)) {
         broken_ = true;
-        fail(waiting_for < 0 ? rank() : static_cast<unsigned>(waiting_for),
-             "did not answer for " + std::to_string(static_cast<int>(seconds_)) + " s");
+        fail_silent(waiting_for < 0 ? rank() : static_cast<unsigned>(waiting_for), seconds_);
       }
     }
   }
@@ -127,8 +124,8 @@ class MpiComm final : public Comm {
 }  // namespace
 
 Result<std::unique_ptr<Comm>> open_mpi(const Launch& launch, const MpiOptions& options) {
-  const std::string who = "rank " + std::to_string(launch.rank) + " of " + std::to_string(launch.size) +
-                          ", started by " + launch.launcher;
+  const std::string who =
+      "rank " + std::to_string(launch.rank) + " of " + std::to_string(launch.size) + ", started by " + launch.launcher;
   void* library = nullptr;
   std::string tried;
   for (const std::filesystem::path& place : options.places) {
@@ -145,7 +142,8 @@ Result<std::unique_ptr<Comm>> open_mpi(const Launch& launch, const MpiOptions& o
   const GradloomMpi* mpi = entry ? entry() : nullptr;
   if (!mpi || mpi->abi != kGradloomMpiAbi || options.version != mpi->version)
     return Error{ErrorCode::unsupported,
-                 "libgradloom_mpi.so is of version " + std::string(mpi && mpi->abi == kGradloomMpiAbi ? mpi->version : "unknown") +
+                 "libgradloom_mpi.so is of version " +
+                     std::string(mpi && mpi->abi == kGradloomMpiAbi ? mpi->version : "unknown") +
                      ", this program of version " + options.version + "; install both together"};
   int rank = 0, size = 0;
   const char* name = "";

@@ -39,7 +39,7 @@ class ThreadComm final : public Comm {
       if (patience == Patience::unlimited)
         mail_->arrived.wait(lock, there);
       else if (!mail_->arrived.wait_until(lock, deadline, there))
-        fail(part.rank, "did not answer for " + std::to_string(seconds_) + " s");
+        fail_silent(part.rank, seconds_);
       if (box.front().size() > part.bytes.size()) fail(part.rank, "sent more than was expected");
       std::copy(box.front().begin(), box.front().end(), part.bytes.begin());
       part.received = box.front().size();

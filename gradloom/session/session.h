@@ -73,6 +73,9 @@ class SessionListener {
  public:
   virtual ~SessionListener() = default;
   virtual void after_step(Session&) {}
+  // Whether a save is due; save() follows, at this step or one of the next.
+  virtual bool wants_save(Session&) { return false; }
+  virtual void save(Session&) {}
   // `metrics` is what the family adds to the log.
   virtual void after_epoch(Session&, const EpochReport&, const nlohmann::json& /*metrics*/) {}
   // A stage begins again from other parameters.
@@ -108,8 +111,11 @@ class Session {
     const bool here = settings_.stop && settings_.stop->load(std::memory_order_relaxed);
     return settings_.comm ? settings_.comm->agree_to_stop(here) : here;
   }
-  // Whether ranks can share the steps of every stage.
-  virtual bool shares_steps() const = 0;
+  // Why ranks cannot share the steps of every stage; empty: they can.
+  virtual std::string why_not_shared() const = 0;
+  bool shares_steps() const { return why_not_shared().empty(); }
+  // Ranks for which a batch was too small, in any stage that was trained.
+  const std::vector<unsigned>& idle_ranks() const { return idle_ranks_; }
   // From here on this process works by itself.
   void leave_ranks() { settings_.comm = nullptr; }
 
@@ -152,7 +158,7 @@ class Session {
                                      const std::filesystem::path& name) = 0;
 
   // All of the following is of the parameters that the session hands out: the best ones where they are kept, else the
-  // last.
+  // last. Ranks that train together call metrics() together.
   virtual Metrics metrics() = 0;
   virtual nlohmann::json study() = 0;
   // What the family adds to the summary of a finished run with these metrics, by key.
@@ -179,7 +185,13 @@ class Session {
     if (settings_.log) settings_.log(level, text);
   }
 
+  // Keeps idle ranks, and tells of those that were not known.
+  void note_idle(const std::vector<unsigned>& ranks);
+
   SessionOptions settings_;
+
+ private:
+  std::vector<unsigned> idle_ranks_;
 };
 
 // Trains all stages from where the session stands. Throws Exception, as EpochLoop::run does.

@@ -127,6 +127,13 @@ class EpochLoop {
   // Milliseconds of each kernel so far, by label, on a device with timestamps.
   virtual std::map<std::string, double> kernel_times() const { return {}; }
 
+  // Of ranks that share the steps, each may hold a part of the optimizer's memory. Makes it whole in the state of rank
+  // 0, for who saves it, or of all ranks; all of them call it together.
+  enum class StateOf { rank_0, all_ranks };
+  virtual void collect_state(StateOf) {}
+  // Of ranks that share the steps, those that have nothing to compute in the largest batch.
+  virtual std::vector<unsigned> idle_ranks() const { return {}; }
+
   // How often step() works in an epoch.
   std::size_t batches_per_epoch() const { return pieces_; }
 

@@ -20,6 +20,8 @@ class HostTrainer : public EpochLoop {
  public:
   ~HostTrainer() override;
   void reset_optimizer() override;
+  std::vector<unsigned> idle_ranks() const override;
+  void collect_state(StateOf which) override;
 
  protected:
   // The slices are those of the model and outlive the trainer. Throws invalid_input, naming what does not fit.
@@ -54,13 +56,16 @@ class HostTrainer : public EpochLoop {
   virtual std::span<std::byte> share_loss(Samples) { return {}; }
   // Behind all shares: the loss of what load() took up.
   virtual double total_loss(const LossOptions&) { return 0.0; }
-  // Where a batch is one leaf that ranks share by shards: its shards, and what HasShards says.
-  virtual ShardLayout shards() const { return {}; }
+  // Where a batch is one leaf that ranks share by shards: those of so many samples, and what HasShards says.
+  virtual ShardLayout shards(std::size_t) const { return {}; }
   virtual std::size_t shard_numbers() const { return 0; }
+  virtual bool has_parts() const { return false; }  // as HasParts says: evaluate_part() gives their sums
   virtual void sum_shards(const Step&, const LossOptions&, Samples, std::span<const T> /*parameters*/) {}
   virtual void add_shards(std::size_t /*first*/, std::size_t /*count*/, std::span<T> /*to*/) {}
   virtual void finish_shards(const Step&, std::span<const T> /*parameters*/, std::span<T> /*sums*/,
                              std::span<T> /*gradient*/) {}
+  // Whether finish_gradient() does anything: no part of the gradient is complete then without the others.
+  virtual bool finishes_gradient() const { return false; }
   virtual void finish_gradient(const Step&, std::span<const T> /*parameters*/, std::span<T> /*gradient*/) {}
 
   // Of the samples that load() took up; 0: evaluate() adds their gradient to what there is.
@@ -88,6 +93,12 @@ class HostTrainer : public EpochLoop {
 
   void compute(const Piece& piece) override;
   bool shares() const;
+  std::size_t unit() const;
+  // Whether a rank updates its own part of the parameters alone, and holds that part of the optimizer's memory.
+  bool splits() const;
+  void hold_own_part();
+  void update_own_part(double lr);
+  void update_range(std::size_t begin, std::size_t end);
   // evaluate(), by all ranks together where they share the step.
   double evaluate_step(const Step& step, const LossOptions& loss, std::span<const T> parameters, std::span<T> gradient,
                        GradientSink* sink);
@@ -114,6 +125,7 @@ class HostTrainer : public EpochLoop {
   std::vector<std::uint8_t> decays_;                    // one flag per slice
   std::unique_ptr<Lbfgs<T>> lbfgs_;
   std::unique_ptr<RankSum<T>> ranks_;  // made by the first shared step
+  bool holds_part_ = false;            // of the optimizer's memory
   Buffer<T> part_levels_, shard_sum_;
 };
 

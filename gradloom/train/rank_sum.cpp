@@ -59,6 +59,7 @@ template <class T>
 void RankSum<T>::send_nodes(const Call& call) {
   const std::span<const std::byte> loss = call.loss(share(comm_.rank(), call));
   const std::size_t nodes = nodes_of(comm_.rank(), call);
+  if (nodes > 0) comm_.count_share();
   for (unsigned to = 0; to < comm_.size(); ++to) {
     if (to == comm_.rank()) continue;
     const auto message = comm_.outgoing(to, loss.size() + nodes * lengths_[to] * sizeof(T));
@@ -114,13 +115,20 @@ template <class T>
 void RankSum<T>::return_sums(const Call& call) {
   const std::size_t levels = call.complete ? 1 : kernels::reduce::tree_height(call.leaf + call.leaves);
   const TreeSum<T> stack{.root = call.gradient.data(), .upper = call.levels.data(), .stride = size_};
+  std::vector<std::span<T>> arrays;
+  for (unsigned level = 0; level < levels; ++level) arrays.emplace_back(stack.level(level), size_);
+  return_parts(arrays);
+}
+
+template <class T>
+void RankSum<T>::return_parts(std::span<const std::span<T>> arrays) {
   const auto each = [&](unsigned owner, auto&& f) {
-    for (unsigned level = 0; level < levels; ++level)
-      for (const auto& [begin, end] : parts_[owner]) f(stack.level(level) + begin, (end - begin) * sizeof(T));
+    for (const std::span<T> array : arrays)
+      for (const auto& [begin, end] : parts_[owner]) f(array.data() + begin, (end - begin) * sizeof(T));
   };
-  const std::size_t bytes = levels * lengths_[comm_.rank()] * sizeof(T);
+  const std::size_t bytes = arrays.size() * lengths_[comm_.rank()] * sizeof(T);
   for (unsigned to = 0; to < comm_.size(); ++to) {
-    expected_[to] = levels * lengths_[to] * sizeof(T);
+    expected_[to] = arrays.size() * lengths_[to] * sizeof(T);
     if (to == comm_.rank()) continue;
     std::byte* at = comm_.outgoing(to, bytes).data();
     each(comm_.rank(), [&](const T* from, std::size_t length) {
@@ -137,6 +145,38 @@ void RankSum<T>::return_sums(const Call& call) {
       at += length;
     });
   }
+}
+
+template <class T>
+void RankSum<T>::finish_own(const Exec& ex, const Call& call) {
+  send_nodes(call);
+  add_nodes(ex, call);
+}
+
+template <class T>
+void RankSum<T>::collect(std::span<const T> held, std::span<T> whole, To to) {
+  const std::size_t first = own_hull().first;
+  const bool takes = to == To::all || comm_.rank() == 0;
+  for (unsigned other = 0; other < comm_.size(); ++other) {
+    expected_[other] = takes ? lengths_[other] * sizeof(T) : 0;
+    if (other == comm_.rank() || (to == To::rank_0 && other > 0)) continue;
+    std::byte* at = comm_.outgoing(other, lengths_[comm_.rank()] * sizeof(T)).data();
+    for (const auto& [begin, end] : own()) {
+      std::memcpy(at, held.data() + (begin - first), (end - begin) * sizeof(T));
+      at += (end - begin) * sizeof(T);
+    }
+  }
+  comm_.exchange(expected_);
+  if (!takes) return;
+  for (unsigned from = 0; from < comm_.size(); ++from) {
+    if (from == comm_.rank()) continue;
+    std::size_t at = 0;
+    for (const auto& [begin, end] : parts_[from]) {
+      std::memcpy(whole.data() + begin, comm_.incoming(from).data() + at, (end - begin) * sizeof(T));
+      at += (end - begin) * sizeof(T);
+    }
+  }
+  for (const auto& [begin, end] : own()) std::copy_n(held.data() + (begin - first), end - begin, whole.data() + begin);
 }
 
 template class RankSum<float>;

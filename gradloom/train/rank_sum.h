@@ -2,8 +2,9 @@
 //
 // The leaves of a step (kernels/reduce/tree_sum.h) are cut into contiguous shares, one for each rank. A rank sums each
 // maximal aligned range of its share. The trained elements of the flat array are cut into as many parts: their owner
-// receives its part of all ranges, adds them as nodes of the tree, in the order of leaves, and returns the sum to all.
-// With r ranges of N elements a rank sends at most (r + 1) (P - 1) / P N elements in 2 (P - 1) messages.
+// receives its part of all ranges, adds them as nodes of the tree, in the order of leaves, and returns to all either
+// the sum or, where it can update its parameters by itself, those. With r ranges of N elements a rank sends at most (r
+// + 1) (P - 1) / P N elements in 2 (P - 1) messages.
 #pragma once
 
 #include <algorithm>
@@ -72,12 +73,25 @@ class RankSum {
   std::span<T> node_sum(std::size_t i);
   void finish(const Exec& ex, const Call& call);
 
- private:
+  // The same in two halves, for a call that is complete: the sum of the own part, in call.gradient; then the own part
+  // of any array, to all.
   using Ranges = std::vector<std::pair<std::size_t, std::size_t>>;
+  void finish_own(const Exec& ex, const Call& call);
+  const Ranges& own() const { return parts_[comm_.rank()]; }
+  // From the first element of the own part to the last.
+  std::pair<std::size_t, std::size_t> own_hull() const {
+    return own().empty() ? std::pair<std::size_t, std::size_t>() : std::pair(own().front().first, own().back().second);
+  }
+  void share_own(std::span<T> values) { return_parts({&values, 1}); }
+  // Arrays over the own hull, and from all of them whole ones for rank 0, or for all ranks.
+  enum class To { rank_0, all };
+  void collect(std::span<const T> held, std::span<T> whole, To to);
 
+ private:
   void send_nodes(const Call& call);
   void add_nodes(const Exec& ex, const Call& call);
   void return_sums(const Call& call);
+  void return_parts(std::span<const std::span<T>> arrays);
   std::size_t nodes_of(unsigned rank, const Call& call) const;
   LeafShare share(unsigned rank, const Call& call) const {
     return share_of(rank, comm_.size(), call.leaves, call.unit);

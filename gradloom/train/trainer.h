@@ -164,6 +164,7 @@ class Trainer final : public HostTrainer<typename M::Scalar> {
     const Exec& ex = this->exec();
     const Batch part = part_of(of);
     const View<T, 2> y = rows_of(y_, of), dl_dy = rows_of(dl_dy_, of);
+    if constexpr (HasParts<M>) model_.place(tape_, batch_.size);
     {
       const ProfileScope scope(ex, this->phases_.forward);
       model_.forward(ex, step, this->arrays(parameters), part, tape_, y);
@@ -203,16 +204,18 @@ class Trainer final : public HostTrainer<typename M::Scalar> {
     else
       return evaluate_loss<T>(this->exec(), loss, batch_, rows_of(y_, {0, batch_.size}), {}, partials_);
   }
-  ShardLayout shards() const override {
+  ShardLayout shards(std::size_t samples) const override {
     if constexpr (HasShards<M>) {
       const bool drawn_at_once = kDrawn && this->options().optimizer.kind == OptimizerKind::lbfgs;
-      return drawn_at_once ? ShardLayout{} : model_.shards(batch_.size);
+      return drawn_at_once ? ShardLayout{} : model_.shards(samples);
     }
-    return {};
+    if constexpr (HasParts<M>) return model_.parts(samples);
+    return HostTrainer<T>::shards(samples);
   }
+  bool has_parts() const override { return HasParts<M>; }
   std::size_t shard_numbers() const override {
     if constexpr (HasShards<M>) return model_.shard_numbers();
-    return 0;
+    return model_.parameters().flat_size();
   }
   void sum_shards(const Step& step, const LossOptions& loss, Samples of, std::span<const T> parameters) override {
     if constexpr (HasShards<M>) {
@@ -248,7 +251,15 @@ class Trainer final : public HostTrainer<typename M::Scalar> {
                             .gradient = gradient,
                             .levels = this->state().levels.span()},
                            sums);
+    if constexpr (HasParts<M>) {
+      const std::size_t size = gradient.size();
+      const kernels::reduce::TreeSum<T> tree{
+          .root = gradient.data(), .upper = this->state().levels.data(), .stride = size};
+      kernels::reduce::add_leaf(tree, step.leaf, sums.data(), 0, size);
+      if (step.gradient_is == GradientIs::complete) kernels::reduce::finish_levels(tree, step.leaf + 1, 0, size);
+    }
   }
+  bool finishes_gradient() const override { return FinishesGradient<M>; }
   void finish_gradient(const Step& step, std::span<const T> parameters, std::span<T> gradient) override {
     if constexpr (FinishesGradient<M>) model_.finish_gradient(this->exec(), step, this->arrays(parameters), gradient);
   }

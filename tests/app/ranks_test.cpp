@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <map>
 #include <random>
 
 #include "gradloom/app/families/families.h"
@@ -12,6 +13,7 @@
 #include "gradloom/app/run/run.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/scratch.h"
+#include "tests/support/small_data.h"
 
 namespace gradloom::test {
 namespace {
@@ -22,6 +24,11 @@ using ::testing::StrEq;
 
 using Overrides = std::vector<std::string>;
 
+Overrides operator+(Overrides a, const Overrides& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
 std::string content_of(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -30,16 +37,8 @@ std::string content_of(const std::filesystem::path& path) {
 class RanksOfFamilies : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::ofstream table(scratch_ / "table.csv");
-    for (int i = 0; i < 700; ++i) table << i % 3 << ',' << i % 5 << ',' << i * i % 7 % 2 << '\n';
-    nlohmann::json graphs = nlohmann::json::array();
-    for (int i = 0; i < 40; ++i) {
-      const int n = 3 + i / 4;
-      nlohmann::json edges = nlohmann::json::array();
-      for (int v = 0; v + i % 2 < n; ++v) edges.push_back({v, (v + 1) % n});
-      graphs.push_back({{"id", std::to_string(i)}, {"class", i % 2 ? "path" : "ring"}, {"nodes", n}, {"edges", edges}});
-    }
-    std::ofstream(scratch_ / "rings.json") << nlohmann::json{{"graphs", graphs}};
+    std::ofstream(scratch_ / "table.csv") << small_table(1100);
+    std::ofstream(scratch_ / "rings.json") << rings_and_paths();
   }
 
   std::unique_ptr<Session> open(const std::string& name, const Overrides& overrides, unsigned threads,
@@ -64,8 +63,9 @@ class RanksOfFamilies : public ::testing::Test {
     return content_of(path);
   }
 
+  // `least`: shares that every rank must have computed.
   void expect_same(const std::string& name, const Overrides& overrides, std::vector<unsigned> sizes,
-                   std::vector<unsigned> threads = {1, 2}) const {
+                   std::vector<unsigned> threads = {1, 2}, std::uint64_t least = 2) const {
     const std::string expected = trained(name, overrides, 1, nullptr);
     ASSERT_FALSE(expected.empty());
     for (const unsigned size : sizes)
@@ -74,6 +74,7 @@ class RanksOfFamilies : public ::testing::Test {
           EXPECT_TRUE(trained(name, overrides, of_rank, &comm) == expected)
               << name << ": rank " << comm.rank() << " of " << size << " ends with other bits";
           EXPECT_GT(comm.counters().bytes, 1000u) << name;
+          EXPECT_GE(comm.counters().shares, least) << name << ": rank " << comm.rank() << " of " << size;
         });
         EXPECT_THAT(failures, Each(StrEq(""))) << name;
       }
@@ -94,7 +95,7 @@ TEST_F(RanksOfFamilies, SplinesEndWithTheCheckpointOfOneProcess) {
 TEST_F(RanksOfFamilies, GateClassifiersEndWithTheCheckpointOfOneProcess) {
   expect_same("logic-classify",
               {"epochs=3", "data.path=table.csv", "data.test_path=", "data.test=0.1", "data.header=no",
-               "data.target=-1", "data.drop=[]", "data.categorical=['0','1']", "train.batch=448"},
+               "data.target=-1", "data.drop=[]", "data.categorical=['0','1']", "train.batch=896"},
               thinned(kSizes));
 }
 
@@ -120,6 +121,20 @@ TEST_F(RanksOfFamilies, GraphTasksEndWithTheCheckpointOfOneProcess) {
                 thinned(kSizes), {1});
 }
 
+TEST_F(RanksOfFamilies, RewritersEndWithTheCheckpointOfOneProcess) {
+  const Overrides small = {"epochs=2",
+                           "data.samples=600",
+                           "data.validation_samples=20",
+                           "data.test_samples=10",
+                           "data.large_samples=0",
+                           "model.width=16",
+                           "model.layers=2"};
+  for (const char* batch : {"train.batch=112", "train.batch=500"})  // 14 parts of 8 trees; 32 of 16
+    expect_same("rewrite", small + Overrides{batch}, thinned(kSizes), {1});
+  expect_same("rewrite", small + Overrides{"train.batch=100", "train.accumulate=3", "optimizer.clip_norm=0.1"}, {3},
+              {2});
+}
+
 TEST_F(RanksOfFamilies, ModelsThatCannotBeSharedSaySo) {
   const auto failures =
       run_ranks(2, [&](Comm& comm) { EXPECT_FALSE(open("karate", {"epochs=2"}, 1, &comm)->shares_steps()); });
@@ -132,13 +147,13 @@ TEST_F(RanksOfFamilies, AllPairsOfGraphsHaveTheDistancesOfOneProcess) {
   o.costs = app::ged_costs("uniform").or_throw();
   o.threads = 1;
   o.out = scratch_ / "one.txt";
-  const nlohmann::json expected = app::ged_all_pairs(o).or_throw();
+  const nlohmann::json expected = to_json(app::ged_all_pairs(o).or_throw());
   for (const unsigned ranks : thinned(kSizes)) {
     const auto failures = run_ranks(ranks, [&](Comm& comm) {
       app::GedAllPairsOptions shared = o;
       shared.comm = &comm;
       shared.out = scratch_ / "many.txt";
-      const nlohmann::json found = app::ged_all_pairs(shared).or_throw();
+      const nlohmann::json found = to_json(app::ged_all_pairs(shared).or_throw());
       if (comm.rank() > 0) {
         EXPECT_GT(comm.counters().bytes, 1000u) << "every rank has pairs to tell";
         return;
@@ -152,39 +167,87 @@ TEST_F(RanksOfFamilies, AllPairsOfGraphsHaveTheDistancesOfOneProcess) {
 }
 
 // Recipes drawn at random: what is summed, cut, clipped and frozen in all combinations.
-TEST_F(RanksOfFamilies, TwoHundredRandomRecipesEndWithTheBitsOfOneProcess) {
-  std::mt19937 random(20);
-  const auto one_of = [&](std::vector<std::string> of) { return of[random() % of.size()]; };
-  const int recipes = kSanitized ? 20 : 200;
-  for (int i = 0; i < recipes; ++i) {
-    const unsigned ranks = 2 + random() % 4;
-    const std::size_t samples = 300 + random() % 1500, batch = 100 + random() % (samples - 100);
-    const std::string optimizer = one_of({"sgd", "adam", "adamw", "lion", "lbfgs"});
+class RandomRecipes {
+ public:
+  struct Recipe {
+    std::string name;
+    Overrides overrides;
+  };
+
+  unsigned below(unsigned n) { return static_cast<unsigned>(random_() % n); }
+  std::string one_of(std::vector<std::string> of) { return of[below(static_cast<unsigned>(of.size()))]; }
+
+  Recipe draw(int seed) {
+    Recipe r = base();
+    Overrides& o = r.overrides;
+    o.push_back("seed=" + std::to_string(seed));
+    o.push_back("epochs=2");
+    o.push_back("precision=" + one_of({"float32", "float64"}));
+    const bool drawn = r.name == "checkerboard-small";  // L-BFGS takes such samples at once
+    const std::string optimizer =
+        drawn ? one_of({"sgd", "adam", "adamw", "lion"}) : one_of({"sgd", "adam", "adamw", "lion", "lbfgs"});
     const bool whole = optimizer == "lbfgs";
-    Overrides o = {"epochs=2",
-                   "stage=[]",
-                   "data.samples=" + std::to_string(samples),
-                   "data.test_samples=10",
-                   "seed=" + std::to_string(i),
-                   "optimizer.kind=" + optimizer,
-                   "optimizer.lr=" + std::string(whole ? "1" : "0.02"),
-                   "precision=" + one_of({"float32", "float64"}),
-                   "model.hidden=" + one_of({"[3]", "[2,3]", "[]", "[17]"}),
-                   "model.grid=" + one_of({"3", "5"}),
-                   "model.degree=" + one_of({"1", "2", "3"}),
-                   "data.validation=" + one_of({"0", "0.1"})};
-    if (!whole) {
-      o.push_back("train.batch=" + std::to_string(std::min<std::size_t>(batch, samples * 8 / 10)));
-      o.push_back("train.accumulate=" + one_of({"1", "2", "3"}));
-      o.push_back("optimizer.clip_norm=" + one_of({"0", "0.05"}));
-      o.push_back("optimizer.clip_value=" + one_of({"0", "0.01"}));
+    o.push_back("optimizer.kind=" + optimizer);
+    o.push_back("optimizer.lr=" + std::string(whole ? "1" : "0.02"));
+    if (whole) return r;
+    o.push_back("train.batch=" + std::to_string(batch_));
+    o.push_back("train.accumulate=" + one_of({"1", "2", "3"}));
+    o.push_back("optimizer.clip_norm=" + one_of({"0", "0.05"}));
+    o.push_back("optimizer.clip_value=" + one_of({"0", "0.01"}));
+    return r;
+  }
+
+ private:
+  Recipe base() {
+    switch (below(8)) {
+      case 0:
+        batch_ = 30 + below(800);
+        return {"logic-classify",
+                {"data.path=table.csv", "data.test_path=", "data.test=0.1", "data.header=no", "data.target=-1",
+                 "data.drop=[]", "data.categorical=['0','1']", "model.gates=" + one_of({"[16,8]", "[32,16,8]"})}};
+      case 1:
+        batch_ = 1 + below(12);
+        return {"checkerboard-small",
+                {"data.height=8", "data.width=8", "model.steps=" + one_of({"2", "3"}), "data.samples=12",
+                 "data.test_samples=2", "model.fire=" + one_of({"1", "0.5"}), "train.search=0", "train.start_over=0",
+                 "model.perception=[4,2]", "model.update=[32,16,8]"}};
+      case 2:
+        batch_ = 1 + below(24);
+        return {"tu",
+                {"data.path=rings.json", "data.folds=4", "data.fold=" + one_of({"0", "1"}), "data.features=degrees",
+                 "model.hidden=" + one_of({"[4]", "[4,4]"}), "model.norm=none", "train.ged_sample=0",
+                 "model.layer=" + one_of({"gin", "gcn", "gat"})}};
+      default:
+        break;
     }
-    expect_same("kan-hello", o, {ranks}, {1 + static_cast<unsigned>(random() % 2)});
+    const unsigned samples = 300 + below(1500);
+    batch_ = std::min(100 + below(samples - 100), samples * 8 / 10);
+    return {"kan-hello",
+            {"stage=[]", "data.samples=" + std::to_string(samples), "data.test_samples=10",
+             "model.hidden=" + one_of({"[3]", "[2,3]", "[17]"}), "model.grid=" + one_of({"3", "5"}),
+             "model.degree=" + one_of({"1", "2", "3"}), "data.validation=" + one_of({"0", "0.1"}),
+             "train.freeze=" + one_of({"[]", "['layer0.*']"})}};
+  }
+
+  std::mt19937 random_{20};
+  unsigned batch_ = 1;
+};
+
+TEST_F(RanksOfFamilies, TwoHundredRandomRecipesEndWithTheBitsOfOneProcess) {
+  RandomRecipes random;
+  const int recipes = kSanitized ? 20 : 200;
+  std::map<std::string, int> drawn;
+  for (int i = 0; i < recipes; ++i) {
+    const auto recipe = random.draw(i);
+    const unsigned ranks = 2 + random.below(4), threads = 1 + random.below(2);
+    ++drawn[recipe.name];
+    expect_same(recipe.name, recipe.overrides, {ranks}, {threads}, 0);
     if (HasFailure()) {
-      ADD_FAILURE() << "recipe " << i << ", ranks " << ranks << ": " << ::testing::PrintToString(o);
+      ADD_FAILURE() << "recipe " << i << ", ranks " << ranks << ": " << ::testing::PrintToString(recipe.overrides);
       return;
     }
   }
+  EXPECT_EQ(drawn.size(), 4u) << "families";
 }
 
 // The folder of a run, written by rank 0 alone, and its continuation by another number of ranks.

@@ -1,5 +1,6 @@
 #include "gradloom/comm/comm.h"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 
 #include <array>
@@ -8,6 +9,7 @@
 
 #include "gradloom/comm/launch.h"
 #include "gradloom/comm/mpi.h"
+#include "tests/comm/other_plugin.h"
 #include "tests/support/ranks.h"
 
 namespace gradloom {
@@ -52,6 +54,11 @@ TEST(Comm, GathersAndBroadcasts) {
     EXPECT_THAT(all, ::testing::ElementsAre(10, 11, 12));
     EXPECT_EQ(comm.broadcast(comm.rank() == 0 ? std::string(100000, 'x') : "ignored"), std::string(100000, 'x'));
     EXPECT_EQ(comm.broadcast(""), "");
+    const auto texts = comm.gather(std::string(comm.rank() * 2, 'y'));
+    if (comm.rank() == 0)
+      EXPECT_THAT(texts, ::testing::ElementsAre("", "yy", "yyyy"));
+    else
+      EXPECT_TRUE(texts.empty());
     comm.barrier();
   });
   EXPECT_THAT(failures, Each(StrEq("")));
@@ -65,6 +72,21 @@ TEST(Comm, AllRanksStopAtTheSameExchangeWhenOneWantsTo) {
       ++rounds;
     }
     EXPECT_EQ(rounds, 4u);
+  });
+  EXPECT_THAT(failures, Each(StrEq("")));
+}
+
+TEST(Comm, AllRanksSaveAtTheSameExchangeOnceForEachWishOfRankZero) {
+  const auto failures = run_ranks(3, [](Comm& comm) {
+    std::vector<unsigned> saves;
+    bool due = false;
+    for (unsigned round = 0; round < 12; ++round) {
+      due = due || round == 3 || round == 8;
+      if (comm.agree_to_save(due && comm.rank() == 0)) saves.push_back(round), due = false;
+      comm.barrier();
+      comm.barrier();
+    }
+    EXPECT_THAT(saves, ::testing::ElementsAre(4, 9));
   });
   EXPECT_THAT(failures, Each(StrEq("")));
 }
@@ -136,15 +158,13 @@ TEST(Launch, OneProcessIsNone) {
   EXPECT_FALSE(launch_of({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}}));
 }
 
-TEST(Launch, RefusesARankBeyondTheSize) {
-  EXPECT_THROW(launch_of({{"PMI_RANK", "4"}, {"PMI_SIZE", "4"}}), Exception);
-}
+TEST(Launch, RefusesARankBeyondTheSize) { EXPECT_THROW(launch_of({{"PMI_RANK", "4"}, {"PMI_SIZE", "4"}}), Exception); }
 
 TEST(Launch, ThreadsAreTheProcessorsOfARank) {
   const Launch four{.launcher = "Open MPI", .rank = 0, .size = 8, .local_size = 4};
-  EXPECT_EQ(threads_of_rank(four, 2, 8), 2u);   // bound to two processors each
-  EXPECT_EQ(threads_of_rank(four, 8, 8), 2u);   // not bound: shared
-  EXPECT_EQ(threads_of_rank(four, 2, 2), 1u);   // more ranks than processors
+  EXPECT_EQ(threads_of_rank(four, 2, 8), 2u);  // bound to two processors each
+  EXPECT_EQ(threads_of_rank(four, 8, 8), 2u);  // not bound: shared
+  EXPECT_EQ(threads_of_rank(four, 2, 2), 1u);  // more ranks than processors
   EXPECT_EQ(threads_of_rank(four, 64, 64), 16u);
 }
 
@@ -155,6 +175,38 @@ TEST(Mpi, WithoutThePlugInSaysWhatToDo) {
   EXPECT_EQ(comm.error().code, ErrorCode::unsupported);
   EXPECT_THAT(comm.error().message, HasSubstr("rank 1 of 4, started by Open MPI"));
   EXPECT_THAT(comm.error().message, HasSubstr("libopenmpi-dev"));
+}
+
+// What open_mpi() says of a plug-in with which something is wrong.
+std::string said_of(OtherPlugin what) {
+  void* library = dlopen(GRADLOOM_OTHER_PLUGIN, RTLD_NOW);
+  EXPECT_NE(library, nullptr) << dlerror();
+  const auto choose = reinterpret_cast<void (*)(OtherPlugin)>(dlsym(library, "choose_other_plugin"));
+  choose(what);
+  const auto comm = open_mpi({.launcher = "MPICH", .rank = 0, .size = 2},
+                             {.places = {GRADLOOM_OTHER_PLUGIN}, .version = kTestedVersion, .seconds = 0.2});
+  EXPECT_FALSE(comm);
+  return comm ? "" : comm.error().message;
+}
+
+TEST(Mpi, APlugInOfAnotherVersionIsRefused) {
+  EXPECT_EQ(said_of(OtherPlugin::another_version),
+            "libgradloom_mpi.so is of version 0.0.1, this program of version 9.9.1; install both together");
+  EXPECT_THAT(said_of(OtherPlugin::another_abi), HasSubstr("version unknown, this program of version 9.9.1"));
+}
+
+TEST(Mpi, ThatDoesNotStartOrBelongsToAnotherLauncherIsNamed) {
+  EXPECT_EQ(said_of(OtherPlugin::does_not_start), "rank 0 of 2, started by MPICH: MPI does not start: no network");
+  EXPECT_THAT(said_of(OtherPlugin::another_size), HasSubstr("is rank 0 of 1 for Other MPI 1"));
+}
+
+TEST(Mpi, ARankOfAnotherVersionIsNamed) {
+  EXPECT_EQ(said_of(OtherPlugin::peer_of_another_version),
+            "rank 1 runs version 8.9.1 of gradloom, rank 0 version 9.9.1");
+}
+
+TEST(Mpi, ARankThatNeverAnswersIsNamedAfterTheStatedTime) {
+  EXPECT_EQ(said_of(OtherPlugin::silent_peer), "rank 1 did not answer for 0.2 s");
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
+#include "tests/support/ranks.h"
+
 #include <gmock/gmock.h>
 
 #include <memory>
 #include <mutex>
 
-#include "tests/support/ranks.h"
 #include "tests/support/sanitized.h"
 #include "tests/train/support.h"
 
@@ -34,6 +35,7 @@ Outcome<typename M::Scalar> train(const M& model, const D& data, TrainOptions op
     return Continue::yes;
   };
   trainer.run(hooks);
+  trainer.collect_state(EpochLoop::StateOf::all_ranks);
   return outcome;
 }
 
@@ -124,8 +126,42 @@ TEST(Ranks, AStateInTheMiddleOfAnAccumulatedStepIsThatOfOneProcess) {
     EXPECT_EQ(found.leaves, expected.leaves);
     EXPECT_TRUE(test::same_bits(found.gradient, expected.gradient));
     ASSERT_GE(found.levels.size(), live * expected.gradient.size());
-    EXPECT_EQ(std::memcmp(found.levels.data(), expected.levels.data(), live * expected.gradient.size() * sizeof(float)), 0);
+    EXPECT_EQ(std::memcmp(found.levels.data(), expected.levels.data(), live * expected.gradient.size() * sizeof(float)),
+              0);
   });
+  EXPECT_THAT(failures, Each(StrEq("")));
+}
+
+TEST(Ranks, HoldAPartOfTheOptimizersMemoryUntilItIsCollected) {
+  const RowDataset<float> data = smooth_rows<float>(2048);
+  const auto network = small_network<float>();
+  const auto ten_steps = [&](Comm* comm) {
+    const Exec ex({.threads = 1});
+    TrainState<float> state = initial_state(network, 3);
+    TrainOptions o = options_of(OptimizerKind::adam);
+    o.epochs = 10, o.comm = comm;
+    Trainer trainer(ex, network, data, o, state);
+    const std::size_t all = state.parameters.size();
+    std::size_t steps = 0;
+    trainer.run({.after_step =
+                     [&](const TrainPosition&) {
+                       if (comm) {
+                         EXPECT_LE(state.optimizer[0].values.size(), all / comm->size() + 256);
+                       }
+                       if (++steps == 4) trainer.collect_state(EpochLoop::StateOf::rank_0);
+                       if (steps == 4 && comm) {
+                         EXPECT_EQ(state.optimizer[0].values.size() == all, comm->rank() == 0);
+                       }
+                       return Continue::yes;
+                     },
+                 .validate = {},
+                 .after_epoch = {}});
+    trainer.collect_state(EpochLoop::StateOf::all_ranks);
+    return state;
+  };
+  const TrainState<float> expected = ten_steps(nullptr);
+  const auto failures =
+      run_ranks(3, [&](Comm& comm) { EXPECT_TRUE(same_state(ten_steps(&comm), expected)) << comm.rank(); });
   EXPECT_THAT(failures, Each(StrEq("")));
 }
 
@@ -139,7 +175,9 @@ TEST(Ranks, SendNoMoreThanTheFormulaSays) {
     const auto failures = run_ranks(ranks, [&](Comm& comm) {
       TrainOptions shared = o;
       shared.comm = &comm;
-      train(network, data, shared, 1);
+      const Exec ex({.threads = 1});
+      TrainState<float> state = initial_state(network, 3);
+      Trainer(ex, network, data, shared, state).run();
       double nodes = 0;
       const LeafShare share = share_of(comm.rank(), ranks, 16, 1);
       each_node(share.first, share.count, [&](const LeafNode&) { ++nodes; });

@@ -275,7 +275,8 @@ BenchKanRanksReport bench_ranks(const BenchKanOptions& o) {
       for (int i = 0; i < steps; ++i) by_itself.run(0.0, [&] { alone->step(); });
   }
   comm.barrier();
-  if (alone) require_same_bits(shared.state, alone->state);
+  if (alone && !same_bits(shared.state.parameters, alone->state.parameters))
+    throw Exception(ErrorCode::numeric, "the ranks do not end with the bits of one process: their speed means nothing");
   BenchKanRanksReport r;
   r.options = o;
   r.ranks = comm.size();

@@ -86,16 +86,21 @@ void meet_ranks(const Config& recipe, Session& session, const RunOptions& option
   if (session.shares_steps()) return;
   session.leave_ranks();
   if (options.log)
-    options.log(LogLevel::info,
-                fmt::format("the steps of this model cannot be shared: rank 0 trains, {} ranks wait", comm.size() - 1));
+    options.log(LogLevel::info, fmt::format("rank 0 trains, the others wait: {}", session.why_not_shared()));
 }
+
+// What a rank other than 0 listens for: where rank 0 measures, all do.
+class Follower final : public SessionListener {
+ public:
+  void stage_finished(Session& session) override { session.metrics(); }
+};
 
 // What a rank other than 0 does: its share of the steps.
 RunSummary train_share(Session& session, const RunOptions& options) {
   RunSummary summary;
   if (!session.shares_steps()) return summary;
-  SessionListener nobody;
-  if (gradloom::train(session, nobody) == TrainEnd::stopped) summary.interrupted = true;
+  Follower follower;
+  if (gradloom::train(session, follower) == TrainEnd::stopped) summary.interrupted = true;
   session.leave_ranks();
   summary.epochs = session.position().run_epoch;
   summary.ranks = options.comm->size();
@@ -107,7 +112,11 @@ RunSummary summary_so_far(const Session& session, const RunFolder* folder, const
   if (folder) summary.run = folder->path().string();
   summary.epochs = session.position().run_epoch;
   summary.seconds = recorder.seconds();
-  if (session.shares_steps()) summary.ranks = recorder.ranks();
+  if (recorder.comm() && session.shares_steps()) {
+    summary.ranks = recorder.comm()->size();
+    summary.idle_ranks = session.idle_ranks();
+    summary.bytes_sent = recorder.comm()->counters().bytes;
+  }
   return summary;
 }
 

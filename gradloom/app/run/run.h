@@ -78,11 +78,13 @@ struct RunSummary {
   std::optional<std::string> run;  // folder
   std::uint64_t epochs = 0;
   double seconds = 0.0;
-  std::optional<unsigned> ranks;      // that trained together; absent: one process
-  std::optional<bool> interrupted;    // true: stopped on request; `gradloom resume` goes on
-  std::optional<std::string> resume;  // the command for that, from whoever prints the summary
+  std::optional<unsigned> ranks;                    // that trained together; absent: one process, as are the next two
+  std::optional<std::vector<unsigned>> idle_ranks;  // for which a batch was too small
+  std::optional<std::uint64_t> bytes_sent;          // by this rank, to others
+  std::optional<bool> interrupted;                  // true: stopped on request; `gradloom resume` goes on
+  std::optional<std::string> resume;                // the command for that, from whoever prints the summary
   std::optional<RunResult> result;
-  GRADLOOM_FIELDS(run, epochs, seconds, ranks, interrupted, resume)
+  GRADLOOM_FIELDS(run, epochs, seconds, ranks, idle_ranks, bytes_sent, interrupted, resume)
 };
 // One object: the fields of both, the metrics, and what the family found.
 nlohmann::json to_json(const RunSummary& summary);

@@ -16,6 +16,7 @@ MPI_Comm world = MPI_COMM_NULL;
 std::vector<MPI_Request> requests;  // sends, then receives
 std::vector<MPI_Request> farewells;
 std::vector<std::vector<char>> farewell_messages;
+const GradloomMpiMessage* sending = nullptr;
 GradloomMpiMessage* receiving = nullptr;
 int sends = 0;
 
@@ -45,7 +46,7 @@ const char* open(int* rank, int* size, const char** library) {
 
 const char* post(const GradloomMpiMessage* out, int outs, GradloomMpiMessage* in, int ins) {
   requests.assign(static_cast<std::size_t>(outs + ins), MPI_REQUEST_NULL);
-  receiving = in, sends = outs;
+  sending = out, receiving = in, sends = outs;
   for (int i = 0; i < ins + outs; ++i) {  // receives first: what arrives then has its place
     const bool receives = i < ins;
     const GradloomMpiMessage& m = receives ? in[i] : out[i - ins];
@@ -75,7 +76,7 @@ const char* test(int* done, int* waiting_for) {
     }
     if (complete) continue;
     *done = 0;
-    if (in && *waiting_for < 0) *waiting_for = in->rank;
+    if (*waiting_for < 0) *waiting_for = in ? in->rank : sending[i].rank;
   }
   return nullptr;
 }

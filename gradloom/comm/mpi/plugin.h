@@ -19,7 +19,8 @@ struct GradloomMpi {
   const char* (*open)(int* rank, int* size, const char** library);
   // Starts to send and receive. Nothing else is under way; the memory stays until test() is done.
   const char* (*post)(const GradloomMpiMessage* out, int outs, GradloomMpiMessage* in, int ins);
-  // Makes progress. *done: 1 when all is sent and received. *waiting_for: a rank whose message lacks, or -1.
+  // Makes progress. *done: 1 when all is sent and received. *waiting_for: a rank whose message lacks, else one that has
+  // not taken its own, or -1.
   const char* (*test)(int* done, int* waiting_for);
   // Sends without anybody waiting for it; `data` may change afterwards.
   const char* (*post_farewell)(const GradloomMpiMessage* out, int outs);
