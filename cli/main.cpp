@@ -65,7 +65,7 @@ int run_choice(const Choice& choice, StandardOutput output) {
     if (output == StandardOutput::closed)  // before hours of work whose result nobody would see
       throw Failure({ErrorCode::io, "standard output is closed, so no result could be written"},
                     "send it to a file, or to /dev/null");
-    comm = join_ranks();
+    comm = join_ranks(out);
     return run_on_ranks(choice, comm.get());
   } catch (const Failure& e) {
     fail(code_name(e.code()), e.what(), e.hint().empty() ? default_hint(e.code()) : e.hint());

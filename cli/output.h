@@ -40,6 +40,7 @@ class Output {
   explicit Output(OutputFlags flags, Comm* comm = nullptr);
 
   Comm* comm() const { return comm_; }
+  Output alone() const { return Output(flags_); }               // for what this process does without the other ranks
   bool writes() const { return !comm_ || comm_->rank() == 0; }  // whether this process makes folders and files
 
   bool json() const { return flags_.json; }

@@ -1,16 +1,24 @@
 #include "cli/ranks.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <charconv>
+#include <condition_variable>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <functional>
+#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "gradloom/base/error.h"
 #include "gradloom/comm/launch.h"
 #include "gradloom/comm/mpi.h"
+#include "gradloom/io/file.h"
 
 namespace gradloom::cli {
 namespace {
@@ -34,6 +42,46 @@ std::vector<fs::path> plugin_places() {
   return places;
 }
 
+// How long a rank waits for another one: GRADLOOM_MPI_SECONDS.
+double patience() {
+  const char* given = std::getenv("GRADLOOM_MPI_SECONDS");
+  if (!given || !*given) return MpiOptions().seconds;
+  double seconds = 0.0;
+  const char* end = given + std::strlen(given);
+  const auto read = std::from_chars(given, end, seconds);
+  if (read.ec != std::errc() || read.ptr != end || !(seconds > 0 && seconds <= 1e6))
+    throw_invalid(std::string("GRADLOOM_MPI_SECONDS is '") + given + "'; it must be a number of seconds above 0");
+  return seconds;
+}
+
+// Ends the process unless it is destroyed in time: MPI starts when all ranks have come, and cannot be told to give up.
+class StartWatch {
+ public:
+  StartWatch(double seconds, std::function<void()> tell)
+      : thread_([this, seconds, tell = std::move(tell)] {
+          std::unique_lock lock(mutex_);
+          if (started_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return done_; })) return;
+          tell();
+          _exit(kFailed);
+        }) {}
+  StartWatch(const StartWatch&) = delete;
+  StartWatch& operator=(const StartWatch&) = delete;
+  ~StartWatch() {
+    {
+      const std::lock_guard lock(mutex_);
+      done_ = true;
+    }
+    started_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable started_;
+  bool done_ = false;
+  std::thread thread_;
+};
+
 }  // namespace
 
 bool is_silent_rank() {
@@ -52,10 +100,16 @@ void silence() {
   close(nowhere);
 }
 
-std::unique_ptr<Comm> join_ranks() {
+std::unique_ptr<Comm> join_ranks(const Output& out) {
   const auto launch = this_launch();
   if (!launch) return nullptr;
-  return open_mpi(*launch, {.places = plugin_places(), .version = GRADLOOM_VERSION}).or_throw();
+  const double seconds = patience();
+  const StartWatch watch(seconds, [&] {
+    out.fail(code_name(ErrorCode::io),
+             fmt::format("not all of the {} ranks came within {} s: MPI does not start", launch->size, seconds),
+             "GRADLOOM_MPI_SECONDS sets another time");
+  });
+  return open_mpi(*launch, {.places = plugin_places(), .version = GRADLOOM_VERSION, .seconds = seconds}).or_throw();
 }
 
 unsigned threads_of_this_rank() {
@@ -64,6 +118,22 @@ unsigned threads_of_this_rank() {
   const long online = sysconf(_SC_NPROCESSORS_CONF);
   return threads_of_rank(*launch, std::max(1u, std::thread::hardware_concurrency()),
                          static_cast<unsigned>(std::max(1L, online)));
+}
+
+bool all_see(Comm& comm, const fs::path& folder) {
+  const std::string name = comm.broadcast(fmt::format(".ranks-{}", getpid()));
+  std::error_code error;
+  if (comm.rank() == 0) {
+    fs::create_directories(folder, error);
+    if (error) throw Exception(system_error("make the folder", folder, error.value()));
+    write_file_atomic(folder / name, "").or_throw();
+  }
+  comm.barrier();
+  const char sees = fs::exists(folder / name, error) && access(folder.c_str(), W_OK) == 0;
+  std::vector<char> all(comm.size());
+  comm.allgather(std::as_bytes(std::span(&sees, 1)), std::as_writable_bytes(std::span(all)));
+  if (comm.rank() == 0) fs::remove(folder / name, error);
+  return std::find(all.begin(), all.end(), 0) == all.end();
 }
 
 int end_together(Comm& comm, int code) {
