@@ -22,7 +22,7 @@ struct Arc {
 };
 
 // Far above all data sets of this form: a graph takes several hundred bytes, however short its line is.
-constexpr std::uint32_t kMostGraphs = 1u << 22;
+constexpr std::uint32_t kMostTuGraphs = 1u << 22;
 
 // NAME of NAME_A.txt, empty for other files.
 std::string set_name(const std::string& file) {
@@ -149,7 +149,7 @@ class TuReader {
       if (graph == 0) lines.fail("graphs are numbered from 1");
       if (graph > graphs_ + 1)
         lines.fail("graph {} comes after graph {}; number the graphs 1, 2, ... in order", graph, graphs_);
-      if (graph > kMostGraphs) lines.fail("there are more than {} graphs", kMostGraphs);
+      if (graph > kMostTuGraphs) lines.fail("there are more than {} graphs", kMostTuGraphs);
       graphs_ = std::max(graphs_, graph);
       graph_of_.push_back(graph - 1);
     }
