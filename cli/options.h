@@ -62,8 +62,10 @@ void add_recipe_options(CLI::App& command, RecipeFlags& flags);  // RECIPE, --se
 // Throws Failure as load_recipe fails.
 Config load_recipe(const RecipeFlags& flags, app::RecipeName naming = app::RecipeName::of_file);
 
-// A check of an option that names a file: what a variable that was never set leaves is refused.
+// A check of an option that names a file: what a variable that was never set leaves is refused, and what stands for
+// standard output elsewhere.
 inline std::string names_a_file(const std::string& name) {
+  if (name == "-") return "- is not taken for standard input or output; a file of that name is ./-";
   return name.empty() ? "it is empty; name a file, or leave the option out" : "";
 }
 

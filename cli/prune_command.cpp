@@ -40,6 +40,7 @@ int prune(const Output& out, const PruneFlags& flags) {
   rows.emplace_back("rmse", fmt::format("{}, before {}", figure(r.rmse), figure(r.rmse_before)));
   rows.emplace_back("change", fmt::format("at most {} on the rows", figure(r.change)));
   rows.emplace_back("written to", r.out);
+  for (const std::string& warning : r.warnings) rows.emplace_back("warning", warning);
   out.print_rows(rows);
   out.result(to_json(r));
   return kDone;
@@ -74,8 +75,8 @@ void add_prune_command(CLI::App& program, Choice& choice) {
   add_exec_options(*command, flags->exec);
   add_output_options(*command, choice.flags);
   command->footer(
-      "Examples:\n  gradloom prune runs/mine --out small.safetensors\n"
-      "  gradloom prune runs/mine --worse 0.05 --out small.safetensors");
+      "Examples:\n  gradloom prune runs/mine --worse 0.05 --out small.safetensors\n"
+      "  gradloom prune runs/mine --threshold 0.001 --out small.safetensors");
   command->callback([flags, inputs, worse, &choice] {
     flags->by_inputs = inputs->count() > 0, flags->by_error = worse->count() > 0;
     choice.run = [flags](const Output& out) { return prune(out, *flags); };

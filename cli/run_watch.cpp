@@ -93,6 +93,7 @@ void print_run(const Output& out, const std::filesystem::path& folder, const Wat
   rows.insert(rows.end(), r.rows.begin(), r.rows.end());
   if (r.settled) rows.emplace_back("size", settled_text(*r.settled));
   rows.emplace_back("parameters", std::to_string(r.parameters));
+  rows.emplace_back("arithmetic", fmt::format("{}, on {}", r.arithmetic, r.device));
   if (r.report) rows.emplace_back("report", *r.report);
   rows.emplace_back("evaluate", "gradloom eval " + shell_word(folder));
   if (r.found.contains("circuit"))

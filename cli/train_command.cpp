@@ -111,8 +111,11 @@ void add_train_command(CLI::App& program, Choice& choice) {
   add_recipe_options(*command, flags->recipe);
   command->add_option("--out", flags->out, "Folder of the run, new or empty")
       ->type_name("DIR")
-      ->check(
-          [](const std::string& name) { return name.empty() ? "it is empty; leave it out for runs/RECIPE-SEED" : ""; });
+      ->check([](const std::string& name) {
+        return name == "-"    ? "a run is a folder; one of that name is ./-"
+               : name.empty() ? "it is empty; leave it out for runs/RECIPE-SEED"
+                              : "";
+      });
   command->add_option("--seed", flags->seed, "The same as --set seed=S")
       ->type_name("S")
       ->check(whole_number(0, kLargestSeed));

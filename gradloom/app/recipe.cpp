@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 
+#include "gradloom/io/checksum.h"
 #include "gradloom/io/file.h"
 #include "gradloom/io/nearest.h"
 #include "gradloom/io/option_rules.h"
@@ -80,6 +81,28 @@ Result<void> check_precision(const Config& recipe) {
 
 std::vector<std::string> recipe_warnings(const Config& recipe) {
   return idle_keys(recipe_options(recipe.string("family")), recipe);
+}
+
+namespace {
+
+constexpr std::string_view kSeal = "# checksum of the lines above: ";
+
+std::string seal_of(std::string_view text) {
+  Checksum sum;
+  sum.add(std::as_bytes(std::span(text)));
+  return fmt::format("{}xxh3-64:{:016x}\n", kSeal, sum.value());
+}
+
+}  // namespace
+
+std::string sealed_recipe(const Config& recipe) {
+  const std::string text = recipe.to_toml();
+  return text + seal_of(text);
+}
+
+bool is_edited_recipe(std::string_view text) {
+  const std::size_t at = text.rfind(kSeal);
+  return at != std::string_view::npos && text.substr(at) != seal_of(text.substr(0, at));
 }
 
 Result<Config> load_recipe(const std::string& name_or_path, std::span<const std::string> overrides, RecipeName naming) {

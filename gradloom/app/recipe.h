@@ -41,6 +41,11 @@ Result<void> check_precision(const Config& recipe);
 // Values of the recipe that have no effect, a sentence each.
 std::vector<std::string> recipe_warnings(const Config& recipe);
 
+// The text of a run's recipe.toml: the recipe, and in its last line a checksum of it.
+std::string sealed_recipe(const Config& recipe);
+// Whether such a text was changed since; not where it has no checksum.
+bool is_edited_recipe(std::string_view text);
+
 // What a recipe without the key `name` is called: as the shipped recipe or its file, where that is plain text; or not
 // at all.
 enum class RecipeName { of_file, own };

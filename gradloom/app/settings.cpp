@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <numeric>
 
 #include "gradloom/data/align.h"
@@ -108,8 +109,19 @@ Result<RowSplits> load_splits(const RowFamilyOptions& o, const std::filesystem::
 }
 
 Result<NewRows<double>> load_new_rows(const RowFamilyOptions& o, const std::filesystem::path& data_root,
-                                      const LoadedRows& training, const std::filesystem::path& file) {
-  return gradloom::load_new_rows(row_source(o, data_root), training, file, NewTargets::optional);
+                                      const LoadedRows& training, const std::filesystem::path& file,
+                                      double largest_input) {
+  auto read = gradloom::load_new_rows(row_source(o, data_root), training, file, NewTargets::optional);
+  if (!read) return read;
+  const RowBatch<double> all = read->rows.all();
+  for (std::size_t r = 0; r < all.size; ++r)
+    for (std::size_t i = 0; i < read->rows.features(); ++i)
+      if (std::abs(all.x(r, i)) > largest_input)
+        return Error{ErrorCode::invalid_input,
+                     fmt::format("{}: row {}: '{}' is {}, which is too large for {}, the precision of the model",
+                                 file.string(), read->numbers.empty() ? r + 1 : read->numbers[r],
+                                 read->rows.feature_names()[i], all.x(r, i), name_of(kPrecisions, o.precision))};
+  return read;
 }
 
 }  // namespace gradloom::app

@@ -24,9 +24,11 @@ std::vector<std::filesystem::path> data_paths(const Config& recipe, const std::f
 // Adds to an error about a file that is not there where files are looked for. data_root: GRADLOOM_DATA, or ".".
 Error with_places(Error error, const Config& recipe, const std::filesystem::path& data_root);
 
-// Rows of a new file for a model of these options; `training` are some of its training rows with their code.
+// Rows of a new file for a model of these options; `training` are some of its training rows with their code. Fails with
+// invalid_input, naming row and column, on a value beyond `largest_input` (KanFamily::kLargestInput and the like).
 Result<NewRows<double>> load_new_rows(const RowFamilyOptions& options, const std::filesystem::path& data_root,
-                                      const LoadedRows& training, const std::filesystem::path& file);
+                                      const LoadedRows& training, const std::filesystem::path& file,
+                                      double largest_input);
 
 // Loads and splits what the options name. `data_root` serves when they have no root. Fails as load_rows does, or when a
 // part that is asked for would be empty.

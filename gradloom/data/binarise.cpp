@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "gradloom/base/error.h"
 
@@ -32,6 +33,17 @@ std::vector<double> cuts(std::vector<double> sorted, std::size_t thresholds) {
   return found;
 }
 
+// As many as tell ascending numbers apart, and six at least.
+int digits_of(const std::vector<double>& numbers) {
+  constexpr int kAll = std::numeric_limits<double>::max_digits10;
+  int digits = 6;
+  for (std::size_t i = 1; i < numbers.size(); ++i)
+    while (digits < kAll &&
+           fmt::format("{:.{}g}", numbers[i - 1], digits) == fmt::format("{:.{}g}", numbers[i], digits))
+      ++digits;
+  return digits;
+}
+
 }  // namespace
 
 std::vector<BitColumn> choose_bits(const RowDataset<double>& rows, std::size_t thresholds) {
@@ -44,7 +56,8 @@ std::vector<BitColumn> choose_bits(const RowDataset<double>& rows, std::size_t t
     const std::string name = c < rows.feature_names().size() ? rows.feature_names()[c] : fmt::format("x{}", c + 1);
     const auto found = cuts(values, thresholds);
     const bool is_bit = found.size() == 1 && values.front() == 0 && values.back() == 1;
-    for (double cut : found) bits.push_back({c, cut, is_bit ? name : fmt::format("{} > {:.6g}", name, cut)});
+    const int digits = digits_of(found);
+    for (double cut : found) bits.push_back({c, cut, is_bit ? name : fmt::format("{} > {:.{}g}", name, cut, digits)});
   }
   if (bits.empty())
     throw Exception(ErrorCode::invalid_input, "every feature is constant, so there is nothing to learn from");

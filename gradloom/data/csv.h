@@ -37,6 +37,7 @@ struct CsvOptions {
   std::string comment;        // lines that start with this are skipped; empty: none
   std::size_t skip_rows = 0;  // lines before the header
   CsvDecimal decimal = CsvDecimal::automatic;
+  CsvDecimal usual_decimal = CsvDecimal::automatic;  // of files like this one: decides where the file cannot tell
 };
 
 // Cells as text, row-major. Blanks around unquoted cells are removed; lines without content are skipped. A first column
@@ -45,9 +46,10 @@ struct CsvOptions {
 struct CsvTable {
   std::string source;
   bool has_header = false;
-  std::vector<std::string> columns;     // names; column1, column2, ... when there is no header
-  std::vector<std::string_view> cells;  // (rows, columns)
-  std::vector<std::uint32_t> lines;     // line of each row in the file, from 1
+  CsvDecimal decimal = CsvDecimal::automatic;  // that numbers of the file had; automatic: unknown, or both
+  std::vector<std::string> columns;            // names; column1, column2, ... when there is no header
+  std::vector<std::string_view> cells;         // (rows, columns)
+  std::vector<std::uint32_t> lines;            // line of each row in the file, from 1
   std::size_t rows() const { return lines.size(); }
   std::string_view cell(std::size_t row, std::size_t column) const { return cells[row * columns.size() + column]; }
 

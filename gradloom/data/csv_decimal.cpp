@@ -80,16 +80,20 @@ struct Evidence {
 
 class DecimalRewriter {
  public:
-  DecimalRewriter(CsvTable& table, CsvDecimal decimal) : table_(table), decimal_(decimal) {}
+  DecimalRewriter(CsvTable& table, CsvDecimal decimal, CsvDecimal usual)
+      : table_(table), decimal_(decimal), usual_(usual) {}
 
   void run() {
     const auto has_comma = [](std::string_view cell) { return cell.find(',') != std::string_view::npos; };
-    if (decimal_ != CsvDecimal::comma && std::none_of(table_.cells.begin(), table_.cells.end(), has_comma)) return;
+    const bool may_be_comma = decimal_ == CsvDecimal::comma || usual_ == CsvDecimal::comma;
+    if (!may_be_comma && std::none_of(table_.cells.begin(), table_.cells.end(), has_comma)) return;
     std::vector<Evidence> columns;
     for (std::size_t c = 0; c < table_.columns.size(); ++c) columns.push_back(look_at(c));
     bool comma = false, point = false;
     for (const Evidence& e : columns)
       if (e.mostly_numbers()) comma = comma || e.comma.has_value(), point = point || e.point.has_value();
+    if (comma != point) table_.decimal = comma ? CsvDecimal::comma : CsvDecimal::point;
+    if (decimal_ != CsvDecimal::automatic) table_.decimal = decimal_;
     for (std::size_t c = 0; c < columns.size(); ++c)
       if (columns[c].mostly_numbers()) rewrite(c, decision(c, columns[c], comma, point));
   }
@@ -135,6 +139,8 @@ class DecimalRewriter {
                        table_.lines[*e.point], table_.cell(*e.point, column).substr(0, 40)));
     if (e.comma) return CsvDecimal::comma;
     if (e.point) return CsvDecimal::point;
+    if (usual_ == CsvDecimal::comma && !point) return usual_;
+    if (usual_ == CsvDecimal::point && !comma) return usual_;
     if (e.either && e.groups)
       fail(*e.either, column,
            fmt::format("has a comma, line {} of the same column a point: '{}'; say by data.decimal = \",\" or \".\" "
@@ -165,7 +171,7 @@ class DecimalRewriter {
   }
 
   CsvTable& table_;
-  CsvDecimal decimal_;
+  CsvDecimal decimal_, usual_;
 };
 
 }  // namespace
@@ -174,6 +180,8 @@ bool is_comma_number(std::string_view cell) {
   return cell.find(',') != std::string_view::npos && written(cell) != Written::other;
 }
 
-void rewrite_decimals(CsvTable& table, CsvDecimal decimal) { DecimalRewriter(table, decimal).run(); }
+void rewrite_decimals(CsvTable& table, CsvDecimal decimal, CsvDecimal usual) {
+  DecimalRewriter(table, decimal, usual).run();
+}
 
 }  // namespace gradloom

@@ -26,7 +26,8 @@ bool is_comma_number(std::string_view cell);
 // Rewrites the numbers of columns that are mostly numbers. In automatic mode a column is read by its own cells: 1,5 or
 // 1.234,5 tell that it has decimal commas, 1,234.5 or 1,234,567 that commas separate its thousands. Where it has only
 // cells such as 1,234, the other columns decide. Throws invalid_input (line, column, cell, what to set) where they do
-// not, and where two cells contradict each other or the setting.
-void rewrite_decimals(CsvTable& table, CsvDecimal decimal);
+// not, and where two cells contradict each other or the setting. `usual` decides before it comes to that: what other
+// files of this sort have. Sets table.decimal.
+void rewrite_decimals(CsvTable& table, CsvDecimal decimal, CsvDecimal usual = CsvDecimal::automatic);
 
 }  // namespace gradloom

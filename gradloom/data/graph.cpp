@@ -1,6 +1,7 @@
 #include "gradloom/data/graph.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -210,6 +211,10 @@ std::string GraphSet::node_id(std::size_t graph, std::uint32_t node) const {
 }
 
 void GraphSet::append(GraphSet other) {
+  for (const auto names : {&GraphSet::node_feature_names, &GraphSet::edge_feature_names}) {
+    if (graphs.empty()) this->*names = std::move(other.*names);
+    if (!graphs.empty() && this->*names != other.*names) (this->*names).clear();
+  }
   const auto nodes = merge_names(node_labels, other.node_labels), edges = merge_names(edge_labels, other.edge_labels);
   const auto classes = merge_names(graph_classes, other.graph_classes);
   const auto node_kinds = merge_names(node_classes, other.node_classes);
@@ -246,6 +251,19 @@ void GraphSetBuilder::add(GraphBuilder& graph, std::string id, std::string split
 void GraphSetBuilder::name_nodes(std::vector<std::string> ids) {
   set_.node_ids.resize(set_.graphs.size());
   set_.node_ids.back() = std::move(ids);
+}
+
+Result<void> GraphSetBuilder::name_features(const std::vector<std::string>& nodes,
+                                            const std::vector<std::string>& edges) {
+  const auto name = [&](std::vector<std::string>& known, const std::vector<std::string>& names,
+                        const char* of) -> Result<void> {
+    if (known.empty()) known = names;
+    if (names == known || names.size() != known.size()) return {};
+    return invalid("graph '{}' has the features {} of {}, the graphs before it {}", set_.ids.back(),
+                   fmt::join(names, ", "), of, fmt::join(known, ", "));
+  };
+  if (auto r = name(set_.node_feature_names, nodes, "nodes"); !r) return r;
+  return name(set_.edge_feature_names, edges, "edges");
 }
 
 GraphSet GraphSetBuilder::finish() {

@@ -148,14 +148,16 @@ struct GraphSet {
   std::vector<std::string> splits;  // of each graph ("train", ...); empty: the file names none
   LabelTable node_labels, edge_labels, graph_classes, node_classes;
   std::vector<NodeSplit> node_splits;
-  std::vector<std::vector<std::string>> node_ids;  // of each graph, as in its file; empty: 0, 1, ...
+  std::vector<std::vector<std::string>> node_ids;                   // of each graph, as in its file; empty: 0, 1, ...
+  std::vector<std::string> node_feature_names, edge_feature_names;  // of dense features; empty: they have none
 
   // The id of a node.
   std::string node_id(std::size_t graph, std::uint32_t node) const;
   std::size_t size() const { return graphs.size(); }
   // The graph with this id; fails with not_found (naming the nearest id), or invalid_input when several have it.
   Result<std::size_t> find(std::string_view id) const;
-  // Appends the graphs of `other`, whose labels keep their names and may get other numbers.
+  // Appends the graphs of `other`, whose labels keep their names and may get other numbers. Features keep their names
+  // where both have the same ones.
   void append(GraphSet other);
 };
 
@@ -169,6 +171,9 @@ class GraphSetBuilder {
   void add_node_split(NodeSplit split) { set_.node_splits.push_back(std::move(split)); }
   // Names the nodes of the graph that was added last.
   void name_nodes(std::vector<std::string> ids);
+  // Names the dense features of the nodes and edges of the graph that was added last; empty: it has none. Fails when
+  // they are as many as those of the graphs before it, but others.
+  Result<void> name_features(const std::vector<std::string>& nodes, const std::vector<std::string>& edges);
   GraphSet finish();
 
  private:

@@ -10,17 +10,20 @@
 #include "gradloom/base/error.h"
 #include "gradloom/base/rounding.h"
 #include "gradloom/data/graph_order.h"
+#include "gradloom/data/rows.h"
 
 namespace gradloom {
 namespace {
 
-// A number of the file in the precision of the run.
+// A number of the file in the precision of the run. Networks multiply numbers of nodes with each other, and losses
+// square them: what they are made of stays so far from the largest number that neither becomes infinite.
 template <class T>
 T narrow(double v) {
-  if (std::abs(v) > static_cast<double>(std::numeric_limits<T>::max()))
-    throw_invalid(
-        fmt::format("the graphs have the value {}, which is too large{}", v,
-                    sizeof(T) == 4 ? " for float32; set precision = \"float64\", or scale it" : "; scale it"));
+  static const double kMost = std::sqrt(static_cast<double>(std::numeric_limits<T>::max())) / 16;
+  if (std::abs(v) > kMost)
+    throw_invalid(fmt::format("the graphs have the value {}, which is too large to compute with in {}; scale it{}", v,
+                              sizeof(T) == 4 ? "float32" : "float64",
+                              sizeof(T) == 4 ? ", or train with precision = \"float64\"" : ""));
   return static_cast<T>(v);
 }
 
@@ -253,8 +256,10 @@ GraphArrays<T> make_graph_arrays(const GraphSet& set, std::span<const std::uint3
       for (std::uint32_t r = 0; r < g.nodes(); ++r) {
         const std::uint32_t v = rows.node_at(r);
         T* row = a.x.data() + (a.nodes + r) * a.stride;
-        write_row(kind, g, v, a.features, row);
-        if (kind == NodeFeatures::given && !o.mean.empty()) standardise(g, v, o, std::span<T>(row, a.features));
+        if (kind == NodeFeatures::given && !o.mean.empty())
+          standardise(g, v, o, std::span<T>(row, a.features));
+        else
+          write_row(kind, g, v, a.features, row);
         if (o.normalise_rows && kind == NodeFeatures::given) normalise(std::span<T>(row, a.features));
       }
     }
@@ -271,6 +276,43 @@ GraphArrays<T> make_graph_arrays(const GraphSet& set, std::span<const std::uint3
   a.class_names = task == GraphTask::node ? set.node_classes.names() : set.graph_classes.names();
   a.outputs = a.target.empty() ? a.class_names.size() : 1;
   return a;
+}
+
+std::vector<std::string> float32_warnings(const GraphSet& set, const GraphFeatureOptions& o) {
+  std::vector<std::string> warnings;
+  const auto see = [&](std::vector<double> column, const char* what, std::string_view name) {
+    if (std::string warning = float32_warning(std::move(column), what, name); !warning.empty())
+      warnings.push_back(std::move(warning));
+  };
+  // Column c of what all nodes, or all edges, have.
+  const auto column = [&](std::span<const double> (Graph::*values)() const, std::size_t c, std::size_t width) {
+    std::vector<double> all;
+    for (const Graph& g : set.graphs)
+      for (std::size_t i = c; i < (g.*values)().size(); i += width) all.push_back((g.*values)()[i]);
+    return all;
+  };
+  const auto name = [](const std::vector<std::string>& names, std::size_t c) {
+    return c < names.size() ? names[c] : fmt::format("x{}", c + 1);
+  };
+  std::size_t nodes = 0, edges = 0;
+  for (const Graph& g : set.graphs)
+    nodes = std::max<std::size_t>(nodes, g.node_feature_width()),
+    edges = std::max<std::size_t>(edges, g.edge_feature_width());
+  const bool given = set.size() > 0 && resolve_features(o.nodes, set.graphs.front()) == NodeFeatures::given;
+  for (std::size_t c = 0; c < nodes && given; ++c) {
+    std::vector<double> values = column(&Graph::node_features, c, nodes);
+    for (double& v : values)
+      if (c < o.mean.size()) v = (v - o.mean[c]) / o.deviation[c];
+    see(std::move(values), "node feature", name(set.node_feature_names, c));
+  }
+  for (std::size_t c = 0; c < edges; ++c)
+    see(column(&Graph::edge_features, c, edges), "edge feature", name(set.edge_feature_names, c));
+  see(column(&Graph::edge_weights, 0, 1), "edge", "weight");
+  std::vector<double> targets;
+  for (const Graph& g : set.graphs)
+    if (g.graph_target()) targets.push_back(*g.graph_target());
+  see(std::move(targets), "graph", "target");
+  return warnings;
 }
 
 void measure_features(const GraphSet& set, GraphFeatureOptions& options) {

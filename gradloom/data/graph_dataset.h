@@ -56,6 +56,10 @@ NodeFeatures resolve_features(NodeFeatures asked, const Graph& first);
 // dense. The deviation of a constant is 1.
 void measure_features(const GraphSet& set, GraphFeatureOptions& options);
 
+// A sentence for each feature, weight or target that float32 cannot hold, as float32_warning() (rows.h) judges it.
+// `options` are those of measure_features().
+std::vector<std::string> float32_warnings(const GraphSet& set, const GraphFeatureOptions& options);
+
 // The arrays of all graphs, shared by the parts of one data set.
 template <class T>
 struct GraphArrays {

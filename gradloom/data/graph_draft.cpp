@@ -73,6 +73,47 @@ std::vector<double> GraphAttributes::features() {
   return features;
 }
 
+std::vector<std::pair<std::string, std::size_t>> GraphAttributes::kinds() {
+  sort();
+  std::vector<std::pair<std::string, std::size_t>> found;
+  for (const Value& v : values_) found.emplace_back(v.name, v.numbers.size());
+  return found;
+}
+
+std::string SharedFeatures::see(GraphAttributes& attributes) {
+  auto kinds = attributes.kinds();
+  if (!kinds_) {
+    kinds_ = std::move(kinds);
+    return "";
+  }
+  if (kinds == *kinds_) return "";
+  for (const auto& [name, numbers] : kinds) {
+    const auto known = std::ranges::find(*kinds_, name, &std::pair<std::string, std::size_t>::first);
+    if (known != kinds_->end() && (known->second == 0) != (numbers == 0))
+      return fmt::format(
+          "the attribute '{}' is {} here and {} before; numbers with a fraction are features, all else is the label: "
+          "write it in one form everywhere, 1.0 instead of 1 where it is a feature",
+          TextLines::shown(name), numbers == 0 ? "a whole number or a text" : "a number with a fraction",
+          numbers == 0 ? "a number with a fraction" : "a whole number or a text");
+  }
+  const std::vector<std::string> before = names();
+  std::swap(kinds, *kinds_);
+  const std::vector<std::string> now = names();
+  std::swap(kinds, *kinds_);
+  const auto [mine, known] = std::ranges::mismatch(now, before);
+  if (now.size() != before.size() || mine == now.end()) return "";
+  return fmt::format("there is the feature '{}' where '{}' was before", TextLines::shown(*mine),
+                     TextLines::shown(*known));
+}
+
+std::vector<std::string> SharedFeatures::names() const {
+  std::vector<std::string> all;
+  if (!kinds_) return all;
+  for (const auto& [name, numbers] : *kinds_)
+    for (std::size_t i = 0; i < numbers; ++i) all.push_back(numbers == 1 ? name : fmt::format("{}[{}]", name, i));
+  return all;
+}
+
 namespace {
 
 [[noreturn]] void fail_draft(const std::string& place, const std::string& message) {
@@ -100,6 +141,9 @@ class DraftBuilder {
     set_.add(graph_, draft_.id, draft_.attributes.take("split").value_or(""));
     for (auto& [name, nodes] : splits_) set_.add_node_split({index, name, std::move(nodes)});
     set_.name_nodes(std::move(names_));
+    const auto named = set_.name_features(draft_.feature_names.empty() ? node_features_.names() : draft_.feature_names,
+                                          edge_features_.names());
+    if (!named) fail_draft(source_.path.string(), named.error().message);
   }
 
  private:
@@ -116,6 +160,9 @@ class DraftBuilder {
       if (classes) values.node_class = name && !name->empty() ? set_.node_classes.intern(*name) : kUnlabelled;
       if (const auto split = node.attributes.take("split"); split && !split->empty())
         splits_[*split].push_back(graph_.nodes());
+      if (const std::string wrong = draft_.feature_names.empty() ? node_features_.see(node.attributes) : "";
+          !wrong.empty())
+        fail_draft(draft_.node_place(v), wrong);
       if (const auto label = node.attributes.label()) values.label = set_.node_labels.intern(*label);
       const std::vector<double> features = node.attributes.features();
       values.features = features;
@@ -142,6 +189,8 @@ class DraftBuilder {
         fail_draft(draft_.edge_place(e), fmt::format("the weight '{}' is not a number", TextLines::shown(*weight)));
       values.weight = value;
     }
+    if (const std::string wrong = edge_features_.see(edge.attributes); !wrong.empty())
+      fail_draft(draft_.edge_place(e), wrong);
     if (const auto label = edge.attributes.label()) values.label = set_.edge_labels.intern(*label);
     const std::vector<double> features = edge.attributes.features();
     values.features = features;
@@ -176,6 +225,7 @@ class DraftBuilder {
   GraphBuilder graph_;
   std::unordered_map<std::string, std::uint32_t> numbers_;  // of nodes, by id
   std::vector<std::string> names_;
+  SharedFeatures node_features_, edge_features_;
   std::map<std::string, std::vector<std::uint32_t>> splits_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Known> known_;
 };

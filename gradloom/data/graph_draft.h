@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gradloom/data/graph_source.h"
@@ -29,6 +30,9 @@ class GraphAttributes {
   std::optional<std::string> label();
   std::vector<double> features();
 
+  // Names in their order, with how many numbers each has: 0 for a text.
+  std::vector<std::pair<std::string, std::size_t>> kinds();
+
  private:
   struct Value {
     std::string name, text;
@@ -38,6 +42,19 @@ class GraphAttributes {
   void sort();
 
   std::vector<Value> values_;
+};
+
+// What the features of all nodes, or of all edges, of a graph are called.
+class SharedFeatures {
+ public:
+  // Says what is wrong when features are not those that were seen before: one of another name, or one that was a text.
+  // Nothing about how many there are: builders of graphs tell that. Empty: nothing is wrong.
+  std::string see(GraphAttributes& attributes);
+  // NAME, and NAME[0], NAME[1], ... where it has several numbers.
+  std::vector<std::string> names() const;
+
+ private:
+  std::optional<std::vector<std::pair<std::string, std::size_t>>> kinds_;  // of the first
 };
 
 struct NodeDraft {
@@ -55,15 +72,16 @@ struct GraphDraft {
   Direction direction = Direction::undirected;
   std::vector<NodeDraft> nodes;
   std::vector<EdgeDraft> edges;
-  GraphAttributes attributes;  // class, target and split have a meaning; others are ignored
+  GraphAttributes attributes;              // class, target and split have a meaning; others are ignored
+  std::vector<std::string> feature_names;  // of nodes; empty: those of their attributes
   // Where a node or an edge stands, for messages: "file:line" or the like.
   std::function<std::string(std::size_t)> node_place, edge_place;
 };
 
 // Gives attributes their roles and adds the graph. Of nodes: `source.class_column` is the class, which may be missing,
 // `split` a part of the data; of edges: `weight`. An undirected edge may stand there in both directions with the same
-// values. Throws invalid_input (with the place) on ids that are there twice or do not exist, and what GraphBuilder
-// refuses.
+// values. Throws invalid_input (with the place) on ids that are there twice or do not exist, what SharedFeatures finds,
+// and what GraphBuilder refuses.
 void add_draft(GraphDraft draft, const GraphSource& source, GraphSetBuilder& set);
 
 }  // namespace gradloom

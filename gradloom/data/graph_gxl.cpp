@@ -39,13 +39,20 @@ GraphAttributes attributes_of(const Xml& xml, const pugi::xml_node& element) {
   return found;
 }
 
-void read_graph(const Xml& xml, const pugi::xml_node& element, GraphSetBuilder& set, GraphBuilder& graph) {
+// What is called what in one graph.
+struct GxlFeatures {
+  SharedFeatures nodes, edges;
+};
+
+GxlFeatures read_graph(const Xml& xml, const pugi::xml_node& element, GraphSetBuilder& set, GraphBuilder& graph) {
+  GxlFeatures shared;
   std::map<std::string, std::uint32_t> numbers;
   for (const pugi::xml_node& node : element.children("node")) {
     const std::string id = node.attribute("id").as_string();
     if (!numbers.emplace(id, graph.nodes()).second)
       xml.fail(node, fmt::format("there is another node '{}'; ids must differ", TextLines::shown(id)));
     GraphAttributes attributes = attributes_of(xml, node);
+    if (const std::string wrong = shared.nodes.see(attributes); !wrong.empty()) xml.fail(node, wrong);
     NodeValues values;
     if (const auto label = attributes.label()) values.label = set.node_labels.intern(*label);
     const std::vector<double> features = attributes.features();
@@ -62,12 +69,14 @@ void read_graph(const Xml& xml, const pugi::xml_node& element, GraphSetBuilder& 
       ends[side] = it->second;
     }
     GraphAttributes attributes = attributes_of(xml, edge);
+    if (const std::string wrong = shared.edges.see(attributes); !wrong.empty()) xml.fail(edge, wrong);
     EdgeValues values;
     if (const auto label = attributes.label()) values.label = set.edge_labels.intern(*label);
     const std::vector<double> features = attributes.features();
     values.features = features;
     if (auto added = graph.add_edge(ends[0], ends[1], values); !added) xml.fail(edge, added.error().message);
   }
+  return shared;
 }
 
 // All graphs of a document; `id` and `group` (a class, may be null) are those of a collection.
@@ -82,11 +91,13 @@ void read_document(std::string_view text, const GraphSource& source, const std::
     if (mode != "directed" && mode != "undirected" && mode != "defaultdirected" && mode != "defaultundirected")
       xml.fail(element, fmt::format("the edge mode '{}' is not known", TextLines::shown(mode)));
     GraphBuilder graph(mode.ends_with("undirected") ? Direction::undirected : Direction::directed, source.loops);
-    read_graph(xml, element, set, graph);
+    const GxlFeatures shared = read_graph(xml, element, set, graph);
     if (group != nullptr) graph.set_class(set.graph_classes.intern(*group));
     std::string own = element.attribute("id").as_string();
     if (own.empty()) own = fs::path(file).stem().string();
     set.add(graph, id != nullptr ? *id + (count == 0 ? "" : fmt::format("-{}", count)) : own);
+    if (auto r = set.name_features(shared.nodes.names(), shared.edges.names()); !r)
+      xml.fail(element, r.error().message);
     ++count;
   }
   if (count == 0) xml.fail(root, "there is no <graph> element");

@@ -56,6 +56,7 @@ class TableReader {
       GraphDraft& draft = drafts_[g];
       draft.id = order_.names()[g];
       draft.direction = source_.direction;
+      draft.feature_names = feature_names_;
       draft.node_place = [&, g](std::size_t v) {
         return place(node_rows_[g].empty() ? edges_.table : *nodes_, node_rows_[g].empty() ? 0 : node_rows_[g][v]);
       };
@@ -121,6 +122,7 @@ class TableReader {
     if (!nodes_) return;
     const CsvTable& t = *nodes_;
     const NodeColumns columns = find_columns(t);
+    for (const std::size_t c : columns.features) feature_names_.push_back(t.columns[c]);
     for (std::size_t r = 0; r < t.rows(); ++r) {
       const std::size_t g = graph_of(columns.graph ? t.cell(r, *columns.graph) : std::string_view("0"));
       NodeDraft node;
@@ -198,6 +200,7 @@ class TableReader {
   EdgeTable edges_;
   std::optional<CsvTable> nodes_, graphs_;
   Order order_;  // of the graphs
+  std::vector<std::string> feature_names_;
   std::vector<GraphDraft> drafts_;
   std::vector<std::vector<std::size_t>> node_rows_, edge_rows_;  // of each graph
   GraphSetBuilder set_;

@@ -1,9 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <tuple>
 
 #include "gradloom/data/archive.h"
 #include "gradloom/data/csv.h"
@@ -20,6 +21,14 @@ struct Arc {
   std::size_t line;
 };
 
+// Far above all data sets of this form: a graph takes several hundred bytes, however short its line is.
+constexpr std::uint32_t kMostTuGraphs = 1u << 22;
+
+// NAME of NAME_A.txt, empty for other files.
+std::string set_name(const std::string& file) {
+  return file.size() > 6 && file.ends_with("_A.txt") ? file.substr(0, file.size() - 6) : "";
+}
+
 // One file of the set: a line per node, edge or graph.
 struct Column {
   std::string source;
@@ -35,7 +44,13 @@ class TuReader {
   TuReader(const GraphSource& source, ArchiveFiles files) : source_(source), folder_(source.path) {
     for (auto& [name, content] : files) {
       const std::string last = fs::path(name).filename().string();
-      if (last.ends_with("_A.txt") && name_.empty()) name_ = last.substr(0, last.size() - 6);
+      if (const std::string set = set_name(last); !set.empty()) {
+        if (!name_.empty() && set != name_)
+          throw Exception(ErrorCode::invalid_input,
+                          fmt::format("{}: the archive holds two data sets, '{}' and '{}'; unpack it and name one",
+                                      folder_.string(), TextLines::shown(name_), TextLines::shown(set)));
+        name_ = set;
+      }
       if (!archive_.emplace(last, std::move(content)).second)
         throw Exception(ErrorCode::invalid_input,
                         fmt::format("{}: the archive holds '{}' in two folders; unpack it and name one",
@@ -54,6 +69,12 @@ class TuReader {
       name_ = tu_prefix(folder_);
       if (name_.empty())
         throw Exception(ErrorCode::not_found, fmt::format("{}: the folder has no file NAME_A.txt", folder_.string()));
+      for (const auto& entry : fs::directory_iterator(folder_, ignored))
+        if (const std::string set = set_name(entry.path().filename().string()); !set.empty() && set != name_)
+          throw Exception(ErrorCode::invalid_input,
+                          fmt::format("{0}: the folder holds two data sets, '{1}' and '{2}'; name the file of one, "
+                                      "{1}_A.txt or {2}_A.txt",
+                                      folder_.string(), TextLines::shown(name_), TextLines::shown(set)));
     } else {
       name_ = folder_.filename().string();
       if (!name_.ends_with("_A.txt"))
@@ -128,6 +149,7 @@ class TuReader {
       if (graph == 0) lines.fail("graphs are numbered from 1");
       if (graph > graphs_ + 1)
         lines.fail("graph {} comes after graph {}; number the graphs 1, 2, ... in order", graph, graphs_);
+      if (graph > kMostTuGraphs) lines.fail("there are more than {} graphs", kMostTuGraphs);
       graphs_ = std::max(graphs_, graph);
       graph_of_.push_back(graph - 1);
     }
@@ -139,6 +161,7 @@ class TuReader {
     const std::string text = content("A");
     TextLines lines(text, edges_, ",");
     while (lines.next()) {
+      if (arcs_.size() == std::numeric_limits<std::uint32_t>::max()) lines.fail("there are more than 2^32 - 1 edges");
       const std::uint32_t a = lines.number(0, "first node of the edge"), b = lines.number(1, "second node of the edge");
       for (std::uint32_t v : {a, b})
         if (v == 0 || v > nodes()) lines.fail("node {} does not exist; there are nodes 1 to {}", v, nodes());
@@ -150,16 +173,24 @@ class TuReader {
 
   // Undirected when every arc stands there in both directions with the same label.
   Direction find_direction(const Column& labels) const {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> known;
-    for (std::size_t e = 0; e < arcs_.size(); ++e) {
-      const auto [it, added] = known.emplace(std::pair(arcs_[e].from, arcs_[e].to), e);
-      if (!added)
-        fail(edges_, arcs_[e].line, fmt::format("the edge is there already, in line {}", arcs_[it->second].line));
-    }
-    for (const auto& [ends, e] : known) {
-      const auto twin = known.find({ends.second, ends.first});
-      if (twin == known.end() || (labels.present && labels.words[e] != labels.words[twin->second]))
-        return Direction::directed;
+    struct Known {
+      std::uint32_t from, to, arc;
+      auto ends() const { return std::pair(from, to); }
+    };
+    std::vector<Known> known;
+    known.reserve(arcs_.size());
+    for (std::uint32_t e = 0; e < arcs_.size(); ++e) known.push_back({arcs_[e].from, arcs_[e].to, e});
+    std::ranges::sort(known, {}, [](const Known& k) { return std::tuple(k.from, k.to, k.arc); });
+    const Known* twice = nullptr;  // of all that are there before, the first in the file
+    for (std::size_t k = 1; k < known.size(); ++k)
+      if (known[k].ends() == known[k - 1].ends() && (!twice || known[k].arc < twice->arc)) twice = &known[k];
+    if (twice)
+      fail(edges_, arcs_[twice->arc].line,
+           fmt::format("the edge is there already, in line {}", arcs_[(twice - 1)->arc].line));
+    for (const Known& k : known) {
+      const auto twin = std::ranges::lower_bound(known, std::pair(k.to, k.from), {}, &Known::ends);
+      const bool there = twin != known.end() && twin->ends() == std::pair(k.to, k.from);
+      if (!there || (labels.present && labels.words[k.arc] != labels.words[twin->arc])) return Direction::directed;
     }
     return Direction::undirected;
   }
@@ -186,11 +217,13 @@ class TuReader {
     Column result = std::move(*column);
     TextLines lines(result.text, result.source, ",");
     std::vector<std::pair<std::size_t, std::size_t>> places;
+    std::size_t count = 0;
     while (lines.next()) {
+      if (count++ >= due) continue;  // nothing is kept of what is too much
       const std::string_view word = lines.words()[0];
       places.emplace_back(static_cast<std::size_t>(word.data() - result.text.data()), word.size());
     }
-    check_count(result, places.size(), due, what);
+    check_count(result, count, due, what);
     result.present = true;
     texts_.push_back(std::make_unique<std::string>(std::move(result.text)));
     for (const auto& [at, size] : places) result.words.push_back(std::string_view(*texts_.back()).substr(at, size));
@@ -200,7 +233,9 @@ class TuReader {
     std::optional<Column> column = open(part);
     if (!column) return {};
     TextLines lines(column->text, column->source, ",");
+    std::size_t count = 0;
     while (lines.next()) {
+      if (count++ >= due) continue;
       std::vector<double> row;
       for (std::string_view word : lines.words()) {
         double value = 0.0;
@@ -209,7 +244,7 @@ class TuReader {
       }
       column->numbers.push_back(std::move(row));
     }
-    check_count(*column, column->numbers.size(), due, what);
+    check_count(*column, count, due, what);
     return std::move(*column);
   }
 

@@ -152,6 +152,7 @@ CsvOptions csv_options(const RowSource& source, const LoadedRows& training) {
     csv.header_names = training.rows.feature_names();
   } else {
     csv.header_names = training.code.columns;
+    if (training.code.decimal_comma) csv.usual_decimal = CsvDecimal::comma;
     if (!training.code.has_header) csv.header = CsvHeader::absent;
   }
   return csv;

@@ -18,6 +18,7 @@ struct ColumnCode {
 
 struct RowCode {
   bool has_header = false;
+  bool decimal_comma = false;        // numbers had decimal commas
   std::vector<std::string> columns;  // all of a text table; empty for arrays and formulas
   std::vector<ColumnCode> features;  // in the order of the features
 };

@@ -44,18 +44,26 @@ void check_range(const std::vector<double>& values, std::size_t columns, const s
                                   i / columns, what, i % columns < names.size() ? names[i % columns] : "", values[i]));
 }
 
-// Kernels compute with 0 for what is below the least normal number.
+// Kernels compute with 0 for what is below the least normal number. Weights multiply squared errors and are divided by
+// their sum, so that the largest ones need a distance from both ends of the range; smaller ones count for less anyway.
 template <class T>
 void check_weights(const std::vector<double>& weights) {
-  constexpr double kLeast = std::numeric_limits<T>::min(), kMost = std::numeric_limits<T>::max();
+  constexpr double kLeast = std::numeric_limits<T>::min(), kMost = std::numeric_limits<T>::max(), kMargin = 16;
+  const char* name = sizeof(T) == sizeof(float) ? "float32" : "float64";
+  const char* remedy = sizeof(T) == sizeof(float) ? ", or set precision = \"float64\"" : "";
   for (std::size_t i = 0; i < weights.size(); ++i)
     if (weights[i] != 0 && !(weights[i] >= kLeast && weights[i] <= kMost))
       throw Exception(ErrorCode::invalid_input,
                       fmt::format("row {} (from 0): the weight {} cannot be computed with in {}, which holds {:.3g} to "
                                   "{:.3g}: it would be {}; scale the weights{}",
-                                  i, weights[i], sizeof(T) == sizeof(float) ? "float32" : "float64", kLeast, kMost,
-                                  weights[i] < kLeast ? "0" : "infinite",
-                                  sizeof(T) == sizeof(float) ? ", or set precision = \"float64\"" : ""));
+                                  i, weights[i], name, kLeast, kMost, weights[i] < kLeast ? "0" : "infinite", remedy));
+  const double largest = weights.empty() ? 0.0 : *std::max_element(weights.begin(), weights.end());
+  const double low = kMargin * std::sqrt(kLeast), high = std::sqrt(kMost) / kMargin;
+  if (largest == 0.0 || (largest >= low && largest <= high)) return;
+  throw Exception(ErrorCode::invalid_input,
+                  fmt::format("the largest weight is {:.3g}: its products with errors would be {} in {}, which takes "
+                              "largest weights of {:.3g} to {:.3g}; scale the weights{}",
+                              largest, largest < low ? "0" : "infinite", name, low, high, remedy));
 }
 
 // Values of a column differ by less, or by more, than T can compute with: inputs are divided by their spread, errors of
@@ -114,21 +122,11 @@ std::size_t count_distinct(std::vector<V> values) {
 
 void warn_of_columns(const std::vector<double>& values, std::size_t columns, const std::vector<std::string>& names,
                      const char* what, std::vector<std::string>& warnings) {
-  constexpr std::size_t kEnough = 65536;
   for (std::size_t c = 0; c < columns; ++c) {
     std::vector<double> column;
-    bool rounded = false;
-    for (std::size_t i = c; i < values.size(); i += columns) {
-      column.push_back(values[i]);
-      rounded = rounded || static_cast<double>(static_cast<float>(values[i])) != values[i];
-    }
-    if (!rounded) continue;
-    const std::size_t held = count_distinct(cast<float>(column)), all = count_distinct(std::move(column));
-    if (held >= kEnough || 2 * held >= all) continue;
-    warnings.push_back(
-        fmt::format("{} '{}' has {} different values, of which float32 tells {} apart; precision = \"float64\" holds "
-                    "them all",
-                    what, names[c], all, held));
+    for (std::size_t i = c; i < values.size(); i += columns) column.push_back(values[i]);
+    if (std::string warning = float32_warning(std::move(column), what, names[c]); !warning.empty())
+      warnings.push_back(std::move(warning));
   }
 }
 
@@ -271,6 +269,20 @@ RowDataset<T> convert(const RowDataset<double>& rows, const RowCentres& centre) 
                     {}};
   if (sizeof(T) < sizeof(double) && !centre.target.empty()) parts.exact_target = std::move(target);
   return RowDataset<T>(std::move(parts));
+}
+
+std::string float32_warning(std::vector<double> column, std::string_view what, std::string_view name) {
+  constexpr std::size_t kEnough = 65536;
+  const auto rounded = [](double v) { return static_cast<double>(static_cast<float>(v)) != v; };
+  if (std::none_of(column.begin(), column.end(), rounded)) return "";
+  if (column.size() > 2 * kEnough &&  // most long columns show enough in their beginning
+      count_distinct(std::vector<float>(column.begin(), column.begin() + 2 * kEnough)) >= kEnough)
+    return "";
+  const std::size_t held = count_distinct(cast<float>(column)), all = count_distinct(std::move(column));
+  if (held >= kEnough || 2 * held >= all) return "";
+  return fmt::format(
+      "{} '{}' has {} different values, of which float32 tells {} apart; precision = \"float64\" holds them all", what,
+      name, all, held);
 }
 
 std::vector<std::string> float32_warnings(const RowDataset<double>& rows, const RowCentres& centre) {

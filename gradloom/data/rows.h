@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gradloom/data/batch.h"
@@ -107,6 +108,9 @@ RowDataset<T> convert(const RowDataset<double>& rows, const RowCentres& centre =
 // A sentence for each column that float32 cannot hold although it was centred: less than half of its different values,
 // and fewer than 65536 of them, stay different.
 std::vector<std::string> float32_warnings(const RowDataset<double>& rows, const RowCentres& centre);
+
+// The same of one column of another data set, by all of its values; empty: float32 holds them.
+std::string float32_warning(std::vector<double> column, std::string_view what, std::string_view name);
 
 // Per column: mean and standard deviation (divided by N). A constant or empty column has std 1, so that (x - mean)/std
 // is defined. Sums run over the rows in order, in double.

@@ -182,7 +182,7 @@ class TableEncoder {
   }
 
   RowCode learn() const {
-    RowCode code{table_.has_header, table_.columns, {}};
+    RowCode code{table_.has_header, table_.decimal == CsvDecimal::comma, table_.columns, {}};
     for (std::size_t c = 0; c < roles_.size(); ++c)
       if (roles_[c] == Role::feature) code.features.push_back({table_.columns[c], categories_of(c), {}});
     return code;

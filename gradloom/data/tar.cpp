@@ -66,13 +66,16 @@ Result<ArchiveFiles> parse_tar(std::string_view bytes, std::size_t max_bytes, st
                            ? std::move(long_name)
                            : fmt::format("{}{}{}", prefix, prefix.empty() ? "" : "/", field(header, 0, 100));
     long_name.clear();
-    if ((kind != '0' && kind != '\0') || !wanted(name)) continue;
+    constexpr std::string_view kAbout = "xgK";  // what follows, by pax and GNU: times, owners, the end of a link
+    if (kAbout.find(kind) != std::string_view::npos || !wanted(name)) continue;
+    if (kind == '1' || kind == '2')
+      return fail(fmt::format("'{}' is a link, which is not followed; archive the file itself", name));
+    if (kind != '0' && kind != '\0') return fail(fmt::format("'{}' is no plain file", name));
     if (*size > max_bytes) return fail(fmt::format("the content is longer than the limit, at '{}'", name));
     max_bytes -= *size;
     if (!files.emplace(name, content).second) return fail(fmt::format("the archive holds '{}' twice", name));
   }
-  if (!bytes.empty()) return fail("the archive is truncated");
-  return files;
+  return fail("the archive is truncated: its end is missing");
 }
 
 bool looks_like_archive(std::string_view bytes) {

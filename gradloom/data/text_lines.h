@@ -17,12 +17,14 @@ namespace gradloom {
 // `separators`; lines without words are skipped.
 class TextLines {
  public:
+  static constexpr std::size_t kMostWords = std::size_t{1} << 22;  // of a line: its words take eight times its bytes
+
   TextLines(std::string_view text, std::string_view source, std::string_view separators = "")
       : rest_(text), source_(source), gaps_(std::string(" \t\r\v\f") + std::string(separators)) {
     if (rest_.starts_with("\xef\xbb\xbf")) rest_.remove_prefix(3);  // the mark that some editors put first
   }
 
-  // False at the end of the text.
+  // False at the end of the text. Throws as fail() does on a line of more than kMostWords.
   bool next() {
     while (!rest_.empty()) {
       const std::size_t end = std::min(rest_.find('\n'), rest_.size());
@@ -32,6 +34,7 @@ class TextLines {
       words_.clear();
       for (std::size_t at = line.find_first_not_of(gaps_); at != std::string_view::npos;) {
         const std::size_t stop = std::min(line.find_first_of(gaps_, at), line.size());
+        if (words_.size() == kMostWords) fail("the line has more than {} words", kMostWords);
         words_.push_back(line.substr(at, stop - at));
         at = line.find_first_not_of(gaps_, stop);
       }

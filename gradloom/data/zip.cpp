@@ -70,6 +70,9 @@ class ZipParser {
     const std::string name(slice(at + kEntryBytes, name_bytes));
     if (!wanted_(name)) return next;
 
+    constexpr std::uint32_t kFileType = 0xf000, kSymbolicLink = 0xa000;  // of a Unix mode
+    if ((read<std::uint32_t>(at + 38) >> 16 & kFileType) == kSymbolicLink)
+      fail(ErrorCode::invalid_input, "'{}' is a link, which is not followed; archive the file itself", name);
     if (flags & 1) fail(ErrorCode::unsupported, "'{}' is encrypted", name);
     if (packed == kIn64Bits || size == kIn64Bits || local == kIn64Bits)
       fail(ErrorCode::unsupported, "'{}' is larger than 4 GB", name);

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <toml++/toml.h>
 
 #include <charconv>
 #include <cmath>
@@ -8,6 +7,7 @@
 
 #include "gradloom/io/config.h"
 #include "gradloom/io/nearest.h"
+#include "gradloom/io/toml.h"
 #include "gradloom/io/utf8.h"
 
 namespace gradloom {

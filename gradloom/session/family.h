@@ -154,6 +154,10 @@ class Family {
     return std::nullopt;
   }
   virtual std::vector<std::string> warnings(const Exec&, const M&, const ModelArrays<T>&) const { return {}; }
+  // What outputs are called, and the samples that Session::predict() is about: those of the test data, or of the
+  // training data where there is none. Empty: they have no names. Families of rows say neither: tables do.
+  virtual std::vector<std::string> output_names() const { return {}; }
+  virtual std::vector<SampleNames> sample_names() const { return {}; }
   // Samples with a feature outside of its range in the training data; none where that is not known or means nothing.
   virtual std::optional<std::size_t> count_outside(const D&) const { return std::nullopt; }
   // What is to be said of samples that are predicted; `name` is what they are called: "test rows".

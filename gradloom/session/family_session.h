@@ -127,7 +127,11 @@ class FamilySession final : public TypedSession<F> {
     return counts;
   }
 
-  PredictedRows predict() override { return predict_part(family_.test() ? *family_.test() : family_.train()); }
+  PredictedRows predict() override {
+    PredictedRows rows = predict_part(family_.test() ? *family_.test() : family_.train());
+    rows.samples = family_.sample_names();
+    return rows;
+  }
   PredictedRows predict(const RowDataset<double>& rows) override { return predict_part(new_rows(rows)); }
   PartMetrics measure(const RowDataset<double>& rows) override { return measure_part(this->model(), new_rows(rows)); }
   PredictedRows predict_on(const D& data) const override { return predict_part(data); }
@@ -287,7 +291,12 @@ void FamilySession<F>::preflight() try {
     TrainState<T> blank;
     blank.parameters = Buffer<T>(model.parameters().flat_size());
     blank.buffers = Buffer<T>(model.buffers().flat_size());
-    make_trainer<F>(*exec_, device_, model, family_.train(), family_.train_options(stage), blank);
+    const TrainOptions train = family_.train_options(stage);
+    make_trainer<F>(*exec_, device_, model, family_.train(), train, blank);
+    const auto frozen = match_slices(model.parameters(), train.freeze, "freeze");
+    if (train.epochs > 0 && !frozen.empty() && std::ranges::all_of(frozen, [](std::uint8_t f) { return f != 0; }))
+      throw_invalid(fmt::format("train.freeze leaves no parameter to train{}",
+                                stages() > 1 ? fmt::format(" in stage {}", stage + 1) : ""));
     check_part(model, family_.train(), "training");
     if (family_.validation()) check_part(model, *family_.validation(), "validation");
     if (family_.test()) check_part(model, *family_.test(), "test");
@@ -535,6 +544,7 @@ PredictedRows FamilySession<F>::predict_part(const D& data) const {
       rows.precision = Precision::float64;
     }
   }
+  if (rows.names.empty()) rows.names = family_.output_names();
   rows.width = y.width;
   for (std::size_t s = 0; s < y.rows; ++s)
     for (std::size_t j = 0; j < y.width; ++j)

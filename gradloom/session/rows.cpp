@@ -27,7 +27,9 @@ json code_json(const RowCode& code) {
   json features = json::array();
   for (const ColumnCode& column : code.features)
     features.push_back({{"name", column.name}, {"categories", column.categories}, {"means", column.means}});
-  return {{"header", code.has_header}, {"columns", code.columns}, {"features", features}};
+  json entry{{"header", code.has_header}, {"columns", code.columns}, {"features", features}};
+  if (code.decimal_comma) entry["decimal"] = ",";
+  return entry;
 }
 
 // How many features a column has, and whether its means are there where new rows may need them.
@@ -50,6 +52,10 @@ RowCode restore_code(const ModelDescription& description, const RowSource& sourc
   code.has_header = reader.flag("header");
   code.columns = reader.names("columns");
   const json& list = reader.at("features");
+  if (reader.has("decimal")) {
+    const auto decimal = value_of<CsvDecimal>(kCsvDecimals, reader.text("decimal"), "input.decimal").or_throw();
+    code.decimal_comma = decimal == CsvDecimal::comma;
+  }
   reader.done();
   if (!list.is_array()) reader.fail("'features' is not a list");
   std::size_t features = 0;

@@ -58,9 +58,16 @@ struct Metrics {
 };
 nlohmann::json to_json(const Metrics& metrics);
 
+// A column of names: what the samples of a part are called.
+struct SampleNames {
+  std::string column;              // "id"
+  std::vector<std::string> names;  // (N)
+};
+
 // Outputs of the model, row by row.
 struct PredictedRows {
-  std::vector<std::string> names;  // of the columns; empty: they have none
+  std::vector<SampleNames> samples;  // empty: they have no names
+  std::vector<std::string> names;    // of the columns; empty: they have none
   std::size_t width = 0;
   std::vector<double> values;                // (N, width)
   Precision precision = Precision::float64;  // of the values

@@ -100,6 +100,16 @@ TEST(CsvDecimal, IsAskedForWhereItIsNot) {
   EXPECT_THAT(error_of("a;b\n1.5;1,5\n", {.decimal = CsvDecimal::point}), HasSubstr("data.decimal is '.'"));
 }
 
+TEST(CsvDecimal, IsThatOfOtherFilesWhereTheFileCannotTell) {
+  const CsvOptions usual{.usual_decimal = CsvDecimal::comma};
+  EXPECT_THAT(cells(parse("a;b\n1,234;1\n", usual)), ElementsAre("1.234", "1"));
+  EXPECT_THAT(cells(parse("a;b\n1.234;1\n", usual)), ElementsAre("1234", "1")) << "no comma at all";
+  EXPECT_THAT(cells(parse("a;b\n1.5;1\n", usual)), ElementsAre("1.5", "1")) << "this one tells";
+  EXPECT_THAT(cells(parse("a;b\n1.234;2.5\n", usual)), ElementsAre("1.234", "2.5")) << "another column tells";
+  EXPECT_EQ(parse("a;b\n1,5;1\n", {}).decimal, CsvDecimal::comma);
+  EXPECT_EQ(parse("a;b\n1;1\n", {}).decimal, CsvDecimal::automatic);
+}
+
 TEST(CsvDecimal, MakesNumbersAndNoCategories) {
   RowSource source;
   source.csv.decimal = CsvDecimal::automatic;

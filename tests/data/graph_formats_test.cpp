@@ -2,10 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "gradloom/data/archive.h"
 #include "gradloom/data/graph_source.h"
+#include "gradloom/data/text_lines.h"
 #include "tests/support/mutate.h"
 #include "tests/support/scratch.h"
 
@@ -190,7 +192,7 @@ TEST(GraphFormats, ReadTablesOfManyGraphs) {
 }
 
 // A tar archive as GNU tar and Python write it.
-std::string tar(const std::vector<std::pair<std::string, std::string>>& files) {
+std::string tar(const std::vector<std::pair<std::string, std::string>>& files, char kind = '0') {
   std::string archive;
   for (const auto& [name, content] : files) {
     std::string header(512, '\0');
@@ -200,7 +202,7 @@ std::string tar(const std::vector<std::pair<std::string, std::string>>& files) {
     std::snprintf(size, sizeof size, "%011zo", content.size());
     header.replace(124, 12, std::string(size, 12));
     header.replace(148, 8, "        ");
-    header[156] = '0';
+    header[156] = kind;
     header.replace(257, 8,
                    std::string("ustar\0"
                                "00",
@@ -236,6 +238,47 @@ TEST(GraphFormats, ReadTuArchives) {
   EXPECT_THAT(form_error(scratch / "X.tar"), HasSubstr("X_graph_indicator.txt"));
   write_text(scratch / "X.tar", tar(kTuFiles).substr(0, 520));
   EXPECT_THAT(form_error(scratch / "X.tar"), HasSubstr("truncated"));
+}
+
+TEST(GraphFormats, RefuseTwoTuSetsInOneArchiveOrFolder) {
+  Scratch scratch;
+  auto two = kTuFiles;
+  for (const auto& [name, content] : kTuFiles) {
+    std::string other = name;
+    std::replace(other.begin(), other.end(), 'X', 'Y');
+    two.emplace_back(other, content);
+  }
+  write_text(scratch / "two.tar", tar(two));
+  EXPECT_THAT(form_error(scratch / "two.tar"), AllOf(HasSubstr("two data sets, 'X' and 'Y'"), HasSubstr("two.tar")));
+  std::filesystem::create_directory(scratch / "both");
+  for (const auto& [name, content] : two)
+    write_text(scratch / "both" / std::filesystem::path(name).filename(), content);
+  EXPECT_THAT(form_error(scratch / "both"), HasSubstr("two data sets, 'X' and 'Y'"));
+  EXPECT_EQ(load_form(scratch / "both" / "Y_A.txt").size(), 2u);
+}
+
+TEST(GraphFormats, NameTheFirstTuEdgeThatIsThereTwice) {
+  Scratch scratch;
+  auto files = kTuFiles;
+  files[0].second = "4, 3\n1, 2\n2, 1\n3, 4\n1, 2\n4, 3\n";
+  write_text(scratch / "X.tar", tar(files));
+  EXPECT_THAT(form_error(scratch / "X.tar"), HasSubstr("X_A.txt:5: the edge is there already, in line 2"));
+}
+
+TEST(Tar, RefusesLinksAndArchivesWithoutTheirEnd) {
+  const auto texts = [](std::string_view name) { return name.ends_with(".txt"); };
+  const std::string archive = tar(kTuFiles);
+  EXPECT_THAT(message_of(parse_tar(archive.substr(0, archive.size() - 1024), 1000, "t", texts)),
+              HasSubstr("t: the archive is truncated: its end is missing"));
+  for (const char kind : {'1', '2', '3'})
+    EXPECT_THAT(message_of(parse_tar(tar(kTuFiles, kind), 1000, "t", texts)),
+                AllOf(HasSubstr("'X/X_A.txt'"), HasSubstr(kind == '3' ? "no plain file" : "is a link")));
+}
+
+TEST(TextLines, RefuseLinesOfMillionsOfWords) {
+  std::string text;
+  for (std::size_t i = 0; i <= TextLines::kMostWords; ++i) text += "1 ";
+  EXPECT_THAT(message_of(parse_gin(text, {.path = "g.x"})), AllOf(HasSubstr("g.x:1"), HasSubstr("4194304 words")));
 }
 
 TEST(Tar, UnpacksNoMoreThanAllowed) {

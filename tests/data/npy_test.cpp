@@ -110,6 +110,9 @@ TEST(Npz, RejectsDamage) {
   Zip twice = archive();
   twice.add("x.npy", npy(header("|u1", "(0,)"), ""), false);
   EXPECT_THAT(error(twice.bytes()), HasSubstr("'x.npy' twice"));
+  Zip linked;
+  linked.add("z.npy", "../elsewhere.npy", false, 0120777);
+  EXPECT_THAT(error(linked.bytes()), HasSubstr("'z.npy' is a link"));
 }
 
 TEST(Inflate, StopsAtTheLimit) {

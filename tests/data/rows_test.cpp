@@ -6,6 +6,7 @@
 #include <set>
 
 #include "gradloom/base/error.h"
+#include "gradloom/data/binarise.h"
 #include "gradloom/data/ranges.h"
 #include "gradloom/data/split.h"
 
@@ -254,6 +255,36 @@ TEST(RowDataset, WeightsThatFloatCannotComputeWithAreRefused) {
     EXPECT_THAT(message, AllOf(HasSubstr("row 1"), HasSubstr(weight < 1 ? "1e-38" : "1e+39"), HasSubstr("1.18e-38"),
                                HasSubstr(weight < 1 ? "would be 0" : "would be infinite"), HasSubstr("float64")));
   }
+}
+
+TEST(RowDataset, LargestWeightsThatLeaveFloatNoRoomForErrorsAreRefused) {
+  for (const double weight : {1e-30, 1e30}) {
+    RowParts<double> p = column_of({1, 2}).parts();
+    p.weight = {weight, weight / 2};
+    const RowDataset<double> rows(p);
+    EXPECT_NO_THROW(convert<double>(rows));
+    std::string message;
+    try {
+      convert<float>(rows);
+    } catch (const Exception& e) {
+      message = e.what();
+    }
+    EXPECT_THAT(message, AllOf(HasSubstr(weight < 1 ? "largest weight is 1e-30" : "largest weight is 1e+30"),
+                               HasSubstr(weight < 1 ? "would be 0" : "would be infinite"), HasSubstr("float64")));
+  }
+  RowParts<double> p = column_of({1, 2, 3}).parts();
+  p.weight = {1, 1e-30, 0};
+  EXPECT_NO_THROW(convert<float>(RowDataset<double>(p))) << "small beside others";
+}
+
+TEST(BitColumns, HaveNamesWithAsManyDigitsAsTellThemApart) {
+  const auto names = [](std::vector<double> values) {
+    std::vector<std::string> found;
+    for (const BitColumn& bit : choose_bits(column_of(std::move(values)), 8)) found.push_back(bit.name);
+    return found;
+  };
+  EXPECT_THAT(names({1, 2, 3}), ElementsAre("a > 1.5", "a > 2.5"));
+  EXPECT_THAT(names({1e6, 1e6 + 0.25, 1e6 + 0.5}), ElementsAre("a > 1000000.1", "a > 1000000.4"));
 }
 
 TEST(Float32Warnings, NameColumnsWhoseValuesMeet) {

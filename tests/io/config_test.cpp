@@ -300,6 +300,13 @@ TEST(Config, NamesTheLineOfATableWithoutAKey) {
     EXPECT_THAT(error_of(open), HasSubstr("not valid TOML")) << open;
 }
 
+TEST(Config, LettersBeyondAsciiNeedQuotes) {
+  for (const char* line : {"o\xc7\xb2\"=13ie\"ke", "\xc3\xa4 = 1", "epochs = 1 \xc3\xa4", "epochs = \xd0\xb0"})
+    EXPECT_THAT(error_of(std::string("# \xc3\xa4\n") + line), HasSubstr("r.toml:2")) << line;
+  EXPECT_EQ(parse("# \xc3\xa4\nname = \"\xc3\xa4\" # \xc3\xa4\n").string("name"), "\xc3\xa4");
+  EXPECT_EQ(parse("", {"name=\xc3\xa4.csv"}).string("name"), "\xc3\xa4.csv");
+}
+
 TEST(Config, BracketsInValuesTextsAndCommentsAreNoTables) {
   const Config config =
       parse("# [=]\ndata.drop = [\n  '[=]', # [[=\n  \"[.\"\n]\nname = \"\"\"\n[=]\"\"\"\n[ 'optimizer' ]\nlr = 1\n");

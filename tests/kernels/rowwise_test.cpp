@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "gradloom/base/float_mode.h"
 #include "gradloom/kernels/simd_targets.h"
@@ -97,6 +98,22 @@ TYPED_TEST(RowKernels, ActivationsGiveTheBitsOfTheDefinitionOnEveryTarget) {
           rowwise::activate<T>(variant, rows, act, x.data(), added, kept, to[0].data());
           rowwise::activate_gradient<T>(variant, rows, act, x.data(), added, dl_dy.data(), to[1].data());
         });
+  }
+}
+
+TYPED_TEST(RowKernels, ReluKeepsWhatIsNoNumber) {
+  using T = TypeParam;
+  constexpr T kNone = std::numeric_limits<T>::quiet_NaN(), kInfinite = std::numeric_limits<T>::infinity();
+  const std::size_t width = padded(8);
+  Buffer<T> x(width), y(width);
+  const T given[] = {kNone, kInfinite, -kInfinite, T(-0.0), T(2), T(-2), T(0), -kNone};
+  std::copy(std::begin(given), std::end(given), x.data());
+  for (const Variant variant : {Variant::fast, Variant::reference}) {
+    rowwise::activate<T>(variant, {0, 1, 8, width}, rowwise::Activation::relu, x.data(), nullptr, nullptr, y.data());
+    EXPECT_TRUE(std::isnan(y[0]) && std::isnan(y[7]));
+    EXPECT_EQ(y[1], kInfinite);
+    EXPECT_EQ(y[4], T(2));
+    for (const std::size_t i : {2, 3, 5, 6}) EXPECT_TRUE(y[i] == T(0) && !std::signbit(y[i])) << i;
   }
 }
 

@@ -29,7 +29,8 @@ inline std::string header(const std::string& type, const std::string& shape, boo
 // A zip archive as NumPy writes it, one entry stored or deflated.
 class Zip {
  public:
-  void add(const std::string& name, const std::string& content, bool deflated) {
+  // `mode` is that of Unix, file type included; 0: not known.
+  void add(const std::string& name, const std::string& content, bool deflated, std::uint32_t mode = 0) {
     const std::string packed = deflated ? deflate(content) : content;
     const auto crc = static_cast<std::uint32_t>(
         ::crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size())));
@@ -38,7 +39,7 @@ class Zip {
                                              static_cast<std::uint32_t>(content.size())}) +
                          raw<std::uint16_t>({static_cast<std::uint16_t>(name.size()), 0});
     directory_ += "PK\1\2" + raw<std::uint16_t>({20}) + common + raw<std::uint16_t>({0, 0, 0}) +
-                  raw<std::uint32_t>({0, static_cast<std::uint32_t>(entries_.size())}) + name;
+                  raw<std::uint32_t>({mode << 16, static_cast<std::uint32_t>(entries_.size())}) + name;
     entries_ += "PK\3\4" + common + name + packed;
     ++count_;
   }

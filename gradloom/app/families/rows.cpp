@@ -2,9 +2,9 @@
 
 namespace gradloom::app {
 
-Result<AskedRows> ask_rows(const RowFamilyOptions& options, const RowSchema& schema,
-                           const std::filesystem::path& file) {
-  auto read = load_new_rows(options, ".", schema.training, file);
+Result<AskedRows> ask_rows(const RowFamilyOptions& options, const RowSchema& schema, const std::filesystem::path& file,
+                           double largest_input) {
+  auto read = load_new_rows(options, ".", schema.training, file, largest_input);
   if (!read) return read.error();
   AskedRows asked{std::move(*read), target_columns(options, schema.training), {}, {}};
   const RowBatch<double> all = asked.rows.rows.all();

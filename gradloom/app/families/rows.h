@@ -17,7 +17,8 @@ struct AskedRows {
   PredictedTable table;              // with numbers and truths
   std::vector<std::size_t> outside;  // features of each row outside of their training range; empty: not known
 };
-Result<AskedRows> ask_rows(const RowFamilyOptions& options, const RowSchema& schema, const std::filesystem::path& file);
+Result<AskedRows> ask_rows(const RowFamilyOptions& options, const RowSchema& schema, const std::filesystem::path& file,
+                           double largest_input);
 
 // The predictions, which follow what ask_rows() has put into the table.
 PredictedTable finish_rows(AskedRows asked, const PredictedRows& y, std::optional<PartMetrics> metrics);
@@ -27,7 +28,7 @@ Result<PredictedTable> predict_rows(const TypedSession<F>& session, const NewDat
   if (!data.distances.empty())
     return Error{ErrorCode::invalid_input, "distances are for models of pairs of graphs; this one reads rows"};
   const F& family = session.family();
-  auto asked = ask_rows(family.options(), family.schema(), data.file);
+  auto asked = ask_rows(family.options(), family.schema(), data.file, F::kLargestInput);
   if (!asked) return asked.error();
   const auto own = *family.new_rows(asked->rows.rows);
   std::optional<PartMetrics> metrics;

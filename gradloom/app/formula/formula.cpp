@@ -177,7 +177,14 @@ Result<PruneReport> prune_session(Session& session, const RunOptions& run, const
   if (!family.prune)
     return Error{ErrorCode::unsupported,
                  fmt::format("spline networks can be pruned; this is a model of family \"{}\"", family.name)};
-  return family.prune(session, run, options);
+  auto report = family.prune(session, run, options);
+  constexpr double kMuch = 1.5;  // times the error before; --worse says itself how much it may be
+  if (report && !options.worse && report->rmse > kMuch * report->rmse_before)
+    report->warnings.push_back(fmt::format(
+        "the RMSE is {:.3g} where it was {:.3g}: what was removed mattered; a smaller threshold, or a bound such as "
+        "worse = 0.1, removes less",
+        report->rmse, report->rmse_before));
+  return report;
 }
 
 Result<nlohmann::json> session_formula(const Exec& ex, Session& session, const RowDataset<double>* rows,

@@ -104,8 +104,9 @@ struct PruneReport {
   double change = 0;                        // largest difference of an output on the rows
   double rmse = 0, rmse_before = 0;         // on the test rows, or on the rows where there are none
   std::vector<FormulaScore> inputs;         // scores before
+  std::vector<std::string> warnings;        // that the error has grown much
   GRADLOOM_FIELDS(out, kept, removed, widths, widths_before, parameters, parameters_before, edges, edges_before,
-                  threshold, change, rmse, rmse_before, inputs)
+                  threshold, change, rmse, rmse_before, inputs, warnings)
 };
 
 // Of the folder of a run, or of a model file with data. Exactly one of threshold, inputs and worse is set.

@@ -26,6 +26,10 @@ std::string for_text(const ConfigValues& values) {
              : "";
 }
 
+std::string for_idx(const ConfigValues& values) {
+  return is_idx_name(path_of(values)) ? "" : "has no effect: it is for IDX files";
+}
+
 std::string for_npz(const ConfigValues& values) {
   return path_of(values).ends_with(".npz") ? "" : "has no effect: it is for .npz files";
 }
@@ -155,7 +159,9 @@ void bind_row_data(const OptionPart<RowDataOptions>& data) {
   data.key("root", &D::root, "Folder that data.path is looked up in; empty: the current folder, then $GRADLOOM_DATA.")
       .needs(kPath);
   data.key("path", &D::path, "CSV (.gz too), .npy, .npz or IDX file. Unset: data.formula.");
-  data.key("labels", &D::labels, "IDX: file with the labels of data.path; unset: found by its name.").needs(kPath);
+  data.key("labels", &D::labels, "IDX: file with the labels of data.path; unset: found by its name.")
+      .needs(kPath)
+      .effect(for_idx);
   data.key("test_path", &D::test_path, "File with the test samples, in the columns of data.path; empty: none.");
   data.key("formula", &D::formula, "Target as a formula; several targets are separated by ';'.");
   formula

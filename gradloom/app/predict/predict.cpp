@@ -106,6 +106,10 @@ Result<PredictReport> predict(const std::filesystem::path& model, const RunOptio
       report.warnings.push_back(fmt::format("{} of {} {} features outside of their range in the training data",
                                             *table->outside, counted(table->rows, "row"),
                                             table->rows == 1 ? "has" : "have"));
+    for (std::string& warning : table->warnings) report.warnings.push_back(std::move(warning));
+    if (!table->shape.empty())
+      if (std::string warning = not_finite_warning(table->values, table->shape.back()); !warning.empty())
+        report.warnings.push_back(std::move(warning));
     if (what.out.empty()) return report;
     if (auto r = write_predictions(what.out, *table); !r) return r.error();
     report.out = what.out.string();

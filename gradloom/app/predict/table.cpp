@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
+#include "gradloom/app/text.h"
 #include "gradloom/data/csv.h"
 #include "gradloom/data/npy.h"
 #include "gradloom/io/file.h"
@@ -85,7 +87,8 @@ void add_classes(PredictedTable& table, const PredictedRows& y, const std::strin
     const std::span<const double> logits(y.values.data() + r * y.width, y.width);
     const std::span<double> p(table.values.data() + r * classes.size(), classes.size());
     to_probabilities(logits, p);
-    chosen.push_back(classes[chosen_class(logits)]);
+    chosen.push_back(std::ranges::all_of(p, [](double v) { return std::isfinite(v); }) ? classes[chosen_class(logits)]
+                                                                                       : std::string());
     for (std::size_t c = 0; c < classes.size(); ++c) cells[c].push_back(number_text(p[c], y.precision));
   }
   table.add(target + "_predicted", std::move(chosen));
@@ -98,6 +101,18 @@ void add_outside(PredictedTable& table, const std::vector<std::size_t>& outside)
   table.add("outside", std::move(cells));
   table.outside = static_cast<std::size_t>(
       std::count_if(outside.begin(), outside.end(), [](std::size_t count) { return count > 0; }));
+}
+
+std::string not_finite_warning(std::span<const double> values, std::size_t width) {
+  const auto finite = [](double v) { return std::isfinite(v); };
+  std::size_t rows = 0, count = 0, first = 0;
+  for (std::size_t at = 0; width > 0 && at + width <= values.size(); at += width, ++rows)
+    if (!std::ranges::all_of(values.subspan(at, width), finite) && count++ == 0) first = rows + 1;
+  if (count == 0) return "";
+  return fmt::format(
+      "{} of {} have no finite prediction, the first of them is row {}: numbers became too large for the "
+      "precision of the model",
+      count, counted(rows, "row"), first);
 }
 
 Result<void> check_prediction_file(const std::filesystem::path& file) {

@@ -26,6 +26,7 @@ struct PredictedTable {
   std::vector<double> values;
   Precision precision = Precision::float64;
 
+  std::vector<std::string> warnings;   // what is to be said of them
   std::optional<PartMetrics> metrics;  // where the data have what was to be predicted
   std::optional<std::size_t> outside;  // rows with a feature outside of its training range; not where none is known
 
@@ -43,11 +44,15 @@ std::uint32_t chosen_class(std::span<const double> logits);
 
 // Adds the columns TARGET_predicted of numbers, one for each name, and the array.
 void add_numbers(PredictedTable& table, const PredictedRows& y, const std::vector<std::string>& targets);
-// Adds the column TARGET_predicted of classes, p(CLASS) for each class, and the array of probabilities.
+// Adds the column TARGET_predicted of classes, p(CLASS) for each class, and the array of probabilities. Outputs that
+// are no finite numbers choose no class.
 void add_classes(PredictedTable& table, const PredictedRows& y, const std::string& target,
                  const std::vector<std::string>& classes);
 // Adds the column `outside`, how many features of each row are outside of their ranges. Not where no range is known.
 void add_outside(PredictedTable& table, const std::vector<std::size_t>& outside);
+
+// What is to be said of predictions that are no finite numbers; empty: all are.
+std::string not_finite_warning(std::span<const double> values, std::size_t width);
 
 // Whether `file` names a form that predictions can be written in: .csv or .npy.
 Result<void> check_prediction_file(const std::filesystem::path& file);

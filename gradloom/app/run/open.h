@@ -1,4 +1,4 @@
-// The session of a run's folder, in the state of its last checkpoint.
+// Runs that are there already: their recipe, their session, and the state of their last checkpoint.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,35 @@
 #include "gradloom/io/run_folder.h"
 
 namespace gradloom::app {
+
+// What to do when a run's data have changed since it was saved: going on would mix two runs; a look at it is harmless.
+enum class OtherData { refuse, tell };
+
+// The recipe of a run. `edited`, if it is not null, tells whether somebody has changed it since the run began.
+Result<Config> reopen_recipe(const RunFolder& folder, bool* edited = nullptr);
+
+// The session of a run, from wherever this is called: fails with not_found, saying where data were looked for.
+Result<std::unique_ptr<Session>> reopen_session(const Config& recipe, const RunOptions& options,
+                                                const RunFolder& folder);
+
+// The options for a run that is there already: its arithmetic is that of its checkpoint. A look at it takes another
+// where the processor lacks that; going on does not. What is wrong with the checkpoint is left to restore().
+Result<RunOptions> follow_checkpoint(const RunFolder& folder, RunOptions options, OtherData other);
+
+struct Restored {
+  std::uint64_t log_lines = 0;
+  bool short_log = false, data_changed = false;
+  std::vector<std::string> warnings;  // that the newest checkpoint was not used, or that the log has lost lines
+};
+
+// The state of the folder's checkpoint.
+Result<Restored> restore(Session& session, const RunFolder& folder, OtherData other, const RunOptions& options);
+
+// Fails with not_found where there is none yet.
+Result<void> require_checkpoint(const RunFolder& folder);
+
+// Names the parts of the data that the model has no finite loss on.
+void add_loss_warnings(const Metrics& metrics, std::vector<std::string>& warnings);
 
 struct OpenedRun {
   Config recipe;

@@ -104,8 +104,9 @@ Report run_report(const Session& session, std::span<const Headline> headlines, s
   const RunResult& result = *summary.result;
   Report r;
   r.title = run_title(options.name.value_or(""), folder);
-  r.subtitle = fmt::format("{}, {} parameters, {}, seed {}", session.learned_from(), result.parameters,
-                           name_of(kPrecisions, options.precision), options.train.seed);
+  r.subtitle = fmt::format("{}, {} parameters, {}, {} arithmetic, seed {}", session.learned_from(), result.parameters,
+                           name_of(kPrecisions, options.precision), name_of(kArithmetics, session.arithmetic()),
+                           options.train.seed);
   r.warnings = result.warnings;
   add_figures(headlines, summary, r);
   r.sections.push_back(loss_chart(log));

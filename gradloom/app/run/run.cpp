@@ -9,14 +9,13 @@
 #include "gradloom/app/predict/predict.h"
 #include "gradloom/app/recipe.h"
 #include "gradloom/app/run/advice.h"
-#include "gradloom/app/run/checkpoints.h"
 #include "gradloom/app/run/open.h"
 #include "gradloom/app/run/recorder.h"
 #include "gradloom/app/run/report.h"
 #include "gradloom/app/settings.h"
 #include "gradloom/base/hash.h"
 #include "gradloom/comm/comm.h"
-#include "gradloom/data/csv.h"
+#include "gradloom/exec/arithmetic_names.h"
 #include "gradloom/io/file.h"
 #include "gradloom/train/checkpoint.h"
 
@@ -25,32 +24,12 @@ namespace {
 
 using nlohmann::json;
 
-// What to do when a run's data have changed since it was saved: going on would mix two runs; a look at it is harmless.
-enum class OtherData { refuse, tell };
-
 const AppFamily& family_of(const Config& recipe) { return find_family(recipe.string("family")); }
 
 Result<std::unique_ptr<Session>> open_session(const Config& recipe, const RunOptions& options) {
   auto session = family_of(recipe).open(recipe, options.data_root, options);
   if (!session) return with_places(session.error(), recipe, options.data_root);
   return session;
-}
-
-Result<Config> reopen_recipe(const RunFolder& folder) {
-  const std::vector<std::string> none;
-  auto text = read_file(folder.recipe(), kMaxRecipeBytes);
-  if (!text) return text.error();
-  return parse_recipe(*text, folder.recipe().string(), none);
-}
-
-// What can be wrong about the files of an evaluation, before any of them is read.
-Result<void> check_evaluation(const Config& recipe, const RunOptions& options, const EvaluateOptions& what) {
-  if (!what.data.empty()) {
-    if (!std::filesystem::exists(what.data))
-      return Error{ErrorCode::not_found, fmt::format("there is no file {}", what.data.string())};
-    if (auto r = refuse_overwriting(what.predictions, std::span(&what.data, 1)); !r) return r;
-  }
-  return refuse_overwriting(what.predictions, data_paths(recipe, options.data_root), InFolders::contents);
 }
 
 // For what one rank does without the others.
@@ -163,6 +142,7 @@ RunResult measure_result(const Config& recipe, Session& session, const std::vect
   result.arithmetic = name_of(kArithmetics, session.arithmetic());
   result.warnings = recipe_warnings(recipe);
   for (std::string& warning : session.warnings()) result.warnings.push_back(std::move(warning));
+  add_loss_warnings(result.metrics, result.warnings);
   if (family_of(recipe).learns_rows)
     for (std::string& advice : training_advice(result.metrics, lines)) result.warnings.push_back(std::move(advice));
   result.rows_outside = session.rows_outside();
@@ -249,107 +229,6 @@ Result<RunSummary> run_session(const Config& recipe, Session& session, const Run
   return summary;
 }
 
-// The options for a run that is there already: its arithmetic is that of its checkpoint. A look at it takes another
-// where the processor lacks that; going on does not. What is wrong with the checkpoint is left to restore().
-Result<RunOptions> follow_checkpoint(const RunFolder& folder, RunOptions options, OtherData other) {
-  const auto saved = read_checkpoint(folder, {});
-  if (!saved) return options;
-  const auto head = checkpoint_head(saved->file, saved->place);
-  if (!head || !head->notes.arithmetic) return options;
-  const Arithmetic its = *head->notes.arithmetic;
-  if (options.arithmetic && *options.arithmetic != its) {
-    if (other == OtherData::tell) return options;
-    return Error{
-        ErrorCode::invalid_input,
-        fmt::format("{} was trained in {} arithmetic; {} arithmetic would give other bits than those of the run",
-                    folder.path().string(), name_of(kArithmetics, its), name_of(kArithmetics, *options.arithmetic))};
-  }
-  if (options.device && options.device->info().arithmetic != its) {
-    const std::string difference = fmt::format(
-        "{} was trained in {} arithmetic, and {} was opened for {}", folder.path().string(), name_of(kArithmetics, its),
-        options.device->info().name, name_of(kArithmetics, options.device->info().arithmetic));
-    if (options.device_policy == DevicePolicy::required && other == OtherData::refuse)
-      return Error{ErrorCode::unsuitable_device,
-                   difference + "; open it for the arithmetic of the run, or continue on the cpu"};
-    if (options.device_policy == DevicePolicy::preferred) {
-      options.device = nullptr;
-      if (options.log) options.log(LogLevel::info, "running on the cpu: " + difference);
-    }
-  }
-  if (available(its)) {
-    options.exec.variant.arithmetic = its;
-  } else if (other == OtherData::refuse) {
-    return Error{ErrorCode::unsupported,
-                 fmt::format("{} was trained in {} arithmetic, which this processor does not have; continue it on a "
-                             "processor with fused multiply-add (FMA)",
-                             folder.path().string(), name_of(kArithmetics, its))};
-  }
-  return options;
-}
-
-struct Restored {
-  std::uint64_t log_lines = 0;
-  bool short_log = false, data_changed = false;
-  std::string warning;  // that the newest checkpoint was not used; may be empty
-};
-
-// The state of the folder's checkpoint.
-Result<Restored> restore(Session& session, const RunFolder& folder, OtherData other, const RunOptions& options) {
-  const LogCallback& log = options.log;
-  auto saved = read_checkpoint(folder, log);
-  if (!saved) return saved.error();
-  auto found = session.restore(saved->file, saved->place);
-  if (!found) return found.error();
-  if (other == OtherData::refuse && found->old_contract) {
-    if (!options.restart_optimizer)
-      return Error{ErrorCode::unsupported,
-                   fmt::format("{} was trained under numerical contract 1, whose bits this version does not have; "
-                               "`gradloom resume --restart-optimizer` trains on from its parameters, and version 0.1 "
-                               "continues the run itself",
-                               folder.path().string())};
-    session.restart_optimizer();
-    if (log)
-      log(LogLevel::warning,
-          "whether the training data are those of the run cannot be told: they are taken as they are");
-  }
-  if (other == OtherData::refuse && saved->last_is_damaged)
-    if (auto r = folder.set_last_checkpoint_aside(); !r) return r.error();
-  Restored restored{found->log_lines, false, found->data_changed, saved->warning};
-  if (other == OtherData::tell) return restored;
-  if (restored.data_changed)
-    return Error{
-        ErrorCode::invalid_input,
-        fmt::format("the training data are not those that {} was trained on: a file has changed, or another "
-                    "one of the same name was found from this folder; put the old data back, or start a new run",
-                    folder.path().string())};
-  auto lines = read_run_log(folder.log());
-  if (!lines && lines.error().code != ErrorCode::not_found) return lines.error();
-  const std::uint64_t present = lines ? lines->lines.size() : 0;
-  restored.short_log = present < restored.log_lines;
-  if (restored.short_log && log)
-    log(LogLevel::warning,
-        fmt::format("{} has lost lines; the curves of the report will be incomplete", folder.log().string()));
-  restored.log_lines = std::min(present, restored.log_lines);
-  return restored;
-}
-
-Result<void> write_outputs(const std::filesystem::path& path, const PredictedRows& y,
-                           std::span<const std::uint32_t> numbers) {
-  std::string text = numbers.empty() ? "" : "row,";
-  for (std::size_t j = 0; j < y.width; ++j) {
-    if (j > 0) text += ',';
-    text += y.names.size() == y.width ? csv_field(y.names[j]) : fmt::format("y{}", j + 1);
-  }
-  text += '\n';
-  for (std::size_t i = 0; i < y.values.size(); ++i) {
-    if (i % y.width == 0 && !numbers.empty()) text += fmt::format("{},", numbers[i / y.width]);
-    text += y.precision == Precision::float32 ? fmt::format("{}", static_cast<float>(y.values[i]))
-                                              : fmt::format("{}", y.values[i]);
-    text += (i + 1) % y.width == 0 ? '\n' : ',';
-  }
-  return write_file_atomic(path, text);
-}
-
 }  // namespace
 
 json to_json(const RunSummary& summary) {
@@ -358,12 +237,6 @@ json to_json(const RunSummary& summary) {
   object.update(to_json(*summary.result));
   object.update(to_json(summary.result->metrics));
   object.update(summary.result->found);
-  return object;
-}
-
-json to_json(const Evaluation& evaluation) {
-  json object = to_json<Evaluation>(evaluation);
-  object.update(to_json(evaluation.metrics));
   return object;
 }
 
@@ -404,7 +277,7 @@ Result<RunSummary> train(const Config& asked, const std::filesystem::path& path,
       auto made = RunFolder::create(path);
       if (!made) return made.error();
       folder.emplace(std::move(*made));
-      if (auto r = write_file_atomic(folder->recipe(), recipe.to_toml()); !r) return r.error();
+      if (auto r = write_file_atomic(folder->recipe(), sealed_recipe(recipe)); !r) return r.error();
     }
     const RunFolder* kept = folder ? &*folder : nullptr;
     RunRecorder recorder(options, family_of(recipe), kept);
@@ -474,134 +347,47 @@ Result<RunSummary> resume(const std::filesystem::path& path, const RunOptions& g
   if (follows(given)) return guarded([&] { return follow_resume(given); });
   auto folder = RunFolder::open(path, FolderAccess::write);
   if (!folder) return folder.error();
-  auto recipe = reopen_recipe(*folder);
+  bool edited = false;
+  auto recipe = reopen_recipe(*folder, &edited);
   if (!recipe) return recipe.error();
   const auto followed = follow_checkpoint(*folder, given, OtherData::refuse);
   if (!followed) return followed.error();
   const RunOptions& options = *followed;
+  std::vector<std::string> warnings;
+  const auto warn = [&](const std::string& warning) {
+    if (options.log) options.log(LogLevel::warning, warning);
+    warnings.push_back(warning);
+  };
+  if (edited)
+    warn(
+        fmt::format("{} was edited since the run began: the run goes on by its new values, and its bits are not those "
+                    "of a run by either recipe",
+                    folder->recipe().string()));
   return guarded([&]() -> Result<RunSummary> {
-    auto session = open_session(*recipe, options);
+    auto session = reopen_session(*recipe, options, *folder);
     if (!session) return session.error();
     RunRecorder recorder(options, family_of(*recipe), &*folder);
-    std::string warning;
     const bool begun = folder->has_checkpoint();
     if (begun) {
       auto restored = restore(**session, *folder, OtherData::refuse, options);
       if (!restored) return restored.error();
       recorder.resume_at(restored->log_lines, restored->short_log);
-      warning = restored->warning;
+      warnings.insert(warnings.end(), restored->warnings.begin(), restored->warnings.end());
     }
     if (options.comm) {
       if (auto sent = send_checkpoint(*options.comm, *recipe, *folder); !sent) return sent.error();
       meet_ranks(*recipe, **session, options);
     }
     if (!begun) {  // stopped before its first checkpoint
-      if (auto log = read_run_log(folder->log()); log && !log->lines.empty() && options.log)
-        options.log(LogLevel::warning, fmt::format("{} has no checkpoint: the run begins again, and its log with it",
-                                                   folder->path().string()));
+      if (auto log = read_run_log(folder->log()); log && !log->lines.empty())
+        warn(fmt::format("{} has no checkpoint: the run begins again, and its log with it", folder->path().string()));
       if (auto kept = keep_first_lines(folder->log(), 0); !kept) return kept.error();
       if ((*session)->start() == TrainEnd::stopped) return interrupted(**session, &*folder, recorder);
     }
     auto summary = run_session(*recipe, **session, options, recorder, &*folder);
-    if (summary && summary->result && !warning.empty()) summary->result->warnings.push_back(warning);
+    if (summary && summary->result)
+      summary->result->warnings.insert(summary->result->warnings.end(), warnings.begin(), warnings.end());
     return summary;
-  });
-}
-
-namespace {
-
-Result<void> require_checkpoint(const RunFolder& folder) {
-  if (folder.has_checkpoint()) return {};
-  return Error{ErrorCode::not_found,
-               folder.path().string() + " has no checkpoint yet; `gradloom resume` continues the run"};
-}
-
-}  // namespace
-
-Result<OpenedRun> open_run(const RunFolder& folder, const RunOptions& given) {
-  if (auto r = require_checkpoint(folder); !r) return r.error();
-  auto recipe = reopen_recipe(folder);
-  if (!recipe) return recipe.error();
-  const RunOptions options = follow_checkpoint(folder, given, OtherData::tell).or_throw();
-  auto session = open_session(*recipe, options);
-  if (!session) return session.error();
-  auto restored = restore(**session, folder, OtherData::tell, options);
-  if (!restored) return restored.error();
-  return OpenedRun{std::move(*recipe), std::move(*session), restored->data_changed};
-}
-
-namespace {
-
-// The metrics of a new file, and predictions for it or for the run's own data.
-// `added` are the rows of the file, where the family reads rows.
-Result<void> evaluate_files(const AppFamily& family, Session& session, const std::optional<NewRows<double>>& added,
-                            const EvaluateOptions& what, Evaluation& evaluation) {
-  const auto wrote = [&](std::size_t rows) {
-    evaluation.rows = rows;
-    evaluation.predictions = what.predictions.string();
-  };
-  const auto rows_of = [](const PredictedRows& y) { return y.width == 0 ? 0 : y.values.size() / y.width; };
-  if (what.data.empty()) {
-    if (what.predictions.empty()) return {};
-    const PredictedRows y = session.predict();
-    wrote(rows_of(y));
-    return write_outputs(what.predictions, y, {});
-  }
-  if (added) {
-    evaluation.warnings = session.warnings(added->rows, "new rows");
-    evaluation.data = added->has_targets ? to_json(session.measure(added->rows)) : json();
-    if (what.predictions.empty()) return {};
-    const PredictedRows y = session.predict(added->rows);
-    wrote(rows_of(y));
-    return write_outputs(what.predictions, y, added->numbers);
-  }
-  if (!family.predict)
-    return Error{ErrorCode::unsupported, fmt::format("models of family \"{}\" take no new data", family.name)};
-  auto table = family.predict(session, {what.data, what.distances});
-  if (!table) return table.error();
-  evaluation.data = table->metrics ? to_json(*table->metrics) : json();
-  evaluation.outside = table->outside;
-  if (what.predictions.empty()) return {};
-  wrote(table->rows);
-  return write_predictions(what.predictions, *table);
-}
-
-}  // namespace
-
-Result<Evaluation> evaluate(const std::filesystem::path& path, const RunOptions& given, const EvaluateOptions& what) {
-  auto folder = RunFolder::open(path, FolderAccess::read);
-  if (!folder) return folder.error();
-  auto recipe = reopen_recipe(*folder);
-  if (!recipe) return recipe.error();
-  if (auto r = check_evaluation(*recipe, given, what); !r) return r.error();
-  return guarded([&]() -> Result<Evaluation> {
-    const RunOptions options = follow_checkpoint(*folder, given, OtherData::tell).or_throw();
-    const AppFamily& family = family_of(*recipe);
-    if (auto r = require_checkpoint(*folder); !r) return r.error();
-    auto opened = open_session(*recipe, options);
-    if (!opened) return opened.error();
-    Session& session = **opened;
-    // What is wrong with the file is told before the checkpoint is looked at.
-    std::optional<NewRows<double>> added;
-    if (!what.data.empty() && family.read_rows) {
-      auto rows = family.read_rows(session, options.data_root, what.data);
-      if (!rows) return rows.error();
-      added = std::move(*rows);
-    }
-    auto restored = restore(session, *folder, OtherData::tell, options);
-    if (!restored) return restored.error();
-    Evaluation evaluation;
-    evaluation.run = path.string();
-    evaluation.epochs = session.position().run_epoch;
-    evaluation.data_changed = restored->data_changed;
-    evaluation.metrics = session.metrics();
-    if (json study = session.study(); !study.is_null()) {
-      if (family.study_rows) evaluation.found = family.study_rows(study);
-      evaluation.study = std::move(study);
-    }
-    evaluation.rows_outside = session.rows_outside();
-    if (auto r = evaluate_files(family, session, added, what, evaluation); !r) return r.error();
-    return evaluation;
   });
 }
 

@@ -38,7 +38,7 @@ void activate(const Rows& r, Activation act, const T* x, const T* bias, const T*
     }
   };
   if (act == Activation::none) each([](T v) GRADLOOM_ARITHMETIC_ATTR { return v; });
-  if (act == Activation::relu) each([](T v) GRADLOOM_ARITHMETIC_ATTR { return v > T(0) ? v : T(0); });
+  if (act == Activation::relu) each([](T v) GRADLOOM_ARITHMETIC_ATTR { return v <= T(0) ? T(0) : v; });
   if (act == Activation::silu) each([](T v) GRADLOOM_ARITHMETIC_ATTR { return silu(v).value; });
 }
 

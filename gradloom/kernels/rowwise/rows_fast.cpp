@@ -59,7 +59,7 @@ void activate(const Rows& r, Activation act, const T* x, const T* bias, const T*
       return activate_by(r, x, bias, residual, y, [](V v) GRADLOOM_UNROLLED { return v; });
     case Activation::relu:
       return activate_by(r, x, bias, residual, y,
-                         [](V v) GRADLOOM_UNROLLED { return hn::IfThenElseZero(hn::Gt(v, hn::Zero(Tag<T>())), v); });
+                         [](V v) GRADLOOM_UNROLLED { return hn::IfThenZeroElse(hn::Le(v, hn::Zero(Tag<T>())), v); });
     case Activation::silu:
       return activate_by(r, x, bias, residual, y, [](V v) GRADLOOM_UNROLLED {
         V value, slope;

@@ -28,7 +28,7 @@ inline constexpr Choice<Activation> kActivations[] = {
     {Activation::silu, "silu", "x sigmoid(x)"},
 };
 
-// y = act(x + bias) + residual; bias (W) and residual may be null; the slope of relu at 0 is 0.
+// y = act(x + bias) + residual; bias (W) and residual may be null; relu of NaN is NaN, and the slope of relu at 0 is 0.
 template <class T>
 void activate(Variant variant, const Rows& r, Activation act, const T* x, const T* bias, const T* residual, T* y);
 // dl_dx = dl_dy act'(x + bias).

@@ -119,7 +119,7 @@ Result<FormulaData> collect(TypedSession<KanFamily<T>>& session, const FormulaRo
                       given.rows->features(), given.rows->outputs(), network.input_width(), network.output_width())};
     seen = *given.rows;
   } else if (!given.file.empty()) {
-    auto rows = load_new_rows(family.options(), given.data_root, schema.training, given.file);
+    auto rows = load_new_rows(family.options(), given.data_root, schema.training, given.file, family.kLargestInput);
     if (!rows) return rows.error();
     if (!rows->has_targets)
       return Error{ErrorCode::invalid_input, fmt::format("{} lacks the target column", given.file.string())};

@@ -60,6 +60,7 @@ Result<PredictedTable> predict_new(const TypedSession<PairFamily<T>>& session, c
   table.rows = pairs;
   std::vector<std::string> id, other, similarity, distance, predicted;
   std::vector<std::size_t> outside;
+  std::size_t zeros = 0;
   for (std::size_t p = 0; p < pairs; ++p) {
     const auto [a, b, target] = asked.pairs()[p];
     const double nodes = set.graphs[a].nodes() + set.graphs[b].nodes();
@@ -70,8 +71,13 @@ Result<PredictedTable> predict_new(const TypedSession<PairFamily<T>>& session, c
       distance.push_back(number_text(distances->at(a, b), Precision::float64));
     }
     predicted.push_back(number_text(-0.5 * nodes * std::log(y.values[p]), y.precision));
+    zeros += y.values[p] == 0.0;
     if (!of_graph.empty()) outside.push_back(of_graph[a] + of_graph[b]);
   }
+  if (zeros > 0)
+    table.warnings.push_back(fmt::format(
+        "{} of {} have the similarity 0, which stands for no finite distance: it is below what {} can tell from 0",
+        zeros, counted(pairs, "pair"), name_of(kPrecisions, y.precision)));
   table.add("id", std::move(id));
   table.add("other", std::move(other));
   if (distances) table.add("similarity", std::move(similarity));

@@ -1,6 +1,7 @@
 // The family of classifiers made of logic gates: rows become bits, with thresholds from the training part.
 #pragma once
 
+#include <limits>
 #include <optional>
 
 #include "gradloom/data/binarise.h"
@@ -18,6 +19,8 @@ class GatesFamily final : public Family<T, logic::GateClassifier<T>, RowDataset<
   using Model = logic::GateClassifier<T>;
   using Data = RowDataset<T>;
   using Source = RowSplits;
+
+  static constexpr double kLargestInput = std::numeric_limits<double>::infinity();  // they become bits
 
   GatesFamily(GatesOptions options, const Source& source);
 

@@ -81,6 +81,7 @@ GraphFamily<T>::GraphFamily(GraphOptions options, Source source)
     throw_invalid(fmt::format("every {} has the class '{}'; there is nothing to learn", of_nodes ? "node" : "graph",
                               arrays.class_names[0]));
   layout_ = graph_layout(*set_, arrays, options_.data.features);
+  if (sizeof(T) == sizeof(float)) precision_warnings_ = float32_warnings(*set_, options_.data.features);
 }
 
 template <class T>
@@ -147,6 +148,7 @@ void GraphFamily<T>::split_nodes() {
   train_.emplace(part(split.train));
   if (!split.validation.empty()) validation_.emplace(part(split.validation));
   if (!split.test.empty()) test_.emplace(part(split.test));
+  for (std::uint32_t v = 0; v < nodes; ++v) sample_ids_.push_back(set_->node_id(0, v));
 }
 
 template <class T>
@@ -182,6 +184,7 @@ void GraphFamily<T>::split_graphs() {
   train_.emplace(part(split.train));
   if (!split.validation.empty()) validation_.emplace(part(split.validation));
   if (!split.test.empty()) test_.emplace(part(split.test));
+  for (const std::uint32_t g : split.test.empty() ? split.train : split.test) sample_ids_.push_back(set_->ids[g]);
   watched_ = !split.validation.empty() ? split.validation : !split.test.empty() ? split.test : split.train;
 }
 
@@ -279,6 +282,12 @@ CheckSubject<graph::GraphNetwork<T>> GraphFamily<T>::check_subject(const Exec&, 
           .batch = batch,
           .owner = std::move(data),
           .input_noise = 0.1};
+}
+
+template <class T>
+std::vector<std::string> GraphFamily<T>::output_names() const {
+  if (layout_.classes.empty()) return {"target"};
+  return options_.train.loss_kind == LossKind::binary_cross_entropy ? std::vector<std::string>() : layout_.classes;
 }
 
 template <class T>

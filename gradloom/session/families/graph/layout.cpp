@@ -75,13 +75,39 @@ std::vector<std::string> feature_names(const GraphLayout& l) {
         break;
       case NodeFeatures::automatic:
       case NodeFeatures::given:
-        names.push_back(fmt::format("x{}", c + 1));
+        names.push_back(l.node_names.empty() ? fmt::format("x{}", c + 1) : l.node_names[c]);
         break;
     }
   for (std::size_t c = 0; c < l.edge_features; ++c)
-    names.push_back(c < l.given_edge_features ? fmt::format("edge x{}", c + 1)
-                                              : "edge label=" + l.edge_labels[c - l.given_edge_features]);
+    names.push_back("edge " + (c >= l.given_edge_features ? "label=" + l.edge_labels[c - l.given_edge_features]
+                               : l.edge_names.empty()     ? fmt::format("x{}", c + 1)
+                                                          : l.edge_names[c]));
   return names;
+}
+
+// The direction of all edges, where they have one.
+std::optional<Direction> direction_of(const GraphSet& set) {
+  std::optional<Direction> found;
+  for (const Graph& g : set.graphs) {
+    if (g.edges() == 0) continue;
+    if (found && *found != g.direction()) return std::nullopt;
+    found = g.direction();
+  }
+  return found;
+}
+
+const char* name_of_direction(Direction d) { return d == Direction::directed ? "directed" : "undirected"; }
+
+// Names that are not known are taken as they come.
+Result<void> check_feature_names(const std::vector<std::string>& known, const std::vector<std::string>& found,
+                                 const char* of) {
+  if (known.empty() || known.size() != found.size() || known == found) return {};
+  const auto [mine, other] = std::ranges::mismatch(found, known);
+  return Error{
+      ErrorCode::invalid_input,
+      fmt::format("feature {} of {} is '{}', but the model was trained with '{}' there; features must have the "
+                  "names and the order of the training data",
+                  mine - found.begin() + 1, of, *mine, *other)};
 }
 
 // The first graph with a number that the layout's table does not have.
@@ -132,6 +158,9 @@ std::string misfit_of(const GraphLayout& l, const Graph& g) {
                          l.sparse ? "sparse" : "dense");
   }
   if (g.edges() == 0) return "";
+  if (l.direction && g.direction() != *l.direction)
+    return fmt::format("has {} edges; the model was trained with {} ones", name_of_direction(g.direction()),
+                       name_of_direction(*l.direction));
   if (g.edge_weights().empty() == l.edge_weights)
     return l.edge_weights ? "has edges without weights; the model was trained with weights"
                           : "has edges with weights; the model was trained without them";
@@ -160,6 +189,10 @@ GraphLayout graph_layout(const GraphSet& set, const GraphArrays<T>& arrays, cons
     l.edge_labels = set.edge_labels.names();
     l.given_edge_features -= l.edge_labels.size();
   }
+  if (l.nodes == NodeFeatures::given && set.node_feature_names.size() == l.node_features)
+    l.node_names = set.node_feature_names;
+  if (set.edge_feature_names.size() == l.given_edge_features) l.edge_names = set.edge_feature_names;
+  l.direction = direction_of(set);
   if (arrays.target.empty()) l.classes = arrays.class_names;
   l.ranges = ranges_of_graphs(arrays);
   return l;
@@ -178,6 +211,9 @@ ModelDescription describe_graphs(const GraphLayout& l) {
              {"edge_weights", l.edge_weights},
              {"node_labels", l.node_labels},
              {"edge_labels", l.edge_labels}};
+  if (!l.node_names.empty()) d.input["named_nodes"] = true;
+  if (!l.edge_names.empty()) d.input["named_edges"] = true;
+  if (l.direction) d.input["direction"] = name_of_direction(*l.direction);
   d.normalisation = json::object();
   if (!l.mean.empty()) d.normalisation = {{"mean", l.mean}, {"deviation", l.deviation}};
   d.ranges = l.ranges;
@@ -196,6 +232,14 @@ GraphLayout restore_layout(const ModelDescription& d, GraphTask task) {
   l.edge_weights = reader.flag("edge_weights");
   l.node_labels = reader.names("node_labels");
   l.edge_labels = reader.names("edge_labels");
+  const bool named_nodes = reader.has("named_nodes") && reader.flag("named_nodes");
+  const bool named_edges = reader.has("named_edges") && reader.flag("named_edges");
+  if (reader.has("direction")) {
+    const std::string direction = reader.text("direction");
+    l.direction = direction == name_of_direction(Direction::directed) ? Direction::directed : Direction::undirected;
+    if (direction != name_of_direction(*l.direction))
+      reader.fail(fmt::format("'direction' is '{}', not directed or undirected", direction));
+  }
   reader.done();
   l.classes = d.classes;
   l.ranges = d.ranges;
@@ -213,6 +257,13 @@ GraphLayout restore_layout(const ModelDescription& d, GraphTask task) {
   if (l.node_features == 0 || l.node_features + l.edge_features != d.features.size())
     reader.fail(fmt::format("{} features of nodes and {} of edges are not {} names", l.node_features, l.edge_features,
                             d.features.size()));
+  if (named_nodes && l.nodes == NodeFeatures::given)
+    l.node_names.assign(d.features.begin(), d.features.begin() + static_cast<std::ptrdiff_t>(l.node_features));
+  for (std::size_t c = 0; c < l.given_edge_features && named_edges; ++c) {
+    const std::string& name = d.features[l.node_features + c];
+    if (!name.starts_with("edge ")) reader.fail(fmt::format("the feature '{}' is not one of edges", name));
+    l.edge_names.push_back(name.substr(5));
+  }
   if (l.nodes == NodeFeatures::labels && l.node_labels.size() != l.node_features)
     reader.fail(fmt::format("{} labels make {} features", l.node_labels.size(), l.node_features));
   if (l.nodes == NodeFeatures::constant && l.node_features != 1)
@@ -235,6 +286,8 @@ Result<GraphSet> align_graphs(const GraphLayout& l, GraphSet graphs) {
   if (l.edge_features > l.given_edge_features) set.edge_labels = LabelTable(l.edge_labels);
   (l.task == GraphTask::node ? set.node_classes : set.graph_classes) = LabelTable(l.classes);
   set.append(std::move(graphs));
+  if (auto r = check_feature_names(l.node_names, set.node_feature_names, "nodes"); !r) return r.error();
+  if (auto r = check_feature_names(l.edge_names, set.edge_feature_names, "edges"); !r) return r.error();
   if (auto r = check_names(l, set); !r) return r.error();
   for (std::size_t g = 0; g < set.size(); ++g)
     if (const std::string wrong = misfit_of(l, set.graphs[g]); !wrong.empty())

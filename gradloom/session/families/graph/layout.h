@@ -18,6 +18,8 @@ struct GraphLayout {
   bool sparse = false;                                // features of nodes
   bool edge_weights = false;                          // edges have weights
   std::vector<std::string> node_labels, edge_labels;  // names by number; empty unless features are made of them
+  std::vector<std::string> node_names, edge_names;    // of given features, as files name them; empty: by position
+  std::optional<Direction> direction;                 // of the edges; none: not known, or of both kinds
   std::vector<std::string> classes;                   // empty: a number is learned
   std::vector<double> mean, deviation;                // that given features of nodes are scaled by; empty: they are not
   std::vector<FeatureRange> ranges;                   // of node features, then of edge features; empty: not known

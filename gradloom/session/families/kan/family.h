@@ -1,6 +1,7 @@
 // The family of spline networks: data, model of each stage, refits and refinement between them.
 #pragma once
 
+#include <limits>
 #include <optional>
 
 #include "gradloom/data/ranges.h"
@@ -19,6 +20,8 @@ class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOpti
   using Data = RowDataset<T>;
   using Source = RowSplits;
   using DeviceModel = kan::DeviceNetwork<T>;
+
+  static constexpr double kLargestInput = std::numeric_limits<T>::max();
 
   // Throws invalid_input when the loss does not fit the classes.
   KanFamily(KanOptions options, const Source& source);

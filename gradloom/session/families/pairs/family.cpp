@@ -30,6 +30,7 @@ PairFamily<T>::PairFamily(PairOptions options, Source source)
   split();
   layout_ = graph_layout(*set_, train_->graphs().arrays(), options_.data.features);
   layout_.classes.clear();
+  if (sizeof(T) == sizeof(float)) precision_warnings_ = float32_warnings(*set_, options_.data.features);
 }
 
 template <class T>
@@ -94,6 +95,13 @@ void PairFamily<T>::split() {
   if (!s.validation.empty()) validation_.emplace(part(s.validation, s.train));
   if (!s.test.empty()) test_.emplace(part(s.test, s.train));
   if (s.test.size() > 1) unseen_.emplace(part(s.test, {}));
+  // In the order of part().
+  std::vector<std::uint32_t> which = s.test;
+  which.insert(which.end(), s.train.begin(), s.train.end());
+  for (const GraphPair& pair : (test_ ? *test_ : *train_).pairs()) {
+    sample_ids_.push_back(set_->ids[which[pair.first]]);
+    other_ids_.push_back(set_->ids[which[pair.second]]);
+  }
 }
 
 template <class T>

@@ -1,0 +1,155 @@
+#include "gradloom/app/run/open.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "gradloom/app/families/families.h"
+#include "gradloom/app/recipe.h"
+#include "gradloom/app/run/checkpoints.h"
+#include "gradloom/exec/arithmetic_names.h"
+#include "gradloom/io/file.h"
+#include "gradloom/io/run_log.h"
+#include "gradloom/train/checkpoint.h"
+
+namespace gradloom::app {
+
+Result<Config> reopen_recipe(const RunFolder& folder, bool* edited) {
+  const std::vector<std::string> none;
+  auto text = read_file(folder.recipe(), kMaxRecipeBytes);
+  if (!text) return text.error();
+  if (edited) *edited = is_edited_recipe(*text);
+  return parse_recipe(*text, folder.recipe().string(), none);
+}
+
+Result<std::unique_ptr<Session>> reopen_session(const Config& recipe, const RunOptions& options,
+                                                const RunFolder& folder) {
+  auto session = find_family(recipe.string("family")).open(recipe, options.data_root, options);
+  if (session || session.error().code != ErrorCode::not_found) return session;
+  Error error = session.error();
+  std::error_code unreadable;
+  error.message += fmt::format(
+      ", looked for from {}{}; {} names its training data from the folder that it was trained in: call this from "
+      "there, or let GRADLOOM_DATA be that folder{}",
+      std::filesystem::current_path(unreadable).string(),
+      options.data_root == "." ? "" : fmt::format(" and {}", options.data_root.string()), folder.path().string(),
+      std::filesystem::exists(folder.model(), unreadable)
+          ? fmt::format(" (`gradloom predict {} --data FILE --out FILE` needs no training data)", folder.path().string())
+          : "");
+  return error;
+}
+
+Result<RunOptions> follow_checkpoint(const RunFolder& folder, RunOptions options, OtherData other) {
+  const auto saved = read_checkpoint(folder, {});
+  if (!saved) return options;
+  const auto head = checkpoint_head(saved->file, saved->place);
+  if (!head || !head->notes.arithmetic) return options;
+  const Arithmetic its = *head->notes.arithmetic;
+  if (options.arithmetic && *options.arithmetic != its) {
+    if (other == OtherData::tell) return options;
+    return Error{
+        ErrorCode::invalid_input,
+        fmt::format("{} was trained in {} arithmetic; {} arithmetic would give other bits than those of the run",
+                    folder.path().string(), name_of(kArithmetics, its), name_of(kArithmetics, *options.arithmetic))};
+  }
+  if (options.device && options.device->info().arithmetic != its) {
+    const std::string difference = fmt::format(
+        "{} was trained in {} arithmetic, and {} was opened for {}", folder.path().string(), name_of(kArithmetics, its),
+        options.device->info().name, name_of(kArithmetics, options.device->info().arithmetic));
+    if (options.device_policy == DevicePolicy::required && other == OtherData::refuse)
+      return Error{ErrorCode::unsuitable_device,
+                   difference + "; open it for the arithmetic of the run, or continue on the cpu"};
+    if (options.device_policy == DevicePolicy::preferred) {
+      options.device = nullptr;
+      if (options.log) options.log(LogLevel::info, "running on the cpu: " + difference);
+    }
+  }
+  if (available(its)) {
+    options.exec.variant.arithmetic = its;
+  } else if (other == OtherData::refuse) {
+    return Error{ErrorCode::unsupported,
+                 fmt::format("{} was trained in {} arithmetic, which this processor does not have; continue it on a "
+                             "processor with fused multiply-add (FMA)",
+                             folder.path().string(), name_of(kArithmetics, its))};
+  }
+  return options;
+}
+
+Result<Restored> restore(Session& session, const RunFolder& folder, OtherData other, const RunOptions& options) {
+  auto saved = read_checkpoint(folder, options.log);
+  if (!saved) return saved.error();
+  std::vector<std::string> warnings;
+  if (!saved->warning.empty()) warnings.push_back(saved->warning);
+  const auto warn = [&](const std::string& warning) {
+    if (options.log) options.log(LogLevel::warning, warning);
+    warnings.push_back(warning);
+  };
+  auto found = session.restore(saved->file, saved->place);
+  if (!found) return found.error();
+  if (other == OtherData::refuse && !found->old_contract && options.restart_optimizer)
+    return Error{ErrorCode::invalid_input,
+                 fmt::format("{0} was trained under this version's numerical contract: `gradloom resume {0}` continues it "
+                             "with its optimizer; --restart-optimizer is for runs of an earlier contract",
+                             folder.path().string())};
+  if (other == OtherData::refuse && found->old_contract) {
+    if (!options.restart_optimizer)
+      return Error{ErrorCode::unsupported,
+                   fmt::format("{} was trained under numerical contract 1, whose bits this version does not have; "
+                               "`gradloom resume --restart-optimizer` trains on from its parameters, and version 0.1 "
+                               "continues the run itself",
+                               folder.path().string())};
+    session.restart_optimizer();
+    warn("whether the training data are those of the run cannot be told: they are taken as they are");
+  }
+  if (other == OtherData::refuse && saved->last_is_damaged)
+    if (auto r = folder.set_last_checkpoint_aside(); !r) return r.error();
+  Restored restored{found->log_lines, false, found->data_changed, {}};
+  if (other == OtherData::tell) {
+    restored.warnings = std::move(warnings);
+    return restored;
+  }
+  if (restored.data_changed)
+    return Error{
+        ErrorCode::invalid_input,
+        fmt::format("the training data are not those that {} was trained on: a file has changed, or another "
+                    "one of the same name was found from this folder; put the old data back, or start a new run",
+                    folder.path().string())};
+  auto lines = read_run_log(folder.log());
+  if (!lines && lines.error().code != ErrorCode::not_found) return lines.error();
+  const std::uint64_t present = lines ? lines->lines.size() : 0;
+  restored.short_log = present < restored.log_lines;
+  if (restored.short_log)
+    warn(fmt::format("{} has lost lines; the curves of the report will be incomplete", folder.log().string()));
+  restored.log_lines = std::min(present, restored.log_lines);
+  restored.warnings = std::move(warnings);
+  return restored;
+}
+
+void add_loss_warnings(const Metrics& metrics, std::vector<std::string>& warnings) {
+  const auto see = [&](const PartMetrics& part, const char* name) {
+    if (!std::isfinite(part.loss)) warnings.push_back(fmt::format("the loss on {} data is not a finite number", name));
+  };
+  see(metrics.train, "training");
+  if (metrics.validation) see(*metrics.validation, "validation");
+  if (metrics.test) see(*metrics.test, "test");
+}
+
+Result<void> require_checkpoint(const RunFolder& folder) {
+  if (folder.has_checkpoint()) return {};
+  return Error{ErrorCode::not_found,
+               folder.path().string() + " has no checkpoint yet; `gradloom resume` continues the run"};
+}
+
+Result<OpenedRun> open_run(const RunFolder& folder, const RunOptions& given) {
+  if (auto r = require_checkpoint(folder); !r) return r.error();
+  auto recipe = reopen_recipe(folder);
+  if (!recipe) return recipe.error();
+  const RunOptions options = follow_checkpoint(folder, given, OtherData::tell).or_throw();
+  auto session = reopen_session(*recipe, options, folder);
+  if (!session) return session.error();
+  auto restored = restore(**session, folder, OtherData::tell, options);
+  if (!restored) return restored.error();
+  return OpenedRun{std::move(*recipe), std::move(*session), restored->data_changed};
+}
+
+}  // namespace gradloom::app

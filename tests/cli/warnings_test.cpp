@@ -1,0 +1,203 @@
+// Answers that would be wrong without a word: they are refused, or named among the warnings.
+#include <sstream>
+
+#include "tests/cli/program.h"
+
+namespace gradloom::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class Warnings : public ProgramTest {
+ protected:
+  // y = a + b, with so many rows; `comma` for decimals and ; between cells.
+  void write_sums(const std::string& name, int rows, bool comma = false) const {
+    std::ostringstream text;
+    text << (comma ? "a;b;y\n" : "a,b,y\n");
+    for (int i = 0; i < rows; ++i) {
+      std::ostringstream row;
+      const double a = i * 37 % 100 / 8.0, b = i * 61 % 100 / 16.0;
+      row << a << (comma ? ';' : ',') << b << (comma ? ';' : ',') << a + b << '\n';
+      std::string line = row.str();
+      if (comma) std::replace(line.begin(), line.end(), '.', ',');
+      text << line;
+    }
+    write(name, text.str());
+  }
+  // Graphs of two nodes with the features `mass` and `charge`, and a target.
+  std::string pairs(int count, double offset, const char* first = "mass", const char* second = "charge",
+                    bool directed = false) const {
+    nlohmann::json graphs = nlohmann::json::array();
+    for (int g = 0; g < count; ++g) {
+      const double mass = offset + g % 7 / 8.0, charge = g % 5 / 4.0 + 0.125;
+      graphs.push_back({{"directed", directed},
+                        {"multigraph", false},
+                        {"graph", {{"name", "g" + std::to_string(g)}, {"target", offset + mass + charge}}},
+                        {"nodes", {{{"id", 0}, {first, mass}, {second, charge}},
+                                   {{"id", 1}, {first, mass + 0.0625}, {second, charge}}}},
+                        {"links", {{{"source", 0}, {"target", 1}}}}});
+    }
+    return graphs.dump();
+  }
+  Words warned(const nlohmann::json& result) const { return result.at("warnings").get<Words>(); }
+
+  const Words rows_ = {"train", "kan-tabular", "--set", "data.path=t.csv", "--set", "model.size=given", "--set", "train.batch=0", "--set", "epochs=4", "--threads", "1", "--out", "run"};
+  const Words graphs_ = {"train", "tu", "--set", "data.path=g.json", "--set", "data.features=given", "--set", "data.folds=0", "--set", "model.norm=none", "--set", "epochs=3", "--set", "train.ged_sample=0", "--set", "loss.kind=mse", "--set", "data.curve=false", "--set", "train.batch=4", "--set", "model.hidden=[8]", "--threads", "1", "--out", "run"};
+};
+
+TEST_F(Warnings, FeaturesOfNodesMustHaveTheNamesOfTheTrainingData) {
+  write("g.json", pairs(20, 1.0));
+  json_of(graphs_);
+  write("same.json", pairs(4, 1.0));
+  EXPECT_EQ(json_of({"predict", "run", "--data", "same.json", "--out", "p.csv"})["rows"], 4);
+  write("other.json", pairs(4, 1.0, "radius"));
+  expect_error({"predict", "run", "--data", "other.json", "--out", "p.csv"}, 2, "invalid_input",
+               {"other.json", "feature 2 of nodes is 'radius'", "'mass'"});
+  write("bare.json", R"({"nodes": [{"features": [0.5, 1]}, {"features": [0.25, 1]}], "edges": [[0, 1]]})");
+  EXPECT_EQ(json_of({"predict", "run", "--data", "bare.json", "--out", "p.csv"})["rows"], 1) << "no names: by position";
+}
+
+TEST_F(Warnings, ColumnsOfNodesMustHaveTheOrderOfTheTrainingData) {
+  for (const char* folder : {"old", "new"}) {
+    std::filesystem::create_directory(scratch_ / folder);
+    std::ostringstream nodes, edges;
+    nodes << (folder[0] == 'o' ? "id,class,mass,charge\n" : "id,class,charge,mass\n");
+    edges << "from,to\n";
+    for (int v = 0; v < 12; ++v) nodes << v << ',' << (v % 2 ? "odd" : "even") << ',' << v / 4.0 << ',' << v % 2 << '\n';
+    for (int v = 1; v < 12; ++v) edges << v - 1 << ',' << v << '\n';
+    write(std::string(folder) + "/nodes.csv", nodes.str());
+    write(std::string(folder) + "/edges.csv", edges.str());
+  }
+  json_of({"train", "karate", "--set", "data.path=old", "--set", "data.train_nodes=[0,1,2]",
+           "--set", "data.features=given", "--set", "epochs=2", "--threads", "1", "--out", "run"});
+  EXPECT_EQ(json_of({"predict", "run", "--data", "old", "--out", "p.csv"})["rows"], 12);
+  expect_error({"predict", "run", "--data", "new", "--out", "p.csv"}, 2, "invalid_input",
+               {"feature 1 of nodes is 'charge'", "'mass'"});
+}
+
+TEST_F(Warnings, DirectedGraphsAreRefusedByModelsOfUndirectedOnes) {
+  write("g.json", pairs(20, 1.0));
+  json_of(graphs_);
+  write("new.json", pairs(2, 1.0, "mass", "charge", true));
+  expect_error({"predict", "run", "--data", "new.json", "--out", "p.csv"}, 2, "invalid_input",
+               {"graph 'g0'", "directed edges", "undirected ones"});
+}
+
+TEST_F(Warnings, NumbersOfGraphsThatWouldOverflowAreRefused) {
+  write("g.json", pairs(20, 1.0));
+  json_of(graphs_);
+  write("new.json", pairs(2, 1e25));
+  expect_error({"predict", "run", "--data", "new.json", "--out", "p.csv"}, 2, "invalid_input",
+               {"1e+25", "too large to compute with in float32"});
+}
+
+TEST_F(Warnings, WhatFloat32CannotHoldOfGraphsIsNamed) {
+  write("g.json", pairs(20, 1e9));
+  const Words said = warned(json_of(graphs_));
+  EXPECT_THAT(said, testing::Contains(AllOf(HasSubstr("node feature 'mass'"), HasSubstr("float64"))));
+  EXPECT_THAT(said, testing::Contains(AllOf(HasSubstr("graph 'target'"), HasSubstr("float64"))));
+  EXPECT_THAT(said, Not(testing::Contains(HasSubstr("'charge'"))));
+}
+
+TEST_F(Warnings, AMixOfWholeAndRealNumbersIsNamed) {
+  write("g.json", R"({"nodes": [{"id": 0, "x": 1}, {"id": 1, "x": 1.5}], "links": [{"source": 0, "target": 1}]})");
+  expect_error(graphs_, 2, "invalid_input", {"attribute 'x'", "a number with a fraction here", "1.0 instead of 1"});
+}
+
+TEST_F(Warnings, PredictionsOfGraphsSayWhichGraphsAndOutputsTheyAreOf) {
+  write("g.json", pairs(20, 1.0));
+  json_of(graphs_);
+  json_of({"eval", "run", "--predictions", "p.csv"});
+  EXPECT_THAT(bytes_of(scratch_ / "p.csv"), testing::StartsWith("id,target\ng"));
+}
+
+TEST_F(Warnings, AModelReadsDecimalsAsItsTrainingDataHadThem) {
+  write_sums("t.csv", 60, true);
+  json_of(rows_);
+  // 1.234 is a number of thousands where commas are decimals; nothing in this file tells.
+  write("new.csv", "a;b\n1.234;2\n");
+  json_of({"predict", "run", "--data", "new.csv", "--out", "dots.csv"});
+  write("plain.csv", "a;b\n1234;2\n");
+  json_of({"predict", "run", "--data", "plain.csv", "--out", "plain-p.csv"});
+  EXPECT_EQ(bytes_of(scratch_ / "dots.csv"), bytes_of(scratch_ / "plain-p.csv"));
+  json_of({"eval", "run", "--data", "new.csv", "--predictions", "eval.csv"});
+  std::filesystem::rename(scratch_ / "run/model.safetensors", scratch_ / "m.safetensors");
+  json_of({"predict", "m.safetensors", "--data", "new.csv", "--out", "dots.csv"});
+  EXPECT_EQ(bytes_of(scratch_ / "dots.csv"), bytes_of(scratch_ / "plain-p.csv"));
+  write("points.csv", "a;b\n1.5;2\n");
+  EXPECT_EQ(json_of({"predict", "m.safetensors", "--data", "points.csv", "--out", "p.csv"})["outside"], 0);
+}
+
+TEST_F(Warnings, ARowThatFloat32CannotHoldIsNamed) {
+  write_sums("t.csv", 60);
+  json_of(rows_);
+  write("new.csv", "a,b\n1,2\n1,1e39\n");
+  for (const Words& asked : {Words{"predict", "run", "--data", "new.csv", "--out", "p.csv"},
+                             Words{"eval", "run", "--data", "new.csv"}})
+    expect_error(asked, 2, "invalid_input", {"new.csv: row 2: 'b' is 1e+39", "the precision of the model"});
+}
+
+TEST_F(Warnings, AnEditedRecipeAndLostLinesAreNamedWhenARunGoesOn) {
+  write_sums("t.csv", 60);
+  json_of(rows_);
+  EXPECT_TRUE(warned(json_of({"resume", "run"})).empty());
+  write("run/log.jsonl", "");
+  EXPECT_THAT(warned(json_of({"resume", "run"})), testing::ElementsAre(HasSubstr("has lost lines")));
+  std::string recipe = bytes_of(scratch_ / "run/recipe.toml");
+  const std::size_t at = recipe.find("epochs = 4");
+  ASSERT_NE(at, std::string::npos);
+  write("run/recipe.toml", recipe.replace(at, 10, "epochs = 6"));
+  EXPECT_THAT(warned(json_of({"resume", "run"})), testing::Contains(HasSubstr("recipe.toml was edited")));
+}
+
+TEST_F(Warnings, RestartingAnOptimizerThatCouldGoOnIsRefused) {
+  write_sums("t.csv", 60);
+  json_of(rows_);
+  expect_error({"resume", "run", "--restart-optimizer"}, 2, "invalid_input", {"earlier contract", "gradloom resume run"});
+}
+
+TEST_F(Warnings, SettingsThatDoNothingAreNamedOrRefused) {
+  write_sums("t.csv", 60);
+  expect_error(rows_ + Words{"--set", "train.freeze=[\"*\"]"}, 2, "invalid_input", {"leaves no parameter to train"});
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "run"));
+  write("recipe.toml",
+        "family = \"kan\"\nepochs = 2\n[data]\npath = \"t.csv\"\nlabels = \"l.csv\"\n[model]\nhidden = [2]\n[train]\nbatch = 0\n");
+  EXPECT_THAT(warned(json_of({"train", "recipe.toml", "--threads", "1", "--out", "run"})),
+              testing::Contains(AllOf(HasSubstr("data.labels"), HasSubstr("IDX"))));
+}
+
+TEST_F(Warnings, RunsAskedFromAnotherFolderSayWhereDataWereLookedFor) {
+  write_sums("t.csv", 60);
+  json_of(rows_);
+  std::filesystem::create_directory(scratch_ / "elsewhere");
+  for (const char* command : {"eval", "resume"}) {
+    Launch away = launch({command, "../run", "--json"});
+    away.folder = scratch_ / "elsewhere";
+    const auto error = parsed(Process(away).wait())["error"];
+    EXPECT_EQ(error["code"], "not_found");
+    EXPECT_THAT(error["message"].get<std::string>(),
+                AllOf(HasSubstr("t.csv"), HasSubstr("looked for from " + (scratch_ / "elsewhere").string()),
+                      HasSubstr("the folder that it was trained in"), HasSubstr("gradloom predict ../run")));
+  }
+}
+
+TEST_F(Warnings, ADashIsNoFile) {
+  write_sums("t.csv", 60);
+  json_of(rows_);
+  for (const Words& asked : {Words{"predict", "run", "--data", "t.csv", "--out", "-"},
+                             Words{"eval", "run", "--predictions", "-"}, Words{"train", "kan-hello", "--out", "-"}})
+    expect_error(asked, 2, "invalid_input", {"./-"});
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "-"));
+}
+
+TEST_F(Warnings, PruningWhatMattersIsNamed) {
+  json_of({"train", "kan-hello", "--set", "epochs=5", "--threads", "1", "--out", "run"});
+  const auto all = json_of({"prune", "run", "--inputs", "1", "--out", "one.safetensors"});
+  EXPECT_THAT(warned(all), testing::ElementsAre(HasSubstr("what was removed mattered")));
+  EXPECT_TRUE(warned(json_of({"prune", "run", "--worse", "0.1", "--out", "some.safetensors"})).empty());
+}
+
+}  // namespace
+}  // namespace gradloom::test
