@@ -1,18 +1,21 @@
 #!/usr/bin/env bash
-# Installs the Debian 12 packages that gradloom is built from; only those that are missing.
-# Usage: scripts/install_deps.sh [--with PACKAGE ...]          Root or sudo is needed only when something is missing.
+# Installs the Debian 12 packages that gradloom is built and tested with; only those that are missing.
+# Usage: scripts/install_deps.sh [--build | --with PACKAGE ...]          Root or sudo is needed only when something is missing.
+#   --build     only what building needs
 #   --with      packages that only some scripts need, such as clang for scripts/fuzz.sh
 set -euo pipefail
 
-packages=(
-  g++ cmake ninja-build ccache pkg-config git python3 python3-numpy python3-venv
-  python3-sklearn python3-pandas python3-networkx python3-matplotlib python3-pytest python3-nbclient python3-ipykernel
-  libhwy-dev libeigen3-dev
+build=(
+  g++ cmake ninja-build ccache pkg-config git python3 libhwy-dev libeigen3-dev
   libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libxxhash-dev
   libpng-dev zlib1g-dev libmuparser-dev libpugixml-dev libcadical-dev
-  libgtest-dev libgmock-dev clang-format iverilog yosys
-  libvulkan-dev glslc mesa-vulkan-drivers vulkan-validationlayers
+  libgtest-dev libgmock-dev libvulkan-dev glslc
 )
+tests=(
+  python3-numpy python3-venv python3-sklearn python3-pandas python3-networkx python3-matplotlib python3-pytest python3-nbclient python3-ipykernel
+  clang-format iverilog yosys mesa-vulkan-drivers vulkan-validationlayers
+)
+packages=("${build[@]}" "${tests[@]}")
 
 stop() {
   printf 'install_deps: %s\n' "$1" >&2
@@ -25,6 +28,8 @@ fi
 
 if [ "${1:-}" = --with ]; then
   packages+=("${@:2}")
+elif [ "${1:-}" = --build ]; then
+  packages=("${build[@]}")
 elif [ $# -gt 0 ]; then
   stop "unknown argument $1"
 fi

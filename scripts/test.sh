@@ -38,8 +38,7 @@ if [ -z "${GRADLOOM_DATA:-}" ] && [ -d ../shared/data ]; then
   echo "GRADLOOM_DATA is not set; using ../shared/data, which is there"
 fi
 
-cmake --preset "$preset" >/dev/null
-cmake --build --preset "$preset" -j"$(nproc)"
+scripts/build.sh "$preset"
 
 results="$root/build/$preset/test-results.xml"
 rm -f "$results"

@@ -34,9 +34,11 @@ bool Assigner::root(OpenNodes& node, std::chrono::steady_clock::time_point deadl
     for (std::uint32_t l = 0; l < n2_; ++l)
       if (const std::uint16_t r = p.relation2(j, l)) p.add_counts2(&node.count2[std::size_t{j} * width_], r, 1);
   node.matrix.resize(std::size_t{n1_ + 1} * column_count_);
+  node.half.resize(node.matrix.size());
   for (std::uint32_t i = 0; i <= n1_; ++i)
     for (std::uint32_t j = 0; j < column_count_; ++j) {
-      Cost cost = half(node, i, j);
+      Cost cost = count_half(node, i, j);
+      node.half[std::size_t{i} * column_count_ + j] = cost;
       if (i < n1_)
         cost += j < n2_ ? p.node(i, j) : p.erase(i);
       else if (j < n2_)
@@ -61,13 +63,9 @@ bool Assigner::root(OpenNodes& node, std::chrono::steady_clock::time_point deadl
   for (std::uint32_t i : node.rows) {
     if (node.row_match[i] != kFree) continue;
     if (std::chrono::steady_clock::now() >= deadline) return false;
-    augment(node, i);
+    augment(node, i, std::numeric_limits<Cost>::max());
   }
   return true;
-}
-
-Cost Assigner::certain(const OpenNodes& node, std::uint32_t row, std::uint32_t column) const {
-  return entry(node, row, column) - half(node, slot(row), column);
 }
 
 bool Assigner::child(const OpenNodes& from, std::uint32_t row, std::uint32_t column, Cost enough, OpenNodes& to) {
@@ -93,9 +91,14 @@ bool Assigner::child(const OpenNodes& from, std::uint32_t row, std::uint32_t col
   for (std::uint32_t i : to.rows) {
     const std::uint32_t s = slot(i);
     Cost* line = &to.matrix[std::size_t{s} * column_count_];
+    Cost* half = &to.half[std::size_t{s} * column_count_];
     const std::uint16_t r1 = relation1_[s];
-    for (std::uint32_t j : to.columns)
-      if (r1 | relation2_[j]) line[j] += half(to, s, j) - half(from, s, j) + p.pair(r1, relation2_[j]);
+    for (std::uint32_t j : to.columns) {
+      if (!(r1 | relation2_[j])) continue;
+      const Cost counted = count_half(to, s, j);
+      line[j] += counted - half[j] + p.pair(r1, relation2_[j]);
+      half[j] = counted;
+    }
     if (i >= n1_) break;
   }
   for (std::uint32_t i : to.rows) {
@@ -110,13 +113,15 @@ bool Assigner::child(const OpenNodes& from, std::uint32_t row, std::uint32_t col
 bool Assigner::complete(OpenNodes& node, Cost enough) {
   for (std::uint32_t i : node.rows) {
     if (node.bound() >= enough) return false;
-    if (node.row_match[i] == kFree) augment(node, i);
+    if (node.row_match[i] == kFree && !augment(node, i, enough)) return false;
   }
   return node.bound() < enough;
 }
 
 // The shortest augmenting path from a free row (Dijkstra over reduced costs), then prices that keep all of them >= 0.
-void Assigner::augment(OpenNodes& node, std::uint32_t row) {
+// False, and nothing is changed, when the path would take the bound to `enough`.
+bool Assigner::augment(OpenNodes& node, std::uint32_t row, Cost enough) {
+  const Cost longest = enough - node.bound();
   waiting_.assign(node.columns.begin(), node.columns.end());
   reached_.clear();
   const Cost* line = &node.matrix[std::size_t{slot(row)} * column_count_];
@@ -135,6 +140,7 @@ void Assigner::augment(OpenNodes& node, std::uint32_t row) {
     }
     end = waiting_[best];
     shortest = distance_[end];
+    if (shortest >= longest) return false;
     if (node.column_match[end] == kFree) break;
     reached_.push_back(end);
     waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(best));
@@ -163,6 +169,7 @@ void Assigner::augment(OpenNodes& node, std::uint32_t row) {
     if (i == row) break;
     j = next;
   }
+  return true;
 }
 
 }  // namespace gradloom::ged

@@ -23,6 +23,7 @@ struct OpenNodes {
 
   std::vector<std::uint16_t> rows, columns;            // open, ascending
   std::vector<Cost> matrix;                            // (rows + 1, columns), by number in the problem
+  std::vector<Cost> half;                              // the part of it that counts edges between open nodes
   std::vector<Cost> row_price, column_price;           // never more than the matrix entry, together
   std::vector<std::uint16_t> row_match, column_match;  // kFree: none
   std::vector<std::uint16_t> count1, count2;           // (rows + 1, width), (columns, width): edges among open nodes
@@ -54,15 +55,17 @@ class Assigner {
     return entry(node, row, column) - node.row_price[row] - node.column_price[column];
   }
   // The edits that become certain when the row gets the column.
-  Cost certain(const OpenNodes& node, std::uint32_t row, std::uint32_t column) const;
+  Cost certain(const OpenNodes& node, std::uint32_t row, std::uint32_t column) const {
+    return entry(node, row, column) - node.half[std::size_t{slot(row)} * column_count_ + column];
+  }
 
  private:
   std::uint32_t slot(std::uint32_t row) const { return row < n1_ ? row : n1_; }
-  Cost half(const OpenNodes& node, std::uint32_t slot, std::uint32_t column) const {
+  Cost count_half(const OpenNodes& node, std::uint32_t slot, std::uint32_t column) const {
     return problem_->half_edges(&node.count1[std::size_t{slot} * width_], &node.count2[std::size_t{column} * width_]);
   }
   bool complete(OpenNodes& node, Cost enough);
-  void augment(OpenNodes& node, std::uint32_t row);
+  bool augment(OpenNodes& node, std::uint32_t row, Cost enough);
 
   const Problem* problem_ = nullptr;
   std::uint32_t n1_ = 0, n2_ = 0, row_count_ = 0, column_count_ = 0, width_ = 1;

@@ -13,7 +13,7 @@ import numpy as np
 
 from ._library import json_of, lib, settings_text
 from .errors import InvalidInputError
-from .graph import GraphData, GraphSet
+from .graph_data import GraphData, GraphSet
 
 
 class _Attributes:

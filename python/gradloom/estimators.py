@@ -18,8 +18,8 @@ except ImportError as missing:
         "KANRegressor, KANClassifier and LogicClassifier need scikit-learn: pip install scikit-learn"
     ) from missing
 
-from . import _tables
-from ._arrays import AnyArray, as_array, numbers
+from . import _rows, _tables
+from ._arrays import AnyArray
 from ._fit import Classes, Fit, fit_rows, fit_table
 from ._options import merged, nested, put, threads_of
 from .kan import KAN
@@ -84,19 +84,19 @@ class _RowEstimator(BaseEstimator):  # type: ignore[misc]
         """watched: the rows, and targets or classes, of eval_set."""
         names: list[str] | None = None
         fit = Fit(self._recipe(), self._base_recipe(), threads_of(self.n_jobs), self.device, 0, self.verbose)
-        data, rows = _rows_of(X)
+        data, rows = _rows.rows_of(X)
         if rows != len(y):
             raise ValueError(f"Found input variables with inconsistent numbers of samples: {[rows, len(y)]}")
         if watched is not None:
             fit.validation_from = rows
-            data, y, sample_weight = _followed_by(data, y, sample_weight, *watched)
+            data, y, sample_weight = _rows.followed_by(data, y, sample_weight, *watched)
         if isinstance(data, _tables.Table):
             names = data.names
         if isinstance(data, _tables.Table) and not _tables.is_plain(data.columns):
             handle, interrupted = fit_table(fit, data, y, sample_weight, targets)
             self.n_features_in_ = len(data.names)
         else:
-            x = _checked(np.column_stack(data.columns) if isinstance(data, _tables.Table) else data)
+            x = _rows.checked(np.column_stack(data.columns) if isinstance(data, _tables.Table) else data)
             handle, interrupted = fit_rows(fit, x, y, sample_weight, names, targets)
             self.n_features_in_ = x.shape[1]
         if names is not None and all(isinstance(name, str) for name in X.columns):
@@ -122,7 +122,7 @@ class _RowEstimator(BaseEstimator):  # type: ignore[misc]
                 self._check_names(_tables.column_names(X))
                 return self.model_._outputs(X)
             X = np.asarray(X)
-        x = _checked(X)
+        x = _rows.checked(X)
         if x.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {x.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features "
@@ -146,72 +146,6 @@ class _RowEstimator(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
-
-
-def _one_eval_set(eval_set: Any) -> tuple[Any, Any] | None:
-    """(X, y), or a list of one such pair; None when there is none."""
-    if eval_set is None:
-        return None
-    pairs = [eval_set] if isinstance(eval_set, tuple) else eval_set
-    if not isinstance(pairs, list) or len(pairs) != 1 or not isinstance(pairs[0], (tuple, list)) or len(pairs[0]) != 2:
-        raise ValueError("eval_set must be one validation set: (X, y), or a list of one such pair")
-    return pairs[0][0], pairs[0][1]
-
-
-def _rows_of(X: Any) -> tuple[AnyArray | _tables.Table, int]:
-    """What X holds, and how many rows."""
-    if not _tables.is_table(X):
-        x = _checked(X)
-        return x, x.shape[0]
-    table = _tables.table_of(X)
-    if table.rows == 0:
-        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-    return table, table.rows
-
-
-def _followed_by(
-    data: AnyArray | _tables.Table, y: AnyArray | Classes, sample_weight: Any, X: Any, more_y: AnyArray | Classes
-) -> tuple[AnyArray | _tables.Table, AnyArray | Classes, Any]:
-    """Rows and those of a validation set, which weigh 1 each."""
-    more, rows = _rows_of(X)
-    if rows != len(more_y):
-        raise ValueError(f"eval_set has {rows} rows of X and {len(more_y)} of y")
-    if sample_weight is not None:
-        weights = numbers(sample_weight, "sample_weight", (1,))
-        if len(weights) != len(y):
-            raise ValueError(f"sample_weight has {len(weights)} rows, X has {len(y)}")
-        sample_weight = np.concatenate([weights, np.ones(rows)])
-    if isinstance(y, Classes) and isinstance(more_y, Classes):
-        y = Classes(np.concatenate([y.codes, more_y.codes]), y.names)
-    elif not isinstance(y, Classes) and not isinstance(more_y, Classes):
-        if y.shape[1:] != more_y.shape[1:]:
-            raise ValueError(f"y of eval_set is {more_y.shape}, but y is {y.shape}")
-        y = np.concatenate([y, more_y])
-    if isinstance(data, _tables.Table) and isinstance(more, _tables.Table):
-        return data.followed_by(more), y, sample_weight
-    if isinstance(data, _tables.Table) or isinstance(more, _tables.Table):
-        raise ValueError("X and the X of eval_set must be both tables, or both arrays")
-    if data.shape[1] != more.shape[1]:
-        raise ValueError(f"X of eval_set has {more.shape[1]} features, but X has {data.shape[1]}")
-    return np.concatenate([data, more]), y, sample_weight
-
-
-def _checked(X: Any) -> AnyArray:
-    """A matrix of numbers that are finite, with the messages that scikit-learn's own estimators have."""
-    x = numbers(X, "X", (0, 1, 2, 3, 4))
-    if x.ndim != 2:
-        raise ValueError(
-            f"Expected 2D array, got {x.ndim}D array instead. Reshape your data either using array.reshape(-1, 1) if "
-            "your data has a single feature or array.reshape(1, -1) if it contains a single sample."
-        )
-    if x.shape[0] == 0:
-        raise ValueError(f"Found array with 0 sample(s) (shape={x.shape}) while a minimum of 1 is required.")
-    if x.shape[1] == 0:
-        raise ValueError(f"Found array with 0 feature(s) (shape={x.shape}) while a minimum of 1 is required.")
-    if not np.isfinite(x).all():
-        row, column = (int(i) for i in np.argwhere(~np.isfinite(x))[0])
-        raise ValueError(f"X contains NaN or infinity: the value in row {row}, column {column} is {x[row, column]}")
-    return x
 
 
 class _KanParameters(_RowEstimator):
@@ -305,14 +239,14 @@ class KANRegressor(RegressorMixin, _KanParameters):  # type: ignore[misc]
         """Trains on rows X and targets y (rows) or (rows, targets). eval_set: (X, y) of rows that watch training."""
         if y is None:
             raise ValueError("This KANRegressor estimator requires y to be passed, but the target y is None.")
-        targets = _target_names(y)
-        target = _finite_targets(y, "y")
+        targets = _rows.target_names(y)
+        target = _rows.finite_targets(y, "y")
         if target.ndim == 2 and target.shape[1] == 1:
-            _warn_column()
+            _rows.warn_column()
         self.n_outputs_ = 1 if target.ndim == 1 else target.shape[1]
         self._is_column = target.ndim == 2
-        pair = _one_eval_set(eval_set)
-        watched = None if pair is None else (pair[0], _finite_targets(pair[1], "y of eval_set"))
+        pair = _rows.one_eval_set(eval_set)
+        watched = None if pair is None else (pair[0], _rows.finite_targets(pair[1], "y of eval_set"))
         self._fit(X, target, sample_weight, targets, watched)
         return self
 
@@ -331,13 +265,6 @@ class KANRegressor(RegressorMixin, _KanParameters):  # type: ignore[misc]
         return tags
 
 
-def _finite_targets(y: Any, name: str) -> AnyArray:
-    target = numbers(y, name, (1, 2))
-    if not np.isfinite(target).all():
-        raise ValueError(f"{name} contains NaN or infinity")
-    return target
-
-
 class _ClassifierOfRows(ClassifierMixin):  # type: ignore[misc]
     """fit and predict of classes."""
 
@@ -347,7 +274,7 @@ class _ClassifierOfRows(ClassifierMixin):  # type: ignore[misc]
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         labels = np.asarray(y)
         if labels.ndim == 2 and labels.shape[1] == 1:
-            _warn_column()
+            _rows.warn_column()
             labels = labels[:, 0]
         if labels.ndim != 1:
             raise ValueError(f"y should be a 1d array, got an array of shape {labels.shape} instead.")
@@ -360,15 +287,15 @@ class _ClassifierOfRows(ClassifierMixin):  # type: ignore[misc]
                 f"The number of classes has to be greater than one; got {len(classes)} class: there is nothing to learn"
             )
         names = [str(c) for c in classes.tolist()]
-        if len({_canonical(name) for name in names}) != len(names):  # "1.5" and "1.50" are one class to the engine
+        if len({_rows.canonical(name) for name in names}) != len(names):  # "1.5" and "1.50" are one class to the engine
             names = [f"class {i}" for i in range(len(names))]
         self.classes_ = classes
-        pair = _one_eval_set(eval_set)
-        watched = None if pair is None else (pair[0], _known_classes(pair[1], classes, names))
-        self._fit(X, Classes(codes.astype(np.int64), names), sample_weight, _target_names(y), watched)
+        pair = _rows.one_eval_set(eval_set)
+        watched = None if pair is None else (pair[0], _rows.known_classes(pair[1], classes, names))
+        self._fit(X, Classes(codes.astype(np.int64), names), sample_weight, _rows.target_names(y), watched)
         # The engine sorts numbers by value, not as text, and writes 2.0 as 2.
-        known = {_canonical(name): i for i, name in enumerate(self.model_.classes)}
-        self._order = np.array([known[_canonical(name)] for name in names])
+        known = {_rows.canonical(name): i for i, name in enumerate(self.model_.classes)}
+        self._order = np.array([known[_rows.canonical(name)] for name in names])
         return self
 
     def predict_proba(self, X: Any) -> AnyArray:
@@ -449,42 +376,3 @@ class LogicClassifier(_ClassifierOfRows, _RowEstimator):
         """The hard circuit."""
         return circuit_of(self.model_)
 
-
-def _known_classes(y: Any, classes: AnyArray, names: list[str]) -> Classes:
-    """The classes of a validation set, which are those of y."""
-    labels = np.asarray(y).ravel()
-    unknown = [label for label in labels.tolist() if label not in set(classes.tolist())]
-    if unknown:
-        raise ValueError(f"y of eval_set holds the class {unknown[0]!r}, which y does not")
-    return Classes(np.searchsorted(classes, labels).astype(np.int64), names)
-
-
-def _canonical(name: str) -> str | float:
-    """A class that is a number, by its value."""
-    try:
-        return float(name)
-    except ValueError:
-        return name
-
-
-def _target_names(y: Any) -> list[str] | None:
-    """The names of targets that are columns of a table."""
-    name = getattr(y, "name", None)
-    if isinstance(name, str):
-        return [name]
-    if _tables.is_table(y) and all(isinstance(column, str) for column in y.columns):
-        return list(y.columns)
-    return None
-
-
-def _warn_column() -> None:
-    import warnings
-
-    from sklearn.exceptions import DataConversionWarning
-
-    warnings.warn(
-        "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples, ), for "
-        "example using ravel().",
-        DataConversionWarning,
-        stacklevel=4,
-    )

@@ -15,7 +15,7 @@ from ._library import LongCall, json_of, lib, settings_text
 from ._options import threads_of
 from ._progress import Progress
 from .errors import InvalidInputError
-from .graph import GraphSet, as_graph
+from .graph_data import GraphSet, as_graph
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The examples of docs/python.md and of docstrings, and what importing costs."""
+"""The examples of README.md, docs/python.md and docstrings, and what importing costs."""
 
 import doctest
 import importlib
@@ -7,10 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 _DOCS = Path(__file__).resolve().parents[2] / "docs"
-_MODULES = ["", "._options", ".kan", ".runs", ".logic", ".ged", ".graph", ".model"]
+_MODULES = ["", "._options", ".kan", ".runs", ".logic", ".ged", ".graph", ".graph_data", ".model"]
 
 
 def test_the_examples_of_the_page_run():
@@ -22,6 +23,15 @@ def test_the_examples_of_the_page_run():
     names = {}
     for block in blocks:  # one after another, as a reader would type them
         exec(compile(block, "docs/python.md", "exec"), names)
+
+
+def test_the_example_of_the_readme_runs():
+    pytest.importorskip("sklearn", reason="sklearn is not installed")
+    pytest.importorskip("sympy", reason="sympy is not installed")
+    text = (_DOCS.parent / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+    X = np.random.default_rng(0).uniform(-1, 1, (60, 2))
+    exec(compile(block, "README.md", "exec"), {"X": X, "y": X[:, 0] * X[:, 1]})
 
 
 @pytest.mark.parametrize("module", _MODULES)

@@ -25,6 +25,8 @@ _SMALL = [
     KANRegressor(hidden=[8], grid=6, epochs=60, n_jobs=1),
     KANClassifier(hidden=[4], grid=4, epochs=40, n_jobs=1),
     LogicClassifier(gates=[128, 126], epochs=120, n_jobs=1),
+    KANRegressor(epochs=8, n_jobs=1),  # sizes that the rows settle
+    KANClassifier(epochs=8, n_jobs=1),
 ]
 
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "gradloom/app/recipe.h"
 #include "gradloom/app/settings.h"
@@ -41,16 +42,26 @@ double held_out_loss(const KanOptions& options, RowSplits parts, const SessionOp
   }
 }
 
+// Nothing can be learned from these rows, or told about a size: every weight is 0.
+bool weightless(const RowDataset<double>& rows, std::span<const std::uint32_t> which) {
+  const auto& weight = rows.parts().weight;
+  return !weight.empty() && std::all_of(which.begin(), which.end(), [&](std::uint32_t i) { return weight[i] == 0; });
+}
+
 double compare(const KanOptions& options, const RowSplits& parts, std::size_t folds, const SessionOptions& settings) {
   if (folds == 0) return held_out_loss(options, parts, settings);
   double sum = 0.0;
   for (std::size_t f = 0; f < folds; ++f) {
     const Split split = make_fold(parts.train.size(), folds, f, options.train.seed, parts.train.parts().label);
+    if (weightless(parts.train, split.train) || weightless(parts.train, split.test)) continue;
     RowSplits part{parts.train.subset(split.train), parts.train.subset(split.test), std::nullopt, parts.code, {}};
     sum += held_out_loss(options, std::move(part), settings) * static_cast<double>(split.test.size());
   }
   return sum / static_cast<double>(parts.train.size());
 }
+
+// Which rows train in the end: all but those for testing, or what a validation part leaves.
+enum class TrainingRows { all, without_validation };
 
 // The keys that are left to the table.
 class OpenKeys {
@@ -66,7 +77,8 @@ class OpenKeys {
   std::vector<std::string> overrides_;
 };
 
-std::vector<std::string> overrides_of(const Config& recipe, const KanSize& size, std::size_t rows, std::size_t folds) {
+std::vector<std::string> overrides_of(const Config& recipe, const KanSize& size, std::size_t rows,
+                                      TrainingRows training) {
   OpenKeys open(recipe);
   const std::size_t batch =
       recipe.was_set("train.batch") ? static_cast<std::size_t>(recipe.integer("train.batch")) : suitable_batch(rows);
@@ -79,8 +91,8 @@ std::vector<std::string> overrides_of(const Config& recipe, const KanSize& size,
   open.set("epochs", fmt::format("{}", epochs));
   open.set("model.refit", fmt::format("[0,{},{},{}]", epochs / 6, epochs / 2, epochs * 5 / 6));
   open.set("model.refit_inputs", "true");
-  // Folds have told which size to take; a few rows held out would tell an epoch by chance.
-  if (folds > 0) {
+  // A few rows held out would tell an epoch by chance.
+  if (training == TrainingRows::all) {
     open.set("data.validation", "0.0");
     open.set("train.keep_best", "false");
   }
@@ -131,7 +143,9 @@ Result<std::optional<SettledRecipe>> settle_rows(const Config& recipe, const Par
   if (!parts) return parts.error();
   const std::size_t rows = parts->train.size() + (parts->validation ? parts->validation->size() : 0);
   const std::size_t folds = given == ValidationRows::given ? 0 : suitable_folds(rows);
-  if (folds > 0 && !recipe.was_set("data.validation")) {  // all rows train in the end
+  const bool few = rows < kFewRows && given == ValidationRows::drawn && !recipe.was_set("data.validation");
+  const TrainingRows training = folds > 0 || few ? TrainingRows::all : TrainingRows::without_validation;
+  if (training == TrainingRows::all && !recipe.was_set("data.validation")) {
     KanOptions whole = asked;
     whole.data.validation = 0.0;
     parts = parts_of(whole);
@@ -145,7 +159,7 @@ Result<std::optional<SettledRecipe>> settle_rows(const Config& recipe, const Par
     settings.log(LogLevel::info, fmt::format("choosing one of {} sizes{}", sizes.size(),
                                              folds > 0 ? fmt::format(", each on {} folds", folds) : ""));
   for (const KanSize& size : sizes) {
-    const std::vector<std::string> overrides = overrides_of(recipe, size, parts->train.size(), folds);
+    const std::vector<std::string> overrides = overrides_of(recipe, size, parts->train.size(), training);
     const bool alone = (folds == 0 && !parts->validation);
     const double loss = alone ? 0.0 : compare(options_with(recipe, overrides), *parts, folds, settings);
     if (settings.stop && *settings.stop) break;
@@ -156,7 +170,7 @@ Result<std::optional<SettledRecipe>> settle_rows(const Config& recipe, const Par
     if (recipe.was_set("model.hidden") && recipe.was_set("model.grid") && recipe.was_set("optimizer.weight_decay"))
       break;
   }
-  std::vector<std::string> overrides = overrides_of(recipe, sizes[best.value_or(0)], parts->train.size(), folds);
+  std::vector<std::string> overrides = overrides_of(recipe, sizes[best.value_or(0)], parts->train.size(), training);
   overrides.push_back("model.size=\"given\"");
   auto settled = parse_recipe(recipe.to_toml(), "the recipe", overrides);
   if (!settled) return settled.error();
