@@ -234,7 +234,7 @@ TEST_F(RanksOfMpi, TrainSeedsAndSweepsSideBySide) {
     EXPECT_EQ(shared["runs"][seed]["seed"], seed);
     expect_same_end("seeds-3/seed-" + std::to_string(seed), "seeds/seed-" + std::to_string(seed));
   }
-  const Words sweep = {"--sweep", "optimizer.lr=0.5,0.1,0.05", "--sweep", "model.grid=3,4"};
+  const Words sweep = {"--sweep", "optimizer.lr=0.5,0.1,0.05", "--sweep", "model.hidden=[2],[3]"};
   const nlohmann::json table = json_of(words + sweep + Words{"--out", "sweep"});
   ended = run_on(4, words + sweep + Words{"--out", "sweep-4", "--json"});
   ASSERT_EQ(ended.code, 0) << ended.err;
