@@ -58,6 +58,7 @@ int gradloom_formula(gradloom_handle model, const char* settings, const gradloom
     options.effort = s.value("effort", options.effort);
     options.threshold = s.value("threshold", options.threshold);
     options.functions = s.names("functions");
+    options.define = s.names("define"), options.forbid = s.names("forbid"), options.fix = s.names("fix");
     s.done();
     if (!(options.effort >= 1)) throw_invalid(fmt::format("effort is {}; it must be 1 or more", options.effort));
     const Used<ModelObject> used(model, "model");

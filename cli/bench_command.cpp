@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/phases.h"
+#include "cli/ranks.h"
 #include "cli/text.h"
 #include "gradloom/app/bench/bench.h"
 #include "gradloom/app/circuit/jobs.h"
@@ -71,11 +72,24 @@ void print_device_bench(const Output& out, const app::BenchKanDeviceReport& r) {
   out.print_rows(rows);
 }
 
+void print_ranks_bench(const Output& out, const app::BenchKanRanksReport& r) {
+  out.print(fmt::format("{}  on {} ranks, {} each\n", out.paint(Paint::bold, "kan"), r.ranks,
+                        counted(r.options.threads, "thread")));
+  out.print_rows({{"train step (Adam)", cell(r.train_step_median_us) + " us"},
+                  {"of one process", fmt::format("{} us on {}", cell(r.alone_train_step_us),
+                                                 counted(r.ranks * r.options.threads, "thread"))},
+                  {"ratio", cell(r.ratio)},
+                  {"bytes sent", fmt::format("{:.0f} per step; by the formula {:.0f} at most", r.bytes_sent_per_step,
+                                             r.bytes_by_formula)},
+                  {"messages", fmt::format("{:.0f} per step", r.messages_per_step)},
+                  {"communication", cell(r.communication_ms) + " ms per step"}});
+}
+
 int bench_kan(const Output& out, BenchFlags flags) {
   app::BenchKanOptions& o = flags.options;
   if (o.widths.size() < 2)
     throw Exception(ErrorCode::invalid_input, "--widths needs at least two widths, such as 21,64,24");
-  if (o.threads == 0) o.threads = default_threads();
+  if (o.threads == 0) o.threads = out.comm() ? threads_of_this_rank() : default_threads();
   o.base = flags.base == "on";
   o.allocated_bytes = allocated_bytes;
   o.device = open_device(out, flags.device);
@@ -84,7 +98,14 @@ int bench_kan(const Output& out, BenchFlags flags) {
     // OpenBLAS of Debian 12 does not know recent processors by itself.
     setenv("OPENBLAS_CORETYPE", kernels::full_vectors() ? "SKYLAKEX" : "HASWELL", 0);
   }
-  if (o.device) {
+  if (out.comm()) {
+    if (o.device) throw Exception(ErrorCode::unsupported, "ranks do not share a device; leave --device out");
+    o.comm = out.comm();
+    const app::BenchKanRanksReport report = app::bench_kan_ranks(o).or_throw();
+    if (!out.writes()) return kDone;
+    print_ranks_bench(out, report);
+    out.result(to_json(report));
+  } else if (o.device) {
     const app::BenchKanDeviceReport report = app::bench_kan_device(o).or_throw();
     print_device_bench(out, report);
     out.result(to_json(report));
@@ -169,7 +190,10 @@ void add_bench_command(CLI::App& program, Choice& choice) {
   command->add_option("--device", flags->device, "cpu, gpu, auto, or a device by name or number")->type_name("NAME");
   add_output_options(*command, choice.flags);
   command->footer("Example:\n  gradloom bench kan --widths 64,64,10 --batch 256 --threads 2");
-  command->callback([flags, &choice] { choice.run = [flags](const Output& out) { return bench_kan(out, *flags); }; });
+  command->callback([flags, &choice] {
+    choice.who = Who::all_ranks;
+    choice.run = [flags](const Output& out) { return bench_kan(out, *flags); };
+  });
 }
 
 }  // namespace gradloom::cli

@@ -9,8 +9,12 @@
 
 namespace gradloom::cli {
 
+// Who runs a command that several ranks were started with.
+enum class Who { rank_0, all_ranks };
+
 struct Choice {
   OutputFlags flags;
+  Who who = Who::rank_0;
   // Returns the exit code; throws Exception (or Failure) on an error.
   std::function<int(const Output&)> run;
 };

@@ -67,21 +67,35 @@ void add_formula_command(CLI::App& program, Choice& choice) {
   command->add_option("--data", flags->data, "Search on these rows instead of those of the run")
       ->type_name("FILE")
       ->check(names_a_file);
-  command->add_option("--effort", o.effort, "Work that the search may use, in millions of multiply-adds")
-      ->type_name("N")
-      ->check(number_between(1, 1e12));
-  command->add_option("--threshold", o.threshold, "Leave edges out that score less, where no exact formula is found")
-      ->type_name("SHARE")
-      ->check(number_between(0, 1));
+  CLI::Option* effort =
+      command->add_option("--effort", o.effort, "Work that the search may use, in millions of multiply-adds")
+          ->type_name("N")
+          ->check(number_between(1, 1e12));
+  CLI::Option* threshold =
+      command
+          ->add_option("--threshold", o.threshold, "Leave edges out that score less, where no exact formula is found")
+          ->type_name("SHARE")
+          ->check(number_between(0, 1));
   command->add_option("--functions", o.functions, "Compare edges with these functions only")
       ->type_name("NAME,...")
       ->delimiter(',')
       ->allow_extra_args(false);
+  const auto list = [&](const char* name, std::vector<std::string>& to, const char* type, const char* text) {
+    command->add_option(name, to, text)->type_name(type)->allow_extra_args(false);
+  };
+  list("--define", o.define, "NAME=EXPRESSION", "Add a function of x to the library; may be repeated");
+  list("--forbid", o.forbid, "[EDGE ]NAME",
+       "Never use this function, or not on an edge such as 0.1.2; may be repeated");
+  list("--fix", o.fix, "EDGE NAME", "Make this edge, such as 0.1.2, this function; may be repeated");
   command->add_flag("--again", o.again, "Search although the run has a stored formula");
   add_exec_options(*command, flags->exec);
   add_output_options(*command, choice.flags);
   command->footer("Examples:\n  gradloom formula runs/mine\n  gradloom formula runs/mine --effort 300000 --json");
-  command->callback([flags, &choice] { choice.run = [flags](const Output& out) { return formula(out, *flags); }; });
+  command->callback([flags, effort, threshold, &choice] {
+    // A stored formula was found with other limits.
+    flags->options.again |= effort->count() > 0 || threshold->count() > 0;
+    choice.run = [flags](const Output& out) { return formula(out, *flags); };
+  });
 }
 
 }  // namespace gradloom::cli

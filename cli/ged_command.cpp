@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/ranks.h"
 #include "cli/text.h"
 #include "gradloom/app/ged/run.h"
 
@@ -145,6 +146,8 @@ int run_all_pairs(const Output& out, const GedFlags& flags) {
   o.costs = flags.common.chosen_costs();
   o.ged.limits = flags.common.limits();
   o.threads = flags.common.threads;
+  if (out.comm() && o.threads == 0) o.threads = threads_of_this_rank();
+  o.comm = out.comm();
   o.out = flags.out;
   app::GedAllPairsReport r;
   {
@@ -152,6 +155,7 @@ int run_all_pairs(const Output& out, const GedFlags& flags) {
     o.ged.progress = [&](std::size_t done, std::size_t total) { line.update(done, total); };
     r = app::ged_all_pairs(o).or_throw();
   }
+  if (!out.writes()) return kDone;
   std::string title = fmt::format("{} of {}", counted(r.pairs, "pair"), counted(r.graphs, "graph"));
   if (r.against) title += fmt::format(" against {}", *r.against);
   out.print(fmt::format("{}\n", out.paint(Paint::bold, title)));
@@ -240,7 +244,10 @@ void add_ged_command(CLI::App& program, Choice& choice) {
       "Examples:\n  gradloom ged a.gxl b.gxl\n  gradloom ged set.txt:4 set.txt:21 --costs 1,1,1,1\n"
       "  gradloom ged set.txt --all-pairs --out distances.csv\n"
       "  gradloom ged new.graphml --against known.graphml --out distances.csv");
-  command->callback([flags, &choice] { choice.run = [flags](const Output& out) { return run_ged(out, *flags); }; });
+  command->callback([flags, &choice] {
+    if (flags->all_pairs) choice.who = Who::all_ranks;
+    choice.run = [flags](const Output& out) { return run_ged(out, *flags); };
+  });
 }
 
 void add_bench_ged_command(CLI::App& bench, Choice& choice) {

@@ -5,11 +5,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
+#include <memory>
 #include <new>
 
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/output.h"
+#include "cli/ranks.h"
 #include "cli/signals.h"
 #include "cli/usage.h"
 
@@ -44,26 +46,38 @@ const char* default_hint(ErrorCode code) {
 
 enum class StandardOutput { open, closed };
 
+// The command, by the ranks that it is for; the others wait for them.
+int run_on_ranks(const Choice& choice, Comm* comm) {
+  const bool here = !comm || comm->rank() == 0 || choice.who == Who::all_ranks;
+  const int code = here ? choice.run(Output(choice.flags, choice.who == Who::all_ranks ? comm : nullptr)) : kDone;
+  flush_results();
+  return comm ? end_together(*comm, code) : code;
+}
+
 int run_choice(const Choice& choice, StandardOutput output) {
   const Output out(choice.flags);
+  std::unique_ptr<Comm> comm;
+  const auto fail = [&](const char* code, const char* message, std::string_view hint) {
+    out.fail(code, message, hint);
+    if (comm) comm->leave(message);
+  };
   try {
     if (output == StandardOutput::closed)  // before hours of work whose result nobody would see
       throw Failure({ErrorCode::io, "standard output is closed, so no result could be written"},
                     "send it to a file, or to /dev/null");
-    const int code = choice.run(out);
-    flush_results();
-    return code;
+    comm = join_ranks(out);
+    return run_on_ranks(choice, comm.get());
   } catch (const Failure& e) {
-    out.fail(code_name(e.code()), e.what(), e.hint().empty() ? default_hint(e.code()) : e.hint());
+    fail(code_name(e.code()), e.what(), e.hint().empty() ? default_hint(e.code()) : e.hint());
     return exit_code(e.code());
   } catch (const Exception& e) {
-    out.fail(code_name(e.code()), e.what(), default_hint(e.code()));
+    fail(code_name(e.code()), e.what(), default_hint(e.code()));
     return exit_code(e.code());
   } catch (const std::bad_alloc&) {
-    out.fail(code_name(ErrorCode::out_of_memory), "there is not enough memory", "");
+    fail(code_name(ErrorCode::out_of_memory), "there is not enough memory", "");
     return exit_code(ErrorCode::out_of_memory);
   } catch (const std::exception& e) {
-    out.fail("internal", fmt::format("internal error: {}", e.what()), "");
+    fail("internal", fmt::format("internal error: {}", e.what()).c_str(), "");
     return kFailed;
   }
 }
@@ -127,5 +141,6 @@ int main(int argc, char** argv) {
   using gradloom::cli::StandardOutput;
   const auto output = gradloom::cli::open_closed_streams() ? StandardOutput::open : StandardOutput::closed;
   gradloom::cli::ignore_file_size_signal();
+  if (gradloom::cli::is_silent_rank()) gradloom::cli::silence();
   return gradloom::cli::run({argv + 1, argv + argc}, output);
 }

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "cli/ranks.h"
 #include "gradloom/app/recipe.h"
 #include "gradloom/exec/arithmetic_names.h"
 #include "gradloom/io/file.h"
@@ -162,7 +163,7 @@ app::RunOptions run_options(const Output& out, const ExecFlags& flags) {
   const auto arithmetic = find_choice<Arithmetic>(kArithmetics, flags.arithmetic);  // none: not chosen
   options.device = open_device(out, flags.device, arithmetic);
   options.device_policy = flags.device == "auto" ? app::DevicePolicy::preferred : app::DevicePolicy::required;
-  options.exec.threads = flags.threads;
+  options.exec.threads = flags.threads == 0 ? threads_of_this_rank() : flags.threads;
   options.exec.variant = value_of<Variant::Code>(kVariants, flags.exec, "--exec").or_throw();
   if (arithmetic) options.exec.variant.arithmetic = *arithmetic;
   options.arithmetic = arithmetic;

@@ -56,7 +56,8 @@ const char* code_name(ErrorCode code) {
   return "internal";
 }
 
-Output::Output(OutputFlags flags) : flags_(flags), results_(terminal_of(stdout)), messages_(terminal_of(stderr)) {}
+Output::Output(OutputFlags flags, Comm* comm)
+    : flags_(flags), comm_(comm), results_(terminal_of(stdout)), messages_(terminal_of(stderr)) {}
 
 void Output::print(std::string_view text) const {
   if (flags_.json) return;

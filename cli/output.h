@@ -10,6 +10,7 @@
 
 #include "cli/terminal.h"
 #include "gradloom/base/error.h"
+#include "gradloom/comm/comm.h"
 
 namespace gradloom::cli {
 
@@ -35,7 +36,12 @@ struct OutputFlags {
 
 class Output {
  public:
-  explicit Output(OutputFlags flags);
+  // `comm`: the ranks that run the command together, of which this one speaks if it is rank 0; null: one process.
+  explicit Output(OutputFlags flags, Comm* comm = nullptr);
+
+  Comm* comm() const { return comm_; }
+  Output alone() const { return Output(flags_); }               // for what this process does without the other ranks
+  bool writes() const { return !comm_ || comm_->rank() == 0; }  // whether this process makes folders and files
 
   bool json() const { return flags_.json; }
   bool quiet() const { return flags_.quiet; }
@@ -57,6 +63,7 @@ class Output {
 
  private:
   OutputFlags flags_;
+  Comm* comm_;
   Terminal results_, messages_;  // standard output and standard error
 };
 

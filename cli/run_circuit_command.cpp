@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/ranks.h"
 #include "cli/text.h"
 #include "gradloom/app/circuit/jobs.h"
 
@@ -27,10 +28,13 @@ int run_circuit(const Output& out, RunCircuitFlags flags) {
   if (!flags.boundary.empty())
     o.boundary = value_of<circuit::Boundary>(circuit::kBoundaries, flags.boundary, "--boundary").or_throw();
   o.minimiser = value_of<app::Minimiser>(app::kMinimisers, flags.minimise, "--minimise").or_throw();
+  o.comm = out.comm();
+  if (o.comm && o.threads == 0) o.threads = threads_of_this_rank();
   const auto result = app::run_circuit(o);
   if (!result && result.error().code == ErrorCode::unsupported)
     throw Failure(result.error(), "`gradloom export --observe 0` drops channels that channel 0 does not need");
   if (!result) throw Exception(result.error());
+  if (!out.writes()) return kDone;
   const app::RanCircuit& r = *result;
   for (const std::string& warning : r.warnings) out.tell(fmt::format("warning: {}\n", warning));
   const bool own_size = !flags.pattern.empty() && o.width == 0 && o.height == 0;
@@ -93,7 +97,10 @@ void add_run_circuit_command(CLI::App& program, Choice& choice) {
   command->footer(
       "Examples:\n  gradloom run-circuit game-of-life --pattern glider.rle --width 40 --height 20 --steps 60\n"
       "  gradloom run-circuit circuit.json --random 0.3 --width 900 --height 600 --steps 9");
-  command->callback([flags, &choice] { choice.run = [flags](const Output& out) { return run_circuit(out, *flags); }; });
+  command->callback([flags, &choice] {
+    choice.who = Who::all_ranks;
+    choice.run = [flags](const Output& out) { return run_circuit(out, *flags); };
+  });
 }
 
 }  // namespace gradloom::cli

@@ -49,6 +49,7 @@ WatchedRun watch_run(const Output& out, const std::filesystem::path& folder, app
   const StopSignals signals;
   ProgressView view(stderr, out.quiet() ? Show::nothing : Show::progress);
   options.stop = &signals.requested();
+  options.comm = out.comm();
   options.progress = [&](const app::Progress& p) { view.update(p); };
   options.log = [&](LogLevel level, const std::string& text) { view.message(level, text); };
   auto summary = work(options);
@@ -56,7 +57,9 @@ WatchedRun watch_run(const Output& out, const std::filesystem::path& folder, app
   if (!summary) throw Failure(summary.error(), advice(summary.error(), folder));
   WatchedRun run;
   run.summary = std::move(*summary);
-  if (signals.requested()) run.stop_code = signals.exit_code();
+  const bool here = signals.requested();
+  const bool stop = out.comm() ? out.comm()->agree_to_stop(here) : here;
+  if (stop) run.stop_code = signals.exit_code();
   if (run.summary.interrupted) {
     run.exit_code = signals.exit_code();
     if (run.summary.run) run.summary.resume = resume_command(folder, options);

@@ -8,7 +8,7 @@
 namespace gradloom::cli {
 namespace {
 
-constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};  // batch systems announce the end by the last
 
 std::atomic<bool> stop_requested{false};
 std::atomic<int> stop_signal{0};

@@ -74,14 +74,14 @@ bool operator==(const Grid& a, const Grid& b) {
          std::equal(a.bits_.data(), a.bits_.data() + a.bits_.size(), b.bits_.data());
 }
 
-void fill_random(Grid& grid, double density, std::uint64_t seed) {
+void fill_random(Grid& grid, double density, std::uint64_t seed, RowsOf strip) {
   if (!(density >= 0.0 && density <= 1.0))
     throw Exception(ErrorCode::invalid_input, fmt::format("a density of {} is not between 0 and 1", density));
   for (std::uint32_t c = 0; c < grid.channels(); ++c) {
     const RandomStream random(seed, RandomUse::data, 0, c);
     for (std::size_t y = 0; y < grid.height(); ++y)
       for (std::size_t x = 0; x < grid.width(); ++x)
-        grid.set(c, y, x, random.uniform(static_cast<std::uint32_t>(y * grid.width() + x)) < density);
+        grid.set(c, y, x, random.uniform(static_cast<std::uint32_t>(strip.row(y) * grid.width() + x)) < density);
   }
 }
 

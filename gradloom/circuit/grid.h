@@ -43,8 +43,14 @@ class Grid {
   Buffer<std::uint64_t> bits_;
 };
 
+// Which rows of a larger grid a strip holds: from `first` on, and around its edge. rows 0: the grid is no strip.
+struct RowsOf {
+  std::size_t first = 0, rows = 0;
+  std::size_t row(std::size_t y) const { return rows == 0 ? y : (first + y) % rows; }
+};
+
 // Cells are 1 with probability `density`, each channel by itself, as a function of the seed and the cell alone.
 // density in [0, 1].
-void fill_random(Grid& grid, double density, std::uint64_t seed);
+void fill_random(Grid& grid, double density, std::uint64_t seed, RowsOf strip = {});
 
 }  // namespace gradloom::circuit

@@ -51,9 +51,10 @@ Grid step_reference(const CellRule& rule, const Grid& grid, const RunOptions& op
   Grid next(grid.channels(), grid.height(), grid.width());
   const RandomStream stream = fire_stream(options, step);
   std::vector<unsigned char> signal(rule.circuit.signals());
-  for (std::ptrdiff_t y = 0; y < height; ++y)
+  for (std::ptrdiff_t y = 0; y < height; ++y) {
+    const std::size_t before = options.strip.row(static_cast<std::size_t>(y)) * grid.width();
     for (std::ptrdiff_t x = 0; x < width; ++x) {
-      const bool fire = fires(stream, options, static_cast<std::uint64_t>(y * width + x));
+      const bool fire = fires(stream, options, before + static_cast<std::size_t>(x));
       for (std::uint32_t i = 0; i < rule.circuit.inputs; ++i) signal[i] = cell(i / 9, y + i % 9 / 3 - 1, x + i % 3 - 1);
       for (std::size_t g = 0; g < rule.circuit.gates.size(); ++g) {
         const Gate& gate = rule.circuit.gates[g];
@@ -63,6 +64,7 @@ Grid step_reference(const CellRule& rule, const Grid& grid, const RunOptions& op
         next.set(c, static_cast<std::size_t>(y), static_cast<std::size_t>(x),
                  fire ? signal[rule.circuit.outputs[c]] : cell(c, y, x));
     }
+  }
   return next;
 }
 
@@ -185,7 +187,8 @@ bool Runner::store_row(std::uint64_t* memory, const Tile& t, std::size_t y, unsi
       fire[w] = 0;
       const std::size_t x = (t.w + w) * 64, end = std::min<std::size_t>(64, now_.width() - x);
       std::uint8_t yes[64];
-      kernels::random::draws(exec_.variant(), stream, static_cast<std::uint32_t>(y * now_.width() + x), options_.fire,
+      kernels::random::draws(exec_.variant(), stream,
+                             static_cast<std::uint32_t>(options_.strip.row(y) * now_.width() + x), options_.fire,
                              {yes, end});
       for (std::size_t k = 0; k < end; ++k) fire[w] |= std::uint64_t{yes[k]} << k;
     }

@@ -13,11 +13,12 @@ namespace gradloom::circuit {
 
 // fire < 1 is the asynchronous mode: a cell takes its next state with this probability and otherwise keeps its own.
 // Cell (y, x) fires at step s (counted from 0) when RandomStream(seed, RandomUse::fire, 0, s).uniform(y * W + x) <
-// fire; all its channels fire together.
+// fire; all its channels fire together. In a strip of a larger grid y is the row of that grid.
 struct RunOptions {
   double fire = 1.0;  // in [0, 1]
   std::uint64_t seed = 0;
   enum class Tiles { skip_unchanged, all } tiles = Tiles::skip_unchanged;  // `all`: to measure what a step costs
+  RowsOf strip = {};
 };
 
 // The definition: one cell after another, one gate after another. `step` is the number of the step.

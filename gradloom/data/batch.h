@@ -33,4 +33,16 @@ RowBatch<T> first_rows(RowBatch<T> batch, std::size_t count) {
   return batch;
 }
 
+// Samples [first, first + count).
+template <class T>
+RowBatch<T> middle_rows(const RowBatch<T>& batch, std::size_t first, std::size_t count) {
+  const auto rows = [&](const View<const T, 2>& v) {
+    return v.empty() ? v : View<const T, 2>(v.row(first), {count, v.extent(1)}, v.strides());
+  };
+  RowBatch<T> part{.size = count, .x = rows(batch.x), .target = rows(batch.target), .mask = rows(batch.mask)};
+  if (!batch.label.empty()) part.label = batch.label.subspan(first, count);
+  if (!batch.weight.empty()) part.weight = batch.weight.subspan(first, count);
+  return part;
+}
+
 }  // namespace gradloom

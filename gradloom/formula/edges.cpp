@@ -85,17 +85,20 @@ Scores score(const NetworkSamples& network) {
 
 std::vector<ExplainedEdge> explain_edges(const Exec& ex, const NetworkSamples& s, const Scores& scores,
                                          const EdgeFormulaOptions& o) {
+  o.functions.require_edges(s.widths);
   std::vector<ExplainedEdge> edges;
   for (std::size_t l = 0; l < s.edge.size(); ++l)
     for (std::size_t e = 0; e < s.edge[l].size(); ++e) {
       ExplainedEdge edge{l, e / s.widths[l + 1], e % s.widths[l + 1], scores.edges[l][e], true, {}};
-      edge.kept = edge.score.value >= o.threshold && (l + 1 < s.edge.size() || edge.to == o.output);
+      const bool matters = edge.score.value >= o.threshold || o.functions.fixes(l, edge.from, edge.to);
+      edge.kept = matters && (l + 1 < s.edge.size() || edge.to == o.output);
       edges.push_back(std::move(edge));
     }
   ex.parallel_for(edges.size(), [&](std::size_t i, unsigned) {
     ExplainedEdge& e = edges[i];
     if (e.kept)
-      e.candidates = fit_edge(s.node[e.layer][e.from], s.edge[e.layer][e.from * s.widths[e.layer + 1] + e.to], o.fit);
+      e.candidates = fit_edge(s.node[e.layer][e.from], s.edge[e.layer][e.from * s.widths[e.layer + 1] + e.to],
+                              o.functions.of_edge(e.layer, e.from, e.to), o.fit);
   });
   return edges;
 }

@@ -1,7 +1,7 @@
 // A spline network as values on rows: what its scores are computed from, and its formula, edge by edge.
 #pragma once
 
-#include "gradloom/formula/library.h"
+#include "gradloom/formula/functions.h"
 #include "gradloom/formula/search.h"
 
 namespace gradloom::formula {
@@ -42,10 +42,12 @@ struct ExplainedEdge {
 struct EdgeFormulaOptions {
   double threshold = 1e-3;  // edges that score less are left out
   std::size_t output = 0;
+  Functions functions;
   EdgeFitOptions fit;
 };
 
-// Every edge, with candidates where it matters.
+// Every edge, with candidates where it matters or is fixed. An edge whose function is not defined on its values has
+// none.
 std::vector<ExplainedEdge> explain_edges(const Exec& ex, const NetworkSamples& network, const Scores& scores,
                                          const EdgeFormulaOptions& options);
 

@@ -3,57 +3,55 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <numeric>
 
 #include "gradloom/base/error.h"
+#include "gradloom/formula/parse.h"
 #include "gradloom/formula/refine.h"
 
 namespace gradloom::formula {
 namespace {
 
-template <int P, int Q = 1>
-Expr powered(const Expr& x) {
-  return power(x, Rational::of(P, Q));
+std::vector<LibraryFunction> make_library() {
+  const Expr x = variable(0);
+  std::vector<LibraryFunction> all;
+  const auto put = [&](const char* name, const Expr& text, int complexity, bool scale, bool shift) {
+    all.push_back({name, text, complexity, scale, shift, !(scale && shift)});
+  };
+  const auto raised = [&](const char* name, std::int64_t p, std::int64_t q, int complexity) {
+    put(name, power(x, Rational::of(p, q)), complexity, false, complexity > 1);
+  };
+  const auto called = [&](Function f, int complexity, bool scale = true, bool shift = true) {
+    put(std::string(name_of<Function>(kFunctions, f)).c_str(), call(f, x), complexity, scale, shift);
+  };
+  put("0", number(0), 0, false, false);
+  raised("x", 1, 1, 1), raised("x^2", 2, 1, 2), raised("x^3", 3, 1, 3);
+  raised("sqrt", 1, 2, 3), raised("1/x", -1, 1, 3);
+  called(Function::exp, 3, true, false), called(Function::log, 3, false, true), called(Function::sin, 3);
+  called(Function::abs, 3, false, true);
+  raised("x^4", 4, 1, 4), raised("x^5", 5, 1, 5), raised("1/x^2", -2, 1, 4), raised("1/x^3", -3, 1, 5);
+  raised("x^(3/2)", 3, 2, 4), raised("1/sqrt", -1, 2, 4);
+  called(Function::cos, 3, true, false), called(Function::tanh, 4), called(Function::atan, 4);
+  put("gaussian", call(Function::exp, -(x * x)), 4, true, true);
+  put("sigmoid", number(1) / (number(1) + call(Function::exp, -x)), 4, true, true);
+  for (const Function f : {Function::tan, Function::sinh, Function::cosh, Function::asin, Function::acos}) called(f, 4);
+  for (const Function f : {Function::atanh, Function::asinh, Function::erf}) called(f, 5);
+  put("lorentz", number(1) / (number(1) + x * x), 5, true, true);
+  return all;
 }
 
-template <Function F>
-Expr called(const Expr& x) {
-  return call(F, x);
+const std::vector<LibraryFunction>& kept_library() {
+  static const std::vector<LibraryFunction> all = make_library();
+  return all;
 }
 
-constexpr LibraryFunction kLibrary[] = {
-    {"0", [](const Expr&) { return number(0); }, 0, false, false},
-    {"x", powered<1>, 1, false, false},
-    {"x^2", powered<2>, 2, false, true},
-    {"x^3", powered<3>, 3, false, true},
-    {"sqrt", powered<1, 2>, 3, false, true},
-    {"1/x", powered<-1>, 3, false, true},
-    {"exp", called<Function::exp>, 3, true, false},
-    {"log", called<Function::log>, 3, false, true},
-    {"sin", called<Function::sin>, 3, true, true},
-    {"abs", called<Function::abs>, 3, false, true},
-    {"x^4", powered<4>, 4, false, true},
-    {"x^5", powered<5>, 5, false, true},
-    {"1/x^2", powered<-2>, 4, false, true},
-    {"1/x^3", powered<-3>, 5, false, true},
-    {"x^(3/2)", powered<3, 2>, 4, false, true},
-    {"1/sqrt", powered<-1, 2>, 4, false, true},
-    {"cos", called<Function::cos>, 3, true, false},
-    {"tanh", called<Function::tanh>, 4, true, true},
-    {"atan", called<Function::atan>, 4, true, true},
-    {"gaussian", [](const Expr& x) { return call(Function::exp, -(x * x)); }, 4, true, true},
-    {"sigmoid", [](const Expr& x) { return number(1) / (number(1) + call(Function::exp, -x)); }, 4, true, true},
-    {"tan", called<Function::tan>, 4, true, true},
-    {"sinh", called<Function::sinh>, 4, true, true},
-    {"cosh", called<Function::cosh>, 4, true, true},
-    {"asin", called<Function::asin>, 4, true, true},
-    {"acos", called<Function::acos>, 4, true, true},
-    {"atanh", called<Function::atanh>, 5, true, true},
-    {"asinh", called<Function::asinh>, 5, true, true},
-    {"erf", called<Function::erf>, 5, true, true},
-    {"lorentz", [](const Expr& x) { return number(1) / (number(1) + x * x); }, 5, true, true},
-};
+// f(inside).
+Expr function_of(const LibraryFunction& f, const Expr& inside) {
+  const std::vector<Expr> argument{inside};
+  return substitute(f.text, argument);
+}
 
 struct Line {
   double slope = 0, offset = 0, error = 1e300;  // error: mean square
@@ -92,14 +90,13 @@ std::pair<double, double> best_place(const LibraryFunction& f, const std::vector
   }
   std::pair<double, double> best{1, 0};
   double least = 1e301;
-  const Expr text = f.text(variable(0));
-  const std::vector<int> signs = f.scale && f.shift ? std::vector<int>{1} : std::vector<int>{1, -1};
+  const std::vector<int> signs = f.sign ? std::vector<int>{1, -1} : std::vector<int>{1};
   Columns argument(1, std::vector<double>(u.size()));
   for (const int sign : signs)
     for (const double b : scales)
       for (const double c : shifts) {
         for (std::size_t i = 0; i < u.size(); ++i) argument[0][i] = sign * b * u[i] + c;
-        const double error = fit_line(evaluate(text, argument, u.size()), y).error;
+        const double error = fit_line(evaluate(f.text, argument, u.size()), y).error;
         if (error < least) least = error, best = {sign * b, c};
       }
   return best;
@@ -107,16 +104,31 @@ std::pair<double, double> best_place(const LibraryFunction& f, const std::vector
 
 }  // namespace
 
-std::span<const LibraryFunction> library() { return kLibrary; }
+std::span<const LibraryFunction> library() { return kept_library(); }
+
+LibraryFunction define_function(std::string_view definition) {
+  const std::size_t equals = definition.find('=');
+  const auto refuse = [&](const std::string& why) {
+    throw_invalid(fmt::format("the function '{}' {}; write \"name = expression in x\"", definition, why));
+  };
+  if (equals == std::string_view::npos) refuse("has no '='");
+  const auto letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  std::string name(definition.substr(0, equals));
+  name.erase(name.find_last_not_of(' ') + 1), name.erase(0, name.find_first_not_of(' '));
+  if (name.empty() || !std::all_of(name.begin(), name.end(), letter) ||
+      std::isdigit(static_cast<unsigned char>(name[0])))
+    refuse("has a name that is no identifier");
+  for (const LibraryFunction& f : library())
+    if (f.name == name) refuse("has the name of a function of the library");
+  const std::vector<std::string> names{"x"};
+  const auto text = parse_expression(definition.substr(equals + 1), names);
+  if (!text) refuse("cannot be read: " + text.error().message);
+  if (!variables_used(*text, 1)[0]) refuse("does not depend on x");
+  return {name, *text, std::clamp(static_cast<int>(complexity(*text)), 2, 6), true, true, true};
+}
 
 std::vector<EdgeCandidate> fit_edge(const std::vector<double>& x, const std::vector<double>& y,
-                                    const EdgeFitOptions& options) {
-  for (const std::string& name : options.functions)
-    if (std::none_of(std::begin(kLibrary), std::end(kLibrary), [&](const auto& f) { return f.name == name; })) {
-      std::string all;
-      for (const auto& f : kLibrary) all += (all.empty() ? "" : ", ") + std::string(f.name);
-      throw_invalid(fmt::format("there is no function '{}'; there are {}", name, all));
-    }
+                                    std::span<const LibraryFunction> functions, const EdgeFitOptions& options) {
   if (x.empty()) return {};
   // Few points show the shape; all of them fit the constants.
   std::vector<std::size_t> order(x.size());
@@ -142,10 +154,7 @@ std::vector<EdgeCandidate> fit_edge(const std::vector<double>& x, const std::vec
   double variance = 0;
   for (const double v : y) variance += (v - mean) * (v - mean) / static_cast<double>(y.size());
   std::vector<EdgeCandidate> found;
-  for (const LibraryFunction& f : kLibrary) {
-    if (!options.functions.empty() &&
-        std::find(options.functions.begin(), options.functions.end(), f.name) == options.functions.end())
-      continue;
+  for (const LibraryFunction& f : functions) {
     EdgeCandidate c;
     c.function = f.name, c.complexity = f.complexity;
     if (f.complexity == 0) {
@@ -155,7 +164,7 @@ std::vector<EdgeCandidate> fit_edge(const std::vector<double>& x, const std::vec
       // In x itself: b (x - middle)/half + c.
       Expr inside = approximate(b / half) * variable(0) + approximate(shift - b * middle / half);
       if (f.complexity == 1) inside = variable(0);
-      const Expr bare = f.text(inside);
+      const Expr bare = function_of(f, inside);
       const Line line = fit_line(evaluate(bare, all, many), my);
       if (!(line.error < 1e299) || line.slope == 0) continue;
       const Expr start = approximate(line.slope) * bare + approximate(line.offset);

@@ -11,13 +11,18 @@
 namespace gradloom::formula {
 
 struct LibraryFunction {
-  std::string_view name;
-  Expr (*text)(const Expr& x);
-  int complexity;
-  bool scale, shift;  // whether b and c matter beside a and d
+  std::string name;
+  Expr text;  // in variable 0
+  int complexity = 0;
+  bool scale = true, shift = true;  // whether b and c matter beside a and d
+  bool sign = true;                 // whether that of b does
 };
 // Thirty of them, simplest first.
 std::span<const LibraryFunction> library();
+
+// "hill = x^3/(1 + x^3)": a function of the user's own, whose name is an identifier and not one of the library's.
+// Throws invalid_input, naming what is wrong and where.
+LibraryFunction define_function(std::string_view definition);
 
 // A function of the library, fitted.
 struct EdgeCandidate {
@@ -29,14 +34,13 @@ struct EdgeCandidate {
 };
 
 struct EdgeFitOptions {
-  std::vector<std::string> functions;  // of the library; empty: all
-  std::size_t most = 5;                // candidates
-  double penalty = 0.15;               // what a unit of complexity costs in log10 of the error
+  std::size_t most = 5;   // candidates
+  double penalty = 0.15;  // what a unit of complexity costs in log10 of the error
 };
 
 // Candidates for y = f(x), best first: by log10 of the error, plus the penalty for complexity. Only functions that are
-// finite on all x, with room to spare. Throws invalid_input for a function that is not in the library.
+// finite on all x, with room to spare.
 std::vector<EdgeCandidate> fit_edge(const std::vector<double>& x, const std::vector<double>& y,
-                                    const EdgeFitOptions& options = {});
+                                    std::span<const LibraryFunction> functions, const EdgeFitOptions& options = {});
 
 }  // namespace gradloom::formula

@@ -41,7 +41,8 @@ Vector as_vector(const std::vector<double>& v) {
 
 class NoisySearch {
  public:
-  NoisySearch(Work& work, const Rows& seen, const Rows& unseen) : work_(work), seen_(seen), unseen_(unseen) {}
+  NoisySearch(Work& work, const Rows& seen, const Rows& unseen, const AllowedFormula& allowed)
+      : work_(work), seen_(seen), unseen_(unseen), allowed_(allowed) {}
 
   void solve(const std::vector<Expr>& variables, const Vector& y, const NoisyWrap& wrap, const std::string& how,
              int depth) {
@@ -59,7 +60,7 @@ class NoisySearch {
     sums(p, wrap, how);
     if (p.variables.size() == 1) {
       const Vector& x = p.variables[0].values;
-      for (const EdgeCandidate& c : fit_edge({x.begin(), x.end()}, {y.begin(), y.end()}, {.most = 3})) {
+      for (const EdgeCandidate& c : fit_edge({x.begin(), x.end()}, {y.begin(), y.end()}, library(), {.most = 3})) {
         const std::vector<Expr> argument{p.variables[0].text};
         propose(wrap(substitute(c.text, argument)), how + "function; ");
       }
@@ -120,7 +121,7 @@ class NoisySearch {
         ++i;
     }
     const double error = rms_error(e, unseen_.x, unseen_.y);
-    if (std::isfinite(error)) guesses_.push_back({e, error, complexity(e), how});
+    if (std::isfinite(error) && (!allowed_ || allowed_(e))) guesses_.push_back({e, error, complexity(e), how});
   }
 
   // c x1^p1 x2^p2 ..., powers of k/2.
@@ -224,6 +225,7 @@ class NoisySearch {
   Work& work_;
   const Rows& seen_;
   const Rows& unseen_;
+  const AllowedFormula& allowed_;
   double noise_ = 0;
   std::vector<Guess> guesses_;
 };
@@ -231,7 +233,8 @@ class NoisySearch {
 }  // namespace
 
 NoisyResult search_noisy(const Exec& ex, const Table& table, const SearchOptions& options) {
-  if (table.rows() < 20) throw_invalid(fmt::format("a formula needs at least 20 rows; there are {}", table.rows()));
+  if (table.rows() < kLeastRows)
+    throw_invalid(fmt::format("a formula needs at least {} rows; there are {}", kLeastRows, table.rows()));
   std::vector<std::uint32_t> order(table.rows());
   random_permutation(RandomStream(options.seed, RandomUse::split), order);
   const std::size_t first = std::min<std::size_t>(800, table.rows() * 4 / 5);
@@ -250,7 +253,7 @@ NoisyResult search_noisy(const Exec& ex, const Table& table, const SearchOptions
     if (*low < *high) variables.push_back(variable(i));
   }
   Work work(ex, options.effort, options.progress);
-  NoisySearch search(work, seen, unseen);
+  NoisySearch search(work, seen, unseen, options.allowed);
   search.solve(
       variables, as_vector(seen.y), [](const Expr& e) { return e; }, "", 0);
   NoisyResult result;

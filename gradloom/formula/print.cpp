@@ -252,22 +252,29 @@ std::vector<std::string> printed_names(std::span<const std::string> names, Notat
       "lambda", "if",   "else", "for",   "while",  "def",  "class", "in",    "is",   "not",    "and",
       "or",     "as",   "int",  "float", "double", "char", "long",  "short", "void", "return", "import",
       "global", "None", "True", "False", "del",    "from", "with",  "yield", "pass", "try",    "pi"};
+  if (notation == Notation::latex) {
+    std::vector<std::string> shown;
+    for (const std::string& name : names) shown.push_back(latex_name(name));
+    return shown;
+  }
+  const auto usable = [&](const std::string& name) {
+    const bool function = find_choice<Function>(kFunctions, name).has_value() || name == "sqrt" || name == "pow";
+    return !function && !(notation == Notation::text ? name == "pi" || name == "e" : kKeywords.contains(name));
+  };
   std::vector<std::string> shown;
-  std::set<std::string> taken;
   for (const std::string& name : names) {
-    if (notation == Notation::latex) {
-      shown.push_back(latex_name(name));
-      continue;
-    }
     std::string safe;
     for (const char c : name) safe += std::isalnum(static_cast<unsigned char>(c)) || c == '_' ? c : '_';
     if (safe.empty() || std::isdigit(static_cast<unsigned char>(safe[0]))) safe.insert(0, "x_");
-    const bool function = find_choice<Function>(kFunctions, safe).has_value() || safe == "sqrt" || safe == "pow";
-    const bool taken_word = notation == Notation::text ? safe == "pi" || safe == "e" : kKeywords.contains(safe);
-    if (function || taken_word) safe += '_';
-    while (!taken.insert(safe).second) safe += '_';
-    shown.push_back(safe);
+    shown.push_back(usable(safe) ? safe : safe + '_');
   }
+  // Names that stay what they are come before those that were changed to be like them.
+  std::set<std::string> taken;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (shown[i] == names[i]) taken.insert(shown[i]);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (shown[i] != names[i])
+      while (!taken.insert(shown[i]).second) shown[i] += '_';
   return shown;
 }
 

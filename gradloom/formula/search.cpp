@@ -41,7 +41,8 @@ double range_of(const std::vector<double>& v) {
 
 void check(const Table& t) {
   if (t.names.size() != t.x.size()) throw_invalid("a table needs a name for each column");
-  if (t.rows() < 20) throw_invalid(fmt::format("a formula needs at least 20 rows; there are {}", t.rows()));
+  if (t.rows() < kLeastRows)
+    throw_invalid(fmt::format("a formula needs at least {} rows; there are {}", kLeastRows, t.rows()));
   for (std::size_t i = 0; i < t.x.size(); ++i) {
     if (t.x[i].size() != t.rows())
       throw_invalid(fmt::format("column {} has {} rows, y has {}", t.names[i], t.x[i].size(), t.rows()));
@@ -76,7 +77,11 @@ std::vector<Expr> useful_columns(const Table& t) {
 }  // namespace
 
 SearchState::SearchState(const Exec& ex, const Table& seen, const Table& unseen, const SearchOptions& options)
-    : seen_(seen), unseen_(unseen), range_(range_of(seen.y)), work_(ex, options.effort, options.progress) {}
+    : seen_(seen),
+      unseen_(unseen),
+      allowed_(options.allowed),
+      range_(range_of(seen.y)),
+      work_(ex, options.effort, options.progress) {}
 
 std::optional<Expr> SearchState::confirm(const Expr& whole) const {
   if (!(largest_error(whole, unseen_.x, unseen_.y) <= kFirstLook * range_)) return std::nullopt;
@@ -85,6 +90,7 @@ std::optional<Expr> SearchState::confirm(const Expr& whole) const {
   const double allowed = inexact_constants(e) > 2 ? kManyConstants : kConfirmed;
   if (!(largest_error(e, seen_.x, seen_.y) <= allowed * range_)) return std::nullopt;
   if (!(largest_error(e, unseen_.x, unseen_.y) <= allowed * range_)) return std::nullopt;
+  if (allowed_ && !allowed_(e)) return std::nullopt;
   return e;
 }
 

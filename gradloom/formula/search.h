@@ -22,10 +22,13 @@ struct Table {
   std::size_t rows() const { return y.size(); }
 };
 
+using AllowedFormula = std::function<bool(const Expr&)>;
+
 struct SearchOptions {
   double effort = 60000;                                    // units of work: millions of multiply-adds
   std::uint64_t seed = 0;                                   // which rows are kept to verify what is found
   std::function<void(double used, double limit)> progress;  // may be empty
+  AllowedFormula allowed = {};                              // what is not is not found; empty: everything is
 };
 
 struct SearchResult {
@@ -37,8 +40,10 @@ struct SearchResult {
   std::vector<std::string> steps;  // how it was found: "scale", "separate product", "relation"
 };
 
-// Throws invalid_input on columns of different lengths, fewer than 20 rows, or numbers that are not finite. The result
-// does not depend on the threads of `ex`.
+inline constexpr std::size_t kLeastRows = 20;
+
+// Throws invalid_input on columns of different lengths, fewer than kLeastRows rows, or numbers that are not finite. The
+// result does not depend on the threads of `ex`.
 SearchResult search_formula(const Exec& ex, const Table& table, const SearchOptions& options = {});
 
 }  // namespace gradloom::formula

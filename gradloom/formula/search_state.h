@@ -33,6 +33,7 @@ class SearchState {
 
   const Table& seen_;
   const Table& unseen_;
+  const AllowedFormula& allowed_;
   double range_;
   Work work_;
   std::vector<std::string> steps_;

@@ -31,6 +31,8 @@ struct Step {
   // Leaves of this optimizer step that were summed before (HasLeaves); 0 where the gradient is overwritten, and only
   // there.
   std::size_t leaf = 0;
+  // The leaves are an aligned range of a larger sum, which they do not begin: that of several ranks.
+  bool apart = false;
   // The key of the step's random stream.
   std::uint64_t seed = 0;
   std::uint32_t epoch = 0;
@@ -118,6 +120,14 @@ concept HasLeaves = requires(const M& m, const typename M::Batch& batch) {
   { m.leaf_samples() } -> std::convertible_to<std::size_t>;
 };
 
+// A model whose sums become the gradient behind the last leaf says how, for sums that were finished elsewhere: in
+// place.
+template <class M>
+concept FinishesGradient = requires(const M& m, const Exec& ex, const Step& step,
+                                    const ModelArrays<typename M::Scalar>& arrays, std::span<typename M::Scalar> sums) {
+  m.finish_gradient(ex, step, arrays, sums);
+};
+
 // The stack that a backward pass with so many leaves goes on with. Throws invalid_input when the call has too few
 // levels for them, or contradicts itself.
 template <class T, class Batch, class Tape>
@@ -135,7 +145,8 @@ kernels::reduce::TreeSum<T> tree_of(const BackwardCall<T, Batch, Tape>& call, st
           .upper = call.levels.data(),
           .stride = size,
           .leaf = step.leaf,
-          .complete = step.gradient_is == GradientIs::complete};
+          .complete = step.gradient_is == GradientIs::complete,
+          .apart = step.apart};
 }
 
 // Memory for BackwardCall::levels where this batch is the whole step.

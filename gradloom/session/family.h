@@ -84,6 +84,8 @@ class Family {
   }
 
   virtual M model(std::size_t stage) const = 0;
+  // Why ranks cannot share a step of this model, which has no parts that one rank could compute without the others.
+  virtual std::string why_not_shared(const M&) const { return "the samples of a batch are computed together"; }
   // What the stage is about: "grid 10".
   virtual std::string stage_note(std::size_t stage) const {
     return stages() > 1 ? fmt::format("stage {}", stage + 1) : "";

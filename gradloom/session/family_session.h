@@ -42,6 +42,16 @@ class FamilySession final : public TypedSession<F> {
   std::size_t parameter_count() const override { return this->model().parameters().logical_size(); }
   std::string device() const override { return device_ ? device_->info().name : "cpu"; }
   Arithmetic arithmetic() const override { return exec_->arithmetic(); }
+  std::string why_not_shared() const override {
+    if (device_) return "ranks do not share a device";
+    constexpr bool kDrawn = DrawnDataset<D, typename M::Batch>;
+    for (std::size_t stage = 0; stage < stages(); ++stage) {
+      if (const M model = family_.model(stage); !can_share(model)) return family_.why_not_shared(model);
+      if (kDrawn && family_.train_options(stage).optimizer.kind == OptimizerKind::lbfgs)
+        return "L-BFGS takes all drawn samples at once";
+    }
+    return {};
+  }
   bool logs_accuracy() const override { return family_.logs_accuracy(); }
   const TrainPosition& position() const override { return state_.position; }
   std::uint64_t data_fingerprint() override {
@@ -82,9 +92,10 @@ class FamilySession final : public TypedSession<F> {
 
   Metrics metrics() override {
     const M model = this->model();
-    Metrics m{measure_part(model, family_.train()), std::nullopt, std::nullopt};
-    if (family_.validation()) m.validation = measure_part(model, *family_.validation());
-    if (family_.test()) m.test = measure_part(model, *family_.test());
+    Comm* comm = this->settings_.comm;
+    Metrics m{measure_part(model, family_.train(), comm), std::nullopt, std::nullopt};
+    if (family_.validation()) m.validation = measure_part(model, *family_.validation(), comm);
+    if (family_.test()) m.test = measure_part(model, *family_.test(), comm);
     return m;
   }
   nlohmann::json study() override { return family_.study(*exec_, this->model(), result_arrays()); }
@@ -137,6 +148,11 @@ class FamilySession final : public TypedSession<F> {
   }
 
  private:
+  static bool can_share(const M& model) {
+    if constexpr (HasShards<M>) return model.shards(1).count > 0;
+    if constexpr (HasParts<M>) return true;
+    return shared_leaf_samples(model) > 0;
+  }
   void choose_device();
   void make_exec();
   void check_part(const M& model, const D& part, const char* name) const;
@@ -155,8 +171,9 @@ class FamilySession final : public TypedSession<F> {
   std::span<const T> result_parameters() const {
     return keeps_best() ? state_.best->parameters.span() : state_.parameters.span();
   }
-  std::unique_ptr<AnyPredictor<T>> make_predictor(const M& model, const D& data) const;
-  PartMetrics measure_part(const M& model, const D& data) const;
+  // By all ranks of `comm` together; null: by this process.
+  std::unique_ptr<AnyPredictor<T>> make_predictor(const M& model, const D& data, Comm* comm = nullptr) const;
+  PartMetrics measure_part(const M& model, const D& data, Comm* comm = nullptr) const;
   PredictedRows predict_part(const D& data) const;
   D new_rows(const RowDataset<double>& rows) const {
     if (auto own = family_.new_rows(rows)) return std::move(*own);
@@ -304,6 +321,7 @@ TrainEnd FamilySession<F>::start() {
     const M model = family_.model(0);
     TrainOptions options_of_start = family_.train_options(0);
     options_of_start.epochs = options().train.restart_epochs;
+    options_of_start.comm = this->settings_.comm;
     const auto go_on = [&] { return this->stop_requested() ? Continue::stop : Continue::yes; };
     double best = std::numeric_limits<double>::infinity();
     TrainState<T> winner;
@@ -375,21 +393,29 @@ template <class F>
 TrainEnd FamilySession<F>::train_stage(SessionListener& listener) {
   const std::size_t stage = state_.position.stage;
   const M model = family_.model(stage);
-  const TrainOptions train = family_.train_options(stage);
+  TrainOptions train = family_.train_options(stage);
+  train.comm = this->settings_.comm;
   const auto timestamps = this->settings_.profile ? vulkan::Timestamps::on : vulkan::Timestamps::off;
   const auto trainer = make_trainer<F>(*exec_, device_, model, family_.train(), train, state_, timestamps);
   trainer_ = trainer.get();
+  this->note_idle(trainer->idle_ranks());
   std::unique_ptr<AnyPredictor<T>> validator;
   std::vector<double> partials;
   const D& watched = family_.validation() ? *family_.validation() : family_.train();
   if (family_.validation()) {
-    validator = make_predictor(model, watched);
+    validator = make_predictor(model, watched, train.comm);
     partials.resize(loss_partials(watched.size()));
   }
   TrainHooks hooks;
   hooks.after_step = [&](const TrainPosition&) {
     if (this->stop_requested()) return Continue::stop;
     listener.after_step(*this);
+    Comm* comm = this->settings_.comm;
+    const bool due = listener.wants_save(*this);
+    if (comm && comm->size() > 1 ? comm->agree_to_save(due) : due) {
+      trainer->collect_state(EpochLoop::StateOf::rank_0);
+      listener.save(*this);
+    }
     return Continue::yes;
   };
   if (validator)
@@ -415,6 +441,7 @@ TrainEnd FamilySession<F>::train_stage(SessionListener& listener) {
   };
   const StageEnd end = trainer->run(hooks);
   trainer->sync();
+  trainer->collect_state(EpochLoop::StateOf::all_ranks);
   if (end == StageEnd::stopped) listener.stopped(*this);
   trainer_ = nullptr;
   for (const auto& [kernel, milliseconds] : trainer->kernel_times()) kernel_times_[kernel] += milliseconds;
@@ -485,16 +512,16 @@ Result<void> FamilySession<F>::restore_model(const ModelHead& head, const Tensor
 }
 
 template <class F>
-std::unique_ptr<AnyPredictor<typename F::Scalar>> FamilySession<F>::make_predictor(const M& model,
-                                                                                   const D& data) const {
+std::unique_ptr<AnyPredictor<typename F::Scalar>> FamilySession<F>::make_predictor(const M& model, const D& data,
+                                                                                   Comm* comm) const {
   if constexpr (kRunsOnDevices<F>)
     if (device_) return std::make_unique<DevicePredictor<typename F::DeviceModel, D>>(*device_, model, data);
-  return std::make_unique<Predictor<M, D>>(*exec_, model, data);
+  return std::make_unique<Predictor<M, D>>(*exec_, model, data, comm);
 }
 
 template <class F>
-PartMetrics FamilySession<F>::measure_part(const M& model, const D& data) const {
-  const auto predictor = make_predictor(model, data);
+PartMetrics FamilySession<F>::measure_part(const M& model, const D& data, Comm* comm) const {
+  const auto predictor = make_predictor(model, data, comm);
   const auto& y = predictor->run(result_arrays());
   std::vector<double> partials(loss_partials(data.size()));
   const LossOptions loss = family_.train_options(state_.position.stage).loss;

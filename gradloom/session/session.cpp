@@ -15,6 +15,16 @@ nlohmann::json to_json(const Metrics& metrics) {
   return {{"train", to_json(metrics.train)}, {"validation", part(metrics.validation)}, {"test", part(metrics.test)}};
 }
 
+void Session::note_idle(const std::vector<unsigned>& ranks) {
+  if (ranks.empty() || !idle_ranks_.empty()) return;
+  idle_ranks_ = ranks;
+  std::string names;
+  for (const unsigned rank : ranks) names += (names.empty() ? "" : ", ") + std::to_string(rank);
+  log(LogLevel::warning, "a batch has fewer parts than there are ranks: rank" +
+                             std::string(ranks.size() == 1 ? " " : "s ") + names +
+                             " will wait for the others; a larger batch (train.batch) would give them work");
+}
+
 TrainEnd train(Session& session, SessionListener& listener) {
   while (true) {
     // A run that was resumed here must not end the stage twice.

@@ -19,6 +19,7 @@
 #include "gradloom/base/log.h"
 #include "gradloom/base/result.h"
 #include "gradloom/circuit/json.h"
+#include "gradloom/comm/comm.h"
 #include "gradloom/data/rows.h"
 #include "gradloom/exec/exec.h"
 #include "gradloom/exec/vulkan/device.h"
@@ -39,6 +40,9 @@ struct SessionOptions {
   bool profile = false;
   LogCallback log;                          // may be empty
   const std::atomic<bool>* stop = nullptr;  // set it to finish the step and return
+  // Ranks that open the same session and train it together, each a share of every step (docs/cluster.md); null: this
+  // process alone. Not owned.
+  Comm* comm = nullptr;
 };
 
 // The figures of one part of the data. NaN and infinity are possible.
@@ -76,6 +80,9 @@ class SessionListener {
  public:
   virtual ~SessionListener() = default;
   virtual void after_step(Session&) {}
+  // Whether a save is due; save() follows, at this step or one of the next.
+  virtual bool wants_save(Session&) { return false; }
+  virtual void save(Session&) {}
   // `metrics` is what the family adds to the log.
   virtual void after_epoch(Session&, const EpochReport&, const nlohmann::json& /*metrics*/) {}
   // A stage begins again from other parameters.
@@ -106,7 +113,18 @@ class Session {
   virtual bool logs_accuracy() const = 0;
   virtual std::uint64_t data_fingerprint() = 0;  // of the training data
   virtual const TrainPosition& position() const = 0;
-  bool stop_requested() const { return settings_.stop && settings_.stop->load(std::memory_order_relaxed); }
+  // All ranks that train together get the same answer.
+  bool stop_requested() const {
+    const bool here = settings_.stop && settings_.stop->load(std::memory_order_relaxed);
+    return settings_.comm ? settings_.comm->agree_to_stop(here) : here;
+  }
+  // Why ranks cannot share the steps of every stage; empty: they can.
+  virtual std::string why_not_shared() const = 0;
+  bool shares_steps() const { return why_not_shared().empty(); }
+  // Ranks for which a batch was too small, in any stage that was trained.
+  const std::vector<unsigned>& idle_ranks() const { return idle_ranks_; }
+  // From here on this process works by itself.
+  void leave_ranks() { settings_.comm = nullptr; }
 
   // Throws what would make any stage fail before its first step: options, shapes, names of frozen parameters, a loss
   // that the data are not made for. A device that is preferred, not required, and cannot hold a stage gives way to the
@@ -147,7 +165,7 @@ class Session {
                                      const std::filesystem::path& name) = 0;
 
   // All of the following is of the parameters that the session hands out: the best ones where they are kept, else the
-  // last.
+  // last. Ranks that train together call metrics() together.
   virtual Metrics metrics() = 0;
   virtual nlohmann::json study() = 0;
   // What the family adds to the summary of a finished run with these metrics, by key.
@@ -174,7 +192,13 @@ class Session {
     if (settings_.log) settings_.log(level, text);
   }
 
+  // Keeps idle ranks, and tells of those that were not known.
+  void note_idle(const std::vector<unsigned>& ranks);
+
   SessionOptions settings_;
+
+ private:
+  std::vector<unsigned> idle_ranks_;
 };
 
 // Trains all stages from where the session stands. Throws Exception, as EpochLoop::run does.

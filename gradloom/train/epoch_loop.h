@@ -20,6 +20,8 @@
 
 namespace gradloom {
 
+class Comm;
+
 // Where parameters are updated when a device computes the gradients.
 enum class OptimizerPlace {
   automatic,  // on the device; on the host for L-BFGS
@@ -50,6 +52,9 @@ struct TrainOptions {
   FusedUpdate fused = FusedUpdate::automatic;
   OptimizerPlace place = OptimizerPlace::automatic;   // read by trainers on a device only, as is the next
   kernels::compress::CompressionOptions compression;  // of gradients that travel to the host
+  // Ranks that share each step, where the model can be shared (HostTrainer::leaf_samples); the same bits. All of them
+  // train at the same time with the same options and state. Null: this process alone. Not owned.
+  Comm* comm = nullptr;
 };
 
 // Whether gradients of a device travel to an optimizer on the host.
@@ -121,6 +126,13 @@ class EpochLoop {
 
   // Milliseconds of each kernel so far, by label, on a device with timestamps.
   virtual std::map<std::string, double> kernel_times() const { return {}; }
+
+  // Of ranks that share the steps, each may hold a part of the optimizer's memory. Makes it whole in the state of rank
+  // 0, for who saves it, or of all ranks; all of them call it together.
+  enum class StateOf { rank_0, all_ranks };
+  virtual void collect_state(StateOf) {}
+  // Of ranks that share the steps, those that have nothing to compute in the largest batch.
+  virtual std::vector<unsigned> idle_ranks() const { return {}; }
 
   // How often step() works in an epoch.
   std::size_t batches_per_epoch() const { return pieces_; }

@@ -86,6 +86,7 @@ HostTrainer<T>::HostTrainer(const Exec& ex, const Slices& parameters, const Slic
     phases_.loss = profile->phase("loss");
     phases_.backward = profile->phase("backward");
     phases_.optimizer = profile->phase("optimizer");
+    if (options().comm) phases_.communication = profile->phase("communication");
   }
 }
 
@@ -167,14 +168,191 @@ template <class T>
 void HostTrainer<T>::apply_update(double lr) {
   const ProfileScope scope(ex_, phases_.optimizer);
   begin_update(lr, clip_scale());
+  for (const auto& [begin, end] : update_ranges_) update_range(begin, end);
+}
+
+template <class T>
+void HostTrainer<T>::update_range(std::size_t begin, std::size_t end) {
   constexpr std::size_t kRange = 8192;
-  for (const auto& [first, last] : update_ranges_) {
-    const std::size_t begin = first, end = last;
-    ex_.parallel_for(divide_up(end - begin, kRange), [&](std::size_t task, unsigned) {
-      const std::size_t from = begin + task * kRange;
-      update_elements(from, std::min(end, from + kRange), Lines::unclaimed);
-    });
+  ex_.parallel_for(divide_up(end - begin, kRange), [&](std::size_t task, unsigned) {
+    const std::size_t from = begin + task * kRange;
+    update_elements(from, std::min(end, from + kRange), Lines::unclaimed);
+  });
+}
+
+// The norm of a gradient, and the sums of which a gradient is made behind the last leaf, need all of it.
+template <class T>
+bool HostTrainer<T>::splits() const {
+  return shares() && leaf_samples() > 0 && elements_ && !finishes_gradient() && !(options().optimizer.clip_norm > 0);
+}
+
+template <class T>
+void HostTrainer<T>::hold_own_part() {
+  if (holds_part_) return;
+  const auto [begin, end] = ranks_->own_hull();
+  for (OptimizerState<T>& s : state_.optimizer) {
+    Buffer<T> part(end - begin);
+    std::copy_n(s.values.data() + begin, end - begin, part.data());
+    s.values = std::move(part);
   }
+  elements_->hold_from(begin);
+  if (without_decay_) without_decay_->hold_from(begin);
+  holds_part_ = true;
+}
+
+template <class T>
+void HostTrainer<T>::update_own_part(double lr) {
+  {
+    const ProfileScope scope(ex_, phases_.optimizer);
+    hold_own_part();
+    begin_update(lr, 1.0);
+    for (const auto& [begin, end] : ranks_->own()) update_range(begin, end);
+  }
+  const ProfileScope scope(ex_, phases_.communication);
+  ranks_->share_own(state_.parameters.span());
+}
+
+template <class T>
+void HostTrainer<T>::collect_state(StateOf which) {
+  if (!holds_part_) return;
+  const bool takes = which == StateOf::all_ranks || options().comm->rank() == 0;
+  using To = typename RankSum<T>::To;
+  for (OptimizerState<T>& s : state_.optimizer) {
+    Buffer<T> whole(takes ? parameters_.flat_size() : 0);
+    ranks_->collect(s.values.span(), whole.span(), which == StateOf::all_ranks ? To::all : To::rank_0);
+    if (takes) s.values = std::move(whole);
+  }
+  if (!takes) return;
+  elements_->hold_from(0);
+  if (without_decay_) without_decay_->hold_from(0);
+  holds_part_ = false;
+}
+
+template <class T>
+bool HostTrainer<T>::shares() const {
+  return options().comm && options().comm->size() > 1 && (leaf_samples() > 0 || shards(loaded()).count > 0);
+}
+
+template <class T>
+std::vector<unsigned> HostTrainer<T>::idle_ranks() const {
+  std::vector<unsigned> idle;
+  const Comm* comm = options().comm;
+  const ShardLayout layout = shards(largest_piece());
+  if (!comm || comm->size() == 1 || (leaf_samples() == 0 && layout.count == 0)) return idle;
+  const std::size_t leaves = leaf_samples() > 0 ? divide_up(largest_piece(), leaf_samples()) : layout.count;
+  for (unsigned rank = 0; rank < comm->size(); ++rank)
+    if (share_of(rank, comm->size(), leaves, leaf_samples() > 0 ? unit() : layout.per_sample).count == 0)
+      idle.push_back(rank);
+  return idle;
+}
+
+// Leaves at whose multiples shares are cut.
+template <class T>
+std::size_t HostTrainer<T>::unit() const {
+  return std::max<std::size_t>(1, share_samples() / leaf_samples());
+}
+
+template <class T>
+double HostTrainer<T>::evaluate_step(const Step& step, const LossOptions& loss, std::span<const T> parameters,
+                                     std::span<T> gradient, GradientSink* sink) {
+  if (!shares()) return evaluate(step, loss, parameters, gradient, sink);
+  return leaf_samples() > 0 ? evaluate_shared(step, loss, parameters, gradient)
+                            : evaluate_shards(step, loss, parameters, gradient);
+}
+
+namespace {
+
+// The pass of an aligned range of leaves, whose sum others go on with.
+Step step_of_part(Step step, const LeafNode& node) {
+  step.leaf = 0, step.apart = node.first > 0;
+  step.gradient = GradientMode::overwrite, step.gradient_is = GradientIs::partial;
+  return step;
+}
+
+}  // namespace
+
+// The same for a batch that is one leaf: what ranks add is the sums of shards.
+template <class T>
+double HostTrainer<T>::evaluate_shards(const Step& step, LossOptions loss, std::span<const T> parameters,
+                                       std::span<T> gradient) {
+  Comm& comm = *options().comm;
+  const std::size_t numbers = shard_numbers(), samples = loaded();
+  const ShardLayout layout = shards(samples);
+  if (!ranks_) {
+    const std::pair<std::size_t, std::size_t> all(0, numbers);
+    ranks_ = std::make_unique<RankSum<T>>(comm, numbers, std::span(&all, 1));
+    shard_sum_ = Buffer<T>(numbers);
+  }
+  const auto samples_of = [&](LeafShare of) {
+    const std::size_t first = layout.sample_at(of.first, samples);
+    return Samples{first, layout.sample_at(of.first + of.count, samples) - first};
+  };
+  loss.factor = factor_of(loss);
+  const LeafShare share = share_of(comm.rank(), comm.size(), layout.count, layout.per_sample);
+  if (!has_parts()) sum_shards(step, loss, samples_of(share), parameters);
+  std::size_t i = 0;
+  each_node(share.first, share.count, [&](const LeafNode& n) {
+    const std::span<T> sum = ranks_->node_sum(i++);
+    if (has_parts())
+      evaluate_part(step_of_part(step, n), loss, samples_of({n.first, n.size()}), parameters, sum, {});
+    else
+      add_shards(n.first - share.first, n.size(), sum);
+  });
+  const std::size_t levels = (kernels::reduce::tree_levels(layout.count) - 1) * numbers;
+  if (part_levels_.size() < levels) part_levels_ = Buffer<T>(levels);
+  make_levels(step.leaf + 1);
+  {
+    const ProfileScope scope(ex_, phases_.communication);
+    ranks_->finish(ex_, {.leaves = layout.count,
+                         .unit = layout.per_sample,
+                         .gradient = shard_sum_.span(),
+                         .levels = part_levels_.span(),
+                         .loss = [&](LeafShare of) { return share_loss(samples_of(of)); }});
+  }
+  finish_shards(step, parameters, shard_sum_.span(), gradient);
+  return total_loss(loss);
+}
+
+// Each rank computes a share of the leaves; all end with the whole gradient and the loss of all samples.
+template <class T>
+double HostTrainer<T>::evaluate_shared(const Step& step, LossOptions loss, std::span<const T> parameters,
+                                       std::span<T> gradient) {
+  Comm& comm = *options().comm;
+  if (!ranks_) ranks_ = std::make_unique<RankSum<T>>(comm, parameters_.flat_size(), update_ranges_);
+  const std::size_t of_leaf = leaf_samples(), samples = loaded(), all = divide_up(samples, of_leaf);
+  const auto samples_of = [&](LeafShare leaves) {
+    const std::size_t first = leaves.first * of_leaf;
+    return Samples{first, std::min(samples, first + leaves.count * of_leaf) - std::min(samples, first)};
+  };
+  loss.factor = factor_of(loss);
+  const LeafShare share = share_of(comm.rank(), comm.size(), all, unit());
+  std::size_t i = 0;
+  each_node(step.leaf + share.first, share.count, [&](const LeafNode& node) {
+    const std::size_t levels = (kernels::reduce::tree_levels(node.size()) - 1) * parameters_.flat_size();
+    if (part_levels_.size() < levels) part_levels_ = Buffer<T>(levels);
+    evaluate_part(step_of_part(step, node), loss, samples_of({node.first - step.leaf, node.size()}), parameters,
+                  ranks_->node_sum(i++), part_levels_.span());
+  });
+  sum_share(loss, samples_of(share));
+  make_levels(step.leaf + all);
+  const bool complete = step.gradient_is == GradientIs::complete;
+  const auto loss_of = [&](LeafShare of) { return share_loss(samples_of(of)); };
+  {
+    const ProfileScope scope(ex_, phases_.communication);
+    const typename RankSum<T>::Call call{.leaf = step.leaf,
+                                         .leaves = all,
+                                         .unit = unit(),
+                                         .complete = complete,
+                                         .gradient = gradient,
+                                         .levels = state_.levels.span(),
+                                         .loss = loss_of};
+    if (complete && splits())
+      ranks_->finish_own(ex_, call);
+    else
+      ranks_->finish(ex_, call);
+  }
+  if (complete) finish_gradient(step, parameters, gradient);
+  return total_loss(loss);
 }
 
 template <class T>
@@ -183,11 +361,11 @@ void HostTrainer<T>::compute(const Piece& piece) {
   const Step step = step_of(piece);
   if (lbfgs_) return lbfgs_step(piece);
   const bool fuse = piece.completes_step && options().fused == FusedUpdate::automatic &&
-                    !(options().optimizer.clip_norm > 0) && can_fuse();
+                    !(options().optimizer.clip_norm > 0) && can_fuse() && !shares();
   Fused sink(*this);
   if (fuse) begin_update(piece.learning_rate, 1.0);
   const double value =
-      evaluate(step, piece.loss, state_.parameters.span(), state_.gradient.span(), fuse ? &sink : nullptr);
+      evaluate_step(step, piece.loss, state_.parameters.span(), state_.gradient.span(), fuse ? &sink : nullptr);
   if (!std::isfinite(value))
     throw Exception(
         ErrorCode::numeric,
@@ -195,7 +373,10 @@ void HostTrainer<T>::compute(const Piece& piece) {
                     "clipping (optimizer.clip_norm)",
                     shown(value), position().run_epoch + 1, piece.batch + 1));
   state_.leaves = leaves() == 0 ? 0 : step.leaf + leaves();
-  if (piece.completes_step && !fuse) apply_update(piece.learning_rate);
+  if (piece.completes_step && splits())
+    update_own_part(piece.learning_rate);
+  else if (piece.completes_step && !fuse)
+    apply_update(piece.learning_rate);
   update_buffers();
   position().epoch_loss += value * piece.share;
 }
@@ -204,7 +385,7 @@ template <class T>
 void HostTrainer<T>::lbfgs_step(const Piece& piece) {
   const Step step = step_of(piece);
   const auto at_point = [&](std::span<const T> parameters, std::span<T> gradient) {
-    return evaluate(step, options().loss, parameters, gradient, nullptr);
+    return evaluate_step(step, options().loss, parameters, gradient, nullptr);
   };
   const LbfgsReport report = lbfgs_->step(at_point, state_.parameters.span(), state_.gradient.span());
   if (!std::isfinite(report.loss))

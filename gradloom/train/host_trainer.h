@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "gradloom/exec/exec.h"
-#include "gradloom/models/model.h"
+#include "gradloom/models/shards.h"
 #include "gradloom/train/epoch_loop.h"
 #include "gradloom/train/lbfgs.h"
+#include "gradloom/train/rank_sum.h"
 
 namespace gradloom {
 
@@ -19,6 +20,8 @@ class HostTrainer : public EpochLoop {
  public:
   ~HostTrainer() override;
   void reset_optimizer() override;
+  std::vector<unsigned> idle_ranks() const override;
+  void collect_state(StateOf which) override;
 
  protected:
   // The slices are those of the model and outlive the trainer. Throws invalid_input, naming what does not fit.
@@ -32,6 +35,39 @@ class HostTrainer : public EpochLoop {
   virtual double evaluate(const Step& step, const LossOptions& loss, std::span<const T> parameters,
                           std::span<T> gradient, GradientSink* sink) = 0;
   virtual bool can_fuse() const { return true; }
+
+  // For ranks that share a step: samples of a leaf, 0 where a step cannot be shared. What follows is asked only then.
+  virtual std::size_t leaf_samples() const { return 0; }
+  // Shares of a batch are cut at multiples of so many samples, beside leaves.
+  virtual std::size_t share_samples() const { return 1; }
+  // Of the samples that load() took up: how many there are, and the factor of their loss.
+  virtual std::size_t loaded() const { return 0; }
+  virtual double factor_of(const LossOptions&) const { return 1.0; }
+  // Samples of what load() took up; first is a multiple of a leaf.
+  struct Samples {
+    std::size_t first = 0, count = 0;
+  };
+  // Both passes of some samples, which are an aligned range of leaves: their sums, in `gradient`. `loss` has a factor.
+  virtual void evaluate_part(const Step&, const LossOptions&, Samples, std::span<const T> /*parameters*/,
+                             std::span<T> /*gradient*/, std::span<T> /*levels*/) {}
+  // Behind that, for a share: completes what share_loss() is about.
+  virtual void sum_share(const LossOptions&, Samples) {}
+  // What is known of the loss of a share, in memory that holds that of all of them.
+  virtual std::span<std::byte> share_loss(Samples) { return {}; }
+  // Behind all shares: the loss of what load() took up.
+  virtual double total_loss(const LossOptions&) { return 0.0; }
+  // Where a batch is one leaf that ranks share by shards: those of so many samples, and what HasShards says.
+  virtual ShardLayout shards(std::size_t) const { return {}; }
+  virtual std::size_t shard_numbers() const { return 0; }
+  virtual bool has_parts() const { return false; }  // as HasParts says: evaluate_part() gives their sums
+  virtual void sum_shards(const Step&, const LossOptions&, Samples, std::span<const T> /*parameters*/) {}
+  virtual void add_shards(std::size_t /*first*/, std::size_t /*count*/, std::span<T> /*to*/) {}
+  virtual void finish_shards(const Step&, std::span<const T> /*parameters*/, std::span<T> /*sums*/,
+                             std::span<T> /*gradient*/) {}
+  // Whether finish_gradient() does anything: no part of the gradient is complete then without the others.
+  virtual bool finishes_gradient() const { return false; }
+  virtual void finish_gradient(const Step&, std::span<const T> /*parameters*/, std::span<T> /*gradient*/) {}
+
   // Of the samples that load() took up; 0: evaluate() adds their gradient to what there is.
   virtual std::size_t leaves() const { return 0; }
   // Room in the state for the sums of a step of so many leaves; what there is stays.
@@ -43,7 +79,7 @@ class HostTrainer : public EpochLoop {
   TrainState<T>& state() { return state_; }
   ModelArrays<T> arrays(std::span<const T> parameters) const { return {parameters, state_.buffers.span()}; }
   struct {
-    std::size_t data = 0, forward = 0, loss = 0, backward = 0, optimizer = 0;
+    std::size_t data = 0, forward = 0, loss = 0, backward = 0, optimizer = 0, communication = 0;
   } phases_;  // of the profile
 
  private:
@@ -56,6 +92,18 @@ class HostTrainer : public EpochLoop {
   };
 
   void compute(const Piece& piece) override;
+  bool shares() const;
+  std::size_t unit() const;
+  // Whether a rank updates its own part of the parameters alone, and holds that part of the optimizer's memory.
+  bool splits() const;
+  void hold_own_part();
+  void update_own_part(double lr);
+  void update_range(std::size_t begin, std::size_t end);
+  // evaluate(), by all ranks together where they share the step.
+  double evaluate_step(const Step& step, const LossOptions& loss, std::span<const T> parameters, std::span<T> gradient,
+                       GradientSink* sink);
+  double evaluate_shared(const Step& step, LossOptions loss, std::span<const T> parameters, std::span<T> gradient);
+  double evaluate_shards(const Step& step, LossOptions loss, std::span<const T> parameters, std::span<T> gradient);
   Best keep_best(double loss) override { return keep_best_parameters(state_, loss); }
   void lbfgs_step(const Piece& piece);
   Step step_of(const Piece& piece) const;
@@ -76,6 +124,9 @@ class HostTrainer : public EpochLoop {
   std::unique_ptr<ElementOptimizer<T>> without_decay_;  // null: every slice decays alike
   std::vector<std::uint8_t> decays_;                    // one flag per slice
   std::unique_ptr<Lbfgs<T>> lbfgs_;
+  std::unique_ptr<RankSum<T>> ranks_;  // made by the first shared step
+  bool holds_part_ = false;            // of the optimizer's memory
+  Buffer<T> part_levels_, shard_sum_;
 };
 
 }  // namespace gradloom

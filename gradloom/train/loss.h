@@ -42,6 +42,12 @@ double evaluate_loss(const Exec& ex, const LossOptions& options, const RowBatch<
   return kernels::loss::evaluate(ex, options, wanted_of(batch), y, dl_dy, partials);
 }
 
+// What Options::factor of a part of the batch must be.
+template <class T>
+double loss_factor(const LossOptions& options, const RowBatch<T>& batch, std::size_t out) {
+  return kernels::loss::normaliser(options, wanted_of(batch), out);
+}
+
 template <class T>
 std::uint64_t loss_branches(const LossOptions& options, const RowBatch<T>& batch, View<const T, 2> y) {
   return kernels::loss::branches(options, wanted_of(batch), y);

@@ -88,7 +88,7 @@ void ElementOptimizer<T>::update(Variant variant, std::size_t begin, std::size_t
                                  std::span<const T> gradient) {
   const std::size_t count = end - begin;
   const auto state = [&](std::size_t i) {
-    return i < state_.size() ? state_[i].values.span().subspan(begin, count) : std::span<T>();
+    return i < state_.size() ? state_[i].values.span().subspan(begin - first_, count) : std::span<T>();
   };
   kernels::optimizer::update<T>(variant, rule_, step_, parameters.subspan(begin, count), gradient.subspan(begin, count),
                                 state(0), state(1));

@@ -65,6 +65,9 @@ class ElementOptimizer {
  public:
   ElementOptimizer(const OptimizerOptions& options, std::size_t size, std::vector<OptimizerState<T>>& state);
 
+  // The state arrays hold what belongs to elements from this one on, and no others are updated.
+  void hold_from(std::size_t first) { first_ = first; }
+
   // Fixes the constants of the step: optimizer_step().
   void begin_step(std::uint64_t step, double lr, double gradient_scale = 1.0);
   void update(Variant variant, std::size_t begin, std::size_t end, std::span<T> parameters,
@@ -73,6 +76,7 @@ class ElementOptimizer {
  private:
   OptimizerOptions options_;
   std::vector<OptimizerState<T>>& state_;
+  std::size_t first_ = 0;
   kernels::optimizer::Rule rule_ = kernels::optimizer::Rule::sgd;
   kernels::optimizer::Step<T> step_;
 };

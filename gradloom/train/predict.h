@@ -2,10 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <numeric>
+#include <optional>
+#include <vector>
 
 #include "gradloom/base/rounding.h"
+#include "gradloom/comm/comm.h"
 #include "gradloom/data/batch.h"
-#include "gradloom/models/model.h"
+#include "gradloom/models/shards.h"
 
 namespace gradloom {
 
@@ -20,6 +24,9 @@ struct Predictions {
   View<const T, 2> view() const { return {values.data(), {rows, width}, {stride, 1}}; }
   View<T, 2> rows_from(std::size_t first, std::size_t count) {
     return {values.data() + first * stride, {count, width}, {stride, 1}};
+  }
+  std::span<std::byte> bytes_from(std::size_t first, std::size_t count) {
+    return std::as_writable_bytes(values.span().subspan(first * stride, count * stride));
   }
 };
 
@@ -39,41 +46,88 @@ class Predictor final : public AnyPredictor<typename M::Scalar> {
   using T = typename M::Scalar;
   // Rows can be cut anywhere; batches of another kind (graphs) are predicted as a whole.
   static constexpr bool kRows = std::is_same_v<typename M::Batch, RowBatch<T>>;
+  // What an automaton draws depends on where a sample stands: ranks do not share it.
+  static constexpr bool kShared = !HasShards<M>;
 
-  Predictor(const Exec& ex, const M& model, const D& data)
+  // `comm`: ranks that call run() together, each of them computes a share of the samples; all get all outputs. Null:
+  // this process alone.
+  Predictor(const Exec& ex, const M& model, const D& data, Comm* comm = nullptr)
       : ex_(ex),
         model_(model),
         data_(data),
+        comm_(kShared && comm && comm->size() > 1 ? comm : nullptr),
+        share_(share_of_rank(comm_ ? comm_->rank() : 0)),
         tape_(model.make_tape(
-            ex, {.batch = std::max<std::size_t>(1, kRows ? std::min(kPredictedAtOnce, data.size()) : data.size()),
+            ex, {.batch = std::max<std::size_t>(1, kRows ? std::min(kPredictedAtOnce, share_.count) : share_.count),
                  .backward = false})),
-        result_(data.size(), model.output_width()) {}
+        result_(data.size(), model.output_width()) {
+    if (kRows || !comm_) return;
+    rows_.resize(share_.count);
+    std::iota(rows_.begin(), rows_.end(), static_cast<std::uint32_t>(share_.first));
+    storage_.emplace(data.make_storage(std::max<std::size_t>(1, share_.count)));
+  }
 
   const Predictions<T>& run(const ModelArrays<T>& arrays) override {
-    const typename M::Batch all = data_.all();
     Step step;
     step.mode = Mode::evaluate;
-    if constexpr (!kRows) {
-      model_.forward(ex_, step, arrays, all, tape_, result_.view());
-      return result_;
+    if constexpr (kRows) {
+      const typename M::Batch all = data_.all();
+      const std::size_t end = share_.first + share_.count;
+      for (std::size_t first = share_.first; first < end; first += kPredictedAtOnce) {
+        typename M::Batch part;
+        part.size = std::min(kPredictedAtOnce, end - first);
+        part.x = View<const T, 2>(all.x.row(first), {part.size, all.x.extent(1)});
+        model_.forward(ex_, step, arrays, part, tape_, result_.rows_from(first, part.size));
+      }
+    } else if (!comm_) {
+      model_.forward(ex_, step, arrays, data_.all(), tape_, result_.view());
+    } else if (share_.count > 0) {
+      model_.forward(ex_, step, arrays, data_.gather(rows_, *storage_), tape_,
+                     result_.rows_from(share_.first, share_.count));
     }
-    for (std::size_t first = 0; first < all.size; first += kPredictedAtOnce) {
-      typename M::Batch part;
-      part.size = std::min(kPredictedAtOnce, all.size - first);
-      part.x = View<const T, 2>(all.x.row(first), {part.size, all.x.extent(1)});
-      model_.forward(ex_, step, arrays, part, tape_, result_.rows_from(first, part.size));
-    }
+    if (comm_) tell_others();
     return result_;
   }
 
   const typename M::Tape& tape() const { return tape_; }
 
  private:
+  struct Share {
+    std::size_t first = 0, count = 0;
+  };
+  Share share_of_rank(unsigned rank) const {
+    const std::size_t ranks = comm_ ? comm_->size() : 1, all = data_.size();
+    return {all * rank / ranks, all * (rank + 1) / ranks - all * rank / ranks};
+  }
+
+  void tell_others() {
+    const auto own = result_.bytes_from(share_.first, share_.count);
+    std::vector<std::size_t> expected(comm_->size());
+    for (unsigned other = 0; other < comm_->size(); ++other) {
+      const Share theirs = share_of_rank(other);
+      expected[other] = result_.bytes_from(theirs.first, theirs.count).size();
+      if (other == comm_->rank()) continue;
+      const auto message = comm_->outgoing(other, own.size());
+      std::copy(own.begin(), own.end(), message.begin());
+    }
+    comm_->exchange(expected);
+    for (unsigned other = 0; other < comm_->size(); ++other) {
+      if (other == comm_->rank()) continue;
+      const Share theirs = share_of_rank(other);
+      const auto message = comm_->incoming(other);
+      std::copy(message.begin(), message.end(), result_.bytes_from(theirs.first, theirs.count).begin());
+    }
+  }
+
   const Exec& ex_;
   const M& model_;
   const D& data_;
+  Comm* comm_;
+  Share share_;
   typename M::Tape tape_;
   Predictions<T> result_;
+  std::optional<typename D::Storage> storage_;  // of samples that are gathered for a share
+  std::vector<std::uint32_t> rows_;
 };
 
 }  // namespace gradloom

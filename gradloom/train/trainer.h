@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <concepts>
+#include <optional>
 
 #include "gradloom/base/rounding.h"
 #include "gradloom/exec/profile.h"
@@ -40,6 +41,16 @@ concept DrawnDataset = Dataset<D, Batch> &&
   { d.draw(epoch, rows, storage) } -> std::same_as<Batch>;
 };
 
+// Samples of a leaf that ranks may compute by itself; 0: none. Statistics of a batch (batch norm) tie its samples
+// together.
+template <class M>
+std::size_t shared_leaf_samples(const M& model) {
+  if constexpr (HasRunningBuffers<M>)
+    if (model.buffers().flat_size() > 0) return 0;
+  if constexpr (HasLeaves<M>) return model.leaf_samples();
+  return 0;
+}
+
 // Model and data belong to the caller and outlive the trainer. Memory is made in the constructor.
 template <class M, class D>
 requires Model<M, typename M::Scalar> && Dataset<D, typename M::Batch>
@@ -47,6 +58,7 @@ class Trainer final : public HostTrainer<typename M::Scalar> {
  public:
   using T = typename M::Scalar;
   using Batch = typename M::Batch;
+  using Samples = typename HostTrainer<T>::Samples;
 
   Trainer(const Exec& ex, const M& model, const D& data, TrainOptions options, TrainState<T>& state)
       : HostTrainer<T>(ex, model.parameters(), model.buffers(), data.size(), std::move(options), state),
@@ -76,6 +88,7 @@ class Trainer final : public HostTrainer<typename M::Scalar> {
       return;
     }
     const auto rows = this->rows(piece);
+    loaded_rows_ = rows;
     if constexpr (kDrawn)
       batch_ = data_.draw(this->position().run_epoch, rows, storage_);
     else
@@ -113,6 +126,144 @@ class Trainer final : public HostTrainer<typename M::Scalar> {
     return value;
   }
 
+  // Samples whose loss is summed by itself; shares of rows hold whole ones.
+  static constexpr bool kRows = std::is_same_v<Batch, RowBatch<T>>;
+  static constexpr bool kSums = kRows && !HasShards<M>;
+
+  std::size_t leaf_samples() const override {
+    const bool drawn_at_once = kDrawn && this->options().optimizer.kind == OptimizerKind::lbfgs;
+    return drawn_at_once ? 0 : shared_leaf_samples(model_);
+  }
+  std::size_t share_samples() const override { return kSums ? kernels::loss::kChunk : 1; }
+  std::size_t loaded() const override { return batch_.size; }
+  double factor_of(const LossOptions& loss) const override { return loss_factor(loss, batch_, model_.output_width()); }
+
+  View<T, 2> rows_of(Buffer<T>& values, Samples of) const {
+    return {values.data() + of.first * stride_, {of.count, model_.output_width()}, {stride_, 1}};
+  }
+
+  // Rows are cut out of the batch; other samples are gathered anew.
+  Batch part_of(Samples of) {
+    if constexpr (kRows) {
+      return middle_rows(batch_, of.first, of.count);
+    } else {
+      if (!part_storage_) part_storage_.emplace(data_.make_storage(this->largest_piece()));
+      part_rows_.resize(of.count);
+      const bool in_order = this->one_piece() && !kDrawn;  // load() took up all of them
+      for (std::size_t i = 0; i < of.count; ++i)
+        part_rows_[i] = in_order ? static_cast<std::uint32_t>(of.first + i) : loaded_rows_[of.first + i];
+      if constexpr (kDrawn)
+        return data_.draw(this->position().run_epoch, part_rows_, *part_storage_);
+      else
+        return data_.gather(part_rows_, *part_storage_);
+    }
+  }
+
+  void evaluate_part(const Step& step, const LossOptions& loss, Samples of, std::span<const T> parameters,
+                     std::span<T> gradient, std::span<T> levels) override {
+    const Exec& ex = this->exec();
+    const Batch part = part_of(of);
+    const View<T, 2> y = rows_of(y_, of), dl_dy = rows_of(dl_dy_, of);
+    if constexpr (HasParts<M>) model_.place(tape_, batch_.size);
+    {
+      const ProfileScope scope(ex, this->phases_.forward);
+      model_.forward(ex, step, this->arrays(parameters), part, tape_, y);
+    }
+    {
+      const ProfileScope scope(ex, this->phases_.loss);
+      evaluate_loss<T>(ex, loss, part, y, dl_dy, partials_);
+    }
+    const ProfileScope scope(ex, this->phases_.backward);
+    model_.backward(ex, {.step = step,
+                         .arrays = this->arrays(parameters),
+                         .batch = part,
+                         .tape = tape_,
+                         .dl_dy = dl_dy,
+                         .gradient = gradient,
+                         .levels = levels});
+  }
+
+  // Rows: the sums of chunks of samples; others: the outputs, from which every rank sums the loss.
+  void sum_share(const LossOptions& loss, Samples of) override {
+    if constexpr (kSums) {
+      if (of.count == 0) return;
+      const auto sums = std::span(partials_).subspan(of.first / kernels::loss::kChunk);
+      evaluate_loss<T>(this->exec(), loss, middle_rows(batch_, of.first, of.count), rows_of(y_, of), {}, sums);
+    }
+  }
+  std::span<std::byte> share_loss(Samples of) override {
+    if constexpr (kSums)
+      return std::as_writable_bytes(
+          std::span(partials_).subspan(of.first / kernels::loss::kChunk, loss_partials(of.count)));
+    else
+      return std::as_writable_bytes(y_.span().subspan(of.first * stride_, of.count * stride_));
+  }
+  double total_loss(const LossOptions& loss) override {
+    if constexpr (kSums)
+      return kernels::loss::finish(loss, *loss.factor, std::span(partials_).first(loss_partials(batch_.size)));
+    else
+      return evaluate_loss<T>(this->exec(), loss, batch_, rows_of(y_, {0, batch_.size}), {}, partials_);
+  }
+  ShardLayout shards(std::size_t samples) const override {
+    if constexpr (HasShards<M>) {
+      const bool drawn_at_once = kDrawn && this->options().optimizer.kind == OptimizerKind::lbfgs;
+      return drawn_at_once ? ShardLayout{} : model_.shards(samples);
+    }
+    if constexpr (HasParts<M>) return model_.parts(samples);
+    return HostTrainer<T>::shards(samples);
+  }
+  bool has_parts() const override { return HasParts<M>; }
+  std::size_t shard_numbers() const override {
+    if constexpr (HasShards<M>) return model_.shard_numbers();
+    return model_.parameters().flat_size();
+  }
+  void sum_shards(const Step& step, const LossOptions& loss, Samples of, std::span<const T> parameters) override {
+    if constexpr (HasShards<M>) {
+      const Exec& ex = this->exec();
+      const Batch part = part_of(of);
+      const View<T, 2> y = rows_of(y_, of), dl_dy = rows_of(dl_dy_, of);
+      model_.place(tape_, of.first, batch_.size);
+      {
+        const ProfileScope scope(ex, this->phases_.forward);
+        model_.forward(ex, step, this->arrays(parameters), part, tape_, y);
+      }
+      if (of.count == 0) return;
+      {
+        const ProfileScope scope(ex, this->phases_.loss);
+        evaluate_loss<T>(ex, loss, part, y, dl_dy, partials_);
+      }
+      const ProfileScope scope(ex, this->phases_.backward);
+      model_.sum_shards(
+          ex, {.step = step, .arrays = this->arrays(parameters), .batch = part, .tape = tape_, .dl_dy = dl_dy});
+    }
+  }
+  void add_shards(std::size_t first, std::size_t count, std::span<T> to) override {
+    if constexpr (HasShards<M>) model_.add_shards(tape_, first, count, to);
+  }
+  void finish_shards(const Step& step, std::span<const T> parameters, std::span<T> sums,
+                     std::span<T> gradient) override {
+    if constexpr (HasShards<M>)
+      model_.finish_shards(this->exec(),
+                           {.step = step,
+                            .arrays = this->arrays(parameters),
+                            .batch = batch_,
+                            .tape = tape_,
+                            .gradient = gradient,
+                            .levels = this->state().levels.span()},
+                           sums);
+    if constexpr (HasParts<M>) {
+      const std::size_t size = gradient.size();
+      const kernels::reduce::TreeSum<T> tree{
+          .root = gradient.data(), .upper = this->state().levels.data(), .stride = size};
+      kernels::reduce::add_leaf(tree, step.leaf, sums.data(), 0, size);
+      if (step.gradient_is == GradientIs::complete) kernels::reduce::finish_levels(tree, step.leaf + 1, 0, size);
+    }
+  }
+  bool finishes_gradient() const override { return FinishesGradient<M>; }
+  void finish_gradient(const Step& step, std::span<const T> parameters, std::span<T> gradient) override {
+    if constexpr (FinishesGradient<M>) model_.finish_gradient(this->exec(), step, this->arrays(parameters), gradient);
+  }
+
   std::size_t leaves() const override {
     if constexpr (HasLeaves<M>)
       return model_.leaves(batch_);
@@ -132,6 +283,9 @@ class Trainer final : public HostTrainer<typename M::Scalar> {
   std::size_t stride_;
   Buffer<T> y_, dl_dy_;
   std::vector<double> partials_;
+  std::span<const std::uint32_t> loaded_rows_;
+  std::optional<typename D::Storage> part_storage_;  // of samples that are gathered for a share
+  std::vector<std::uint32_t> part_rows_;
 };
 
 template <class M, class D>

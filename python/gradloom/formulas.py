@@ -22,7 +22,8 @@ class Formula:
     "consistent" (down to the noise of the data) or "approximate" (made edge by edge).
 
     `text`, `latex`, `python`, `c` are notations; rmse is its error on the rows that it was judged on, rmse_network that
-    of the network there; `edges` has candidates for every edge.
+    of the network there; `edges` has candidates for every edge; `variables` are the names of the inputs in `python` and
+    `c`, where they must be identifiers.
     """
 
     def __init__(self, report: dict[str, Any], names: list[str]) -> None:
@@ -38,6 +39,7 @@ class Formula:
         self.rmse_network: float = report["rmse_network"]
         self.complexity: int = report["complexity"]
         self.edges: list[dict[str, Any]] = report["edges"]
+        self.variables: list[str] = report["variables"]
 
     @property
     def sympy(self) -> Any:
@@ -46,19 +48,15 @@ class Formula:
             import sympy
         except ImportError as missing:
             raise UnsupportedError("Formula.sympy needs sympy; Formula.text is the same as text") from missing
-        symbols = {self._identifier(name): sympy.Symbol(self._identifier(name)) for name in self.names}
+        symbols = {name: sympy.Symbol(name) for name in self.variables}
         return sympy.sympify(self.report["sympy"], locals=symbols)
-
-    @staticmethod
-    def _identifier(name: str) -> str:
-        return "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name)
 
     def __call__(self, X: Any) -> AnyArray:
         """Its values for rows X (N, inputs)."""
         x = numbers(X, "X", (2,))
         if x.shape[1] != len(self.names):
             raise InvalidInputError(f"X has {x.shape[1]} columns, but the formula is of {len(self.names)} inputs")
-        columns = {self._identifier(name): x[:, i].astype(np.float64) for i, name in enumerate(self.names)}
+        columns = {name: x[:, i].astype(np.float64) for i, name in enumerate(self.variables)}
         # The text is the library's own: numbers, the names of columns and functions of _FUNCTIONS.
         value = eval(compile(self.python, "formula", "eval"), dict(_FUNCTIONS), columns)
         result: AnyArray = np.broadcast_to(np.asarray(value, dtype=np.float64), (x.shape[0],)).copy()

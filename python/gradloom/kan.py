@@ -270,11 +270,19 @@ class KAN(Model):
         effort: float | None = None,
         threshold: float | None = None,
         functions: Sequence[str] | None = None,
+        define: Sequence[str] | None = None,
+        forbid: Sequence[str] | None = None,
+        fix: Sequence[str] | None = None,
     ) -> Formula | list[Formula]:
         """The formula behind the rows (those of fit() unless given): exact where one is found, else the best
         approximation edge by edge. Of a network that was loaded, without rows, what approximates it. A list for
-        several targets."""
+        several targets.
+
+        `functions` are those of the library that edges may become, `define` more of them ("hill = x^3/(1 + x^3)"),
+        `forbid` those that they may not ("tan", or on one edge "0.1.2 tan": layer, from, to), `fix` what an edge becomes
+        ("0.1.2 sin"); with choices for single edges the formula is made edge by edge."""
         settings = {"effort": effort, "threshold": threshold, "functions": functions}
+        settings |= {"define": define, "forbid": forbid, "fix": fix}
         report = json_of(lib.gradloom_formula, self._open(), settings_text(settings), *self._data(X, y), None)
         return formulas_of(report, self.description["features"])
 

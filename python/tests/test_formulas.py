@@ -120,3 +120,26 @@ def test_bad_calls_are_named(fitted):
         fitted.formula(np.ones((30, 2)), np.ones(30))
     with pytest.raises(InvalidInputError, match="format"):
         fitted.export("x", "pdf")
+
+
+def test_edges_take_functions_of_ones_own_and_leave_out_others(fitted):
+    x, y = rows()
+    own = fitted.formula(x, y, define=["bend = x^3/(1 + x^2)"], fix=["1.0.0 bend"])
+    assert own.status == "approximate" and "edge by edge" in own.note
+    edge = next(e for e in own.edges if (e["layer"], e["from"], e["to"]) == (1, 0, 0))
+    assert [c["function"] for c in edge["candidates"]] == ["bend"]
+    without = fitted.formula(x, np.sin(3 * y), forbid=["sin", "cos"], effort=500)
+    assert "sin(" not in without.text and "cos(" not in without.text
+    with pytest.raises(InvalidInputError, match="at the end"):
+        fitted.formula(define=["bend = x +"])
+
+
+def test_columns_that_are_no_identifiers_are_evaluated():
+    pandas = pytest.importorskip("pandas")
+    x, y = rows(columns=2)
+    frame = pandas.DataFrame(x, columns=["wind speed", "lambda"])
+    model = KAN(width=[2, 2, 1], grid=3, seed=0, precision="float64", options={"model.normalise": "range"})
+    model.fit(frame, y, opt="LBFGS", steps=5)
+    f = model.formula()
+    assert f.variables == ["wind_speed", "lambda_"]
+    assert np.allclose(f(x), y, atol=1e-12)

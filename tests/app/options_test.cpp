@@ -87,6 +87,8 @@ TEST(FamilyOptions, EveryFieldOfASplineNetworkHasAKey) {
   std::vector<Field> known = of_rows<KanOptions>();
   known.push_back(unbound<KanOptions, kan::NetworkOptions&>(
       [](KanOptions& o) -> kan::NetworkOptions& { return o.model; }, &kan::NetworkOptions::widths));
+  known.push_back(unbound<KanOptions, kan::NetworkOptions&>(
+      [](KanOptions& o) -> kan::NetworkOptions& { return o.model; }, &kan::NetworkOptions::keep_zero));
   EXPECT_THAT(gaps<KanOptions>(known), testing::IsEmpty());
 }
 

@@ -168,6 +168,31 @@ TEST(Report, OfNothingIsStillAPage) {
   EXPECT_EQ(count(html, "Nothing to draw"), 4u);
 }
 
+TEST(Report, ShowsAFormulaItsEdgesAndItsPredictions) {
+  const std::string evil = "<script>x</script>";
+  EdgePlots plots{"Edges", "", {}, make_network({2, 1})};
+  plots.network.input_names = {evil, "b"};
+  EdgePlot plot{plots.network.edges[0], {0.1, 0.9, std::nan("")}, "<mi>x</mi>", "sin, R² 0.99 " + evil};
+  plot.function.density = {0, 3, 1};
+  plots.plots = {plot, EdgePlot{}};
+  const double infinite = std::numeric_limits<double>::infinity();
+  Report report;
+  report.sections = {
+      TypesetFormula{"Formula", evil, {"<mi>y</mi><mo>=</mo>", "<mn>2</mn>"}, "y = 2", {{"status", "exact", ""}}},
+      plots,
+      Scatter{"Predicted", "", "true", "predicted", {{evil, Role::train, {{0, 0.1}, {1, infinite}, {2, 2}}}, {}}},
+      Scatter{}};
+  const std::string html = report_html(report);
+  EXPECT_EQ(find_markup_error(html), "");
+  EXPECT_THAT(html, Not(HasSubstr("<script")));
+  EXPECT_EQ(count(html, "<math>"), 3u);
+  EXPECT_EQ(count(html, "class=\"density\""), 2u);
+  EXPECT_EQ(count(html, "class=\"candidate\""), 1u);
+  EXPECT_EQ(count(html, "<circle class=\"dot\""), 2u);
+  EXPECT_THAT(html, HasSubstr("1 point is not drawn"));
+  EXPECT_THAT(html, HasSubstr("Nothing to draw"));
+}
+
 TEST(Report, EscapesEveryText) {
   const std::string evil = "<script>\"x\" & 'y'</script>\x01\xff";
   Report report = make_report();

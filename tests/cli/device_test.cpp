@@ -77,6 +77,14 @@ TEST_F(OnDevice, FusedArithmeticIsRefusedWhereTheDeviceHasNone) {
   EXPECT_EQ(json_of(words, 3)["error"]["code"], "unsuitable_device");
 }
 
+TEST_F(OnDevice, SparsityIsComputedOnTheCpuAndNeverLeftOut) {
+  const Words words = Words{"train", "kan-hello", "--set", "model.sparsity=0.001"} + kAdam;
+  const auto refused = json_of(words + Words{"--device", "gpu"}, 3);
+  EXPECT_EQ(refused["error"]["code"], "unsuitable_device");
+  EXPECT_THAT(refused["error"]["message"].get<std::string>(), testing::HasSubstr("model.sparsity"));
+  EXPECT_EQ(json_of(words + Words{"--device", "auto"})["device"], "cpu");
+}
+
 TEST_F(OnDevice, ADeviceInSoftwareIsToldAsSuch) {
   if (vulkan::list_devices()->front().kind != vulkan::DeviceKind::software) GTEST_SKIP() << "the device is no software";
   const Words words = Words{"train", "kan-hello", "--device", "0"} + kAdam;

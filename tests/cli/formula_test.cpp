@@ -1,4 +1,5 @@
 // Formulas and pruning, as commands.
+#include <cmath>
 #include <sstream>
 
 #include "tests/cli/program.h"
@@ -8,6 +9,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 class FormulaCommand : public ProgramTest {
  protected:
@@ -68,6 +70,201 @@ TEST_F(FormulaCommand, APrunedModelIsSmallerAndStillPredicts) {
   const auto asked = json_of({"predict", "small.safetensors", "--data", "new.csv", "--out", "p.csv"});
   EXPECT_EQ(asked["rows"], 2);
   EXPECT_LT(asked["data"]["rmse"].get<double>(), 0.1 + 2 * pruned["change"].get<double>());
+}
+
+// Columns a, b and what f makes of them, in all digits.
+class BadInput : public ProgramTest {
+ protected:
+  template <class F>
+  void write_rows(const std::string& header, int rows, F&& f) const {
+    std::ostringstream text;
+    text.precision(17);
+    text << header << '\n';
+    for (int i = 0; i < rows; ++i) f(text, -2 + (i * 37 % 101) / 25.0 + 0.01, -1 + (i * 61 % 103) / 50.0, i);
+    write("t.csv", text.str());
+  }
+
+  Words train(const Words& more = {}) const {
+    return Words{"train", "kan-formula",         "--set", "data.formula=", "--set",     "data.path=t.csv",
+                 "--set", "data.target=y",       "--set", "epochs=6",      "--set",     "model.refit=[]",
+                 "--set", "formula.effort=2000", "--out", "run",           "--threads", "1"} +
+           more;
+  }
+
+  // A finished run has all that belongs to it, and its formula is finite everywhere.
+  nlohmann::json formula_of_run(const Words& more = {}) const {
+    const auto trained = json_of(train(more));
+    EXPECT_TRUE(trained.contains("formula")) << trained;
+    for (const char* file : {"model.safetensors", "report.html", "formula.json"})
+      EXPECT_TRUE(std::filesystem::exists(scratch_ / "run" / file)) << file;
+    const auto f = trained.value("formula", nlohmann::json::object());
+    EXPECT_TRUE(f.value("rmse_formula", nlohmann::json()).is_number()) << f;
+    EXPECT_TRUE(f.value("rmse_network", nlohmann::json()).is_number()) << f;
+    return f;
+  }
+};
+
+TEST_F(BadInput, APoleInsideTheDataIsNoObstacle) {
+  write_rows("a,b,y", 150, [](auto& to, double a, double b, int) { to << a << ',' << b << ',' << b / a << '\n'; });
+  EXPECT_EQ(formula_of_run()["text"], "b/a");
+  EXPECT_TRUE(json_of({"prune", "run", "--out", "s.safetensors"}).contains("change"));
+}
+
+TEST_F(BadInput, APoleUnderNoiseGetsAPlainAnswer) {
+  write_rows("a,b,y", 150, [](auto& to, double a, double b, int i) {
+    to << a << ',' << b << ',' << b / a + 0.3 * (i * 7919 % 101 - 50) / 50.0 << '\n';
+  });
+  const auto f = formula_of_run();
+  EXPECT_NE(f["status"], "exact");
+  EXPECT_NE(f["note"], "");
+}
+
+TEST_F(BadInput, AConstantTargetIsANumber) {
+  write_rows("a,b,y", 80, [](auto& to, double a, double b, int) { to << a << ',' << b << ",3.5\n"; });
+  const auto f = formula_of_run();
+  EXPECT_EQ(f["text"], "7/2");
+  EXPECT_EQ(f["status"], "exact");
+}
+
+TEST_F(BadInput, ATargetThatIsNoiseIsNotExplained) {
+  write_rows("a,b,y", 80, [](auto& to, double, double, int i) { to << "1,2," << i * 7919 % 101 << '\n'; });
+  const auto f = formula_of_run();
+  EXPECT_EQ(f["status"], "approximate");
+  EXPECT_THAT(f["note"].get<std::string>(), HasSubstr("better than its mean"));
+}
+
+TEST_F(BadInput, OfTwoEqualColumnsTheFirstIsUsed) {
+  write_rows("a,copy,b,y", 120,
+             [](auto& to, double a, double b, int) { to << a << ',' << a << ',' << b << ',' << 1 + a * b << '\n'; });
+  EXPECT_EQ(formula_of_run()["text"], "1 + a*b");
+}
+
+TEST_F(BadInput, CategoriesAreNumbersInAFormulaAndCannotBePruned) {
+  write_rows("a,color,y", 120, [](auto& to, double a, double, int i) {
+    to << a << ',' << (i % 3 ? "red" : "green") << ',' << (i % 3 ? 2 : 1) * a * a << '\n';
+  });
+  const auto f = formula_of_run();
+  EXPECT_EQ(f["status"], "exact");
+  EXPECT_THAT(f["text"].get<std::string>(), HasSubstr("color_"));
+  expect_error({"prune", "run", "--out", "s.safetensors"}, 2, "unsupported", {"categories"});
+}
+
+TEST_F(BadInput, ANetworkWithoutHiddenLayersHasAFormula) {
+  write_rows("a,b,y", 120, [](auto& to, double a, double b, int) { to << a << ',' << b << ',' << a + b * b << '\n'; });
+  EXPECT_EQ(formula_of_run({"--set", "model.hidden=[]"})["text"], "a + b^2");
+  const auto alone = json_of({"formula", "run/model.safetensors", "--threads", "1"});
+  EXPECT_EQ(alone["status"], "approximate");
+  EXPECT_LT(alone["rmse_formula"].get<double>(), 0.1);
+  EXPECT_EQ(json_of({"prune", "run", "--out", "s.safetensors"})["widths"], nlohmann::json({2, 1}));
+}
+
+TEST_F(BadInput, AnUntrainedNetworkDoesNotSpoilTheSearch) {
+  write_rows("a,b,y", 120, [](auto& to, double a, double b, int) { to << a << ',' << b << ',' << a * b << '\n'; });
+  EXPECT_EQ(formula_of_run({"--set", "epochs=0"})["text"], "a*b");
+  EXPECT_EQ(json_of({"formula", "run/model.safetensors", "--threads", "1"})["status"], "approximate");
+}
+
+TEST_F(BadInput, FewRowsAreApproximated) {
+  write_rows("a,b,y", 14, [](auto& to, double a, double b, int) { to << a << ',' << b << ',' << a * b << '\n'; });
+  const auto f = formula_of_run();
+  EXPECT_EQ(f["status"], "approximate");
+  EXPECT_THAT(f["note"].get<std::string>(), HasSubstr("at least 20 rows"));
+}
+
+TEST_F(BadInput, FunctionsAreReadBeforeTraining) {
+  write_rows("a,b,y", 80, [](auto& to, double a, double b, int) { to << a << ',' << b << ',' << a * b << '\n'; });
+  const auto refused = [&](const std::string& setting, const Words& said) {
+    expect_error(train({"--set", setting}), 2, "invalid_input", said);
+    EXPECT_FALSE(std::filesystem::exists(scratch_ / "run"));
+  };
+  refused("formula.functions=[\"sine\"]", {"'sine'", "there are"});
+  refused("formula.define=[\"hill = x^2/(1 + \"]", {"hill", "at the end"});
+  refused("formula.fix=[\"0.7.0 sin\"]", {"no edge 0.7.0", "2, 5, 1"});
+  refused("formula.forbid=[\"0.0 sin\"]", {"LAYER.FROM.TO"});
+}
+
+TEST_F(BadInput, AnEdgeKeepsTheFunctionThatItIsFixedTo) {
+  write_rows("a,b,y", 120, [](auto& to, double a, double b, int) { to << a << ',' << b << ',' << a + b * b << '\n'; });
+  json_of(train({"--set", "model.hidden=[]"}));
+  const auto edge = [](const nlohmann::json& f, std::size_t from) { return f["edges"][from]["candidates"]; };
+  const auto fixed =
+      json_of({"formula", "run", "--fix", "0.1.0 hump", "--define", "hump = x^2*(1 + x^2/1000)", "--threads", "1"});
+  EXPECT_EQ(fixed["status"], "approximate");
+  EXPECT_THAT(fixed["note"].get<std::string>(), HasSubstr("edge by edge"));
+  ASSERT_EQ(edge(fixed, 1).size(), 1u);
+  EXPECT_EQ(edge(fixed, 1)[0]["function"], "hump");
+  EXPECT_LT(fixed["rmse_formula"].get<double>(), 0.1);
+  const auto forbidden = json_of({"formula", "run", "--forbid", "0.1.0 x^2", "--threads", "1"});
+  for (const auto& candidate : edge(forbidden, 1)) EXPECT_NE(candidate["function"], "x^2");
+  expect_error({"formula", "run", "--fix", "0.9.0 sin"}, 2, "invalid_input", {"0.9.0"});
+}
+
+TEST_F(BadInput, AFunctionThatIsForbiddenIsNotFound) {
+  write_rows("a,b,y", 120,
+             [](auto& to, double a, double b, int) { to << a << ',' << b << ',' << b + std::sin(a) << '\n'; });
+  EXPECT_THAT(formula_of_run()["text"].get<std::string>(), HasSubstr("sin(a)"));
+  const auto without = json_of({"formula", "run", "--forbid", "sin", "--forbid", "cos", "--effort", "2000"});
+  EXPECT_THAT(without["text"].get<std::string>(), Not(HasSubstr("sin(")));
+  EXPECT_THAT(without["text"].get<std::string>(), Not(HasSubstr("cos(")));
+}
+
+// x2 and x4 do nothing.
+const char* const kPruned =
+    "family = \"kan\"\ntask = \"regression\"\nprecision = \"float64\"\nepochs = 12\n[data]\nformula = \"sin(3*x1) + "
+    "0*x2 + x3^2 + 0*x4\"\nsamples = 300\ntest_samples = 100\nvalidation = 0.2\n[model]\nhidden = [4]\nnormalise = "
+    "\"range\"\nsparsity = 1e-4\n[optimizer]\nkind = \"lbfgs\"\nlr = 1.0\n[[stage]]\n[[stage]]\nsparsity = "
+    "0.0\nrefit = [0, 5]\n";
+
+class PruneStage : public ProgramTest {
+ protected:
+  nlohmann::json train(const std::string& stage, const Words& more = {}) const {
+    write("r.toml", kPruned + stage + "\n[[stage]]\ngrid = 8\nsparsity = 0.0\n");
+    return json_of(Words{"train", "r.toml"} + more);
+  }
+};
+
+TEST_F(PruneStage, TrainingGoesOnWithWhatIsLeft) {
+  const auto trained = train("prune = 0.01", {"--out", "run", "--threads", "1"});
+  EXPECT_EQ(trained["pruned"]["inputs"], nlohmann::json({"x1", "x3"}));
+  EXPECT_EQ(trained["pruned"]["edges_before"], 20);
+  EXPECT_LT(trained["pruned"]["edges"], 15);
+  EXPECT_EQ(trained["stages"][1]["note"], "grid 5, pruned");
+  EXPECT_LT(trained["stages"][2]["train"]["loss"], trained["stages"][1]["train"]["loss"]);
+  EXPECT_LT(trained["test"]["rmse"].get<double>(), 0.05);
+  // Only zeros are left to remove: the function stays.
+  const auto small = json_of({"prune", "run", "--threshold", "0", "--out", "s.safetensors"});
+  EXPECT_EQ(small["widths"][0], 2);
+  EXPECT_EQ(small["edges"], trained["pruned"]["edges"]);
+  EXPECT_LT(small["change"].get<double>(), 1e-12);
+  train("prune = 0.01", {"--out", "again", "--threads", "3"});
+  EXPECT_EQ(checkpoint("again"), checkpoint("run"));
+}
+
+TEST_F(PruneStage, KeepsSoManyInputsOrSoGoodALoss) {
+  EXPECT_EQ(train("prune_inputs = 2")["pruned"]["inputs"], nlohmann::json({"x1", "x3"}));
+  const auto worse = train("prune_worse = 0.5");
+  EXPECT_EQ(worse["pruned"]["inputs"], nlohmann::json({"x1", "x3"}));
+  EXPECT_LT(worse["test"]["rmse"].get<double>(), 0.05);
+}
+
+TEST_F(PruneStage, OptionsThatCannotBeAreNamed) {
+  write("r.toml", std::string(kPruned) + "prune = 0.01\nprune_inputs = 2\n");
+  expect_error({"train", "r.toml"}, 2, "invalid_input", {"exclude each other"});
+  expect_error(Words{"train", "kan-formula", "--set", "model.prune=0.1"} + kTiny, 2, "invalid_input", {"[[stage]]"});
+  write("r.toml", std::string(kPruned) + "prune = 0.01\n");
+  expect_error({"train", "r.toml", "--set", "model.bias=false"}, 2, "invalid_input", {"model.bias"});
+}
+
+TEST_F(FormulaCommand, EffortBoundsTheWorkAndThreadsDoNotChangeTheAnswer) {
+  write_table("t.csv", 200, 0.002);
+  json_of(train_ + Words{"--set", "formula.search=false"});
+  const Words asked = {"formula", "run", "--effort", "400"};
+  const auto one = json_of(asked + Words{"--threads", "1"});
+  EXPECT_EQ(json_of(asked + Words{"--threads", "3"}), one);
+  EXPECT_GT(one["work"].get<double>(), 0);
+  EXPECT_LT(one["work"].get<double>(), 3 * 400.0);  // of two searches, each of which ends a step that it has begun
+  EXPECT_NE(one["status"], "exact");
+  EXPECT_THAT(run(asked).err, HasSubstr("% of the effort"));
 }
 
 TEST_F(FormulaCommand, NamesWhatIsWrong) {

@@ -4,16 +4,23 @@
 Usage: run_snippets.py PROGRAM REPOSITORY
 Blocks marked ```cpp FILE must stand in that example, which other tests build and run.
 Each file gets a folder of its own with a small my.csv and circuit.json. In blocks marked ```sh every line that calls gradloom is run and must succeed; a block marked
-```sh fails must end with another exit code than 0. Lines that build or install are left to other tests, and are counted.
+```sh fails must end with another exit code than 0. Lines that build or install are left to other tests, and are counted. So are lines with
+mpirun, and the cmp behind them, where it is not installed.
 """
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 
 FENCE = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```", re.S | re.M)
 NEEDS_DATA = re.compile(r"kan-digits|tabular/")
+NEEDS_MPI = re.compile(r"^(mpirun|cmp) ")
+# Ranks of this machine alone, also where it has fewer processors, and for whoever runs the tests.
+MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+       "OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_MCA_btl": "self,vader", "OMPI_MCA_oob_tcp_if_include": "lo",
+       "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OMPI_MCA_plm_rsh_agent": "false"}
 
 
 def commands(text):
@@ -56,20 +63,25 @@ def main():
                 print(f"{name}: {stranger}")
             for line, must_fail in commands(text):
                 words = line.split()
-                if not any(os.path.basename(w) == "gradloom" for w in words):
+                if not any(os.path.basename(w) in ("gradloom", "cmp") for w in words):
                     skipped += 1
                     continue
                 if NEEDS_DATA.search(line) and not os.environ.get("GRADLOOM_DATA"):
                     print(f"skipped (needs GRADLOOM_DATA): {name}: {line}")
                     skipped += 1
                     continue
+                if NEEDS_MPI.search(line) and not shutil.which("mpirun"):
+                    print(f"skipped (needs mpirun): {name}: {line}")
+                    skipped += 1
+                    continue
                 line = re.sub(r"(^|\s)(\./)?(build/release/)?gradloom(?=\s|$)", lambda m: m.group(1) + program, line)
-                result = subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True, text=True, timeout=300)
+                result = subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True, text=True, timeout=300,
+                                        env={**os.environ, **MPI})
                 ran += 1
                 if (result.returncode != 0) != must_fail:
                     failed += 1
                     print(f"{name}: {line}\n  exit code {result.returncode}\n{result.stdout}{result.stderr}")
-    print(f"{ran - failed} snippets passed, {failed} failed, {skipped} skipped (they build, install, or need data)")
+    print(f"{ran - failed} snippets passed, {failed} failed, {skipped} skipped (they build, install, or need data or MPI)")
     sys.exit(1 if failed or ran == 0 else 0)
 
 

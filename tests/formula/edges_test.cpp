@@ -30,7 +30,7 @@ std::vector<double> map(const std::vector<double>& x, const std::function<double
 }
 
 TEST(Library, HasAtLeastTwentyFiveFunctionsWithNamesOfTheirOwn) {
-  std::set<std::string_view> names;
+  std::set<std::string> names;
   for (const LibraryFunction& f : library()) names.insert(f.name);
   EXPECT_GE(names.size(), 25u);
   EXPECT_EQ(names.size(), library().size());
@@ -38,7 +38,7 @@ TEST(Library, HasAtLeastTwentyFiveFunctionsWithNamesOfTheirOwn) {
 
 TEST(Library, KnowsItsOwnFunctions) {
   const std::vector<double> x = uniform(0.5, 2.5, 200, 0);
-  const auto best = [&](const std::function<double(double)>& f) { return fit_edge(x, map(x, f)).front(); };
+  const auto best = [&](const std::function<double(double)>& f) { return fit_edge(x, map(x, f), library()).front(); };
   EXPECT_EQ(best([](double v) { return 3 * v - 1; }).function, "x");
   EXPECT_EQ(best([](double v) { return 2 * std::pow(v - 1, 2) + 0.3; }).function, "x^2");
   EXPECT_EQ(best([](double v) { return 0.7 * std::exp(-1.1 * v); }).function, "exp");
@@ -50,14 +50,72 @@ TEST(Library, KnowsItsOwnFunctions) {
 
 TEST(Library, KeepsToTheFunctionsItIsGiven) {
   const std::vector<double> x = uniform(0.5, 2.5, 100, 0), y = map(x, [](double v) { return std::exp(v); });
-  for (const EdgeCandidate& c : fit_edge(x, y, {.functions = {"x", "x^2"}}))
+  const Functions two({.functions = {"x", "x^2"}});
+  for (const EdgeCandidate& c : fit_edge(x, y, two.of_edge(0, 0, 0)))
     EXPECT_TRUE(c.function == "x" || c.function == "x^2");
-  EXPECT_THROW(fit_edge(x, y, {.functions = {"sine"}}), Exception);
+}
+
+std::string refusal(const FunctionOptions& options) {
+  try {
+    Functions f(options);
+  } catch (const Exception& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Library, FitsAFunctionOfTheUsersOwn) {
+  const std::vector<double> x = uniform(0.2, 4, 200, 0);
+  const Functions more({.define = {"hill = x^3/(1 + x^3)", "bump = exp(-x)*x"}});
+  const auto best = [&](const std::function<double(double)>& f) {
+    return fit_edge(x, map(x, f), more.of_edge(0, 0, 0)).front();
+  };
+  const EdgeCandidate hill = best([](double v) { return 3 * v * v * v / (v * v * v + 2.25) - 1; });
+  EXPECT_EQ(hill.function, "hill");
+  EXPECT_LT(hill.rmse, 1e-9);
+  EXPECT_EQ(best([](double v) { return 2 * v * std::exp(-1.5 * v); }).function, "bump");
+}
+
+TEST(Library, ForbidsAndFixesFunctionsEverywhereOrOnOneEdge) {
+  const Functions f({.forbid = {"sin", "0.1.2 exp"}, .fix = {"1.0.0 log"}});
+  const auto has = [](const std::vector<LibraryFunction>& all, const std::string& name) {
+    return std::any_of(all.begin(), all.end(), [&](const LibraryFunction& g) { return g.name == name; });
+  };
+  EXPECT_FALSE(has(f.of_edge(0, 0, 0), "sin"));
+  EXPECT_TRUE(has(f.of_edge(0, 0, 0), "exp"));
+  EXPECT_FALSE(has(f.of_edge(0, 1, 2), "exp"));
+  ASSERT_EQ(f.of_edge(1, 0, 0).size(), 1u);
+  EXPECT_EQ(f.of_edge(1, 0, 0).front().name, "log");
+  EXPECT_FALSE(f.allows(variable(0) + call(Function::sin, variable(1))));
+  EXPECT_TRUE(f.allows(call(Function::cos, variable(1))));
+  EXPECT_TRUE(f.by_edge());
+  EXPECT_FALSE(Functions({.forbid = {"sin"}}).by_edge());
+}
+
+TEST(Library, NamesWhatIsWrongWithFunctions) {
+  using testing::AllOf, testing::HasSubstr;
+  EXPECT_THAT(refusal({.functions = {"sine"}}), AllOf(HasSubstr("'sine'"), HasSubstr("there are 0, x, x^2")));
+  EXPECT_THAT(refusal({.define = {"hill"}}), HasSubstr("has no '='"));
+  EXPECT_THAT(refusal({.define = {"2x = x"}}), HasSubstr("no identifier"));
+  EXPECT_THAT(refusal({.define = {"sin = x"}}), HasSubstr("of the library"));
+  EXPECT_THAT(refusal({.define = {"f = x +"}}), HasSubstr("at the end"));
+  EXPECT_THAT(refusal({.define = {"f = 3*z"}}), HasSubstr("'z' is not known at character 4"));
+  EXPECT_THAT(refusal({.define = {"f = 3"}}), HasSubstr("does not depend on x"));
+  EXPECT_THAT(refusal({.define = {"f = x^2", "f = x^3"}}), HasSubstr("defined twice"));
+  EXPECT_THAT(refusal({.forbid = {"0.1 sin"}}), HasSubstr("LAYER.FROM.TO FUNCTION"));
+  EXPECT_THAT(refusal({.fix = {"0.1.2 sine"}}), HasSubstr("'sine'"));
+  EXPECT_THAT(refusal({.fix = {"0.1.2 sin", "0.1.2 cos"}}), HasSubstr("fixed twice"));
+  EXPECT_THAT(refusal({.forbid = {"sin"}, .fix = {"0.1.2 sin"}}), HasSubstr("forbidden there"));
+  EXPECT_THAT(refusal({.functions = {"sin"}, .forbid = {"sin"}}), HasSubstr("every function is forbidden"));
+  const std::vector<std::size_t> widths{2, 3, 1};
+  EXPECT_NO_THROW(Functions({.fix = {"0.1.2 sin"}}).require_edges(widths));
+  EXPECT_THROW(Functions({.fix = {"0.2.2 sin"}}).require_edges(widths), Exception);
+  EXPECT_THROW(Functions({.forbid = {"2.0.0 sin"}}).require_edges(widths), Exception);
 }
 
 TEST(Library, NeverProposesAFunctionThatIsNotFinite) {
   const std::vector<double> x = uniform(-1, 1, 200, 0), y = map(x, [](double v) { return 1 / (v * v + 0.01); });
-  for (const EdgeCandidate& c : fit_edge(x, y, {.most = 30})) {
+  for (const EdgeCandidate& c : fit_edge(x, y, library(), {.most = 30})) {
     EXPECT_TRUE(std::isfinite(c.rmse)) << c.function;
     EXPECT_LT(largest_error(c.text, {x}, y), 1e6) << c.function;
   }

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "gradloom/formula/mathml.h"
+#include "gradloom/formula/parse.h"
 #include "gradloom/formula/print.h"
 #include "gradloom/formula/simplify.h"
 
@@ -95,6 +97,71 @@ TEST_F(Expressions, NamesThatAreNoIdentifiersAreReplaced) {
   EXPECT_THAT(printed_names(names, Notation::python),
               testing::ElementsAre("wind_speed__m_s_", "x_1st", "lambda_", "sin_"));
   EXPECT_EQ(print(variable(0), names, Notation::c), "wind_speed__m_s_");
+}
+
+TEST_F(Expressions, NamesOfIdentifiersStayWhatTheyAre) {
+  const std::vector<std::string> names{"a b", "a_b", "lambda", "sin"};
+  EXPECT_EQ(printed_names(names, Notation::python), (std::vector<std::string>{"a_b_", "a_b", "lambda_", "sin_"}));
+  EXPECT_EQ(printed_names(names, Notation::text), (std::vector<std::string>{"a_b_", "a_b", "lambda", "sin_"}));
+}
+
+TEST_F(Expressions, AreReadBackFromTheirText) {
+  const std::vector<std::string> names{"x", "y"};
+  for (const char* text :
+       {"x + 2*y", "x^2/(1 + y)", "exp(-x^2) - sqrt(y)/3", "-x^(-3/2)", "sin(pi*x/2)*atan(y)", "2.5e-7*x - 0.125",
+        "-(x - y)^2", "x**2", "e^2*x", "1/(1 + exp(-x))", "abs(x)^(1/3)", "7", "((x))"}) {
+    const auto e = parse_expression(text, names);
+    ASSERT_TRUE(e.ok()) << text << ": " << e.error().message;
+    const auto again = parse_expression(print(*e, names, Notation::text), names);
+    ASSERT_TRUE(again.ok()) << text;
+    EXPECT_EQ((*again)->key, (*e)->key) << text;
+  }
+  const Columns at{{1.5}, {0.5}};
+  EXPECT_DOUBLE_EQ(evaluate(*parse_expression("-x^2 + 2*y/4 - -1", names), at, 1)[0], -2.25 + 0.25 + 1);
+  EXPECT_DOUBLE_EQ(evaluate(*parse_expression("2^-1^2", names), at, 1)[0], 0.5);
+}
+
+TEST_F(Expressions, TextThatIsNoExpressionIsRefusedWithItsPlace) {
+  const std::vector<std::string> names{"x"};
+  const auto message = [&](const std::string& text) {
+    const auto e = parse_expression(text, names);
+    return e.ok() ? std::string() : e.error().message;
+  };
+  using testing::HasSubstr;
+  EXPECT_THAT(message(""), HasSubstr("at the end"));
+  EXPECT_THAT(message("x +"), HasSubstr("missing at the end"));
+  EXPECT_THAT(message("x x"), HasSubstr("operator is missing at character 3"));
+  EXPECT_THAT(message("(x"), HasSubstr("closing bracket"));
+  EXPECT_THAT(message("sin x"), HasSubstr("needs a bracket"));
+  EXPECT_THAT(message("x^x"), HasSubstr("exponent must be a number"));
+  EXPECT_THAT(message("x^1000"), HasSubstr("too large"));
+  EXPECT_THAT(message("((((x^64)^64)^64)^64)^64"), HasSubstr("too large"));
+  EXPECT_THAT(message("foo(x)"), HasSubstr("'foo' is not known"));
+  EXPECT_THAT(message("1e999*x"), HasSubstr("cannot be read"));
+  EXPECT_THAT(message(std::string(5000, '(')), HasSubstr("nested too deeply"));
+  EXPECT_THAT(message(std::string(5000, '-') + "x"), HasSubstr("nested too deeply"));
+  EXPECT_THAT(message(std::string(70000, 'x')), HasSubstr("70000 characters"));
+}
+
+TEST_F(Expressions, DecimalsAreFractionsOrMeasured) {
+  const std::vector<std::string> names{"x"};
+  EXPECT_EQ(inexact_constants(*parse_expression("0.25*x + 3", names)), 0u);
+  EXPECT_EQ(inexact_constants(*parse_expression("0.25*x + 3", names, Decimals::approximate)), 1u);
+}
+
+TEST_F(Expressions, AreTypesetInMathML) {
+  const std::vector<std::string> names{"x1", "wind<speed"};
+  const std::vector<std::string> plain{"a", "b"};
+  EXPECT_EQ(mathml(*parse_expression("a/(2*b)", plain), names),
+            "<mfrac><msub><mi>x</mi><mn>1</mn></msub><mrow><mn>2</mn><mo>&#8290;</mo><mi "
+            "mathvariant=\"normal\">wind&lt;speed</mi></mrow></mfrac>");
+  EXPECT_EQ(mathml(*parse_expression("-sqrt(a)", plain), names),
+            "<mrow><mo>&#8722;</mo><msqrt><msub><mi>x</mi><mn>1</mn></msub></msqrt></mrow>");
+  EXPECT_EQ(mathml(*parse_expression("exp(-a)", plain), names),
+            "<mrow><msup><mi>e</mi><mrow><mo>&#8722;</mo><msub><mi>x</mi><mn>1</mn></msub></mrow></msup></mrow>");
+  EXPECT_EQ(mathml_terms(*parse_expression("2 - a", plain), names),
+            (std::vector<std::string>{"<mrow><mn>2</mn></mrow>",
+                                      "<mrow><mo>&#8722;</mo><msub><mi>x</mi><mn>1</mn></msub></mrow>"}));
 }
 
 TEST_F(Expressions, ConstantsAreListedAndReplacedInTheSameOrder) {

@@ -97,5 +97,29 @@ TEST(KanSparsity, LeavesPaddingAndConstantsAlone) {
   for (const double g : f.gradient.span()) EXPECT_EQ(g, 0.0);
 }
 
+TEST(KanKeepZero, EdgesOfZerosHaveNoGradientAndOthersTheirOwn) {
+  NetworkOptions o = sparse({5, 19, 2}, 1, 1, 1);
+  KanFixture<float> usual(o, 70);
+  o.keep_zero = true;
+  KanFixture<float> keeps(o, 70);
+  const Slice& weight = usual.network.parameters()[usual.network.slices(0).weight];
+  const kernels::spline::Shape& s = usual.network.shape(0);
+  const auto of_edge = [&](std::size_t at) {  // 2 -> 3 and 4 -> 18
+    const std::size_t i = at / (s.rows() * s.out_padded()), j = at % s.out_padded();
+    return (i == 2 && j == 3) || (i == 4 && j == 18);
+  };
+  for (std::size_t at = 0; at < s.in * s.rows() * s.out_padded(); ++at)
+    if (of_edge(at)) usual.parameters[weight.offset + at] = keeps.parameters[weight.offset + at] = 0.0f;
+  const Exec ex({.threads = 1});
+  usual.forward_backward(ex), keeps.forward_backward(ex);
+  bool differs = false;
+  for (std::size_t n = 0; n < usual.gradient.size(); ++n) {
+    const bool zero = n >= weight.offset && n < weight.end() && of_edge(n - weight.offset);
+    EXPECT_EQ(keeps.gradient[n], zero ? 0.0f : usual.gradient[n]) << n;
+    differs = differs || (zero && usual.gradient[n] != 0.0f);
+  }
+  EXPECT_TRUE(differs);
+}
+
 }  // namespace
 }  // namespace gradloom

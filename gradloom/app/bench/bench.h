@@ -17,6 +17,10 @@
 #include "gradloom/exec/vulkan/device.h"
 #include "gradloom/io/fields.h"
 
+namespace gradloom {
+class Comm;
+}
+
 namespace gradloom::app {
 
 // Milliseconds by phase, where a profile was asked for.
@@ -39,6 +43,7 @@ struct BenchKanOptions {
   double seconds = 1.0;                    // spent on each figure, about
   bool against_blas = false;               // measure dense matrices and OpenBLAS in turn (dense_blas.h)
   std::shared_ptr<vulkan::Device> device;  // null: the CPU
+  Comm* comm = nullptr;                    // ranks that measure together, for bench_kan_ranks() alone
   // Bytes that the program has allocated so far; the command counts them. Empty: no bytes_allocated_per_step.
   std::function<std::uint64_t()> allocated_bytes;
 };
@@ -96,6 +101,27 @@ struct BenchKanDeviceReport {
 
 // On options.device. Fails with numeric when max_difference is above 1e-4.
 Result<BenchKanDeviceReport> bench_kan_device(const BenchKanOptions& options);
+
+struct BenchKanRanksReport {
+  BenchKanOptions options;
+  unsigned ranks = 1;
+  double train_step_us = 0.0, train_step_median_us = 0.0;  // of all ranks together, options.threads threads each
+  // Of rank 0 alone on as many threads as all ranks have, in turn with the above; and that time by the first.
+  double alone_train_step_us = 0.0, ratio = 0.0;
+  double bytes_sent_per_step = 0.0, messages_per_step = 0.0;  // by rank 0
+  double bytes_by_formula = 0.0;                              // (r + 1) (P - 1) / P N, docs/cluster.md
+  double communication_ms = 0.0;                              // of a step: packing, sending, waiting, adding what came
+  double overlap = 0.0;                                       // share of that time in which the rank computed
+  std::size_t parameter_bytes = 0;
+
+  GRADLOOM_FIELDS(options.widths, options.grid, options.degree, options.batch, options.base, options.precision,
+                  options.threads, ranks, train_step_us, train_step_median_us, alone_train_step_us, ratio,
+                  bytes_sent_per_step, messages_per_step, bytes_by_formula, communication_ms, overlap, parameter_bytes)
+};
+
+// By all ranks of options.comm, which call it alike. Fails with numeric when they do not end with the bits of one
+// process.
+Result<BenchKanRanksReport> bench_kan_ranks(const BenchKanOptions& options);
 
 struct BenchRecipeOptions {
   std::string recipe;

@@ -12,6 +12,10 @@
 #include "gradloom/circuit/json.h"
 #include "gradloom/io/fields.h"
 
+namespace gradloom {
+class Comm;
+}
+
 namespace gradloom::app {
 
 // circuit::load_circuit(), or a circuit that ships with the program, by its name, if there is no such file; of a run
@@ -37,6 +41,8 @@ struct RunCircuitOptions {
   std::uint64_t seed = 0;  // of random cells and firing
   unsigned threads = 0;
   Minimiser minimiser = Minimiser::own;  // before running; the result is the same
+  // Ranks that call it alike, each for a strip of rows; the same bits. Null: this process alone. Not owned.
+  Comm* comm = nullptr;
 };
 
 struct RanCircuit {
@@ -54,12 +60,14 @@ struct RanCircuit {
   std::uint64_t steps = 0;
   Population population;
   unsigned threads = 0;
+  std::optional<unsigned> ranks;  // that ran strips of it; absent: one process
   double seconds = 0.0, gcells_per_s = 0.0, tiles_computed_share = 0.0;
 
   GRADLOOM_FIELDS(circuit, boundary, rule, out, warnings, width, height, gates, gates_run, channels, steps, population,
-                  threads, seconds, gcells_per_s, tiles_computed_share)
+                  threads, ranks, seconds, gcells_per_s, tiles_computed_share)
 };
 
+// With options.comm rank 0 writes, and its result is that of all.
 Result<RanCircuit> run_circuit(const RunCircuitOptions& options);
 
 enum class ExportFormat { c, verilog, circuit_json, dot, svg, golly };

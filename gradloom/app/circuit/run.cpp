@@ -8,6 +8,7 @@
 
 #include "gradloom/app/circuit/jobs.h"
 #include "gradloom/app/circuit/shipped.h"
+#include "gradloom/app/circuit/strips.h"
 #include "gradloom/app/predict/predict.h"
 #include "gradloom/app/recipe.h"
 #include "gradloom/circuit/json.h"
@@ -21,26 +22,26 @@ namespace {
 
 constexpr std::size_t kMaxPatternBytes = std::size_t{1} << 30;
 
-std::vector<std::uint64_t> populations(const circuit::Grid& grid) {
-  std::vector<std::uint64_t> counts;
-  for (std::uint32_t c = 0; c < grid.channels(); ++c) counts.push_back(grid.population(c));
-  return counts;
-}
-
 struct Start {
-  circuit::Grid grid;
+  circuit::Grid grid;  // of a strip
+  Strip strip;
   std::string rule;
   std::optional<circuit::Bounds> bounds;  // that the pattern names
 };
 
-Start start_of(const RunCircuitOptions& o, std::uint32_t channels) {
+Start start_of(const RunCircuitOptions& o, const circuit::CellRule& rule) {
   if (o.pattern.empty()) {
     if (o.width == 0 || o.height == 0)
       throw Exception(ErrorCode::invalid_input,
                       "the grid has no start: give a pattern (--pattern FILE.rle), or a size for random cells (--width "
                       "64 --height 64, and --random DENSITY)");
-    Start start{circuit::Grid(channels, o.height, o.width), "", std::nullopt};
-    circuit::fill_random(start.grid, o.density, o.seed);
+    constexpr std::uint64_t kMostCells = std::uint64_t{1} << 32;  // as of a grid; random numbers are numbered by cells
+    if (o.width > kMostCells / o.height)
+      throw Exception(ErrorCode::invalid_input,
+                      fmt::format("a grid of {} x {} cells has more than 2^32 of them", o.width, o.height));
+    const Strip strip = strip_of(o.comm, o.height, rule.boundary);
+    Start start{circuit::Grid(rule.channels, strip.rows(), o.width), strip, "", std::nullopt};
+    circuit::fill_random(start.grid, o.density, o.seed, strip.rows_of());
     return start;
   }
   const std::string text = read_file(o.pattern, kMaxPatternBytes).or_throw();
@@ -48,21 +49,27 @@ Start start_of(const RunCircuitOptions& o, std::uint32_t channels) {
   if (!read) throw Exception(read.error().code, fmt::format("{}: {}", o.pattern.string(), read.error().message));
   const circuit::Grid& cells = read->cells;
   const circuit::Bounds bounds = read->bounds.value_or(circuit::Bounds{cells.width(), cells.height()});
-  Start start{circuit::Grid(channels, o.height == 0 ? bounds.height : o.height, o.width == 0 ? bounds.width : o.width),
-              read->rule, read->bounds};
+  const std::size_t height = o.height == 0 ? bounds.height : o.height;
+  circuit::Grid whole(rule.channels, height, o.width == 0 ? bounds.width : o.width);
   try {
-    circuit::place_centred(start.grid, cells);
+    circuit::place_centred(whole, cells);
   } catch (const Exception& e) {
     throw Exception(e.code(), fmt::format("{}: {}", o.pattern.string(), e.what()));
   }
-  return start;
+  const Strip strip = strip_of(o.comm, height, rule.boundary);
+  return {o.comm ? cut_strip(whole, strip) : std::move(whole), strip, read->rule, read->bounds};
 }
 
-// As viewers of patterns show them; a line that is wider than a terminal would show nothing.
-std::string text_of(const circuit::Grid& grid) {
+// Whether it is shown: a line that is wider than a terminal would show nothing.
+bool is_small(std::size_t width, std::size_t height) {
   constexpr std::size_t kLargest = 64;
+  return width <= kLargest && height <= kLargest;
+}
+
+// As viewers of patterns show them.
+std::string text_of(const circuit::Grid& grid) {
   std::string text;
-  if (grid.width() > kLargest || grid.height() > kLargest) return text;
+  if (!is_small(grid.width(), grid.height())) return text;
   for (std::size_t y = 0; y < grid.height(); ++y) {
     for (std::size_t x = 0; x < grid.width(); ++x) text += grid.get(0, y, x) ? 'O' : '.';
     text += '\n';
@@ -121,14 +128,14 @@ Result<RanCircuit> run_circuit(const RunCircuitOptions& o) try {
   if (o.minimiser != Minimiser::off)
     rule.circuit = circuit::minimise(rule.circuit, {.moves = 2000, .walks = 1}).circuit;
 
-  Start start = start_of(o, rule.channels);
+  Start start = start_of(o, rule);
   if (!o.out.empty() && start.grid.channels() > 8)
     return Error{ErrorCode::unsupported,
                  fmt::format("a pattern file has at most 8 channels; the circuit has {}", start.grid.channels())};
   RanCircuit r;
   r.circuit = o.circuit.string();
   r.width = start.grid.width();
-  r.height = start.grid.height();
+  r.height = start.strip.height;
   r.channels = rule.channels;
   r.boundary = name_of(circuit::kBoundaries, rule.boundary);
   r.steps = o.steps;
@@ -148,25 +155,27 @@ Result<RanCircuit> run_circuit(const RunCircuitOptions& o) try {
     r.warnings.push_back(fmt::format("the pattern wants {}; --boundary {} gives it that",
                                      rule.boundary == circuit::Boundary::zero ? "a torus" : "zeros around the grid",
                                      rule.boundary == circuit::Boundary::zero ? "periodic" : "zero"));
-  r.population.start = populations(start.grid);
-  const double cells = static_cast<double>(start.grid.width()) * static_cast<double>(start.grid.height());
+  const double cells = static_cast<double>(r.width) * static_cast<double>(r.height);
 
   const Exec exec({o.threads, Variant::fast});
-  circuit::Runner runner(exec, rule, std::move(start.grid), {o.fire, o.seed});
+  StripRunner runner(exec, o.comm, rule, std::move(start.grid), start.strip, {o.fire, o.seed});
+  r.population.start = runner.populations();
   const auto begin = std::chrono::steady_clock::now();
   runner.step(o.steps);
   r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  r.population.end = populations(runner.grid());
+  r.population.end = runner.populations();
   r.threads = exec.threads();
+  if (o.comm) r.ranks = o.comm->size();
   r.gcells_per_s = r.seconds > 0 ? cells * static_cast<double>(o.steps) / r.seconds * 1e-9 : 0.0;
-  r.tiles_computed_share = o.steps == 0 ? 0.0
-                                        : static_cast<double>(runner.tiles_computed()) /
-                                              (static_cast<double>(o.steps) * static_cast<double>(runner.tiles()));
+  r.tiles_computed_share = runner.tiles_computed_share();
+  if (o.out.empty() && !is_small(r.width, r.height)) return r;
+  const circuit::Grid end = runner.whole();
+  if (o.comm && o.comm->rank() > 0) return r;
   if (!o.out.empty()) {
-    write_file_atomic(o.out, circuit::to_rle(runner.grid(), name)).or_throw();
+    write_file_atomic(o.out, circuit::to_rle(end, name)).or_throw();
     r.out = o.out.string();
   }
-  r.cells = text_of(runner.grid());
+  r.cells = text_of(end);
   return r;
 } catch (const Exception& e) {
   return e.error();

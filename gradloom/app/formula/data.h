@@ -25,6 +25,8 @@ struct FormulaData {
   std::vector<std::vector<double>> y;          // (targets)
   formula::Columns test_x;                     // rows to measure on
   std::vector<std::vector<double>> test_y;     // (targets)
+  formula::Columns check_x;                    // validation rows; empty: there are none
+  std::vector<std::vector<double>> check_y;    // (targets)
   std::vector<std::vector<double>> predicted;  // (targets): by the network, of the rows to measure on
   bool data = true;                            // false: there are none, y are the outputs of the network
   formula::NetworkSamples network;

@@ -32,6 +32,7 @@ void write_texts(const formula::Expr& e, const std::vector<std::string>& names, 
   r.text = print(e, names, Notation::text), r.latex = print(e, names, Notation::latex);
   r.sympy = print(e, names, Notation::sympy), r.python = print(e, names, Notation::python);
   r.c = print(e, names, Notation::c);
+  r.variables = formula::printed_names(names, Notation::python);
   r.complexity = complexity(e);
 }
 
@@ -83,11 +84,37 @@ Result<FormulaData> data_of(Session& session, const FormulaRows& rows) {
   return family.formula_data(session, rows);
 }
 
+// The formula behind the rows, exact or down to their noise; null: none. Tells status, steps, work and note.
+formula::Expr search(const Exec& ex, const formula::Table& table, const formula::SearchOptions& options,
+                     FormulaReport& r) {
+  const formula::SearchResult found = formula::search_formula(ex, table, options);
+  r.steps = found.steps, r.work = found.work, r.exhausted = found.exhausted;
+  if (found.formula) {
+    r.status = "exact";
+    return *found.formula;
+  }
+  const formula::NoisyResult noisy = formula::search_noisy(ex, table, options);
+  r.work += noisy.work;
+  if (!noisy.formula) return nullptr;
+  r.steps = noisy.steps;
+  const formula::Expr e = rounded(*noisy.formula, table.x, table.y);
+  if (e->op == formula::Op::number) {
+    // Noise alone, or a function that nothing smooth comes close to: a mean does not tell which.
+    r.status = "approximate", r.note = "nothing was found that explains the target better than its mean";
+    return e;
+  }
+  r.status = "consistent";
+  r.note = fmt::format("the data are consistent with it; their noise is about {:.2g}", noisy.noise);
+  return e;
+}
+
 }  // namespace
 
 std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data, const FormulaSearchOptions& options,
                                          const std::function<void(double, double)>& progress) {
   std::vector<FormulaReport> reports;
+  const formula::Functions functions(options);
+  const formula::AllowedFormula allowed = [&](const formula::Expr& e) { return functions.allows(e); };
   const formula::Scores scores = formula::score(data.network);
   for (std::size_t t = 0; t < data.targets.size(); ++t) {
     FormulaReport r;
@@ -97,36 +124,33 @@ std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data
     const formula::Table table{data.features, data.x, data.y[t]};
     formula::EdgeFormulaOptions edge_options;
     edge_options.threshold = options.threshold, edge_options.output = t;
-    edge_options.fit.functions = options.functions;
+    edge_options.functions = functions;
     const std::vector<formula::ExplainedEdge> edges = formula::explain_edges(ex, data.network, scores, edge_options);
     for (const formula::ExplainedEdge& e : edges) r.edges.push_back(edge_report(e));
     formula::Expr chosen;
-    if (data.data) {
-      const formula::SearchResult found =
-          formula::search_formula(ex, table, {.effort = options.effort, .progress = progress});
-      r.steps = found.steps, r.work = found.work, r.exhausted = found.exhausted;
-      if (found.formula) {
-        chosen = *found.formula, r.status = "exact";
-      } else {
-        const formula::NoisyResult noisy =
-            formula::search_noisy(ex, table, {.effort = options.effort, .progress = progress});
-        r.work += noisy.work;
-        if (noisy.formula) {
-          chosen = rounded(*noisy.formula, table.x, table.y), r.status = "consistent", r.steps = noisy.steps;
-          r.note = fmt::format("the data are consistent with it; their noise is about {:.2g}", noisy.noise);
-        }
-      }
-    }
+    const bool enough = table.rows() >= formula::kLeastRows;
+    if (data.data && enough && !functions.by_edge())
+      chosen = search(ex, table, {.effort = options.effort, .progress = progress, .allowed = allowed}, r);
     if (!chosen) {
       chosen = rounded(formula::edge_formula(data.network, edges, table, t), table.x, table.y);
       r.status = "approximate";
-      r.note = !data.data    ? "there are no data: the formula approximates the network"
-               : r.exhausted ? "no exact formula within the effort; --effort allows more"
-                             : "no exact formula was found";
+      r.note =
+          functions.by_edge() ? "made edge by edge, because edges have functions of their own"
+          : !data.data        ? "there are no data: the formula approximates the network"
+          : !enough
+              ? fmt::format("no search: it needs at least {} rows, there are {}", formula::kLeastRows, table.rows())
+          : r.exhausted ? fmt::format("no exact formula within an effort of {}; --effort allows more", options.effort)
+                        : "no exact formula was found";
     }
     write_texts(chosen, data.features, r);
     r.rmse_formula = formula::rms_error(chosen, data.test_x, data.test_y[t]);
     r.rmse_network = rms(data.predicted[t], data.test_y[t]);
+    for (const formula::ExplainedEdge& e : edges)
+      if (functions.fixes(e.layer, e.from, e.to) && e.kept && e.candidates.empty())
+        r.note += fmt::format("; edge {}.{}.{} became its mean, because its function is not defined on its values",
+                              e.layer, e.from, e.to);
+    if (!std::isfinite(r.rmse_formula))
+      r.note += fmt::format("{}it is not defined on all rows that it is measured on", r.note.empty() ? "" : "; ");
     reports.push_back(std::move(r));
   }
   return reports;
@@ -144,7 +168,9 @@ Result<nlohmann::json> model_formula(const std::filesystem::path& model, const R
                                      const std::function<void(double, double)>& progress) {
   return guarded([&]() -> Result<nlohmann::json> {
     std::error_code ignored;
-    if (!options.again && options.data.empty() && std::filesystem::exists(model / kFormulaFile, ignored)) {
+    const bool other = !options.functions.empty() || !options.define.empty() || !options.forbid.empty() ||
+                       !options.fix.empty() || !options.data.empty();
+    if (!options.again && !other && std::filesystem::exists(model / kFormulaFile, ignored)) {
       auto folder = RunFolder::open(model, FolderAccess::read);
       if (!folder) return folder.error();
       return stored_formula(folder->file(kFormulaFile));

@@ -12,12 +12,11 @@
 
 namespace gradloom::app {
 
-struct FormulaSearchOptions {
-  double effort = 60000;               // of the search, in units of a million multiply-adds
-  double threshold = 1e-3;             // edges that score less are left out of approximations
-  std::vector<std::string> functions;  // of the library; empty: all
-  std::filesystem::path data;          // rows to search on instead of those of the run; empty: those
-  bool again = false;                  // search although the run has a stored formula
+struct FormulaSearchOptions : formula::FunctionOptions {
+  double effort = 60000;       // of the search, in units of a million multiply-adds
+  double threshold = 1e-3;     // edges that score less are left out of approximations
+  std::filesystem::path data;  // rows to search on instead of those of the run; empty: those
+  bool again = false;          // search although the run has a stored formula
 };
 
 struct FormulaScore {
@@ -47,7 +46,9 @@ struct FormulaReport {
   // "approximate".
   std::string status;
   std::string text, latex, sympy, python, c;
-  double rmse_formula = 0, rmse_network = 0;  // on the test rows, or on the rows where there are none
+  std::vector<std::string> variables;  // the names of the inputs in sympy, python and c
+  // On the test rows, or on the rows where there are none; a formula that is not defined on all of them has no error.
+  double rmse_formula = 0, rmse_network = 0;
   std::size_t complexity = 0;
   std::vector<std::string> steps;  // how an exact formula was found
   double work = 0;                 // units that the search used
@@ -55,18 +56,19 @@ struct FormulaReport {
   std::vector<FormulaScore> inputs;
   std::vector<FormulaEdge> edges;
   std::string note;
-  GRADLOOM_FIELDS(target, status, text, latex, sympy, python, c, rmse_formula, rmse_network, complexity, steps, work,
-                  exhausted, inputs, edges, note)
+  GRADLOOM_FIELDS(target, status, text, latex, sympy, python, c, variables, rmse_formula, rmse_network, complexity,
+                  steps, work, exhausted, inputs, edges, note)
 };
 
-// One for each target.
+// One for each target. Throws invalid_input on functions that are not known or cannot be read.
 std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data, const FormulaSearchOptions& options,
                                          const std::function<void(double used, double limit)>& progress);
 // The first one's keys; with several targets, all of them under `targets` too.
 nlohmann::json to_json(const std::vector<FormulaReport>& reports);
 
-// `model` is the folder of a run, or a model file. A formula that a run has stored is returned as it is, unless `again`
-// or other data are asked for. Fails as predict() does, with unsupported for models that have no formulas.
+// `model` is the folder of a run, or a model file. A formula that a run has stored is returned as it is, unless
+// `again`, other data or other functions are asked for. Fails as predict() does, with unsupported for models that have
+// no formulas.
 Result<nlohmann::json> model_formula(const std::filesystem::path& model, const RunOptions& run,
                                      const FormulaSearchOptions& options,
                                      const std::function<void(double used, double limit)>& progress);

@@ -12,6 +12,7 @@
 #include <numeric>
 #include <span>
 
+#include "gradloom/app/ged/shared_pairs.h"
 #include "gradloom/data/csv.h"
 #include "gradloom/data/npy.h"
 #include "gradloom/io/file.h"
@@ -257,7 +258,9 @@ Result<GedAllPairsReport> ged_all_pairs(const GedAllPairsOptions& o) try {
   const ged::CostTable costs(o.costs, set.node_labels, set.edge_labels);
   const Exec ex({.threads = o.threads});
   const auto start = std::chrono::steady_clock::now();
-  const ged::AllPairs pairs = ged::all_pairs(ex, set, costs, o.ged);
+  const ged::AllPairs pairs =
+      o.comm ? shared_pairs(*o.comm, ex, set, costs, o.ged) : ged::all_pairs(ex, set, costs, o.ged);
+  if (o.comm && o.comm->rank() > 0) return GedAllPairsReport();
   const double seconds = seconds_since(start);
   const DistanceMatrix matrix{set.ids, set.ids, [&](std::size_t i, std::size_t j) {
                                 if (i == j) return std::pair(0.0, 0.0);
@@ -277,6 +280,7 @@ Result<GedAllPairsReport> ged_all_pairs(const GedAllPairsOptions& o) try {
   };
   GedAllPairsReport r = report_of(pairs, names, o.out, seconds);
   r.graphs = set.size();
+  if (o.comm) r.ranks = o.comm->size();
   return r;
 } catch (const Exception& e) {
   return e.error();

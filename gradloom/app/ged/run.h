@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gradloom/base/result.h"
+#include "gradloom/comm/comm.h"
 #include "gradloom/data/graph_source.h"
 #include "gradloom/ged/ged.h"
 #include "gradloom/io/fields.h"
@@ -72,6 +73,7 @@ struct GedAllPairsOptions {
   ged::Costs costs;
   ged::AllPairsOptions ged;
   unsigned threads = 0;
+  Comm* comm = nullptr;  // ranks that share all pairs, not `against`; rank 0 writes, and has the result
   // Empty: nothing is written. By its extension: .csv, a matrix with ids in its first row and column; .npy, the matrix
   // in float64; otherwise text, for all pairs alone: the number of graphs; their ids; then row i = 1, 2, ... with the
   // distances to graphs 0 .. i-1. A pair that hit a limit is LOWER..UPPER, in .npy NaN.
@@ -88,6 +90,7 @@ struct GedAllPairsReport {
 
   std::size_t graphs = 0;
   std::optional<std::size_t> against;  // graphs of the other file
+  std::optional<unsigned> ranks;       // that shared the pairs
   std::size_t pairs = 0, inexact = 0;
   double exact_share = 0.0, mean = 0.0;  // the mean is of the upper bounds
   std::uint64_t expanded = 0;
@@ -95,7 +98,8 @@ struct GedAllPairsReport {
   double seconds = 0.0, pairs_per_s = 0.0;
   Nullable<std::string> out;
 
-  GRADLOOM_FIELDS(graphs, against, pairs, inexact, exact_share, mean, expanded, hardest, seconds, pairs_per_s, out)
+  GRADLOOM_FIELDS(graphs, against, ranks, pairs, inexact, exact_share, mean, expanded, hardest, seconds, pairs_per_s,
+                  out)
 };
 
 Result<GedAllPairsReport> ged_all_pairs(const GedAllPairsOptions& options);

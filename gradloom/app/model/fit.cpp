@@ -4,6 +4,7 @@
 #include "gradloom/app/model/memory.h"
 #include "gradloom/app/predict/predict.h"
 #include "gradloom/gradloom.h"
+#include "gradloom/session/rows.h"
 
 namespace gradloom {
 namespace {

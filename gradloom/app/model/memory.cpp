@@ -205,7 +205,8 @@ PredictedRows embed_graphs(const Session& session, GraphSet graphs) {
 std::size_t embedding_width(const Session& session) {
   std::size_t width = 0;
   with_family<GraphFamily>(session, [&](const auto& typed) {
-    for (const graph::Tensor& part : typed.model().embedding()) width += part.width;
+    const auto model = typed.model();  // outlives the loop
+    for (const graph::Tensor& part : model.embedding()) width += part.width;
   });
   return width;
 }

@@ -24,21 +24,6 @@ struct Frame {
   double at_y(double v) const { return bottom - y.position(v) * (bottom - top); }
 };
 
-const char* role_class(Role role, std::size_t& others) {
-  static constexpr std::array kOthers = {"s-a", "s-b", "s-c", "s-d"};
-  switch (role) {
-    case Role::train:
-      return "s-train";
-    case Role::validation:
-      return "s-validation";
-    case Role::test:
-      return "s-test";
-    case Role::other:
-      break;
-  }
-  return kOthers[others++ % kOthers.size()];
-}
-
 struct PlacedMark {
   const Mark* mark;
   int row;  // -1: no room for its label
@@ -144,6 +129,21 @@ void append_legend(std::string& out, const Chart& chart) {
 }
 
 }  // namespace
+
+const char* role_class(Role role, std::size_t& others) {
+  static constexpr std::array kOthers = {"s-a", "s-b", "s-c", "s-d"};
+  switch (role) {
+    case Role::train:
+      return "s-train";
+    case Role::validation:
+      return "s-validation";
+    case Role::test:
+      return "s-test";
+    case Role::other:
+      break;
+  }
+  return kOthers[others++ % kOthers.size()];
+}
 
 void append_chart(std::string& out, const Chart& chart) {
   Range x, y;

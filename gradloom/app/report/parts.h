@@ -22,6 +22,14 @@ void append_table(std::string& out, const Table& table);
 void append_graph(std::string& out, const GraphPicture& graph);
 void append_cell_picture(std::string& out, const CellPicture& picture);
 
+void append_formula(std::string& out, const TypesetFormula& formula);
+void append_edge_plots(std::string& out, const EdgePlots& plots);
+void append_scatter(std::string& out, const Scatter& scatter);
+void append_figures(std::string& out, const std::vector<Figure>& figures);
+
+// The class of a series' colours; `others` counts those without a role.
+const char* role_class(Role role, std::size_t& others);
+
 // Chooses between picture and gallery.
 void append_network(std::string& out, const SplineNetwork& network);
 // Nodes in layers, inputs at the bottom, each edge led through a box with its function.

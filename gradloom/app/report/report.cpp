@@ -13,20 +13,6 @@
 namespace gradloom::app {
 namespace {
 
-void append_figures(std::string& out, const std::vector<Figure>& figures) {
-  if (figures.empty()) return;
-  out += "<dl class=\"figures\">\n";
-  for (const Figure& f : figures) {
-    const std::string text = f.value.text();
-    const bool long_text = !f.value.is_number() && text.size() > 12;
-    fmt::format_to(std::back_inserter(out), "<div><dt>{}</dt><dd{}>{}", escape_html(f.name),
-                   long_text ? " class=\"long\"" : "", escape_html(text));
-    if (!f.unit.empty()) fmt::format_to(std::back_inserter(out), " <span>{}</span>", escape_html(f.unit));
-    out += "</dd></div>\n";
-  }
-  out += "</dl>\n";
-}
-
 void append_warnings(std::string& out, const std::vector<std::string>& warnings) {
   if (warnings.empty()) return;
   out += "<ul class=\"warnings\">\n";
@@ -80,6 +66,9 @@ void append_section(std::string& out, const Section& section) {
   if (const auto* network = std::get_if<SplineNetwork>(&section)) append_network(out, *network);
   if (const auto* graph = std::get_if<GraphPicture>(&section)) append_graph(out, *graph);
   if (const auto* picture = std::get_if<CellPicture>(&section)) append_cell_picture(out, *picture);
+  if (const auto* formula = std::get_if<TypesetFormula>(&section)) append_formula(out, *formula);
+  if (const auto* plots = std::get_if<EdgePlots>(&section)) append_edge_plots(out, *plots);
+  if (const auto* scatter = std::get_if<Scatter>(&section)) append_scatter(out, *scatter);
   out += "</section>\n";
 }
 
@@ -107,6 +96,20 @@ std::string Value::text() const {
   if (const auto* number = std::get_if<double>(&value_)) return format_number(*number);
   if (const auto* count = std::get_if<std::int64_t>(&value_)) return format_count(*count);
   return std::get<std::string>(value_);
+}
+
+void append_figures(std::string& out, const std::vector<Figure>& figures) {
+  if (figures.empty()) return;
+  out += "<dl class=\"figures\">\n";
+  for (const Figure& f : figures) {
+    const std::string text = f.value.text();
+    const bool long_text = !f.value.is_number() && text.size() > 12;
+    fmt::format_to(std::back_inserter(out), "<div><dt>{}</dt><dd{}>{}", escape_html(f.name),
+                   long_text ? " class=\"long\"" : "", escape_html(text));
+    if (!f.unit.empty()) fmt::format_to(std::back_inserter(out), " <span>{}</span>", escape_html(f.unit));
+    out += "</dd></div>\n";
+  }
+  out += "</dl>\n";
 }
 
 void append_table(std::string& out, const Table& table) {

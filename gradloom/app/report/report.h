@@ -88,6 +88,7 @@ struct EdgeFunction {
   double importance = 1;  // 0..1, drawn as opacity; clamped, NaN counts as 0
   double grid_lo = -1;    // what lies outside is shaded
   double grid_hi = 1;
+  std::vector<double> density = {};  // values that arrive, counted in equal bins of the range of x; may be empty
 };
 
 // What the page has room for: a map of the importance of a layer's edges up to so many, and so many curves of a network
@@ -105,6 +106,40 @@ struct SplineNetwork {
   std::vector<std::string> output_names;  // missing ones become y1, y2, …
   std::size_t functions = 0;              // of the network, when `edges` are not all
   double all_importance = 0;              // of those
+};
+
+// A formula as mathematics, with figures about it below.
+struct TypesetFormula {
+  std::string title;
+  std::string note;
+  // Goes into <math> as it is, each part into one of its own: made by formula/mathml.h, which escapes names.
+  std::vector<std::string> mathml;
+  std::string text;  // the same to copy
+  std::vector<Figure> figures;
+};
+
+// One function of a network with axes, where the values lie that arrive there, and what it looks like.
+struct EdgePlot {
+  EdgeFunction function;
+  std::vector<double> candidate;  // values of a simpler function at function.x; empty: none
+  std::string candidate_mathml;   // as a part of TypesetFormula::mathml
+  std::string candidate_note;     // "sin, R² 0.999"
+};
+
+struct EdgePlots {
+  std::string title;
+  std::string note;
+  std::vector<EdgePlot> plots;
+  SplineNetwork network;  // for the names of nodes alone
+};
+
+// Points that should lie on the diagonal. Points that are not finite are counted below.
+struct Scatter {
+  std::string title;
+  std::string note;
+  std::string x_label;
+  std::string y_label;
+  std::vector<Series> series;
 };
 
 // A picture of cells; stays sharp however large it is shown.
@@ -136,7 +171,8 @@ struct GraphPicture {
   std::vector<std::string> classes;  // names; missing ones become class 0, class 1, …
 };
 
-using Section = std::variant<Chart, Table, SplineNetwork, CellPicture, GraphPicture>;
+using Section =
+    std::variant<Chart, Table, SplineNetwork, CellPicture, GraphPicture, TypesetFormula, EdgePlots, Scatter>;
 
 // Everything may be empty.
 struct Report {

@@ -85,6 +85,22 @@ figcaption { margin-top: 4px; font-size: 14px; color: var(--quiet); }
 .gallery svg { width: 100%; height: auto; }
 .gallery figcaption { display: flex; justify-content: space-between; gap: 8px; font-size: 13px; color: var(--ink); }
 .gallery span { color: var(--quiet); font-variant-numeric: tabular-nums; }
+.formula { display: flex; flex-wrap: wrap; align-items: baseline; gap: 10px 8px; margin: 18px 0 6px; padding: 10px 0; overflow-x: auto; }
+.formula math { font-size: 24px; math-style: normal; }
+.formula + pre { white-space: pre-wrap; overflow-wrap: anywhere; }
+.plots { display: grid; grid-template-columns: repeat(auto-fill, minmax(250px, 1fr)); gap: 30px 26px; margin-top: 18px; }
+.plots svg { width: 100%; height: auto; }
+.plots .tick { font-size: 11px; }
+.plots figcaption { color: var(--ink); }
+.plots figcaption p { margin: 0; display: flex; justify-content: space-between; gap: 10px; }
+.plots figcaption span { color: var(--quiet); font-variant-numeric: tabular-nums; }
+.plots figcaption math { font-size: 15px; }
+.plots .like { overflow-x: auto; color: var(--quiet); }
+.plots .curve { stroke-width: 2.2; }
+.density { fill: var(--rule); }
+.candidate { fill: none; stroke: var(--validation); stroke-width: 1.8; stroke-dasharray: 5 4; stroke-linecap: round; }
+.scatter { width: 100%; max-width: 620px; height: auto; }
+.scatter .dot { stroke: none; fill-opacity: .5; }
 .tables { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 480px), 1fr)); gap: 0 56px; }
 .tables > section { min-width: 0; }
 .tables > .broad { grid-column: 1 / -1; }

@@ -43,9 +43,9 @@ void RunRecorder::save(Session& session) {
   last_save_ = Clock::now();
 }
 
-void RunRecorder::after_step(Session& session) {
+bool RunRecorder::wants_save(Session& session) {
   const double since = std::chrono::duration<double>(Clock::now() - last_save_).count();
-  if (since > session.options().train.checkpoint_seconds) save(session);
+  return since > session.options().train.checkpoint_seconds;
 }
 
 void RunRecorder::after_epoch(Session& session, const EpochReport& e, const json& metrics) {

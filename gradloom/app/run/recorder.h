@@ -30,7 +30,8 @@ class RunRecorder final : public SessionListener {
   // Behind open(): the first line of a new log.
   void begin(const Session& session);
 
-  void after_step(Session& session) override;
+  bool wants_save(Session& session) override;
+  void save(Session& session) override;
   void after_epoch(Session& session, const EpochReport& epoch, const nlohmann::json& metrics) override;
   void started_over(Session& session, const TrainPosition& at) override;
   void stopped(Session& session) override { save(session); }
@@ -39,6 +40,7 @@ class RunRecorder final : public SessionListener {
 
   // All lines of the run, also of those before a resume.
   Result<std::vector<nlohmann::json>> lines() const;
+  const Comm* comm() const { return options_.comm; }
   bool log_is_short() const { return log_is_short_; }
   double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
@@ -46,7 +48,6 @@ class RunRecorder final : public SessionListener {
   using Clock = std::chrono::steady_clock;
 
   void append(nlohmann::json line);
-  void save(Session& session);
   void tell_progress(const Session& session, const EpochReport& epoch);
 
   const RunOptions& options_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <limits>
 
 #include "gradloom/app/families/families.h"
 #include "gradloom/app/predict/predict.h"
@@ -12,7 +13,11 @@
 #include "gradloom/app/run/recorder.h"
 #include "gradloom/app/run/report.h"
 #include "gradloom/app/settings.h"
+#include "gradloom/base/hash.h"
+#include "gradloom/comm/comm.h"
+#include "gradloom/exec/arithmetic_names.h"
 #include "gradloom/io/file.h"
+#include "gradloom/train/checkpoint.h"
 
 namespace gradloom::app {
 namespace {
@@ -27,11 +32,70 @@ Result<std::unique_ptr<Session>> open_session(const Config& recipe, const RunOpt
   return session;
 }
 
+// For what one rank does without the others.
+RunOptions alone(RunOptions options) {
+  options.comm = nullptr;
+  return options;
+}
+
+bool follows(const RunOptions& options) { return options.comm && options.comm->rank() > 0; }
+
+std::uint64_t hash_of(std::string_view text) {
+  Hash hash;
+  for (const char c : text) hash.mix(static_cast<unsigned char>(c));
+  return hash.value();
+}
+
+// Before ranks train together: they must be about to do the same. Where they cannot share the steps, rank 0 trains
+// alone.
+void meet_ranks(const Config& recipe, Session& session, const RunOptions& options) {
+  if (!options.comm) return;
+  Comm& comm = *options.comm;
+  constexpr const char* kNames[] = {"recipe", "training data", "arithmetic"};
+  constexpr std::size_t kCount = std::size(kNames);
+  const std::uint64_t own[kCount] = {hash_of(recipe.to_toml()), session.data_fingerprint(),
+                                     static_cast<std::uint64_t>(session.arithmetic())};
+  std::vector<std::uint64_t> all(kCount * comm.size());
+  comm.allgather(std::as_bytes(std::span(own)), std::as_writable_bytes(std::span(all)));
+  for (unsigned rank = 1; rank < comm.size(); ++rank)
+    for (std::size_t i = 0; i < kCount; ++i)
+      if (all[rank * kCount + i] != all[i])
+        throw Exception(ErrorCode::io, fmt::format("rank {} has another {} than rank 0; all ranks need the same files",
+                                                   rank, kNames[i]));
+  if (session.shares_steps()) return;
+  session.leave_ranks();
+  if (options.log)
+    options.log(LogLevel::info, fmt::format("rank 0 trains, the others wait: {}", session.why_not_shared()));
+}
+
+// What a rank other than 0 listens for: where rank 0 measures, all do.
+class Follower final : public SessionListener {
+ public:
+  void stage_finished(Session& session) override { session.metrics(); }
+};
+
+// What a rank other than 0 does: its share of the steps.
+RunSummary train_share(Session& session, const RunOptions& options) {
+  RunSummary summary;
+  if (!session.shares_steps()) return summary;
+  Follower follower;
+  if (gradloom::train(session, follower) == TrainEnd::stopped) summary.interrupted = true;
+  session.leave_ranks();
+  summary.epochs = session.position().run_epoch;
+  summary.ranks = options.comm->size();
+  return summary;
+}
+
 RunSummary summary_so_far(const Session& session, const RunFolder* folder, const RunRecorder& recorder) {
   RunSummary summary;
   if (folder) summary.run = folder->path().string();
   summary.epochs = session.position().run_epoch;
   summary.seconds = recorder.seconds();
+  if (recorder.comm() && session.shares_steps()) {
+    summary.ranks = recorder.comm()->size();
+    summary.idle_ranks = session.idle_ranks();
+    summary.bytes_sent = recorder.comm()->counters().bytes;
+  }
   return summary;
 }
 
@@ -128,6 +192,7 @@ Result<RunSummary> run_session(const Config& recipe, Session& session, const Run
       at.stage + 1 == session.stages() && at.stage_closed && folder && std::filesystem::exists(folder->report());
   // What follows training takes a while for some families; whoever resumes a stopped run gets it.
   const bool stopped = gradloom::train(session, recorder) == TrainEnd::stopped || session.stop_requested();
+  session.leave_ranks();
   std::string no_model;
   if (folder) {
     folder->check_own().or_throw();
@@ -147,7 +212,7 @@ Result<RunSummary> run_session(const Config& recipe, Session& session, const Run
   if (!no_model.empty()) result.warnings.push_back(std::move(no_model));
   if (folder) result.report = folder->report().string();
   if (family.finish) {
-    auto more = family.finish(session, options, folder);
+    auto more = family.finish(session, alone(options), folder);
     if (!more) return more.error();
     if (!more->is_null()) result.found[std::string(family.finish_key)] = std::move(*more);
   }
@@ -191,7 +256,7 @@ Result<SettledRecipe> settled(const Config& recipe, const RunOptions& options) {
 Result<RunSummary> train(const Config& asked, const std::filesystem::path& path, const RunOptions& options) {
   return guarded([&]() -> Result<RunSummary> {
     const auto begin = std::chrono::steady_clock::now();
-    auto found = settled(asked, options);
+    auto found = settled(asked, alone(options));
     if (!found) return found.error();
     // A search that was stopped has not seen all candidates; its choice would not be that of an undisturbed run.
     if (!found->found.is_null() && options.stop && *options.stop) return RunSummary{.interrupted = true};
@@ -201,6 +266,12 @@ Result<RunSummary> train(const Config& asked, const std::filesystem::path& path,
     if (!session) return session.error();
     // The folder comes after everything that can be wrong: a mistake in the recipe must not leave an empty run behind.
     (*session)->preflight();
+    meet_ranks(recipe, **session, options);
+    if (follows(options)) {
+      if ((*session)->shares_steps() && (*session)->start() == TrainEnd::stopped)
+        return RunSummary{.interrupted = true};
+      return train_share(**session, options);
+    }
     std::optional<RunFolder> folder;
     if (!path.empty()) {
       auto made = RunFolder::create(path);
@@ -218,7 +289,62 @@ Result<RunSummary> train(const Config& asked, const std::filesystem::path& path,
   });
 }
 
+namespace {
+
+// The checkpoint that rank 0 goes on with, for those who may not see its folder: recipe, then file, empty where there
+// is none yet.
+Result<void> send_checkpoint(Comm& comm, const Config& recipe, const RunFolder& folder) {
+  std::string bytes;
+  if (folder.has_checkpoint()) {
+    auto saved = read_checkpoint(folder, {});
+    if (!saved) return saved.error();
+    auto text = read_file(saved->place, std::numeric_limits<std::size_t>::max());
+    if (!text) return text.error();
+    bytes = std::move(*text);
+  }
+  comm.broadcast(recipe.to_toml());
+  comm.broadcast(bytes);
+  return {};
+}
+
+// A rank other than 0 that goes on with a run.
+Result<RunSummary> follow_resume(RunOptions options) {
+  const std::string toml = options.comm->broadcast({}), bytes = options.comm->broadcast({});
+  const std::vector<std::string> none;
+  auto recipe = parse_recipe(toml, "the recipe of rank 0", none);
+  if (!recipe) return recipe.error();
+  constexpr const char* kName = "the checkpoint of rank 0";
+  std::optional<TensorFile> file;
+  if (!bytes.empty()) {
+    auto parsed = parse_safetensors(std::as_bytes(std::span(bytes)), kName);
+    if (!parsed) return parsed.error();
+    file = std::move(*parsed);
+    const auto head = checkpoint_head(*file, kName);
+    if (head && head->notes.arithmetic) {
+      if (!available(*head->notes.arithmetic))
+        return Error{ErrorCode::unsupported,
+                     fmt::format("the run was trained in {} arithmetic, which this processor does not have",
+                                 name_of(kArithmetics, *head->notes.arithmetic))};
+      options.exec.variant.arithmetic = *head->notes.arithmetic;
+    }
+  }
+  auto session = open_session(*recipe, options);
+  if (!session) return session.error();
+  if (file) {
+    auto found = (*session)->restore(*file, kName);
+    if (!found) return found.error();
+    if (found->old_contract) (*session)->restart_optimizer();
+  }
+  meet_ranks(*recipe, **session, options);
+  if (!file && (*session)->shares_steps() && (*session)->start() == TrainEnd::stopped)
+    return RunSummary{.interrupted = true};
+  return train_share(**session, options);
+}
+
+}  // namespace
+
 Result<RunSummary> resume(const std::filesystem::path& path, const RunOptions& given) {
+  if (follows(given)) return guarded([&] { return follow_resume(given); });
   auto folder = RunFolder::open(path, FolderAccess::write);
   if (!folder) return folder.error();
   bool edited = false;
@@ -241,12 +367,18 @@ Result<RunSummary> resume(const std::filesystem::path& path, const RunOptions& g
     auto session = reopen_session(*recipe, options, *folder);
     if (!session) return session.error();
     RunRecorder recorder(options, family_of(*recipe), &*folder);
-    if (folder->has_checkpoint()) {
+    const bool begun = folder->has_checkpoint();
+    if (begun) {
       auto restored = restore(**session, *folder, OtherData::refuse, options);
       if (!restored) return restored.error();
       recorder.resume_at(restored->log_lines, restored->short_log);
       warnings.insert(warnings.end(), restored->warnings.begin(), restored->warnings.end());
-    } else {  // stopped before its first checkpoint
+    }
+    if (options.comm) {
+      if (auto sent = send_checkpoint(*options.comm, *recipe, *folder); !sent) return sent.error();
+      meet_ranks(*recipe, **session, options);
+    }
+    if (!begun) {  // stopped before its first checkpoint
       if (auto log = read_run_log(folder->log()); log && !log->lines.empty())
         warn(fmt::format("{} has no checkpoint: the run begins again, and its log with it", folder->path().string()));
       if (auto kept = keep_first_lines(folder->log(), 0); !kept) return kept.error();

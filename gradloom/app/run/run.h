@@ -78,13 +78,19 @@ struct RunSummary {
   std::optional<std::string> run;  // folder
   std::uint64_t epochs = 0;
   double seconds = 0.0;
-  std::optional<bool> interrupted;    // true: stopped on request; `gradloom resume` goes on
-  std::optional<std::string> resume;  // the command for that, from whoever prints the summary
+  std::optional<unsigned> ranks;                    // that trained together; absent: one process, as are the next two
+  std::optional<std::vector<unsigned>> idle_ranks;  // for which a batch was too small
+  std::optional<std::uint64_t> bytes_sent;          // by this rank, to others
+  std::optional<bool> interrupted;                  // true: stopped on request; `gradloom resume` goes on
+  std::optional<std::string> resume;                // the command for that, from whoever prints the summary
   std::optional<RunResult> result;
-  GRADLOOM_FIELDS(run, epochs, seconds, interrupted, resume)
+  GRADLOOM_FIELDS(run, epochs, seconds, ranks, idle_ranks, bytes_sent, interrupted, resume)
 };
 // One object: the fields of both, the metrics, and what the family found.
 nlohmann::json to_json(const RunSummary& summary);
+
+// With options.comm, all ranks call train() or resume() alike; rank 0 alone writes, and has a result. Fails with io
+// when ranks have different recipes, data or versions.
 
 // Makes `folder` (it must not exist, or be empty) and trains; an empty path: nothing is written. Fails with
 // invalid_input, not_found, busy, io, numeric; what was saved before a failure stays.

@@ -115,7 +115,7 @@ Result<void> run_sweep(std::vector<SweepRun>& runs, const SweepOptions& options,
   const auto work = [&] {
     for (;;) {
       if (ended || (run_options.stop && *run_options.stop)) return;
-      const std::size_t at = next++;
+      const std::size_t at = options.part + options.parts * next++;
       if (at >= runs.size()) return;
       SweepRun& run = runs[at];
       run.begun = true;

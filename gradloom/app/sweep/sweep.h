@@ -36,6 +36,8 @@ struct SweepOptions {
   std::int64_t first_seed = 0;
   unsigned seeds = 1;
   unsigned jobs = 1;  // runs at a time
+  // Of all runs, those that this process trains: `part`, `part` + `parts`, ...
+  unsigned part = 0, parts = 1;
   std::filesystem::path folder;
 };
 
@@ -45,9 +47,9 @@ struct SweepOptions {
 Result<std::vector<SweepRun>> plan_sweep(const SweepOptions& options,
                                          const std::function<Config(std::vector<std::string>)>& load);
 
-// Trains them; `done` hears of each, one at a time, in the order in which they end. A run that diverges is noted; any
-// other failure ends the sweep and is returned. A stop lets the runs at work save, and begins no others. No run has
-// progress.
+// Trains those of this process; `done` hears of each, one at a time, in the order in which they end. A run that
+// diverges is noted; any other failure ends the sweep and is returned. A stop lets the runs at work save, and begins no
+// others. No run has progress.
 Result<void> run_sweep(std::vector<SweepRun>& runs, const SweepOptions& options, const RunOptions& run_options,
                        const std::function<void(const SweepRun&)>& done);
 

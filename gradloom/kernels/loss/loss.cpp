@@ -96,6 +96,7 @@ double sum_weights(const Wanted<T>& wanted, std::size_t terms) {
 
 template <class T>
 double normaliser(const Options& o, const Wanted<T>& wanted, std::size_t out) {
+  if (o.factor) return *o.factor;
   if (o.reduction == Reduction::sum) return 1.0;
   const std::size_t terms = o.kind == Kind::cross_entropy ? 1 : out;
   const std::size_t samples = o.samples == 0 ? wanted.size : o.samples;
@@ -129,7 +130,11 @@ double evaluate(const Exec& ex, const Options& o, const Wanted<T>& wanted, View<
       sums[chunk] = sum_rows(o.kind, rows, begin, end);
     }
   });
-  const double loss = 0.0 + reduce::tree_total<double>(sums.first(chunks));
+  return finish(o, factor, sums.first(chunks));
+}
+
+double finish(const Options& o, double factor, std::span<const double> sums) {
+  const double loss = 0.0 + reduce::tree_total<double>(sums);
   return loss * factor * o.scale;
 }
 

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "gradloom/base/rounding.h"
@@ -37,6 +38,8 @@ struct Options {
   double scale = 1.0;  // multiplies value and gradient
   // mean: over this many samples, of which the batch is a part (gradient accumulation); 0: over those of the batch
   std::size_t samples = 0;
+  // The factor of the sum of all terms, where the samples are a part of a batch whose normaliser() is known.
+  std::optional<double> factor;
 };
 
 // What is wanted of B samples; views of the caller's memory.
@@ -66,6 +69,9 @@ double normaliser(const Options& options, const Wanted<T>& wanted, std::size_t o
 template <class T>
 double evaluate(const Exec& ex, const Options& options, const Wanted<T>& wanted, View<const T, 2> y, View<T, 2> dl_dy,
                 std::span<double> sums);
+
+// The value of a loss whose chunks have these sums: what evaluate() returns.
+double finish(const Options& options, double factor, std::span<const double> sums);
 
 // Which side of its kinks (mae, huber) every term is on, as a hash; a constant for smooth losses.
 template <class T>

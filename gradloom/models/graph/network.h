@@ -151,6 +151,8 @@ class GraphNetwork {
 
   // largest_graph: nodes of one graph.
   Tape make_tape_for(const Exec& ex, const TapeLimits& limits, const BatchSizes& most, std::size_t largest_graph) const;
+  // Parts of so many graphs from the next pass on; 0: as the batch says.
+  static void cut_parts(Tape& tape, std::size_t graphs) { tape.part_graphs_ = graphs; }
   // Both passes, for any kind of batch that the operations take.
   template <class B>
   void run(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const B& batch, Tape& tape,

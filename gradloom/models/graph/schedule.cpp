@@ -29,7 +29,8 @@ void GraphNetwork<T>::plan(const Batch& batch, Tape& tape) const {
     first = last;
   };
   if (sum_by_ == SumBy::parts) {
-    const std::size_t size = tape.workers_ > 0 ? kPartGraphs : part_graphs(batch.graphs);
+    const std::size_t trained = tape.part_graphs_ > 0 ? tape.part_graphs_ : part_graphs(batch.graphs);
+    const std::size_t size = tape.workers_ > 0 ? kPartGraphs : trained;
     for (std::size_t g = 0; g < batch.graphs; g += size)
       end_pack(static_cast<std::uint32_t>(std::min(batch.graphs, g + size)));
     return;

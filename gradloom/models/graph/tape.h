@@ -53,9 +53,10 @@ class GraphTape {
   TapeLimits limits_;
   BatchSizes most_;  // of the largest batch
   // Forward only, with sums by parts: tensors of nodes have no more memory than the parts that workers are at need.
-  unsigned workers_ = 0;        // 0: they hold the batch
-  unsigned threads_ = 1;        // of the executor it was made for; sums over many rows serve no more
-  std::size_t part_nodes_ = 0;  // the most of one part
+  unsigned workers_ = 0;         // 0: they hold the batch
+  unsigned threads_ = 1;         // of the executor it was made for; sums over many rows serve no more
+  std::size_t part_nodes_ = 0;   // the most of one part
+  std::size_t part_graphs_ = 0;  // of a part, where the batch is some of a larger one; 0: part_graphs() of the batch
   Workspace workspace_;
   std::vector<std::size_t> value_, gradient_;  // of each tensor
   std::vector<OpMemory> op_;

@@ -4,6 +4,7 @@
 
 #include "gradloom/data/rewrite_dataset.h"
 #include "gradloom/models/graph/network.h"
+#include "gradloom/models/shards.h"
 
 namespace gradloom::graph {
 
@@ -44,6 +45,12 @@ class TreeNetwork : private GraphNetwork<T> {
   using Base::buffers, Base::last, Base::leaf_samples, Base::leaves, Base::ops, Base::output_width, Base::parameters,
       Base::tensors;
   using Base::initialise;
+
+  // For ranks that share a batch (HasParts).
+  ShardLayout parts(std::size_t trees) const {
+    return {.count = divide_up(trees, part_graphs(trees)), .samples = part_graphs(trees)};
+  }
+  void place(Tape& tape, std::size_t of) const { Base::cut_parts(tape, of == 0 ? 0 : part_graphs(of)); }
 
   Tape make_tape(const Exec& ex, const TapeLimits& limits) const;
   void forward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,

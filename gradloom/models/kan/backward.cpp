@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "gradloom/base/error.h"
 #include "gradloom/base/rounding.h"
@@ -28,6 +29,23 @@ std::size_t inputs_per_task(const spline::Shape& s, std::size_t batch) {
 // About half as many.
 std::size_t half_of(std::size_t inputs) { return inputs == kInputs ? kInputs / 2 : inputs / kInputs / 2 * kInputs; }
 
+// The gradient of edges whose weights are all 0 becomes 0, for the inputs of a range.
+template <class T>
+void keep_zero_edges(const spline::Shape& s, const T* weight, spline::Range inputs, T* gradient) {
+  const std::size_t pitch = s.out_padded();
+  for (std::size_t i = inputs.begin; i < inputs.end; ++i)
+    for (std::size_t j = 0; j < pitch; j += kPanel) {
+      const std::size_t first = i * s.rows() * pitch + j;
+      T largest[kPanel] = {};
+      for (std::size_t r = 0; r < s.rows(); ++r)
+        for (std::size_t c = 0; c < kPanel; ++c)
+          largest[c] = std::max(largest[c], std::abs(weight[first + r * pitch + c]));
+      for (std::size_t r = 0; r < s.rows(); ++r)
+        for (std::size_t c = 0; c < kPanel; ++c)
+          gradient[first + r * pitch + c] = largest[c] > T(0) ? gradient[first + r * pitch + c] : T(0);
+    }
+}
+
 }  // namespace
 
 template <class T>
@@ -35,11 +53,10 @@ LayerStrengths<T> Network<T>::layer_strengths(std::size_t l, Tape& tape) const {
   const spline::Shape& s = shapes_[l];
   const auto& at = tape.layers_[l];
   Workspace& w = tape.workspace_;
-  const std::size_t edges = s.in * s.out_lanes();
-  return {{w.at<T>(at.strength), edges},
-          {w.at<T>(at.logarithm), edges},
-          {w.at<double>(at.node), s.in},
-          {w.at<double>(at.weighted), s.in}};
+  return {
+      {w.at<T>(at.mean), w.at<T>(at.strength), w.at<T>(at.logarithm), w.at<double>(at.node), w.at<double>(at.weighted)},
+      {w.at<double>(at.log_node), s.in},
+      {w.at<T>(at.common), s.in}};
 }
 
 template <class T>
@@ -53,11 +70,11 @@ double Network<T>::penalty(const Exec& ex, std::span<const T> parameters, Tape& 
     std::size_t l = 0;
     for (; task >= divide_up(shapes_[l].in, kInputsOfTask); ++l) task -= divide_up(shapes_[l].in, kInputsOfTask);
     const spline::Range inputs{task * kInputsOfTask, std::min(shapes_[l].in, (task + 1) * kInputsOfTask)};
-    edge_strengths<T>(ex.variant(), shapes_[l], parameters.data() + parameters_[slices_[l].weight].offset, inputs,
-                      layer_strengths(l, tape));
+    kernels::sparsity::strengths<T>(ex.variant(), shapes_[l], parameters.data() + parameters_[slices_[l].weight].offset,
+                                    inputs, layer_strengths(l, tape).edges);
   });
   for (std::size_t l = 0; l < layers(); ++l) {
-    tape.penalties_[l] = layer_penalty<T>(shapes_[l], layer_strengths(l, tape));
+    tape.penalties_[l] = layer_penalty<T>(ex.variant(), shapes_[l], options_, layer_strengths(l, tape));
     tape.penalty_ += tape.penalties_[l].value(options_);
   }
   return tape.penalty_;
@@ -110,8 +127,9 @@ void Network<T>::input_gradients(const Exec& ex, const BackwardCall<T, Batch, Ta
 }
 
 // Nobody reads parameters here, but for the penalty, whose strengths are known before the first range is finished and
-// whose gradient reads the range that is about to be. Tasks are some inputs of a layer or its bias, the top layer
-// first; those of the lowest layer are small, so that the threads end at about the same time.
+// whose gradient reads the range that is about to be, and to see which edges are zero. Tasks are some inputs of a layer
+// or its bias, the top layer first; those of the lowest layer are small, so that the threads end at about the same
+// time.
 template <class T>
 void Network<T>::parameter_gradients(const Exec& ex, const BackwardCall<T, Batch, Tape>& call,
                                      std::size_t lowest) const {
@@ -119,6 +137,7 @@ void Network<T>::parameter_gradients(const Exec& ex, const BackwardCall<T, Batch
   Tape& tape = call.tape;
   const auto tree = tree_of(call, leaves(call.batch));
   const bool penalised = options_.sparsity > 0 && step.gradient_is == GradientIs::complete;
+  const bool keeps_zero = options_.keep_zero && step.gradient_is == GradientIs::complete;
   if (penalised) penalty(ex, call.arrays.parameters, tape);
   const std::size_t size = call.batch.size, stride = tape.stride_;
   const auto gradient_of = [&](std::size_t l) { return tape.workspace_.template at<T>(tape.layers_[l].gradient); };
@@ -149,14 +168,18 @@ void Network<T>::parameter_gradients(const Exec& ex, const BackwardCall<T, Batch
       {
         const ProfileScope scope(ex, tape.phases_[l].weights, worker);
         const auto expect = [&](std::size_t input) {
-          if (call.sink && !penalised)
+          if (call.sink && !penalised && !keeps_zero)
             call.sink->expected(slice.offset + input * row, slice.offset + (input + 1) * row, worker);
         };
         spline::weight_gradient(ex.variant(), s, layer_tape(l, tape), gradient_of(l), {i, last}, tree.at(slice.offset),
                                 expect);
         if (penalised)
-          add_penalty_gradient<T>(s, options_, call.arrays.parameters.data() + slice.offset, layer_strengths(l, tape),
-                                  tape.penalties_[l], {i, last}, call.gradient.data() + slice.offset);
+          add_penalty_gradient<T>(ex.variant(), s, options_, call.arrays.parameters.data() + slice.offset,
+                                  layer_strengths(l, tape), tape.penalties_[l], {i, last},
+                                  call.gradient.data() + slice.offset);
+        if (keeps_zero)
+          keep_zero_edges<T>(s, call.arrays.parameters.data() + slice.offset, {i, last},
+                             call.gradient.data() + slice.offset);
       }
       // While the gradient of these inputs is in the cache.
       if (call.sink) call.sink->finished(slice.offset + i * row, slice.offset + last * row, worker);

@@ -56,10 +56,13 @@ void Network<T>::lay_out(Tape& tape, std::size_t stride) const {
     at.base_slope = w.reserve<T>(s.base && slopes ? s.in * stride : 0);
     at.gradient = w.reserve<T>(limits.backward ? s.out_padded() * stride : 0);
     const std::size_t penalised = limits.backward && options_.sparsity > 0 ? s.in : 0;
+    at.mean = w.reserve<T>(penalised * s.out_lanes());
     at.strength = w.reserve<T>(penalised * s.out_lanes());
     at.logarithm = w.reserve<T>(penalised * s.out_lanes());
     at.node = w.reserve<double>(penalised);
     at.weighted = w.reserve<double>(penalised);
+    at.log_node = w.reserve<double>(penalised);
+    at.common = w.reserve<T>(penalised);
     tape.layers_.push_back(at);
   }
   tape.y_ = w.reserve<T>(padded(output_width()) * stride);

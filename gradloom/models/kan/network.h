@@ -22,6 +22,7 @@ struct NetworkOptions : SparsityOptions {
   unsigned degree = 3;              // 1..7
   bool base = true;
   bool bias = true;
+  bool keep_zero = false;  // edges whose weights are all 0 stay so: their gradient is 0 (on the CPU)
   OutOfGrid outside = OutOfGrid::linear;
   Knots knots = Knots::uniform;
   double lo = -1.0, hi = 1.0;  // where every grid starts out
@@ -49,7 +50,7 @@ class Tape {
 
   struct Offsets {
     std::size_t x, span, value, slope, base_value, base_slope, gradient;
-    std::size_t strength, logarithm, node, weighted;  // with a penalty
+    std::size_t mean, strength, logarithm, node, weighted, log_node, common;  // with a penalty
   };
   struct Phases {
     std::size_t forward, input, weights;

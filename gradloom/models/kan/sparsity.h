@@ -1,22 +1,19 @@
 // A penalty on the edges of a spline network that makes most of them vanish (docs/math/formula.md).
 //
-// Strength of an edge: s = sqrt(e^2 + u^2 + (1/R) sum_k (c_k - mean c)^2), with R spline rows, u the base weight (or
-// 0), e = kLeastStrength. A constant spline has no strength: it is a bias. Of a layer, with S = sum s_ij, Q_i = sum_j
-// s_ij:
+// kernels/sparsity/sparsity.h defines the strength s_ij of an edge. Of a layer, with S = sum s_ij, Q_i = sum_j s_ij:
 //   a S + b H + c N,  H = log S - (1/S) sum s_ij log s_ij,  N = log S - (1/S) sum Q_i log Q_i,
 // the entropies of s_ij / S over edges and of Q_i / S over nodes. The penalty is the sum over layers, times a weight.
 //
-// Sums run over j within an input, then over inputs, in order: the bits do not depend on threads.
+// Sums over inputs run in order: the bits do not depend on threads.
 #pragma once
 
 #include <span>
 
-#include "gradloom/exec/exec.h"
-#include "gradloom/kernels/spline/spline.h"
+#include "gradloom/kernels/sparsity/sparsity.h"
 
 namespace gradloom::kan {
 
-inline constexpr double kLeastStrength = 1e-4;
+using kernels::sparsity::kLeastStrength;
 
 struct SparsityOptions {
   double sparsity = 0.0;        // weight of the penalty; 0: none
@@ -25,19 +22,13 @@ struct SparsityOptions {
   double sparsity_nodes = 1.0;  // c
 };
 
-// What the penalty of a layer is made from. Spans belong to the caller.
+// What the penalty of a layer is made from. Arrays belong to the caller.
 template <class T>
 struct LayerStrengths {
-  std::span<T> strength;       // (In, OutL)
-  std::span<T> logarithm;      // (In, OutL): of the strength
-  std::span<double> node;      // (In): Q_i
-  std::span<double> weighted;  // (In): sum_j s_ij log s_ij
+  kernels::sparsity::Strengths<T> edges;
+  std::span<double> log_node;  // (In): log Q_i
+  std::span<T> common;         // (In): of kernels::sparsity::Slopes
 };
-
-// The inputs of a range; weight (In, R, OutP) as in kernels/spline/spline.h.
-template <class T>
-void edge_strengths(Variant variant, const kernels::spline::Shape& shape, const T* weight,
-                    kernels::spline::Range inputs, const LayerStrengths<T>& out);
 
 struct LayerPenalty {
   double total = 0;         // S
@@ -49,14 +40,15 @@ struct LayerPenalty {
   }
 };
 
-// From the strengths of all inputs.
+// From the strengths of all inputs; sets log_node and common.
 template <class T>
-LayerPenalty layer_penalty(const kernels::spline::Shape& shape, const LayerStrengths<T>& strengths);
+LayerPenalty layer_penalty(Variant variant, const kernels::spline::Shape& shape, const SparsityOptions& options,
+                           const LayerStrengths<T>& strengths);
 
 // gradient (In, R, OutP) += that of the penalty, for the inputs of a range.
 template <class T>
-void add_penalty_gradient(const kernels::spline::Shape& shape, const SparsityOptions& options, const T* weight,
-                          const LayerStrengths<T>& strengths, const LayerPenalty& penalty,
+void add_penalty_gradient(Variant variant, const kernels::spline::Shape& shape, const SparsityOptions& options,
+                          const T* weight, const LayerStrengths<T>& strengths, const LayerPenalty& penalty,
                           kernels::spline::Range inputs, T* gradient);
 
 }  // namespace gradloom::kan

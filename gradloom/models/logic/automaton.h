@@ -11,7 +11,7 @@
 #include "gradloom/models/logic/planned_wires.h"
 #include "gradloom/models/logic/tile.h"
 #include "gradloom/models/logic/wires.h"
-#include "gradloom/models/model.h"
+#include "gradloom/models/shards.h"
 
 namespace gradloom::logic {
 
@@ -74,8 +74,9 @@ class AutomatonTape {
   };
   TapeLimits limits_;
   unsigned workers_ = 1;
-  std::size_t batch_ = kNoPass;  // of the last forward pass
-  bool some_dead_ = false;       // in that batch
+  std::size_t batch_ = kNoPass;                    // of the last forward pass
+  std::size_t first_sample_ = 0, of_samples_ = 0;  // where it stands in a larger one; 0: it is whole
+  bool some_dead_ = false;                         // in that batch
   std::size_t grid_bytes_ = 0, scratch_bytes_ = 0, patch_bytes_ = 0;
   std::size_t group_ = 1, band_ = 1, slots_ = 1, shards_ = 1, used_shards_ = 1;
   Workspace workspace_;
@@ -142,6 +143,16 @@ class Automaton {
   std::size_t leaves(const Batch&) const { return 1; }
   std::size_t leaf_samples() const { return 0; }
 
+  // What ranks share (models/shards.h): whole samples, unless a grid is so large that its rows are cut into bands.
+  ShardLayout shards(std::size_t samples) const;
+  std::size_t shard_numbers() const { return gates_ * kernels::gate::kPartial; }
+  void place(Tape& tape, std::size_t first, std::size_t samples) const {
+    tape.first_sample_ = first, tape.of_samples_ = samples;
+  }
+  void sum_shards(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const;
+  void add_shards(Tape& tape, std::size_t first, std::size_t count, std::span<T> to) const;
+  void finish_shards(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, std::span<T> sums) const;
+
   // Does a cell fire? A function of (step.seed, step.epoch, step.index, sample of the batch, step t, cell) alone.
   bool fires(const Step& step, std::size_t sample, std::size_t t, std::size_t cell) const;
   bool synchronous(const Step& step) const;
@@ -199,9 +210,8 @@ class Automaton {
   bool whole(const Step& step, const Tape& tape) const { return synchronous(step) && !tape.some_dead_; }
   void start(const Exec& ex, const Batch& batch, Tape& tape) const;
   bool noisy(const Step& step) const { return options_.gate_noise > 0 && step.mode == Mode::train; }
-  // From the sums over cells to the gradient of the logits that the gates were made of.
-  void finish(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, const kernels::reduce::TreeSum<T>& tree,
-              const T* logits) const;
+  bool banded() const;
+  bool any_trains(const Step& step) const;
   const Layer& layer(std::size_t l) const {  // perception first
     return l < perception_.size() ? perception_[l] : update_[l - perception_.size()];
   }

@@ -25,6 +25,15 @@ struct PatchPlaces {
   }
 };
 
+// Shards are added in a tree: 0 + 1, 2 + 3, ..., then these; the sum is in the place of the first.
+template <class T>
+void add_tree(T* sums, std::size_t shards, std::size_t numbers, std::size_t begin, std::size_t end) {
+  for (std::size_t stride = 1; stride < shards; stride *= 2)
+    for (std::size_t s = 0; s + stride < shards; s += 2 * stride)
+      for (std::size_t n = begin; n < end; ++n)
+        sums[s * numbers + n] = sums[s * numbers + n] + sums[(s + stride) * numbers + n];
+}
+
 }  // namespace
 
 template <class T>
@@ -57,13 +66,15 @@ void Automaton<T>::rest_backward(const Wave& wave, std::span<const std::uint32_t
 // Shards are fixed: each finds its own firing cells, block by block.
 template <class T>
 void Automaton<T>::backward_wave(const Exec& ex, const Step& step, const Wave& wave, Tape& tape, bool inputs) const {
-  const CellShards shards{tape.batch_, cells()};
+  const CellShards shards{tape.of_samples_ == 0 ? tape.batch_ : tape.of_samples_, cells()};
+  const std::size_t first_cell = tape.first_sample_ * cells();
+  const std::size_t first_shard = shards.first_of(tape.first_sample_);
   const bool all = whole(step, tape), banded = tape.band_ != options_.height;
   const std::uint8_t* dead = tape.some_dead_ ? tape.workspace_.template at<std::uint8_t>(tape.at_.dead) : nullptr;
   const std::size_t share = round_up(divide_up(wave.end - wave.begin, kShards), kTile);
   const auto bound = [&](std::size_t shard) {
     return banded ? std::min(wave.end, wave.begin + shard * share)
-                  : std::clamp(shards.begin(shard), wave.begin, wave.end);
+                  : std::clamp(shards.begin(first_shard + shard) - first_cell, wave.begin, wave.end);
   };
   ex.parallel_for(tape.used_shards_, [&](std::size_t shard, unsigned worker) {
     const ProfileScope scope(ex, tape.phases_.tiles, worker);
@@ -73,7 +84,7 @@ void Automaton<T>::backward_wave(const Exec& ex, const Step& step, const Wave& w
     const std::size_t last = bound(shard + 1);
     for (std::size_t begin = bound(shard); begin < last; begin += kBlock) {
       const std::size_t size = std::min(kBlock, last - begin);
-      if (!all) fire_mask(ex, step, wave.t, begin, {fire, size});
+      if (!all) fire_mask(ex, step, wave.t, first_cell + begin, {fire, size});
       std::size_t count = 0, rests = 0;
       for (std::size_t n = 0; n < size; ++n) {
         // Written to both, kept in one: which is as good as random, and a branch would be guessed wrong.
@@ -165,7 +176,43 @@ void Automaton<T>::backward_step(const Exec& ex, const Step& step, std::size_t t
 }
 
 template <class T>
+bool Automaton<T>::any_trains(const Step& step) const {
+  for (std::size_t s = 0; s < parameters_.size(); ++s)
+    if (!step.is_frozen(s)) return true;
+  return false;
+}
+
+template <class T>
+ShardLayout Automaton<T>::shards(std::size_t samples) const {
+  const CellShards shards{samples, cells()};
+  if (banded()) return {};
+  return {.count = shards.count(), .per_sample = shards.parts(), .samples = shards.samples_of()};
+}
+
+template <class T>
 void Automaton<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const {
+  sum_shards(ex, call);
+  if (!any_trains(call.step)) return;
+  Tape& tape = call.tape;
+  constexpr std::size_t kChunk = 4096;
+  const std::size_t numbers = shard_numbers();
+  T* sums = tape.workspace_.template at<T>(tape.at_.sums);
+  ex.parallel_for(divide_up(numbers, kChunk), [&](std::size_t chunk, unsigned) {
+    add_tree(sums, tape.used_shards_, numbers, chunk * kChunk, std::min(numbers, (chunk + 1) * kChunk));
+  });
+  finish_shards(ex, call, {sums, numbers});
+}
+
+template <class T>
+void Automaton<T>::add_shards(Tape& tape, std::size_t first, std::size_t count, std::span<T> to) const {
+  const std::size_t numbers = shard_numbers();
+  T* sums = tape.workspace_.template at<T>(tape.at_.sums) + first * numbers;
+  add_tree(sums, count, numbers, 0, numbers);
+  std::copy_n(sums, numbers, to.data());
+}
+
+template <class T>
+void Automaton<T>::sum_shards(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const {
   const Step& step = call.step;
   const Batch& batch = call.batch;
   Tape& tape = call.tape;
@@ -174,16 +221,14 @@ void Automaton<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& 
   if (tape.batch_ == kNoPass) refuse("backward came before forward, or after one that failed");
   if (tape.batch_ != batch.size)
     refuse(fmt::format("backward of {} samples after a forward pass of {}", batch.size, tape.batch_));
-  bool trainable = false;
-  for (std::size_t s = 0; s < parameters_.size(); ++s) trainable = trainable || !step.is_frozen(s);
-  if (!trainable && call.dl_dx.empty()) return;
+  if (!any_trains(step) && call.dl_dx.empty()) return;
 
   const gate::GridShape shape = grid_shape();
   const std::size_t channels = options_.channels, numbers = gates_ * gate::kPartial;
-  const auto tree = tree_of(call, leaves(batch));
   T* sums = tape.workspace_.template at<T>(tape.at_.sums);
-  tape.used_shards_ =
-      tape.band_ != options_.height ? kShards : std::max<std::size_t>(1, CellShards{batch.size, cells()}.count());
+  const CellShards shards{tape.of_samples_ == 0 ? batch.size : tape.of_samples_, cells()};
+  const std::size_t own = shards.first_of(tape.first_sample_ + batch.size) - shards.first_of(tape.first_sample_);
+  tape.used_shards_ = tape.band_ != options_.height ? kShards : std::max<std::size_t>(1, own);
   ex.parallel_for(tape.used_shards_,
                   [&](std::size_t shard, unsigned) { std::fill_n(sums + shard * numbers, numbers, T(0)); });
   ex.parallel_for(batch.size, [&](std::size_t s, unsigned) {
@@ -203,24 +248,14 @@ void Automaton<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& 
       for (std::size_t i = 0; i < channels * cells(); ++i)
         if (dead[i % cells()]) call.dl_dx(s, i) = T(0);
     });
-  const T* logits = noisy(step) ? tape.workspace_.template at<T>(tape.at_.logits) : call.arrays.parameters.data();
-  finish(ex, call, tree, logits);
 }
 
+// From the sums over cells to the gradient of the logits that the gates were made of.
 template <class T>
-void Automaton<T>::finish(const Exec& ex, const BackwardCall<T, Batch, Tape>& call,
-                          const kernels::reduce::TreeSum<T>& tree, const T* logits) const {
+void Automaton<T>::finish_shards(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, std::span<T> sums) const {
   Tape& tape = call.tape;
-  constexpr std::size_t kChunk = 4096;
-  const std::size_t numbers = gates_ * gate::kPartial;
-  T* sums = tape.workspace_.template at<T>(tape.at_.sums);
-  ex.parallel_for(divide_up(numbers, kChunk), [&](std::size_t chunk, unsigned) {
-    const std::size_t begin = chunk * kChunk, end = std::min(numbers, begin + kChunk);
-    for (std::size_t stride = 1; stride < tape.used_shards_; stride *= 2)
-      for (std::size_t s = 0; s + stride < tape.used_shards_; s += 2 * stride)
-        for (std::size_t n = begin; n < end; ++n)
-          sums[s * numbers + n] = sums[s * numbers + n] + sums[(s + stride) * numbers + n];
-  });
+  const auto tree = tree_of(call, 1);
+  const T* logits = noisy(call.step) ? tape.workspace_.template at<T>(tape.at_.logits) : call.arrays.parameters.data();
   // One task for each kernel of each layer of perception, one for each layer of the update.
   const std::size_t kernels = options_.kernels, perception_tasks = perception_.size() * kernels;
   ex.parallel_for(perception_tasks + update_.size(), [&](std::size_t task, unsigned worker) {
@@ -234,7 +269,7 @@ void Automaton<T>::finish(const Exec& ex, const BackwardCall<T, Batch, Tape>& ca
       const ProfileScope scope(ex, tape.phases_.logits, worker);
       const auto place = kernels::reduce::place_of(tree.leaf);
       gate::logit_gradient<T>(ex.variant(), {logits + at, size}, tape.planned_.layers()[l].position.data() + k,
-                              now.kernels, sums + now.first * gate::kPartial,
+                              now.kernels, sums.data() + now.first * gate::kPartial,
                               place.store ? GradientMode::overwrite : GradientMode::accumulate,
                               tree.level(place.level) + at);
       kernels::reduce::merge_levels(tree, tree.leaf, at, at + size);

@@ -22,6 +22,12 @@ gate::GridShape Automaton<T>::grid_shape() const {
 }
 
 template <class T>
+bool Automaton<T>::banded() const {
+  const std::size_t row_bytes = options_.channels * gate::kPatch * options_.width * sizeof(T);
+  return options_.height > std::max<std::size_t>(5, kPatchBudget / row_bytes);
+}
+
+template <class T>
 CellCircuit<T> Automaton<T>::circuit(const Tape& tape) const {
   return {{tape.workspace_.template at<gate::Gate<T>>(tape.at_.gates), gates_}, tape.planned_.layers()};
 }
@@ -135,7 +141,7 @@ void Automaton<T>::find_firing(const Exec& ex, const Step& step, const Wave& wav
   ex.parallel_for(blocks, [&](std::size_t block, unsigned) {
     const std::size_t begin = wave.begin + block * kBlock, size = std::min(wave.end, begin + kBlock) - begin;
     std::uint8_t fire[kBlock];
-    fire_mask(ex, step, wave.t, begin, {fire, size});
+    fire_mask(ex, step, wave.t, tape.first_sample_ * cells() + begin, {fire, size});
     std::uint32_t* list = firing + begin;
     std::uint32_t resting[kBlock], count = 0, rests = 0;
     for (std::size_t n = 0; n < size; ++n) {

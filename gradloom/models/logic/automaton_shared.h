@@ -61,6 +61,11 @@ struct CellShards {
   }
   std::size_t parts() const { return whole() ? 1 : divide_up(cells, part_cells()); }
   std::size_t count() const { return whole() ? divide_up(samples, whole_samples()) : samples * parts(); }
+  std::size_t samples_of() const { return whole() ? whole_samples() : 1; }  // of one shard
+  // The shard that begins with a sample, or would; a multiple of samples_of(), or the end.
+  std::size_t first_of(std::size_t sample) const {
+    return whole() ? divide_up(sample, whole_samples()) : sample * parts();
+  }
   std::size_t begin(std::size_t shard) const {
     if (whole()) return std::min(samples, shard * whole_samples()) * cells;
     return shard / parts() * cells + std::min(cells, shard % parts() * part_cells());

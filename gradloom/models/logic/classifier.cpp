@@ -40,6 +40,19 @@ std::size_t most_ranges(std::size_t leaves) {
   return std::min(leaves, kShards + 2 * static_cast<std::size_t>(std::bit_width(range_leaves(leaves))));
 }
 
+// The sums of at most kGates gates become the gradient of their logits, in place.
+template <class T>
+void sums_to_gradient(const Exec& ex, const T* logits, std::size_t gates, T* to) {
+  T sums[kGates * gate::kPartial];
+  std::uint32_t in_order[kGates];
+  for (std::size_t g = 0; g < gates; ++g) {
+    in_order[g] = static_cast<std::uint32_t>(g);
+    std::copy_n(to + g * gate::kFunctions, gate::kPartial, sums + g * gate::kPartial);
+  }
+  gate::logit_gradient<T>(ex.variant(), {logits, gates * gate::kFunctions}, in_order, 1, sums, GradientMode::overwrite,
+                          to);
+}
+
 }  // namespace
 
 void validate(const ClassifierOptions& o) {
@@ -294,6 +307,19 @@ void GateClassifier<T>::sum_leaves(const Exec& ex, const BackwardCall<T, Batch, 
   });
 }
 
+template <class T>
+void GateClassifier<T>::finish_gradient(const Exec& ex, const Step& step, const ModelArrays<T>& arrays,
+                                        std::span<T> sums) const {
+  ex.parallel_for(divide_up(gates_, kGates), [&](std::size_t task, unsigned) {
+    each_layer(task * kGates, std::min(gates_, (task + 1) * kGates),
+               [&](std::size_t l, std::size_t n, std::size_t end) {
+                 if (step.is_frozen(l)) return;
+                 const std::size_t at = parameters_[l].offset + n * gate::kFunctions;
+                 sums_to_gradient(ex, arrays.parameters.data() + at, end - n, sums.data() + at);
+               });
+  });
+}
+
 // Ranges are nodes of the step's tree. Behind the last leaf the sums become the gradient of the logits, in their place.
 template <class T>
 void GateClassifier<T>::finish_leaves(const Exec& ex, const BackwardCall<T, Batch, Tape>& call,
@@ -323,14 +349,7 @@ void GateClassifier<T>::finish_leaves(const Exec& ex, const BackwardCall<T, Batc
     }
     if (!sum.complete) return;
     reduce::finish_levels(sum, all, begin, last);
-    T sums[kGates * gate::kPartial];
-    std::uint32_t in_order[kGates];
-    for (std::size_t g = n; g < end; ++g) {
-      in_order[g - n] = static_cast<std::uint32_t>(g - n);
-      std::copy_n(sum.root + g * gate::kFunctions, gate::kPartial, sums + (g - n) * gate::kPartial);
-    }
-    gate::logit_gradient<T>(ex.variant(), {call.arrays.parameters.data() + parameters_[l].offset + begin, last - begin},
-                            in_order, 1, sums, GradientMode::overwrite, sum.root + begin);
+    sums_to_gradient(ex, call.arrays.parameters.data() + parameters_[l].offset + begin, end - n, sum.root + begin);
     if (call.sink) call.sink->finished(parameters_[l].offset + begin, parameters_[l].offset + last, worker);
   };
   ex.parallel_for(divide_up(gates_, kGates), [&](std::size_t task, unsigned worker) {

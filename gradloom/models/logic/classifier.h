@@ -92,6 +92,8 @@ class GateClassifier {
   void backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const;
   std::size_t leaves(const Batch& batch) const { return divide_up(batch.size, kLeafRows); }
   std::size_t leaf_samples() const { return kLeafRows; }
+  // What backward does behind the last leaf.
+  void finish_gradient(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, std::span<T> sums) const;
 
   std::size_t layer_inputs(std::size_t layer) const {
     return layer == 0 ? options_.inputs : options_.layers[layer - 1];

@@ -9,6 +9,7 @@
 #include "gradloom/app/families/kan/export.h"
 #include "gradloom/app/families/kan/formula.h"
 #include "gradloom/app/families/kan/picture.h"
+#include "gradloom/app/families/kan/report.h"
 #include "gradloom/app/families/kan/settle.h"
 #include "gradloom/app/families/rows.h"
 #include "gradloom/app/formula/data.h"
@@ -16,33 +17,16 @@
 
 namespace gradloom::app {
 
-namespace {
-
-// The formula that the run found, and what the inputs contribute.
-void add_formula(const nlohmann::json& f, Report& report) {
-  Table formula{"Formula", f.at("note").get<std::string>(), {"what", "value"}};
-  formula.rows.push_back({f.at("target").get<std::string>(), f.at("text").get<std::string>()});
-  formula.rows.push_back({std::string("status"), f.at("status").get<std::string>()});
-  for (const char* key : {"rmse_formula", "rmse_network"})
-    if (f.at(key).is_number()) formula.rows.push_back({std::string(key), f.at(key).get<double>()});
-  formula.rows.push_back({std::string("LaTeX"), f.at("latex").get<std::string>()});
-  report.sections.push_back(std::move(formula));
-  Table inputs{"Inputs",
-               "The share of the output's variance that comes through each, and its standard error.",
-               {"input", "share", "error"}};
-  inputs.bar_column = 1;
-  for (const auto& i : f.at("inputs"))
-    inputs.rows.push_back({i.at("name").get<std::string>(), i.at("score").get<double>(), i.at("error").get<double>()});
-  report.sections.push_back(std::move(inputs));
-}
-
-}  // namespace
-
 template <class T>
 void describe(const TypedSession<KanFamily<T>>& session, const RunResult& result, Report& report) {
-  if (result.found.contains("formula")) add_formula(result.found.at("formula"), report);
   const kan::Network<T> network = session.model();
-  report.sections.push_back(spline_picture(session.exec(), network, session.result_arrays(), session.family().train()));
+  SplineNetwork picture = spline_picture(session.exec(), network, session.result_arrays(), session.family().train());
+  const nlohmann::json found = result.found.value("formula", nlohmann::json());
+  if (found.is_null())
+    report.sections.push_back(std::move(picture));
+  else
+    add_formula_sections(found, std::move(picture), report);
+  add_predictions(session, found, report);
 
   Table parameters{"Parameters", "", {"slice", "shape", "values"}};
   for (const Slice& slice : network.parameters()) {
@@ -69,12 +53,24 @@ Result<NewRows<double>> read_kan_rows(Session& session, const std::filesystem::p
 
 namespace {
 
-std::vector<TextRow> formula_rows(const nlohmann::json& found) {
-  if (!found.contains("formula")) return {};
+std::vector<TextRow> kan_rows(const nlohmann::json& found) {
+  std::vector<TextRow> rows;
+  if (found.contains("pruned")) {
+    const nlohmann::json& p = found.at("pruned");
+    rows.emplace_back("pruned", fmt::format("{} of {} edges are left; inputs {}", p.at("edges").get<std::size_t>(),
+                                            p.at("edges_before").get<std::size_t>(),
+                                            fmt::join(p.at("inputs").get<std::vector<std::string>>(), ", ")));
+  }
+  if (!found.contains("formula")) return rows;
   const nlohmann::json& f = found.at("formula");
-  return {{"formula", fmt::format("{} = {}", f.at("target").get<std::string>(), f.at("text").get<std::string>())},
-          {"", fmt::format("{}; rmse {:.3g}, of the network {:.3g}", f.at("status").get<std::string>(),
-                           f.at("rmse_formula").get<double>(), f.at("rmse_network").get<double>())}};
+  const auto shown = [&](const char* key) {
+    return f.at(key).is_number() ? fmt::format("{:.3g}", f.at(key).get<double>()) : std::string("undefined");
+  };
+  rows.emplace_back("formula",
+                    fmt::format("{} = {}", f.at("target").get<std::string>(), f.at("text").get<std::string>()));
+  rows.emplace_back("", fmt::format("{}; rmse {}, of the network {}", f.at("status").get<std::string>(),
+                                    shown("rmse_formula"), shown("rmse_network")));
+  return rows;
 }
 
 }  // namespace
@@ -86,6 +82,14 @@ Result<PredictedTable> predict_new(const TypedSession<KanFamily<T>>& session, co
 
 AppFamily kan_family() {
   AppFamily entry = make_entry<KanFamily, load_splits>("kan");
+  // A mistake in what follows training must not cost the training.
+  entry.open = [](const Config& recipe, const std::filesystem::path& data_root,
+                  const SessionOptions& settings) -> Result<std::unique_ptr<Session>> {
+    static const auto open = make_entry<KanFamily, load_splits>("kan").open;
+    auto session = open(recipe, data_root, settings);
+    if (session) check_prune_options(**session), check_formula_options(**session);
+    return session;
+  };
   entry.headlines = {kAccuracy, kRmse};
   entry.read_rows = read_kan_rows;
   entry.settle = settle_kan;
@@ -97,7 +101,7 @@ AppFamily kan_family() {
   entry.export_network = export_kan;
   entry.finish = finish_kan_run;
   entry.finish_key = "formula";
-  entry.summary_rows = formula_rows;
+  entry.summary_rows = kan_rows;
   return entry;
 }
 

@@ -5,20 +5,19 @@
 #include <cmath>
 
 #include "gradloom/app/families/families.h"
-#include "gradloom/app/families/kan/functions.h"
-#include "gradloom/app/families/kan/prune.h"
 #include "gradloom/app/formula/formula.h"
 #include "gradloom/app/run/run.h"
 #include "gradloom/app/settings.h"
 #include "gradloom/base/random.h"
 #include "gradloom/io/file.h"
 #include "gradloom/session/families/kan/family.h"
+#include "gradloom/session/families/kan/prune.h"
+#include "gradloom/session/families/kan/samples.h"
 #include "gradloom/session/typed_session.h"
 
 namespace gradloom::app {
 namespace {
 
-constexpr std::size_t kSampledRows = 1000;
 constexpr std::size_t kMostFunctions = 4096;  // edges of a network that is explained
 
 // Columns of the features and targets of rows.
@@ -54,49 +53,6 @@ RowDataset<double> rows_in_range(const std::vector<FeatureRange>& ranges, const 
 }
 
 template <class T>
-formula::NetworkSamples samples_of(const TypedSession<KanFamily<T>>& session, const RowDataset<T>& rows) {
-  const kan::Network<T> network = session.model();
-  const ModelArrays<T> arrays = session.result_arrays();
-  const RowBatch<T> batch = first_rows(rows.all(), kSampledRows);
-  auto tape = network.make_tape(session.exec(), {.batch = batch.size, .backward = false});
-  const std::size_t stride = padded(network.output_width());
-  Buffer<T> y(batch.size * stride);
-  network.forward(session.exec(), {.mode = Mode::evaluate}, arrays, batch, tape,
-                  {y.data(), {batch.size, network.output_width()}, {stride, 1}});
-  formula::NetworkSamples s;
-  s.widths = network.options().widths;
-  for (std::size_t l = 0; l < network.layers(); ++l) {
-    const LayerFunctions<T> f(network, l, arrays);
-    const std::size_t in = f.shape().in, out = f.shape().out;
-    std::vector<std::vector<double>> node(in, std::vector<double>(batch.size));
-    std::vector<std::vector<double>> edge(in * out, std::vector<double>(batch.size));
-    std::vector<double> value(out), bias;
-    for (std::size_t i = 0; i < in; ++i)
-      for (std::size_t m = 0; m < batch.size; ++m) {
-        const T x = network.layer_input(tape, l, m, i);
-        node[i][m] = static_cast<double>(x);
-        f.at(i, x, 0, out, value.data());
-        for (std::size_t j = 0; j < out; ++j) edge[i * out + j][m] = value[j];
-      }
-    for (std::size_t j = 0; j < out; ++j) bias.push_back(f.bias(j));
-    s.node.push_back(std::move(node)), s.edge.push_back(std::move(edge)), s.bias.push_back(std::move(bias));
-  }
-  const auto buffer = [&](std::size_t slice, std::size_t i) {
-    return static_cast<double>(arrays.buffers[network.buffers()[slice].offset + i]);
-  };
-  const RowCentres& centre = rows.parts().centre;
-  for (std::size_t i = 0; i < network.input_width(); ++i) {
-    s.input_mean.push_back(buffer(network.affine().input_mean, i) + (centre.x.empty() ? 0 : centre.x[i]));
-    s.input_scale.push_back(1 / buffer(network.affine().input_std, i));
-  }
-  for (std::size_t j = 0; j < network.output_width(); ++j) {
-    s.output_mean.push_back(buffer(network.affine().output_mean, j) + (centre.target.empty() ? 0 : centre.target[j]));
-    s.output_scale.push_back(buffer(network.affine().output_std, j));
-  }
-  return s;
-}
-
-template <class T>
 Result<FormulaData> collect(TypedSession<KanFamily<T>>& session, const FormulaRows& given) {
   const KanFamily<T>& family = session.family();
   const RowSchema& schema = family.schema();
@@ -129,6 +85,7 @@ Result<FormulaData> collect(TypedSession<KanFamily<T>>& session, const FormulaRo
     if (!splits) return splits.error();
     seen = std::move(splits->train);
     test = std::move(splits->test);
+    if (splits->validation) take(*splits->validation, data.check_x, data.check_y);
   } else if (!schema.ranges.empty()) {
     seen = rows_in_range(schema.ranges, schema.training.rows);
     data.data = false;
@@ -145,7 +102,7 @@ Result<FormulaData> collect(TypedSession<KanFamily<T>>& session, const FormulaRo
   if (data.features.empty())
     for (std::size_t i = 0; i < seen->features(); ++i) data.features.push_back(fmt::format("x{}", i + 1));
   data.targets = target_columns(family.options(), schema.training);
-  data.network = samples_of(session, *family.new_rows(*seen));
+  data.network = network_samples(session.exec(), network, session.result_arrays(), *family.new_rows(*seen));
   return data;
 }
 
@@ -216,6 +173,10 @@ ModelDescription fewer_features(ModelDescription d, const std::vector<std::size_
   return d;
 }
 
+formula::FunctionOptions function_options(const KanFormulaOptions& o) {
+  return {o.functions, o.define, o.forbid, o.fix};
+}
+
 template <class T>
 Result<PruneReport> prune_typed(TypedSession<KanFamily<T>>& session, const RunOptions& run, const PruneOptions& o) {
   auto data = collect(session, {o.rows, o.data, o.rows == nullptr, run.data_root});
@@ -228,6 +189,10 @@ Result<PruneReport> prune_typed(TypedSession<KanFamily<T>>& session, const RunOp
     return Error{ErrorCode::unsupported, "columns of categories cannot be pruned: one column has several inputs"};
   const formula::Scores scores = formula::score(data->network);
   const RowDataset<T> seen = rows_of(family, data->x, data->y), test = rows_of(family, data->test_x, data->test_y);
+  // How much worse is measured where the network did not learn, but not on the rows that judge the result.
+  const bool validates = !data->check_y.empty();
+  const std::vector<std::vector<double>>& checked_y = validates ? data->check_y : data->y;
+  const RowDataset<T> checked = rows_of(family, validates ? data->check_x : data->x, checked_y);
   std::vector<std::size_t> all(data->features.size());
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
   const auto before = outputs_of(session.exec(), network, session.result_arrays(), seen, all);
@@ -240,7 +205,8 @@ Result<PruneReport> prune_typed(TypedSession<KanFamily<T>>& session, const RunOp
     PrunedNetwork<T> small = prune_network(network, session.result_arrays(), data->network, kept);
     const ModelArrays<T> arrays{small.parameters.span(), small.buffers.span()};
     report.rmse = rms_of(outputs_of(session.exec(), small.network, arrays, test, inputs), data->test_y);
-    return std::pair{std::move(small), std::move(inputs)};
+    const double error = rms_of(outputs_of(session.exec(), small.network, arrays, checked, inputs), checked_y);
+    return std::tuple{std::move(small), std::move(inputs), error};
   };
   KeptParts kept;
   if (o.inputs) {
@@ -248,14 +214,13 @@ Result<PruneReport> prune_typed(TypedSession<KanFamily<T>>& session, const RunOp
   } else if (o.threshold) {
     report.threshold = *o.threshold, kept = keep_above(data->network, scores, *o.threshold);
   } else {
-    // The largest threshold, of those that a factor of two apart, that is good enough.
-    for (report.threshold = 0.5; report.threshold > 1e-12; report.threshold /= 2) {
-      kept = keep_above(data->network, scores, report.threshold);
-      attempt(kept);
-      if (report.rmse <= (1 + o.worse.value_or(0)) * report.rmse_before) break;
-    }
+    const double allowed =
+        (1 + o.worse.value_or(0)) *
+        rms_of(outputs_of(session.exec(), network, session.result_arrays(), checked, all), checked_y);
+    std::tie(report.threshold, kept) = keep_while(
+        data->network, scores, [&](const KeptParts& parts) { return std::get<2>(attempt(parts)) <= allowed; });
   }
-  auto [small, inputs] = attempt(kept);
+  auto [small, inputs, error] = attempt(kept);
   const ModelArrays<T> arrays{small.parameters.span(), small.buffers.span()};
   const auto after = outputs_of(session.exec(), small.network, arrays, seen, inputs);
   for (std::size_t j = 0; j < after.size(); ++j)
@@ -298,13 +263,37 @@ Result<FormulaData> kan_formula_data(Session& session, const FormulaRows& rows) 
   return collect(dynamic_cast<TypedSession<KanFamily<double>>&>(session), rows);
 }
 
+void check_prune_options(const Session& session) {
+  const KanOptions& options = static_cast<const KanOptions&>(session.options());
+  const auto check = [](const KanModelOptions& o) {
+    if ((o.prune ? 1 : 0) + (o.prune_inputs ? 1 : 0) + (o.prune_worse ? 1 : 0) > 1)
+      throw_invalid(
+          "model.prune, model.prune_inputs and model.prune_worse exclude each other; a stage has one of them");
+    if (o.prunes() && !o.bias) throw_invalid("model.prune needs model.bias = true, which takes up what is removed");
+  };
+  check(options.model);
+  for (const KanOptions& stage : options.stages) check(stage.model);
+  if (session.stages() == 1 && options.model.prunes())
+    throw_invalid("model.prune removes edges before a stage that is not the first; the run has one: add [[stage]]");
+}
+
+void check_formula_options(const Session& session) {
+  const formula::Functions functions(function_options(static_cast<const KanOptions&>(session.options()).formula));
+  const auto widths = [](const auto& typed) { return typed.model().options().widths; };
+  if (const auto* single = dynamic_cast<const TypedSession<KanFamily<float>>*>(&session))
+    functions.require_edges(widths(*single));
+  else
+    functions.require_edges(widths(dynamic_cast<const TypedSession<KanFamily<double>>&>(session)));
+}
+
 Result<nlohmann::json> finish_kan_run(Session& session, const RunOptions& options, const RunFolder* folder) {
   const KanFormulaOptions& asked = static_cast<const KanOptions&>(session.options()).formula;
   if (!asked.search) return nlohmann::json();
   auto data = kan_formula_data(session, {.of_run = true, .data_root = options.data_root});
   if (!data) return data.error();
   FormulaSearchOptions what;
-  what.effort = asked.effort, what.threshold = asked.threshold, what.functions = asked.functions;
+  static_cast<formula::FunctionOptions&>(what) = function_options(asked);
+  what.effort = asked.effort, what.threshold = asked.threshold;
   const Exec ex(options.exec);
   nlohmann::json object = to_json(find_formulas(ex, *data, what, {}));
   if (folder)

@@ -21,6 +21,13 @@ Result<FormulaData> kan_formula_data(Session& session, const FormulaRows& rows);
 // data, io.
 Result<PruneReport> prune_kan(Session& session, const RunOptions& run, const PruneOptions& options);
 
+// Throws invalid_input on options for pruning that contradict each other or have no effect.
+void check_prune_options(const Session& session);
+
+// Throws invalid_input on functions of the recipe that are not known, cannot be read, or name an edge that is not
+// there.
+void check_formula_options(const Session& session);
+
 // The formula of a run whose recipe asks for one; it is also stored in the folder, where there is one. Null: none
 // asked.
 Result<nlohmann::json> finish_kan_run(Session& session, const RunOptions& options, const RunFolder* folder);

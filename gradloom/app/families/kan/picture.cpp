@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gradloom/app/families/kan/functions.h"
 #include "gradloom/base/rounding.h"
+#include "gradloom/session/families/kan/functions.h"
 
 namespace gradloom::app {
 namespace {
 
 constexpr std::size_t kPoints = 65;                // of a curve
+constexpr std::size_t kBins = 32;                  // of a density
 constexpr std::size_t kSamples = 2000;             // at most
 constexpr std::size_t kEvaluations = 100'000'000;  // functions times samples of a layer, about
 constexpr std::size_t kAllDrawn = 4096;            // networks of more functions show a part of them
@@ -54,6 +55,18 @@ void draw(const LayerFunctions<T>& f, EdgeFunction& edge) {
   }
 }
 
+// Values that arrive at input i of a layer, counted in bins of its grid.
+template <class T>
+std::vector<double> density_of(const kan::Network<T>& network, const typename kan::Network<T>::Tape& tape,
+                               std::size_t l, std::size_t i, std::size_t samples, double low, double high) {
+  std::vector<double> counts(kBins, 0.0);
+  for (std::size_t m = 0; m < samples; ++m) {
+    const double at = (static_cast<double>(network.layer_input(tape, l, m, i)) - low) / (high - low) * kBins;
+    if (at >= 0 && at <= kBins) counts[std::min<std::size_t>(static_cast<std::size_t>(at), kBins - 1)] += 1;
+  }
+  return counts;
+}
+
 }  // namespace
 
 template <class T>
@@ -86,6 +99,7 @@ SplineNetwork spline_picture(const Exec& ex, const kan::Network<T>& network, con
       std::nth_element(sorted.begin(), at, sorted.end(), std::greater<>());
       drawn_from = *at;
     }
+    std::vector<std::vector<double>> density(f.shape().in);
     std::size_t equal = 0;
     for (std::size_t e = 0; e < importance.size(); ++e) {
       picture.all_importance += importance[e];
@@ -94,7 +108,11 @@ SplineNetwork spline_picture(const Exec& ex, const kan::Network<T>& network, con
       if (!curve && importance.size() > kLargestMap) continue;
       const std::size_t i = e / out;
       EdgeFunction edge{l, i, e % out, {}, {}, importance[e], f.low(i), f.high(i)};
-      if (curve) draw(f, edge);
+      if (curve) {
+        draw(f, edge);
+        if (density[i].empty()) density[i] = density_of(network, tape, l, i, batch.size, f.low(i), f.high(i));
+        edge.density = density[i];
+      }
       picture.edges.push_back(std::move(edge));
     }
   }

@@ -64,6 +64,20 @@ void bind_kan_model(const OptionPart<KanModelOptions>& model) {
       .needs("model.refit")
       .only_with("model.knots", {"free"});
   model
+      .key("prune", &M::prune,
+           "Before each stage but the first, remove edges and inputs with a smaller share of the outputs' variance; "
+           "they "
+           "stay 0 in later stages.")
+      .at_least(0)
+      .at_most(1);
+  model.key("prune_inputs", &M::prune_inputs, "The same for all but so many inputs.").at_least(1);
+  model
+      .key(
+          "prune_worse", &M::prune_worse,
+          "The same for as much as makes the loss on validation data (or training data, where there are none) worse by "
+          "at most this share.")
+      .at_least(0);
+  model
       .key("sparsity", &M::sparsity,
            "Weight of a penalty on the strengths of edges, which makes most of them vanish; 0: none.")
       .at_least(0)
@@ -93,6 +107,14 @@ void bind_kan_formula(const OptionPart<KanFormulaOptions>& formula) {
       .needs("formula.search");
   formula.key("functions", &F::functions, "Functions that edges are compared with, by name; none: all of the library.")
       .needs("formula.search");
+  formula.key("define", &F::define, "Functions of your own beside the library, each \"name = expression in x\".")
+      .needs("formula.search");
+  formula
+      .key("forbid", &F::forbid,
+           "Functions that no edge becomes, by name; for one edge alone \"LAYER.FROM.TO name\", counted from 0.")
+      .needs("formula.search");
+  formula.key("fix", &F::fix, "What an edge becomes, \"LAYER.FROM.TO name\"; the formula is then made edge by edge.")
+      .needs("formula.search");
 }
 
 }  // namespace
@@ -106,6 +128,10 @@ void bind_options(const OptionPart<KanOptions>& o) {
   bind_training(o.part("", &KanOptions::train));
   o.stage("grid", "model.grid", "Grid intervals from here on; the function is kept.", Lasting::rest);
   o.stage("sparsity", "model.sparsity", "Weight of the penalty on edges in this stage; unset: model.sparsity.");
+  o.stage("prune", "model.prune", "What is removed before this stage; unset: model.prune.");
+  o.stage("prune_inputs", "model.prune_inputs", "Inputs that are kept from this stage on; unset: model.prune_inputs.");
+  o.stage("prune_worse", "model.prune_worse",
+          "How much worse the loss may be made before this stage; unset: model.prune_worse.");
   o.stage("refit", "model.refit", "Epochs before which grids are refitted in this stage; unset: model.refit.");
 }
 

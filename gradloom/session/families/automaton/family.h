@@ -24,6 +24,9 @@ class AutomatonFamily final : public Family<T, logic::Automaton<T>, GridDataset<
   ModelDescription describe() const override;
   static AutomatonFamily from_model(const AutomatonOptions& options, const ModelDescription& description);
   Model model(std::size_t stage) const override;
+  std::string why_not_shared(const Model&) const override {
+    return "the grid is so large that its rows are computed in bands";
+  }
   // At each look: how many bits of the trials the hard circuit has right, for the progress alone.
   nlohmann::json epoch_metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
                                std::uint64_t epoch) const override;

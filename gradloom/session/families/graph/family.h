@@ -37,6 +37,10 @@ class GraphFamily final : public Family<T, graph::GraphNetwork<T>, GraphDataset<
 
   std::size_t row_of(const Data& data, std::size_t n) const override { return data.row_of(n); }
   Model model(std::size_t stage) const override;
+  std::string why_not_shared(const Model& model) const override {
+    return model.options().task == GraphTask::node ? "the nodes of a graph are computed together"
+                                                   : "batch norm needs all graphs of a batch";
+  }
   Model model_for(std::size_t stage, const Data& data) const override;
 
   // With data.curve: `validation_accuracy` and `test_accuracy`, where there are such data. With ged.sample, every

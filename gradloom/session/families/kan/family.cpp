@@ -8,6 +8,8 @@
 #include "gradloom/base/rounding.h"
 #include "gradloom/models/kan/grid.h"
 #include "gradloom/session/check_family.h"
+#include "gradloom/session/families/kan/prune.h"
+#include "gradloom/session/families/kan/samples.h"
 #include "gradloom/session/family_session.h"
 #include "gradloom/train/metrics.h"
 
@@ -153,13 +155,16 @@ KanFamily<T> KanFamily<T>::from_model(const KanOptions& options, const ModelDesc
 
 template <class T>
 kan::Network<T> KanFamily<T>::model(std::size_t stage) const {
-  return Model(
-      network_options(stage_of(options_, stage), train_->features(), output_width(options_, train_->outputs())));
+  kan::NetworkOptions o =
+      network_options(stage_of(options_, stage), train_->features(), output_width(options_, train_->outputs()));
+  for (std::size_t s = 1; s <= stage; ++s) o.keep_zero = o.keep_zero || stage_of(options_, s).model.prunes();
+  return Model(std::move(o));
 }
 
 template <class T>
 std::string KanFamily<T>::stage_note(std::size_t stage) const {
-  return fmt::format("grid {}", stage_of(options_, stage).model.grid);
+  const KanModelOptions& o = stage_of(options_, stage).model;
+  return fmt::format("grid {}{}", o.grid, stage > 0 && o.prunes() ? ", pruned" : "");
 }
 
 template <class T>
@@ -198,7 +203,60 @@ void KanFamily<T>::take_over(const Model& trained, TrainState<T>& state) const {
 template <class T>
 void KanFamily<T>::enter_stage(const Exec& ex, std::size_t stage, TrainState<T>& state) const {
   refine_state(model(stage - 1), stage_of(options_, stage).model.grid, state);
+  if (stage_of(options_, stage).model.prunes()) prune_state(ex, stage, state);
   before_epoch(ex, stage, 0, state);
+}
+
+// On the validation rows, or the training rows where there are none.
+template <class T>
+double KanFamily<T>::loss_of(const Exec& ex, std::size_t stage, const ModelArrays<T>& arrays) const {
+  const Data& data = validation_ ? *validation_ : *train_;
+  const Model network = model(stage);
+  Predictor<Model, Data> predictor(ex, network, data);
+  std::vector<double> partials(loss_partials(data.size()));
+  return evaluate_loss<T>(ex, this->train_options(stage).loss, data.all(), predictor.run(arrays).view(), {}, partials);
+}
+
+template <class T>
+void KanFamily<T>::prune_state(const Exec& ex, std::size_t stage, TrainState<T>& state) const {
+  const KanModelOptions& o = stage_of(options_, stage).model;
+  const Model network = model(stage);
+  const formula::NetworkSamples samples = network_samples<T>(ex, network, {state.parameters, state.buffers}, *train_);
+  const formula::Scores scores = formula::score(samples);
+  KeptParts kept;
+  if (o.prune_inputs) {
+    kept = keep_inputs(samples, scores, *o.prune_inputs);
+  } else if (o.prune) {
+    kept = keep_above(samples, scores, *o.prune);
+  } else {
+    const double allowed = (1 + *o.prune_worse) * loss_of(ex, stage, {state.parameters, state.buffers});
+    kept = keep_while(samples, scores, [&](const KeptParts& parts) {
+             Buffer<T> parameters(state.parameters.size());
+             std::copy_n(state.parameters.data(), parameters.size(), parameters.data());
+             clear_edges<T>(network, samples, parts, parameters.span());
+             return loss_of(ex, stage, {parameters.span(), state.buffers}) <= allowed;
+           }).second;
+  }
+  clear_edges<T>(network, samples, kept, state.parameters.span());
+}
+
+template <class T>
+nlohmann::json KanFamily<T>::conclude(const Exec&, const Model& network, const ModelArrays<T>& arrays,
+                                      const Metrics&) const {
+  if (!network.options().keep_zero) return nlohmann::json::object();
+  std::size_t edges = 0, before = 0;
+  std::vector<bool> reached(network.input_width(), false);
+  const std::vector<std::vector<bool>> live = live_edges<T>(network, arrays.parameters);
+  for (std::size_t l = 0; l < live.size(); ++l)
+    for (std::size_t e = 0; e < live[l].size(); ++e) {
+      ++before, edges += live[l][e] ? 1 : 0;
+      if (l == 0 && live[l][e]) reached[e / network.shape(0).out] = true;
+    }
+  nlohmann::json inputs = nlohmann::json::array();
+  for (std::size_t i = 0; i < reached.size(); ++i)
+    if (reached[i])
+      inputs.push_back(i < train_->feature_names().size() ? train_->feature_names()[i] : fmt::format("x{}", i + 1));
+  return {{"pruned", {{"edges", edges}, {"edges_before", before}, {"inputs", inputs}}}};
 }
 
 template <class T>

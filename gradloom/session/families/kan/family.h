@@ -36,7 +36,7 @@ class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOpti
   TrainState<T> start(const Exec& ex, std::size_t restart) const override;
   // Refines the grid, where it is another one.
   void take_over(const Model& trained, TrainState<T>& state) const override;
-  // The same between stages.
+  // The same between stages, and removes what the options of the stage say.
   void enter_stage(const Exec& ex, std::size_t stage, TrainState<T>& state) const override;
   // Refits grids where the options ask for it.
   bool before_epoch(const Exec& ex, std::size_t stage, std::uint64_t epoch, TrainState<T>& state) const override;
@@ -44,6 +44,9 @@ class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOpti
     return model.derive(state.buffers.span());
   }
 
+  // What pruning has left: `pruned` with `edges`, `edges_before` and the names of `inputs`.
+  nlohmann::json conclude(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
+                          const Metrics& metrics) const override;
   std::map<std::string, double> metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
                                         const Data& data, View<const T, 2> y) const override;
   // Inputs outside of the grids; columns that the precision cannot hold.
@@ -62,6 +65,9 @@ class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOpti
   const RowCentres& centres() const { return centres_; }
 
  private:
+  void prune_state(const Exec& ex, std::size_t stage, TrainState<T>& state) const;
+  double loss_of(const Exec& ex, std::size_t stage, const ModelArrays<T>& arrays) const;
+
   using Base = Family<T, Model, Data, KanOptions>;
   using Base::options_, Base::train_, Base::validation_, Base::test_;
 

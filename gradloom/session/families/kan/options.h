@@ -1,6 +1,7 @@
 // Options of a run that trains a spline network.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,12 @@ struct KanModelOptions : kan::NetworkOptions {
   bool refit_inputs = false;         // the first layer's grids too
   double refit_margin = 0.02;        // how far grids reach beyond the data, as a fraction of its range
   double refit_uniform = 0.05;       // free knots: 0 at quantiles, 1 evenly
+  // Before a stage that is not the first, at most one of them; unset: nothing is removed.
+  std::optional<double> prune;              // what has a smaller share of the outputs' variance
+  std::optional<std::size_t> prune_inputs;  // all but so many inputs
+  std::optional<double> prune_worse;        // as much as makes the loss worse by at most this share
+
+  bool prunes() const { return prune || prune_inputs || prune_worse; }
 };
 
 // The search for a formula after the last stage.
@@ -42,6 +49,9 @@ struct KanFormulaOptions {
   double effort = 60000;               // units of a million multiply-adds
   double threshold = 1e-3;             // edges that score less are left out of approximations
   std::vector<std::string> functions;  // of the library that edges are compared with; empty: all
+  std::vector<std::string> define;     // "name = expression in x": more functions
+  std::vector<std::string> forbid;     // functions, or "LAYER.FROM.TO function" for one edge
+  std::vector<std::string> fix;        // "LAYER.FROM.TO function"
 };
 
 struct KanOptions : RowFamilyOptions {

@@ -12,14 +12,18 @@
 
 namespace gradloom {
 
+template <class T>
+double loss_factor(const LossOptions& options, const TreeBatch<T>& batch, std::size_t) {
+  const double trees = static_cast<double>(batch.size);
+  return options.scale / (options.reduction == Reduction::mean && batch.size > 0 ? trees : 1.0);
+}
+
 // The loss of trees, for everything that asks for the loss of a batch. `options.kind` is cross_entropy; its reduction
 // is over trees. `partials` is not used.
 template <class T>
 double evaluate_loss(const Exec& ex, const LossOptions& options, const TreeBatch<T>& batch, View<const T, 2> y,
                      View<T, 2> dl_dy, std::span<double>) {
-  const double trees = static_cast<double>(batch.size);
-  const double factor = options.scale / (options.reduction == Reduction::mean && batch.size > 0 ? trees : 1.0);
-  return graph::rewrite_loss<T>(ex, batch, y, dl_dy, factor);
+  return graph::rewrite_loss<T>(ex, batch, y, dl_dy, options.factor ? *options.factor : loss_factor(options, batch, 0));
 }
 
 // What a family is opened from that draws its data itself.

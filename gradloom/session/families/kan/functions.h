@@ -4,7 +4,7 @@
 #include "gradloom/kernels/spline/reference.h"
 #include "gradloom/models/kan/network.h"
 
-namespace gradloom::app {
+namespace gradloom {
 
 // The functions that leave input i of a layer, all at once.
 template <class T>
@@ -37,4 +37,4 @@ class LayerFunctions {
   kernels::spline::Layer<T> layer_;
 };
 
-}  // namespace gradloom::app
+}  // namespace gradloom

@@ -1,11 +1,11 @@
-#include "gradloom/app/families/kan/prune.h"
+#include "gradloom/session/families/kan/prune.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include "gradloom/io/slice_tensors.h"
 
-namespace gradloom::app {
+namespace gradloom {
 namespace {
 
 std::vector<std::size_t> numbers_of(const std::vector<bool>& kept) {
@@ -101,6 +101,50 @@ KeptParts keep_inputs(const formula::NetworkSamples& s, const formula::Scores& s
   return kept;
 }
 
+std::pair<double, KeptParts> keep_while(const formula::NetworkSamples& s, const formula::Scores& scores,
+                                        const std::function<bool(const KeptParts&)>& good_enough) {
+  double threshold = 0.5;
+  while (true) {
+    KeptParts kept = keep_above(s, scores, threshold);
+    if (threshold < 1e-12 || good_enough(kept)) return {threshold, std::move(kept)};
+    threshold /= 2;
+  }
+}
+
+template <class T>
+void clear_edges(const kan::Network<T>& network, const formula::NetworkSamples& s, const KeptParts& kept,
+                 std::span<T> parameters) {
+  for (std::size_t l = 0; l < network.layers(); ++l) {
+    const Slice& weight = network.parameters()[network.slices(l).weight];
+    const Slice& bias = network.parameters()[network.slices(l).bias];
+    const kernels::spline::Shape& shape = network.shape(l);
+    for (std::size_t e = 0; e < shape.in * shape.out; ++e) {
+      const std::size_t i = e / shape.out, j = e % shape.out;
+      if (kept.edges[l][e] && kept.nodes[l][i]) continue;
+      double mean = 0;
+      for (const double v : s.edge[l][e]) mean += v / static_cast<double>(s.rows());
+      parameters[bias.offset + j] = static_cast<T>(static_cast<double>(parameters[bias.offset + j]) + mean);
+      for (std::size_t r = 0; r < shape.rows(); ++r)
+        parameters[weight.offset + (i * shape.rows() + r) * shape.out_padded() + j] = T(0);
+    }
+  }
+}
+
+template <class T>
+std::vector<std::vector<bool>> live_edges(const kan::Network<T>& network, std::span<const T> parameters) {
+  std::vector<std::vector<bool>> live;
+  for (std::size_t l = 0; l < network.layers(); ++l) {
+    const kernels::spline::Shape& s = network.shape(l);
+    const T* w = parameters.data() + network.parameters()[network.slices(l).weight].offset;
+    live.emplace_back(s.in * s.out, false);
+    for (std::size_t i = 0; i < s.in; ++i)
+      for (std::size_t r = 0; r < s.rows(); ++r)
+        for (std::size_t j = 0; j < s.out; ++j)
+          if (w[(i * s.rows() + r) * s.out_padded() + j] != T(0)) live[l][i * s.out + j] = true;
+  }
+  return live;
+}
+
 template <class T>
 PrunedNetwork<T> prune_network(const kan::Network<T>& network, const ModelArrays<T>& arrays,
                                const formula::NetworkSamples& s, const KeptParts& kept) {
@@ -163,4 +207,11 @@ template PrunedNetwork<float> prune_network(const kan::Network<float>&, const Mo
 template PrunedNetwork<double> prune_network(const kan::Network<double>&, const ModelArrays<double>&,
                                              const formula::NetworkSamples&, const KeptParts&);
 
-}  // namespace gradloom::app
+#define GRADLOOM_PRUNE(T)                                                                                            \
+  template void clear_edges(const kan::Network<T>&, const formula::NetworkSamples&, const KeptParts&, std::span<T>); \
+  template std::vector<std::vector<bool>> live_edges(const kan::Network<T>&, std::span<const T>);
+GRADLOOM_PRUNE(float)
+GRADLOOM_PRUNE(double)
+#undef GRADLOOM_PRUNE
+
+}  // namespace gradloom

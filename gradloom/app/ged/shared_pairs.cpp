@@ -1,0 +1,144 @@
+#include "gradloom/app/ged/shared_pairs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "gradloom/base/error.h"
+#include "gradloom/base/hash.h"
+
+namespace gradloom::app {
+namespace {
+
+// Blocks a <= b of graphs: the pairs between them, or within one.
+struct BlockPair {
+  std::size_t a = 0, b = 0;
+  double cost = 0.0;
+  unsigned rank = 0;
+};
+
+// Where the graphs are cut.
+struct Blocks {
+  std::size_t graphs, count;
+  std::size_t begin(std::size_t block) const { return graphs * block / count; }
+  std::size_t size(std::size_t block) const { return begin(block + 1) - begin(block); }
+  std::size_t pairs(const BlockPair& p) const {
+    return p.a == p.b ? size(p.a) * (size(p.a) - 1) / 2 : size(p.a) * size(p.b);
+  }
+};
+
+std::vector<BlockPair> deal(const GraphSet& set, const Blocks& blocks, unsigned ranks) {
+  std::vector<double> squares(
+      blocks.count);  // a search visits about as many pairs of nodes, and more for larger graphs
+  for (std::size_t block = 0; block < blocks.count; ++block)
+    for (std::size_t g = blocks.begin(block); g < blocks.begin(block + 1); ++g)
+      squares[block] += std::pow(set.graphs[g].nodes(), 2.0);
+  std::vector<BlockPair> all;
+  for (std::size_t a = 0; a < blocks.count; ++a)
+    for (std::size_t b = a; b < blocks.count; ++b)
+      all.push_back({a, b, squares[a] * squares[b] * (a == b ? 0.5 : 1.0)});
+  std::vector<std::size_t> order(all.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return all[i].cost > all[j].cost; });
+  std::vector<double> load(ranks);
+  for (const std::size_t i : order) {
+    const auto least = std::min_element(load.begin(), load.end());
+    all[i].rank = static_cast<unsigned>(least - load.begin());
+    *least += all[i].cost;
+  }
+  return all;
+}
+
+// The place of pair number n of two blocks among all pairs.
+std::size_t place_of_pair(const Blocks& blocks, const BlockPair& p, std::size_t n) {
+  if (p.a != p.b)
+    return ged::AllPairs::at(blocks.begin(p.b) + n % blocks.size(p.b), blocks.begin(p.a) + n / blocks.size(p.b));
+  std::size_t i = 1;
+  while (ged::AllPairs::at(i + 1, 0) <= n) ++i;
+  return ged::AllPairs::at(blocks.begin(p.a) + i, blocks.begin(p.a) + n - ged::AllPairs::at(i, 0));
+}
+
+ged::PairDistances solve(const Exec& ex, const GraphSet& set, const ged::CostTable& costs,
+                         const ged::AllPairsOptions& options, const Blocks& blocks, const BlockPair& p) {
+  GraphSet some;  // costs know the labels
+  const auto add = [&](std::size_t block) {
+    for (std::size_t g = blocks.begin(block); g < blocks.begin(block + 1); ++g) some.graphs.push_back(set.graphs[g]);
+  };
+  add(p.a);
+  if (p.a == p.b) return ged::all_pairs(ex, some, costs, options);
+  add(p.b);
+  return ged::cross_pairs(ex, some, blocks.size(p.a), costs, options);
+}
+
+void check_same_graphs(Comm& comm, const GraphSet& set) {
+  Hash hash;
+  for (const Graph& g : set.graphs) hash.mix(g.nodes()), hash.mix(g.edges());
+  for (const std::string& id : set.ids)
+    for (const char c : id) hash.mix(static_cast<unsigned char>(c));
+  const std::uint64_t own = hash.value();
+  std::vector<std::uint64_t> all(comm.size());
+  comm.allgather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
+  for (unsigned rank = 1; rank < comm.size(); ++rank)
+    if (all[rank] != all[0]) throw Exception(ErrorCode::io, fmt::format("rank {} has other graphs than rank 0", rank));
+}
+
+}  // namespace
+
+ged::AllPairs shared_pairs(Comm& comm, const Exec& ex, const GraphSet& set, const ged::CostTable& costs,
+                           const ged::AllPairsOptions& given) {
+  check_same_graphs(comm, set);
+  ged::AllPairsOptions options = given;
+  options.progress = {};
+  const auto wanted = static_cast<std::size_t>(std::ceil(std::sqrt(32.0 * comm.size())));
+  const Blocks blocks{set.size(), std::min(wanted, set.size())};
+  const std::vector<BlockPair> tasks = deal(set, blocks, comm.size());
+  ged::AllPairs r;
+  r.graphs = set.size();
+  const std::size_t total = ged::AllPairs::at(set.size(), 0);
+  r.lower.resize(total), r.upper.resize(total), r.expanded.resize(total);
+  for (const BlockPair& p : tasks) {
+    if (p.rank != comm.rank()) continue;
+    const ged::PairDistances some = solve(ex, set, costs, options, blocks, p);
+    for (std::size_t n = 0; n < blocks.pairs(p); ++n) {
+      const std::size_t at = place_of_pair(blocks, p, n);
+      r.lower[at] = some.lower[n], r.upper[at] = some.upper[n], r.expanded[at] = some.expanded[n];
+    }
+  }
+  // To rank 0: lower, upper, expanded of each pair, in the order of tasks.
+  constexpr std::size_t kBytes = 3 * sizeof(double);
+  const auto each_of = [&](unsigned rank, std::byte* message, bool sends) {
+    std::size_t bytes = 0;
+    for (const BlockPair& p : tasks) {
+      if (p.rank != rank) continue;
+      for (std::size_t n = 0; n < blocks.pairs(p); ++n, bytes += kBytes) {
+        if (!message) continue;
+        const std::size_t at = place_of_pair(blocks, p, n);
+        std::byte* to = message + bytes;
+        void* values[3] = {&r.lower[at], &r.upper[at], &r.expanded[at]};
+        for (std::size_t i = 0; i < 3; ++i) {
+          if (sends)
+            std::memcpy(to + i * sizeof(double), values[i], sizeof(double));
+          else
+            std::memcpy(values[i], to + i * sizeof(double), sizeof(double));
+        }
+      }
+    }
+    return bytes;
+  };
+  std::vector<std::size_t> expected(comm.size(), 0);
+  if (comm.rank() > 0)
+    each_of(comm.rank(), comm.outgoing(0, each_of(comm.rank(), nullptr, true)).data(), true);
+  else
+    for (unsigned from = 1; from < comm.size(); ++from) expected[from] = each_of(from, nullptr, false);
+  comm.exchange(expected, Patience::unlimited);
+  if (comm.rank() == 0)
+    for (unsigned from = 1; from < comm.size(); ++from)
+      each_of(from, const_cast<std::byte*>(comm.incoming(from).data()), false);
+  for (std::size_t at = 0; at < total; ++at) r.exact += r.lower[at] == r.upper[at];
+  return r;
+}
+
+}  // namespace gradloom::app

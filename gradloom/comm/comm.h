@@ -1,0 +1,103 @@
+// Comm: several processes ("ranks") that work on one task, and the messages between them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace gradloom {
+
+// What this rank sent so far, and how long it waited for the others.
+struct CommCounters {
+  std::uint64_t exchanges = 0;
+  std::uint64_t messages = 0;  // to other ranks
+  std::uint64_t bytes = 0;     // of them, headers included
+  std::uint64_t nanoseconds = 0;
+  std::uint64_t shares = 0;  // of the common work that this rank did, as its callers count them
+};
+
+// Whether the time that other ranks may take is limited.
+enum class Patience { limited, unlimited };
+
+// All ranks call the same operations in the same order, one thread of each. A rank that leaves, dies or does something
+// else makes the operation throw Exception{io} that names it on all others.
+//
+//   std::span<std::byte> message = comm.outgoing(to, bytes);   // for each other rank; fill it
+//   comm.exchange(expected);                                   // bytes of each rank's message
+//   std::span<const std::byte> theirs = comm.incoming(from);
+class Comm {
+ public:
+  virtual ~Comm() = default;
+  Comm(const Comm&) = delete;
+  Comm& operator=(const Comm&) = delete;
+
+  unsigned rank() const { return rank_; }
+  unsigned size() const { return size_; }
+  virtual std::string library() const = 0;  // "Open MPI 4.1.4", for people
+
+  // The message for a rank in the next exchange, as long as asked for; it is empty where nobody asked. Memory is kept.
+  std::span<std::byte> outgoing(unsigned to, std::size_t bytes);
+  // Sends them, and receives messages of these sizes, expected[rank()] is ignored.
+  void exchange(std::span<const std::size_t> expected, Patience patience = Patience::limited);
+  // Of the last exchange, until the next one begins.
+  std::span<const std::byte> incoming(unsigned from) const;
+
+  // Made of exchange(). `all` has size() parts as long as `own`.
+  void allgather(std::span<const std::byte> own, std::span<std::byte> all);
+  // The text of rank 0.
+  std::string broadcast(std::string_view text);
+  // The texts of all ranks, for rank 0; nothing for the others.
+  std::vector<std::string> gather(std::string_view text, Patience patience = Patience::limited);
+  void barrier(Patience patience = Patience::limited);
+
+  // Whether all shall stop: some rank had said so when the last exchange began. All ranks get the same answer.
+  bool agree_to_stop(bool own) {
+    wants_stop_ = wants_stop_ || own;
+    return stop_;
+  }
+
+  // Whether rank 0 wanted to save when the last exchange began; once for a wish. All ranks get the same answer.
+  bool agree_to_save(bool own) {
+    wants_save_ = own && !save_;
+    return std::exchange(save_, false);
+  }
+
+  // Tells the others, who wait for this rank or will, why it is gone. No exchange may follow.
+  void leave(std::string_view why);
+
+  const CommCounters& counters() const { return counters_; }
+  void count_share() { ++counters_.shares; }
+
+ protected:
+  Comm(unsigned rank, unsigned size);
+
+  struct Part {
+    unsigned rank = 0;  // the other one
+    std::span<std::byte> bytes;
+    std::size_t received = 0;  // of a message to this rank, filled by transfer()
+  };
+  // Sends all, and receives into `in` messages that are at most as long. Throws as said above.
+  virtual void transfer(std::span<const Part> out, std::span<Part> in, Patience patience) = 0;
+  // The same for a message that nobody may ever take; returns soon.
+  virtual void send_farewell(std::span<const Part> out) = 0;
+
+  [[noreturn]] void fail(unsigned who, const std::string& what) const;
+  [[noreturn]] void fail_silent(unsigned who, double seconds) const;  // it did not answer
+
+ private:
+  void fill_header(std::vector<std::byte>& message, std::uint32_t flags) const;
+  void check_message(const Part& part, std::size_t expected);
+
+  unsigned rank_, size_;
+  std::uint64_t sequence_ = 0;
+  bool wants_stop_ = false, stop_ = false, wants_save_ = false, save_ = false, gone_ = false;
+  std::vector<std::vector<std::byte>> out_, in_;  // by rank; a header, then the message
+  std::vector<Part> sends_, receives_;
+  CommCounters counters_;
+};
+
+}  // namespace gradloom

@@ -1,0 +1,14 @@
+// Ranks that are threads of one process: for tests, and for ThreadSanitizer.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "gradloom/comm/comm.h"
+
+namespace gradloom {
+
+// One Comm for each rank, each for a thread of its own; all may outlive each other. A rank waits `seconds` at most.
+std::vector<std::unique_ptr<Comm>> make_thread_ranks(unsigned size, double seconds = 60.0);
+
+}  // namespace gradloom

@@ -1,0 +1,90 @@
+#include "gradloom/formula/functions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "gradloom/base/error.h"
+
+namespace gradloom::formula {
+
+Functions::Functions(const FunctionOptions& o) : all_(library().begin(), library().end()) {
+  for (const std::string& definition : o.define) {
+    LibraryFunction f = define_function(definition);
+    if (std::any_of(all_.begin(), all_.end(), [&](const LibraryFunction& g) { return g.name == f.name; }))
+      throw_invalid(fmt::format("the function '{}' is defined twice", f.name));
+    all_.push_back(std::move(f));
+  }
+  allowed_.assign(all_.size(), o.functions.empty());
+  for (const std::string& name : o.functions) allowed_[number_of(name)] = true;
+  for (const std::string& entry : o.forbid) {
+    if (entry.find(' ') != std::string::npos) {
+      forbidden_on_.insert(read_edge(entry, "forbid"));
+    } else {
+      allowed_[number_of(entry)] = false;
+      forbidden_.insert(entry);
+    }
+  }
+  if (std::find(allowed_.begin(), allowed_.end(), true) == allowed_.end())
+    throw_invalid("every function is forbidden; edges need one at least");
+  for (const std::string& entry : o.fix) {
+    const auto [edge, function] = read_edge(entry, "fix");
+    if (!fixed_.emplace(edge, function).second)
+      throw_invalid(fmt::format("fix \"{}\": the edge is fixed twice", entry));
+    if (forbidden_.contains(all_[function].name) || forbidden_on_.contains({edge, function}))
+      throw_invalid(fmt::format("fix \"{}\": the function is forbidden there", entry));
+  }
+}
+
+std::size_t Functions::number_of(const std::string& name) const {
+  for (std::size_t i = 0; i < all_.size(); ++i)
+    if (all_[i].name == name) return i;
+  std::string names;
+  for (const LibraryFunction& f : all_) names += (names.empty() ? "" : ", ") + f.name;
+  throw_invalid(fmt::format("there is no function '{}'; there are {}", name, names));
+}
+
+std::pair<Functions::Edge, std::size_t> Functions::read_edge(const std::string& entry, const char* key) const {
+  const auto refuse = [&] {
+    throw_invalid(fmt::format("{} \"{}\" is not \"LAYER.FROM.TO FUNCTION\", such as \"0.1.2 sin\"", key, entry));
+  };
+  Edge edge{};
+  const char* at = entry.data();
+  const char* const end = entry.data() + entry.size();
+  for (std::size_t i = 0; i < edge.size(); ++i) {
+    const auto [next, wrong] = std::from_chars(at, end, edge[i]);
+    if (wrong != std::errc() || next == end || *next != (i + 1 < edge.size() ? '.' : ' ')) refuse();
+    at = next + 1;
+  }
+  return {edge, number_of(std::string(at, end))};
+}
+
+std::vector<LibraryFunction> Functions::of_edge(std::size_t layer, std::size_t from, std::size_t to) const {
+  const Edge edge{layer, from, to};
+  const auto fixed = fixed_.find(edge);
+  if (fixed != fixed_.end()) return {all_[fixed->second]};
+  std::vector<LibraryFunction> found;
+  for (std::size_t i = 0; i < all_.size(); ++i)
+    if (allowed_[i] && !forbidden_on_.contains({edge, i})) found.push_back(all_[i]);
+  return found;
+}
+
+bool Functions::allows(const Expr& e) const {
+  if (forbidden_.empty()) return true;
+  if (e->op == Op::call && forbidden_.contains(std::string(name_of<Function>(kFunctions, e->function)))) return false;
+  if (e->op == Op::power && e->exponent.q == 2 && forbidden_.contains("sqrt")) return false;
+  return std::all_of(e->args.begin(), e->args.end(), [&](const Expr& a) { return allows(a); });
+}
+
+void Functions::require_edges(std::span<const std::size_t> widths) const {
+  const auto require = [&](const Edge& e, const char* key) {
+    if (e[0] + 1 < widths.size() && e[1] < widths[e[0]] && e[2] < widths[e[0] + 1]) return;
+    throw_invalid(fmt::format("{}: there is no edge {}.{}.{}; the network has layers of {} nodes, counted from 0", key,
+                              e[0], e[1], e[2], fmt::join(widths, ", ")));
+  };
+  for (const auto& [edge, function] : fixed_) require(edge, "fix");
+  for (const auto& [edge, function] : forbidden_on_) require(edge, "forbid");
+}
+
+}  // namespace gradloom::formula

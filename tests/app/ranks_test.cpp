@@ -1,0 +1,310 @@
+// Every family over ranks that are threads: each rank ends with the checkpoint of one process.
+#include "tests/support/ranks.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <map>
+#include <random>
+
+#include "gradloom/app/families/families.h"
+#include "gradloom/app/ged/run.h"
+#include "gradloom/app/recipe.h"
+#include "gradloom/app/run/run.h"
+#include "tests/support/sanitized.h"
+#include "tests/support/scratch.h"
+#include "tests/support/small_data.h"
+
+namespace gradloom::test {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::StrEq;
+
+using Overrides = std::vector<std::string>;
+
+Overrides operator+(Overrides a, const Overrides& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+std::string content_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class RanksOfFamilies : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::ofstream(scratch_ / "table.csv") << small_table(1100);
+    std::ofstream(scratch_ / "rings.json") << rings_and_paths();
+  }
+
+  std::unique_ptr<Session> open(const std::string& name, const Overrides& overrides, unsigned threads,
+                                Comm* comm) const {
+    const Config recipe = app::load_recipe(name, overrides).or_throw();
+    app::RunOptions options;
+    options.exec.threads = threads;
+    options.comm = comm;
+    return app::find_family(recipe.string("family")).open(recipe, scratch_.path(), options).or_throw();
+  }
+
+  // The bytes of the checkpoint that the run ends with.
+  std::string trained(const std::string& name, const Overrides& overrides, unsigned threads, Comm* comm) const {
+    const auto session = open(name, overrides, threads, comm);
+    EXPECT_TRUE(session->shares_steps());
+    session->preflight();
+    session->start();
+    SessionListener nobody;
+    gradloom::train(*session, nobody);
+    const std::filesystem::path path = scratch_ / ("end-" + std::to_string(comm ? comm->rank() : 99));
+    session->save(path, 0).or_throw();
+    return content_of(path);
+  }
+
+  // `least`: shares that every rank must have computed.
+  void expect_same(const std::string& name, const Overrides& overrides, std::vector<unsigned> sizes,
+                   std::vector<unsigned> threads = {1, 2}, std::uint64_t least = 2) const {
+    const std::string expected = trained(name, overrides, 1, nullptr);
+    ASSERT_FALSE(expected.empty());
+    for (const unsigned size : sizes)
+      for (const unsigned of_rank : threads) {
+        const auto failures = run_ranks(size, [&](Comm& comm) {
+          EXPECT_TRUE(trained(name, overrides, of_rank, &comm) == expected)
+              << name << ": rank " << comm.rank() << " of " << size << " ends with other bits";
+          EXPECT_GT(comm.counters().bytes, 1000u) << name;
+          EXPECT_GE(comm.counters().shares, least) << name << ": rank " << comm.rank() << " of " << size;
+        });
+        EXPECT_THAT(failures, Each(StrEq(""))) << name;
+      }
+  }
+
+  Scratch scratch_;
+};
+
+const std::vector<unsigned> kSizes = {2, 3, 4, 7};
+
+TEST_F(RanksOfFamilies, SplinesEndWithTheCheckpointOfOneProcess) {
+  expect_same("kan-hello",
+              {"epochs=3", "data.samples=4000", "data.test_samples=20", "train.batch=3584", "optimizer.kind=adam",
+               "data.validation=0.05"},
+              thinned(kSizes));
+}
+
+TEST_F(RanksOfFamilies, GateClassifiersEndWithTheCheckpointOfOneProcess) {
+  expect_same("logic-classify",
+              {"epochs=3", "data.path=table.csv", "data.test_path=", "data.test=0.1", "data.header=no",
+               "data.target=-1", "data.drop=[]", "data.categorical=['0','1']", "train.batch=896"},
+              thinned(kSizes));
+}
+
+TEST_F(RanksOfFamilies, AutomataEndWithTheCheckpointOfOneProcess) {
+  const Overrides small = {"epochs=4",      "data.height=8",   "data.width=8",
+                           "model.steps=3", "data.samples=28", "train.batch=14"};
+  expect_same("checkerboard-small", small, thinned(kSizes));
+  expect_same("checkerboard-async",
+              {"stage=[]", "model.fire=0.5", "epochs=2", "data.height=16", "data.width=16", "model.steps=3",
+               "train.batch=6", "data.samples=12"},
+              {2, 3}, {1});
+  expect_same("checkerboard-small",
+              {"epochs=2", "data.height=8", "data.width=8", "model.steps=2", "data.samples=70",
+               "train.batch=70"},  // shards of 3 samples
+              {3, 4}, {1});
+}
+
+TEST_F(RanksOfFamilies, GraphTasksEndWithTheCheckpointOfOneProcess) {
+  for (const char* layer : {"gin", "gcn", "gat"})
+    expect_same("tu",
+                {"epochs=3", "data.path=rings.json", "data.folds=4", "data.fold=0", "data.features=degrees",
+                 "train.batch=14", "model.hidden=[4]", "model.norm=none", std::string("model.layer=") + layer},
+                thinned(kSizes), {1});
+}
+
+TEST_F(RanksOfFamilies, RewritersEndWithTheCheckpointOfOneProcess) {
+  const Overrides small = {"epochs=2",
+                           "data.samples=600",
+                           "data.validation_samples=20",
+                           "data.test_samples=10",
+                           "data.large_samples=0",
+                           "model.width=16",
+                           "model.layers=2"};
+  for (const char* batch : {"train.batch=112", "train.batch=500"})  // 14 parts of 8 trees; 32 of 16
+    expect_same("rewrite", small + Overrides{batch}, thinned(kSizes), {1});
+  expect_same("rewrite", small + Overrides{"train.batch=100", "train.accumulate=3", "optimizer.clip_norm=0.1"}, {3},
+              {2});
+}
+
+TEST_F(RanksOfFamilies, ModelsThatCannotBeSharedSaySo) {
+  const auto failures =
+      run_ranks(2, [&](Comm& comm) { EXPECT_FALSE(open("karate", {"epochs=2"}, 1, &comm)->shares_steps()); });
+  EXPECT_THAT(failures, Each(StrEq("")));
+}
+
+TEST_F(RanksOfFamilies, AllPairsOfGraphsHaveTheDistancesOfOneProcess) {
+  app::GedAllPairsOptions o;
+  o.file = (scratch_ / "rings.json").string();
+  o.costs = app::ged_costs("uniform").or_throw();
+  o.threads = 1;
+  o.out = scratch_ / "one.txt";
+  const nlohmann::json expected = to_json(app::ged_all_pairs(o).or_throw());
+  for (const unsigned ranks : thinned(kSizes)) {
+    const auto failures = run_ranks(ranks, [&](Comm& comm) {
+      app::GedAllPairsOptions shared = o;
+      shared.comm = &comm;
+      shared.out = scratch_ / "many.txt";
+      const nlohmann::json found = to_json(app::ged_all_pairs(shared).or_throw());
+      if (comm.rank() > 0) {
+        EXPECT_GT(comm.counters().bytes, 1000u) << "every rank has pairs to tell";
+        return;
+      }
+      for (const char* key : {"pairs", "exact_share", "mean", "expanded", "hardest"})
+        EXPECT_EQ(found[key], expected[key]);
+    });
+    EXPECT_THAT(failures, Each(StrEq("")));
+    EXPECT_EQ(content_of(scratch_ / "many.txt"), content_of(scratch_ / "one.txt"));
+  }
+}
+
+// Recipes drawn at random: what is summed, cut, clipped and frozen in all combinations.
+class RandomRecipes {
+ public:
+  struct Recipe {
+    std::string name;
+    Overrides overrides;
+  };
+
+  unsigned below(unsigned n) { return static_cast<unsigned>(random_() % n); }
+  std::string one_of(std::vector<std::string> of) { return of[below(static_cast<unsigned>(of.size()))]; }
+
+  Recipe draw(int seed) {
+    Recipe r = base();
+    Overrides& o = r.overrides;
+    o.push_back("seed=" + std::to_string(seed));
+    o.push_back("epochs=2");
+    o.push_back("precision=" + one_of({"float32", "float64"}));
+    const bool drawn = r.name == "checkerboard-small";  // L-BFGS takes such samples at once
+    const std::string optimizer =
+        drawn ? one_of({"sgd", "adam", "adamw", "lion"}) : one_of({"sgd", "adam", "adamw", "lion", "lbfgs"});
+    const bool whole = optimizer == "lbfgs";
+    o.push_back("optimizer.kind=" + optimizer);
+    o.push_back("optimizer.lr=" + std::string(whole ? "1" : "0.02"));
+    if (whole) return r;
+    o.push_back("train.batch=" + std::to_string(batch_));
+    o.push_back("train.accumulate=" + one_of({"1", "2", "3"}));
+    o.push_back("optimizer.clip_norm=" + one_of({"0", "0.05"}));
+    o.push_back("optimizer.clip_value=" + one_of({"0", "0.01"}));
+    return r;
+  }
+
+ private:
+  Recipe base() {
+    switch (below(8)) {
+      case 0:
+        batch_ = 30 + below(800);
+        return {"logic-classify",
+                {"data.path=table.csv", "data.test_path=", "data.test=0.1", "data.header=no", "data.target=-1",
+                 "data.drop=[]", "data.categorical=['0','1']", "model.gates=" + one_of({"[16,8]", "[32,16,8]"})}};
+      case 1:
+        batch_ = 1 + below(12);
+        return {"checkerboard-small",
+                {"data.height=8", "data.width=8", "model.steps=" + one_of({"2", "3"}), "data.samples=12",
+                 "data.test_samples=2", "model.fire=" + one_of({"1", "0.5"}), "train.search=0", "train.start_over=0",
+                 "model.perception=[4,2]", "model.update=[32,16,8]"}};
+      case 2:
+        batch_ = 1 + below(24);
+        return {"tu",
+                {"data.path=rings.json", "data.folds=4", "data.fold=" + one_of({"0", "1"}), "data.features=degrees",
+                 "model.hidden=" + one_of({"[4]", "[4,4]"}), "model.norm=none", "train.ged_sample=0",
+                 "model.layer=" + one_of({"gin", "gcn", "gat"})}};
+      default:
+        break;
+    }
+    const unsigned samples = 300 + below(1500);
+    batch_ = std::min(100 + below(samples - 100), samples * 8 / 10);
+    return {"kan-hello",
+            {"stage=[]", "data.samples=" + std::to_string(samples), "data.test_samples=10",
+             "model.hidden=" + one_of({"[3]", "[2,3]", "[17]"}), "model.grid=" + one_of({"3", "5"}),
+             "model.degree=" + one_of({"1", "2", "3"}), "data.validation=" + one_of({"0", "0.1"}),
+             "train.freeze=" + one_of({"[]", "['layer0.*']"})}};
+  }
+
+  std::mt19937 random_{20};
+  unsigned batch_ = 1;
+};
+
+TEST_F(RanksOfFamilies, TwoHundredRandomRecipesEndWithTheBitsOfOneProcess) {
+  RandomRecipes random;
+  const int recipes = kSanitized ? 20 : 200;
+  std::map<std::string, int> drawn;
+  for (int i = 0; i < recipes; ++i) {
+    const auto recipe = random.draw(i);
+    const unsigned ranks = 2 + random.below(4), threads = 1 + random.below(2);
+    ++drawn[recipe.name];
+    expect_same(recipe.name, recipe.overrides, {ranks}, {threads}, 0);
+    if (HasFailure()) {
+      ADD_FAILURE() << "recipe " << i << ", ranks " << ranks << ": " << ::testing::PrintToString(recipe.overrides);
+      return;
+    }
+  }
+  EXPECT_EQ(drawn.size(), 4u) << "families";
+}
+
+// The folder of a run, written by rank 0 alone, and its continuation by another number of ranks.
+TEST_F(RanksOfFamilies, ARunStoppedOnThreeRanksAndResumedOnTwoEndsAsIfNothingHadHappened) {
+  const Overrides o = {"epochs=4", "data.samples=2000", "data.test_samples=20", "train.batch=1024",
+                       "optimizer.kind=adam"};
+  const Config recipe = app::load_recipe("kan-hello", o).or_throw();
+  app::RunOptions plain;
+  plain.exec.threads = 1;
+  plain.data_root = scratch_.path();
+  ASSERT_TRUE(app::train(recipe, scratch_ / "whole", plain));
+  std::atomic<bool> stop = false;
+  auto failures = run_ranks(3, [&](Comm& comm) {
+    app::RunOptions options = plain;
+    options.comm = &comm;
+    if (comm.rank() == 0) {
+      options.stop = &stop;
+      options.progress = [&](const app::Progress&) { stop = true; };
+    }
+    const auto summary = app::train(recipe, scratch_ / "parts", options).or_throw();
+    EXPECT_TRUE(summary.interrupted);
+  });
+  EXPECT_THAT(failures, Each(StrEq("")));
+  failures = run_ranks(2, [&](Comm& comm) {
+    app::RunOptions options = plain;
+    options.comm = &comm;
+    const auto summary = app::resume(scratch_ / "parts", options).or_throw();
+    EXPECT_EQ(summary.result.has_value(), comm.rank() == 0);
+    EXPECT_EQ(summary.ranks, 2u);
+  });
+  EXPECT_THAT(failures, Each(StrEq("")));
+  EXPECT_TRUE(content_of(scratch_ / "parts/checkpoint/last.safetensors") ==
+              content_of(scratch_ / "whole/checkpoint/last.safetensors"));
+  EXPECT_EQ(content_of(scratch_ / "parts/log.jsonl"), content_of(scratch_ / "whole/log.jsonl"));
+}
+
+TEST_F(RanksOfFamilies, OtherDataOrAnotherRecipeOnARankAreNamed) {
+  for (const bool other_data : {true, false}) {
+    const auto failures = run_ranks(3, [&](Comm& comm) {
+      app::RunOptions options;
+      options.comm = &comm;
+      options.exec.threads = 1;
+      const Scratch own;
+      std::ofstream(own / "table.csv") << (other_data && comm.rank() == 2 ? "1,2\n3,4\n5,7\n" : "1,2\n3,4\n5,6\n");
+      options.data_root = own.path();
+      const Config recipe =
+          app::load_recipe(
+              "kan-rows", Overrides{"data.path=table.csv", "data.header=no", "data.target=-1", "data.test=0",
+                                    "epochs=1", "train.batch=0", !other_data && comm.rank() == 2 ? "seed=1" : "seed=2"})
+              .or_throw();
+      app::train(recipe, scratch_ / "never", options).or_throw();
+    });
+    for (const std::string& failure : failures)
+      EXPECT_THAT(failure, HasSubstr(other_data ? "rank 2 has another training data" : "rank 2 has another recipe"));
+    EXPECT_FALSE(std::filesystem::exists(scratch_ / "never"));
+  }
+}
+
+}  // namespace
+}  // namespace gradloom::test

@@ -1,0 +1,81 @@
+// Hard automata in strips of rows: each rank computes some, and all together end with the cells of one process.
+#include "gradloom/app/circuit/strips.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "gradloom/app/circuit/jobs.h"
+#include "tests/support/ranks.h"
+#include "tests/support/scratch.h"
+
+namespace gradloom::test {
+namespace {
+
+using ::testing::Each;
+using ::testing::StrEq;
+
+std::string text_in(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void expect_same_cells(app::RunCircuitOptions o, unsigned ranks) {
+  const Scratch scratch;
+  o.threads = 1;
+  o.out = scratch / "one.rle";
+  const app::RanCircuit alone = app::run_circuit(o).or_throw();
+  o.out = scratch / "many.rle";
+  const auto failures = run_ranks(ranks, [&](Comm& comm) {
+    app::RunCircuitOptions shared = o;
+    shared.comm = &comm;
+    const app::RanCircuit found = app::run_circuit(shared).or_throw();
+    EXPECT_EQ(found.ranks, ranks);
+    EXPECT_EQ(found.population.start, alone.population.start);
+    EXPECT_EQ(found.population.end, alone.population.end);
+    EXPECT_GT(comm.counters().bytes, 0u);
+    if (comm.rank() == 0) {
+      EXPECT_EQ(found.cells, alone.cells);
+    }
+  });
+  EXPECT_THAT(failures, Each(StrEq("")));
+  ASSERT_FALSE(text_in(scratch / "one.rle").empty());
+  EXPECT_EQ(text_in(scratch / "many.rle"), text_in(scratch / "one.rle"));
+}
+
+TEST(Strips, OfRandomCellsEndAsInOneProcess) {
+  for (const circuit::Boundary boundary : {circuit::Boundary::periodic, circuit::Boundary::zero})
+    for (const double fire : {1.0, 0.7})
+      for (const auto& [height, width, ranks] :
+           std::vector<std::array<unsigned, 3>>{{20, 70, 2}, {150, 65, 3}, {5, 64, 5}, {7, 30, 4}, {200, 20, 2}}) {
+        app::RunCircuitOptions o;
+        o.circuit = "game-of-life";
+        o.boundary = boundary, o.fire = fire, o.seed = height;
+        o.height = height, o.width = width, o.density = 0.4, o.steps = 70;
+        expect_same_cells(o, ranks);
+      }
+}
+
+TEST(Strips, OfAPatternEndAsInOneProcess) {
+  const Scratch scratch;
+  std::ofstream(scratch / "glider.rle") << "x = 3, y = 3\nbob$2bo$3o!\n";
+  app::RunCircuitOptions o;
+  o.circuit = "game-of-life";
+  o.pattern = scratch / "glider.rle";
+  o.height = 40, o.width = 40, o.steps = 170;  // once around
+  o.boundary = circuit::Boundary::periodic;
+  for (const unsigned ranks : {2u, 3u}) expect_same_cells(o, ranks);
+}
+
+TEST(Strips, NeedARowForEachRank) {
+  const auto failures = run_ranks(3, [&](Comm& comm) {
+    app::RunCircuitOptions o;
+    o.circuit = "game-of-life";
+    o.comm = &comm, o.height = 2, o.width = 9, o.threads = 1;
+    app::run_circuit(o).or_throw();
+  });
+  EXPECT_THAT(failures, Each(StrEq("2 rows cannot be cut into strips for 3 ranks")));
+}
+
+}  // namespace
+}  // namespace gradloom::test

@@ -1,0 +1,310 @@
+// Several processes, started by the mpirun of the build's MPI, end with the bits of one.
+#include <signal.h>
+
+#include <cctype>
+
+#include "tests/cli/program.h"
+#include "tests/support/small_data.h"
+
+namespace gradloom::test {
+namespace {
+
+using testing::HasSubstr;
+
+const Words kSplines = {"train", "kan-hello",           "--set", "data.samples=2600", "--set", "optimizer.kind=adam",
+                        "--set", "train.batch=2048",    "--set", "optimizer.lr=0.01", "--set", "data.validation=0.1",
+                        "--set", "data.test_samples=50"};
+
+Words with_settings(const Words& settings) {
+  Words words;
+  for (const std::string& setting : settings) words = words + Words{"--set", setting};
+  return words;
+}
+
+class RanksOfMpi : public ProgramTest {
+ protected:
+  void SetUp() override {
+    if (std::string(GRADLOOM_MPIRUN).empty()) GTEST_SKIP() << "this build has no MPI";
+  }
+  Launch on_ranks(unsigned ranks, const Words& words) const {
+    return mpirun(Words{"-n", std::to_string(ranks), GRADLOOM_PROGRAM} + words);
+  }
+  // On this machine alone, also where it has fewer processors.
+  Launch mpirun(const Words& words) const {
+    Launch l = launch(words);
+    l.program = GRADLOOM_MPIRUN;
+    for (const auto& [name, value] :
+         std::map<std::string, std::string>{{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+                                            {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+                                            {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+                                            {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+                                            {"OMPI_MCA_btl", "self,vader,tcp"},
+                                            {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},
+                                            {"OMPI_MCA_btl_tcp_if_include", "lo"},
+                                            {"OMPI_MCA_oob_tcp_if_include", "lo"},
+                                            {"OMPI_MCA_plm_rsh_agent", "false"}})
+      l.environment[name] = value;
+    return l;
+  }
+  Ended run_on(unsigned ranks, const Words& words) const { return Process(on_ranks(ranks, words)).wait(); }
+
+  // Sends a signal to the process of a rank that runs in our folder. False: there is none.
+  bool signal_rank(unsigned rank, int signal) const {
+    const std::string wanted = "OMPI_COMM_WORLD_RANK=" + std::to_string(rank);
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      std::error_code ignored;
+      const std::string name = entry.path().filename().string();
+      if (!std::isdigit(static_cast<unsigned char>(name[0]))) continue;
+      if (std::filesystem::read_symlink(entry.path() / "cwd", ignored) != scratch_.path()) continue;
+      const std::string environment = bytes_of(entry.path() / "environ");
+      if (environment.find(std::string(1, '\0') + wanted + '\0') == std::string::npos) continue;
+      return kill(std::stoi(name), signal) == 0;
+    }
+    return false;
+  }
+
+  void expect_same_end(const std::string& folder, const std::string& whole) const {
+    ASSERT_FALSE(checkpoint(whole).empty());
+    EXPECT_TRUE(checkpoint(folder) == checkpoint(whole)) << "the checkpoints differ";
+    EXPECT_TRUE(log(folder) == log(whole)) << "the logs differ";
+  }
+};
+
+// Every rank has a share of every batch.
+class FamiliesOnMpi : public RanksOfMpi {
+ protected:
+  void expect_same(const Words& words) const {
+    ASSERT_EQ(run(words + Words{"--out", "whole", "--threads", "1", "--quiet"}).code, 0);
+    for (const unsigned ranks : {1u, 2u, 3u, 4u, 7u})
+      for (const unsigned threads : {1u, 2u}) {
+        const std::string folder = "ranks-" + std::to_string(ranks) + "-" + std::to_string(threads);
+        const Ended ended =
+            run_on(ranks, words + Words{"--out", folder, "--json", "--threads", std::to_string(threads)});
+        ASSERT_EQ(ended.code, 0) << ended.err;
+        const nlohmann::json summary = parsed(ended);
+        if (ranks > 1) {
+          EXPECT_EQ(summary["ranks"], ranks) << "one rank speaks, and all have trained";
+          EXPECT_EQ(summary["idle_ranks"], nlohmann::json::array());
+          EXPECT_GT(summary["bytes_sent"], 1000);
+        }
+        expect_same_end(folder, "whole");
+      }
+  }
+};
+
+TEST_F(FamiliesOnMpi, SplinesEndWithTheCheckpointOfOneProcess) {
+  expect_same(kSplines + Words{"--set", "epochs=4", "--set", "data.samples=4200", "--set", "train.batch=3584"});
+}
+
+TEST_F(FamiliesOnMpi, GateClassifiersEndWithTheCheckpointOfOneProcess) {
+  write("table.csv", small_table(1100));
+  expect_same(Words{"train", "logic-classify"} +
+              with_settings({"epochs=2", "data.path=table.csv", "data.test_path=", "data.test=0.1", "data.header=no",
+                             "data.target=-1", "data.drop=[]", "data.categorical=['0','1']", "train.batch=896"}));
+}
+
+TEST_F(FamiliesOnMpi, AutomataEndWithTheCheckpointOfOneProcess) {
+  expect_same(Words{"train", "checkerboard-small"} +
+              with_settings(
+                  {"epochs=2", "data.height=8", "data.width=8", "model.steps=3", "data.samples=28", "train.batch=14"}));
+}
+
+TEST_F(FamiliesOnMpi, GraphTasksEndWithTheCheckpointOfOneProcess) {
+  write("rings.json", rings_and_paths());
+  expect_same(Words{"train", "tu"} +
+              with_settings({"epochs=2", "data.path=rings.json", "data.folds=4", "data.fold=0", "data.features=degrees",
+                             "train.batch=14", "model.hidden=[4]", "model.norm=none", "model.layer=gin"}));
+}
+
+TEST_F(RanksOfMpi, AModelThatCannotBeSharedIsTrainedByRankZeroWhichSaysWhy) {
+  const Words words = Words{"train", "karate"} + with_settings({"epochs=3"});
+  ASSERT_EQ(run(words + Words{"--out", "whole", "--quiet"}).code, 0);
+  const Ended ended = run_on(3, words + Words{"--out", "ranks"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("rank 0 trains, the others wait: the nodes of a graph are computed together"));
+  expect_same_end("ranks", "whole");
+}
+
+TEST_F(RanksOfMpi, WithoutAShareAreNamed) {
+  const Words words = kSplines + Words{"--set", "epochs=2", "--set", "train.batch=300"};  // 2 leaves
+  ASSERT_EQ(run(words + Words{"--out", "whole", "--quiet"}).code, 0);
+  const Ended ended = run_on(3, words + Words{"--out", "ranks"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("rank 0 will wait for the others"));
+  expect_same_end("ranks", "whole");
+}
+
+TEST_F(RanksOfMpi, ARankThatIsKilledEndsTheRunAndAnotherNumberResumesIt) {
+  const Words words = kSplines + Words{"--set", "epochs=400", "--set", "train.checkpoint_seconds=0.05", "--quiet"};
+  ASSERT_EQ(run(words + Words{"--out", "whole"}).code, 0);
+  {
+    Process process(on_ranks(3, words + Words{"--out", "cut"}));
+    ASSERT_TRUE(process.wait_until([&] { return has_checkpoint("cut"); }));
+    ASSERT_TRUE(signal_rank(1, SIGKILL));
+    const Ended ended = process.wait();
+    EXPECT_FALSE(ended.timed_out);
+    EXPECT_NE(ended.code, 0);
+    EXPECT_THAT(ended.err, HasSubstr("rank 1"));
+  }
+  const Ended resumed = run_on(2, {"resume", "cut", "--quiet"});
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  expect_same_end("cut", "whole");
+}
+
+// A launcher that lets the others live, as those of several machines do when a machine is lost.
+TEST_F(RanksOfMpi, ARankThatIsKilledIsNoticedByTheOthersThemselves) {
+  const Words words = kSplines + Words{"--set", "epochs=100000", "--set", "train.checkpoint_seconds=0.05", "--quiet"};
+  Launch l = on_ranks(2, words + Words{"--out", "cut"});
+  l.environment["OMPI_MCA_orte_abort_on_non_zero_status"] = "0";
+  l.environment["OMPI_MCA_orte_enable_recovery"] = "1";
+  Process process(l);
+  ASSERT_TRUE(process.wait_until([&] { return has_checkpoint("cut"); }));
+  ASSERT_TRUE(signal_rank(1, SIGKILL));
+  const Ended ended = process.wait(std::chrono::seconds(20));
+  EXPECT_FALSE(ended.timed_out);  // its code is the launcher's, which was told that failures are none
+  EXPECT_THAT(ended.err, HasSubstr("rank 1 (process "));
+  EXPECT_THAT(ended.err, HasSubstr("has died"));
+  EXPECT_THAT(ended.err, HasSubstr("the last checkpoint is intact; `gradloom resume cut` continues from it"));
+  EXPECT_EQ(run({"eval", "cut", "--json"}).code, 0);
+}
+
+TEST_F(RanksOfMpi, ARankThatDoesNotAnswerIsNamedAfterTheStatedTime) {
+  const Words words = kSplines + Words{"--set", "epochs=100000", "--set", "train.checkpoint_seconds=0.05", "--quiet"};
+  Launch l = on_ranks(2, words + Words{"--out", "cut"});
+  l.environment["GRADLOOM_MPI_SECONDS"] = "3";
+  Process process(l);
+  ASSERT_TRUE(process.wait_until([&] { return has_checkpoint("cut"); }));
+  ASSERT_TRUE(signal_rank(1, SIGSTOP));
+  const Ended ended = process.wait(std::chrono::seconds(30));
+  signal_rank(1, SIGKILL);
+  EXPECT_FALSE(ended.timed_out);
+  EXPECT_NE(ended.code, 0);
+  EXPECT_THAT(ended.err, HasSubstr("rank 1 did not answer for 3 s"));
+}
+
+TEST_F(RanksOfMpi, APeerThatNeverComesEndsTheStartAfterTheStatedTime) {
+  Launch l = mpirun(
+      Words{"-n", "1", GRADLOOM_PROGRAM, "train", "kan-hello", "--out", "never", ":", "-n", "1", "sleep", "1000"});
+  l.environment["GRADLOOM_MPI_SECONDS"] = "3";
+  const Ended ended = Process(l).wait(std::chrono::seconds(30));
+  EXPECT_FALSE(ended.timed_out);
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("not all of the 2 ranks came within 3 s"));
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "never"));
+}
+
+TEST_F(RanksOfMpi, OtherDataOnARankAreNamedBeforeAnythingIsWritten) {
+  std::filesystem::create_directories(scratch_ / "here");
+  std::filesystem::create_directories(scratch_ / "there");
+  write("here/table.csv", "1,2\n3,4\n5,6\n");
+  write("there/table.csv", "1,2\n3,4\n5,7\n");
+  const auto rank_in = [&](const std::string& data) {
+    return Words{"-n",       "1",     "env",  "GRADLOOM_DATA=" + (scratch_ / data).string(), GRADLOOM_PROGRAM, "train",
+                 "kan-rows", "--out", "never"} +
+           with_settings(
+               {"data.path=table.csv", "data.header=no", "data.target=-1", "data.test=0", "epochs=1", "train.batch=0"});
+  };
+  const Ended ended = Process(mpirun(rank_in("here") + Words{":"} + rank_in("there"))).wait();
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("rank 1 has another training data than rank 0"));
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "never"));
+}
+
+TEST_F(RanksOfMpi, AFolderThatRankZeroCannotWriteIsToldOnce) {
+  write("file", "");
+  const Ended ended = run_on(3, kSplines + Words{"--out", "file/run"});
+  EXPECT_NE(ended.code, 0);
+  EXPECT_FALSE(ended.timed_out);
+  const std::size_t first = ended.err.find("gradloom: ");
+  ASSERT_NE(first, std::string::npos) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("file/run"));
+  EXPECT_EQ(ended.err.find("gradloom: ", first + 1), std::string::npos) << ended.err;
+}
+
+TEST_F(RanksOfMpi, TrainSeedsAndSweepsSideBySide) {
+  const Words words = Words{"train", "kan-hello"} + kTiny + Words{"--quiet"};
+  const nlohmann::json alone = json_of(words + Words{"--seeds", "5", "--out", "seeds"});
+  Ended ended = run_on(3, words + Words{"--seeds", "5", "--out", "seeds-3", "--json"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  const nlohmann::json shared = parsed(ended);
+  EXPECT_EQ(shared["ranks"], 3);
+  EXPECT_EQ(shared["median"], alone["median"]);
+  ASSERT_EQ(shared["runs"].size(), 5u);
+  for (unsigned seed = 0; seed < 5; ++seed) {
+    EXPECT_EQ(shared["runs"][seed]["seed"], seed);
+    expect_same_end("seeds-3/seed-" + std::to_string(seed), "seeds/seed-" + std::to_string(seed));
+  }
+  const Words sweep = {"--sweep", "optimizer.lr=0.5,0.1,0.05", "--sweep", "model.grid=3,4"};
+  const nlohmann::json table = json_of(words + sweep + Words{"--out", "sweep"});
+  ended = run_on(4, words + sweep + Words{"--out", "sweep-4", "--json"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  const nlohmann::json dealt = parsed(ended);
+  EXPECT_EQ(dealt["ranks"], 4);
+  ASSERT_EQ(dealt["runs"].size(), 6u);
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(dealt["runs"][i]["set"], table["runs"][i]["set"]);
+    EXPECT_EQ(dealt["runs"][i]["test"], table["runs"][i]["test"]);
+    EXPECT_EQ(dealt["runs"][i]["run"].get<std::string>().rfind("sweep-4/", 0), 0u);
+  }
+  EXPECT_TRUE(std::filesystem::exists(scratch_ / "sweep-4/report.html"));
+}
+
+TEST_F(RanksOfMpi, SendWhatTheFormulaSays) {
+  for (const unsigned ranks : {2u, 3u, 4u}) {
+    const Ended ended = run_on(ranks, {"bench", "kan", "--widths", "16,32,8", "--batch", "4096", "--threads", "1",
+                                       "--seconds", "0.1", "--json"});
+    ASSERT_EQ(ended.code, 0) << ended.err;
+    const nlohmann::json r = parsed(ended);
+    EXPECT_EQ(r["ranks"], ranks);
+    EXPECT_EQ(r["messages_per_step"], 2.0 * (ranks - 1));
+    const double sent = r["bytes_sent_per_step"], formula = r["bytes_by_formula"];
+    EXPECT_LE(sent, 1.1 * formula + 1024);
+    EXPECT_GE(sent, 0.9 * formula);
+    EXPECT_GT(r["communication_ms"], 0.0);
+    EXPECT_EQ(r["overlap"], 0.0);
+  }
+}
+
+TEST_F(RanksOfMpi, ASignalFinishesTheStepAndSavesOnAllRanks) {
+  const Words words = kSplines + Words{"--set", "epochs=400", "--set", "train.checkpoint_seconds=0.05", "--quiet"};
+  ASSERT_EQ(run(words + Words{"--out", "whole"}).code, 0);
+  {
+    Process process(on_ranks(2, words + Words{"--out", "cut"}));
+    ASSERT_TRUE(process.wait_until([&] { return has_checkpoint("cut"); }));
+    process.send(SIGUSR1);  // mpirun hands it on
+    const Ended ended = process.wait();
+    EXPECT_NE(ended.code, 0);
+    EXPECT_THAT(ended.err, HasSubstr("gradloom resume cut"));
+  }
+  const Ended resumed = run({"resume", "cut", "--quiet"});
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  expect_same_end("cut", "whole");
+}
+
+TEST_F(RanksOfMpi, AMistakeIsToldOnce) {
+  const Ended ended = run_on(3, {"train", "kan-hello", "--set", "epochs=nine"});
+  EXPECT_NE(ended.code, 0);
+  const std::size_t first = ended.err.find("gradloom: ");
+  ASSERT_NE(first, std::string::npos) << ended.err;
+  EXPECT_EQ(ended.err.find("gradloom: ", first + 1), std::string::npos) << ended.err;
+}
+
+TEST_F(RanksOfMpi, WithoutThePlugInOneSentenceSaysWhatToDo) {
+  Launch l = on_ranks(2, {"train", "kan-hello"});
+  l.environment["GRADLOOM_MPI"] = "/nowhere/libgradloom_mpi.so";
+  const Ended ended = Process(l).wait();
+  EXPECT_NE(ended.code, 0);
+  EXPECT_THAT(ended.err, HasSubstr("libgradloom_mpi.so was not loaded"));
+}
+
+TEST_F(ProgramTest, RanksOfAnotherMpiAreRefused) {
+  if (std::string(GRADLOOM_MPIRUN).empty()) GTEST_SKIP() << "this build has no MPI";
+  Launch l = launch({"train", "kan-hello"});
+  l.environment["PMI_RANK"] = "0", l.environment["PMI_SIZE"] = "4";
+  const Ended ended = Process(l).wait();
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.err, HasSubstr("start it with the mpirun of that MPI"));
+}
+
+}  // namespace
+}  // namespace gradloom::test
