@@ -32,19 +32,38 @@ class Warnings : public ProgramTest {
     nlohmann::json graphs = nlohmann::json::array();
     for (int g = 0; g < count; ++g) {
       const double mass = offset + g % 7 / 8.0, charge = g % 5 / 4.0 + 0.125;
-      graphs.push_back({{"directed", directed},
-                        {"multigraph", false},
-                        {"graph", {{"name", "g" + std::to_string(g)}, {"target", offset + mass + charge}}},
-                        {"nodes", {{{"id", 0}, {first, mass}, {second, charge}},
-                                   {{"id", 1}, {first, mass + 0.0625}, {second, charge}}}},
-                        {"links", {{{"source", 0}, {"target", 1}}}}});
+      graphs.push_back(
+          {{"directed", directed},
+           {"multigraph", false},
+           {"graph", {{"name", "g" + std::to_string(g)}, {"target", offset + mass + charge}}},
+           {"nodes",
+            {{{"id", 0}, {first, mass}, {second, charge}}, {{"id", 1}, {first, mass + 0.0625}, {second, charge}}}},
+           {"links", {{{"source", 0}, {"target", 1}}}}});
     }
     return graphs.dump();
   }
   Words warned(const nlohmann::json& result) const { return result.at("warnings").get<Words>(); }
 
-  const Words rows_ = {"train", "kan-tabular", "--set", "data.path=t.csv", "--set", "model.size=given", "--set", "train.batch=0", "--set", "epochs=4", "--threads", "1", "--out", "run"};
-  const Words graphs_ = {"train", "tu", "--set", "data.path=g.json", "--set", "data.features=given", "--set", "data.folds=0", "--set", "model.norm=none", "--set", "epochs=3", "--set", "train.ged_sample=0", "--set", "loss.kind=mse", "--set", "data.curve=false", "--set", "train.batch=4", "--set", "model.hidden=[8]", "--threads", "1", "--out", "run"};
+  const Words rows_ = {"train",     "kan-tabular",
+                       "--set",     "data.path=t.csv",
+                       "--set",     "model.size=given",
+                       "--set",     "train.batch=0",
+                       "--set",     "epochs=4",
+                       "--threads", "1",
+                       "--out",     "run"};
+  const Words graphs_ = {"train",     "tu",
+                         "--set",     "data.path=g.json",
+                         "--set",     "data.features=given",
+                         "--set",     "data.folds=0",
+                         "--set",     "model.norm=none",
+                         "--set",     "epochs=3",
+                         "--set",     "train.ged_sample=0",
+                         "--set",     "loss.kind=mse",
+                         "--set",     "data.curve=false",
+                         "--set",     "train.batch=4",
+                         "--set",     "model.hidden=[8]",
+                         "--threads", "1",
+                         "--out",     "run"};
 };
 
 TEST_F(Warnings, FeaturesOfNodesMustHaveTheNamesOfTheTrainingData) {
@@ -65,13 +84,14 @@ TEST_F(Warnings, ColumnsOfNodesMustHaveTheOrderOfTheTrainingData) {
     std::ostringstream nodes, edges;
     nodes << (folder[0] == 'o' ? "id,class,mass,charge\n" : "id,class,charge,mass\n");
     edges << "from,to\n";
-    for (int v = 0; v < 12; ++v) nodes << v << ',' << (v % 2 ? "odd" : "even") << ',' << v / 4.0 << ',' << v % 2 << '\n';
+    for (int v = 0; v < 12; ++v)
+      nodes << v << ',' << (v % 2 ? "odd" : "even") << ',' << v / 4.0 << ',' << v % 2 << '\n';
     for (int v = 1; v < 12; ++v) edges << v - 1 << ',' << v << '\n';
     write(std::string(folder) + "/nodes.csv", nodes.str());
     write(std::string(folder) + "/edges.csv", edges.str());
   }
-  json_of({"train", "karate", "--set", "data.path=old", "--set", "data.train_nodes=[0,1,2]",
-           "--set", "data.features=given", "--set", "epochs=2", "--threads", "1", "--out", "run"});
+  json_of({"train", "karate", "--set", "data.path=old", "--set", "data.train_nodes=[0,1,2]", "--set",
+           "data.features=given", "--set", "epochs=2", "--threads", "1", "--out", "run"});
   EXPECT_EQ(json_of({"predict", "run", "--data", "old", "--out", "p.csv"})["rows"], 12);
   expect_error({"predict", "run", "--data", "new", "--out", "p.csv"}, 2, "invalid_input",
                {"feature 1 of nodes is 'charge'", "'mass'"});
@@ -134,8 +154,8 @@ TEST_F(Warnings, ARowThatFloat32CannotHoldIsNamed) {
   write_sums("t.csv", 60);
   json_of(rows_);
   write("new.csv", "a,b\n1,2\n1,1e39\n");
-  for (const Words& asked : {Words{"predict", "run", "--data", "new.csv", "--out", "p.csv"},
-                             Words{"eval", "run", "--data", "new.csv"}})
+  for (const Words& asked :
+       {Words{"predict", "run", "--data", "new.csv", "--out", "p.csv"}, Words{"eval", "run", "--data", "new.csv"}})
     expect_error(asked, 2, "invalid_input", {"new.csv: row 2: 'b' is 1e+39", "the precision of the model"});
 }
 
@@ -155,7 +175,8 @@ TEST_F(Warnings, AnEditedRecipeAndLostLinesAreNamedWhenARunGoesOn) {
 TEST_F(Warnings, RestartingAnOptimizerThatCouldGoOnIsRefused) {
   write_sums("t.csv", 60);
   json_of(rows_);
-  expect_error({"resume", "run", "--restart-optimizer"}, 2, "invalid_input", {"earlier contract", "gradloom resume run"});
+  expect_error({"resume", "run", "--restart-optimizer"}, 2, "invalid_input",
+               {"earlier contract", "gradloom resume run"});
 }
 
 TEST_F(Warnings, SettingsThatDoNothingAreNamedOrRefused) {
@@ -163,7 +184,8 @@ TEST_F(Warnings, SettingsThatDoNothingAreNamedOrRefused) {
   expect_error(rows_ + Words{"--set", "train.freeze=[\"*\"]"}, 2, "invalid_input", {"leaves no parameter to train"});
   EXPECT_FALSE(std::filesystem::exists(scratch_ / "run"));
   write("recipe.toml",
-        "family = \"kan\"\nepochs = 2\n[data]\npath = \"t.csv\"\nlabels = \"l.csv\"\n[model]\nhidden = [2]\n[train]\nbatch = 0\n");
+        "family = \"kan\"\nepochs = 2\n[data]\npath = \"t.csv\"\nlabels = \"l.csv\"\n[model]\nhidden = "
+        "[2]\n[train]\nbatch = 0\n");
   EXPECT_THAT(warned(json_of({"train", "recipe.toml", "--threads", "1", "--out", "run"})),
               testing::Contains(AllOf(HasSubstr("data.labels"), HasSubstr("IDX"))));
 }

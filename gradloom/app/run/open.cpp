@@ -34,7 +34,8 @@ Result<std::unique_ptr<Session>> reopen_session(const Config& recipe, const RunO
       std::filesystem::current_path(unreadable).string(),
       options.data_root == "." ? "" : fmt::format(" and {}", options.data_root.string()), folder.path().string(),
       std::filesystem::exists(folder.model(), unreadable)
-          ? fmt::format(" (`gradloom predict {} --data FILE --out FILE` needs no training data)", folder.path().string())
+          ? fmt::format(" (`gradloom predict {} --data FILE --out FILE` needs no training data)",
+                        folder.path().string())
           : "");
   return error;
 }
@@ -87,10 +88,11 @@ Result<Restored> restore(Session& session, const RunFolder& folder, OtherData ot
   auto found = session.restore(saved->file, saved->place);
   if (!found) return found.error();
   if (other == OtherData::refuse && !found->old_contract && options.restart_optimizer)
-    return Error{ErrorCode::invalid_input,
-                 fmt::format("{0} was trained under this version's numerical contract: `gradloom resume {0}` continues it "
-                             "with its optimizer; --restart-optimizer is for runs of an earlier contract",
-                             folder.path().string())};
+    return Error{
+        ErrorCode::invalid_input,
+        fmt::format("{0} was trained under this version's numerical contract: `gradloom resume {0}` continues it "
+                    "with its optimizer; --restart-optimizer is for runs of an earlier contract",
+                    folder.path().string())};
   if (other == OtherData::refuse && found->old_contract) {
     if (!options.restart_optimizer)
       return Error{ErrorCode::unsupported,
