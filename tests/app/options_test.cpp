@@ -50,9 +50,13 @@ template <class O>
 std::vector<Field> of_training(bool graphs = false) {
   const auto loss = +[](O& o) -> LossOptions& { return o.train.loss; };
   const auto train = +[](O& o) -> TrainingOptions& { return o.train; };
-  std::vector<Field> fields{unbound(loss, &LossOptions::kind),  // loss_kind goes before it
-                            unbound(loss, &LossOptions::scale), unbound(loss, &LossOptions::samples),
-                            unbound<O, O&>([](O& o) -> O& { return o; }, &O::stages)};
+  std::vector<Field> fields{
+      unbound(loss, &LossOptions::kind),  // loss_kind goes before it
+      unbound(loss, &LossOptions::scale),
+      unbound(loss, &LossOptions::samples),
+      unbound(loss, &LossOptions::factor),
+      unbound<O, TrainingOptions&, Comm*>(train, static_cast<Comm * TrainingOptions::*>(&TrainOptions::comm)),
+      unbound<O, O&>([](O& o) -> O& { return o; }, &O::stages)};
   if (!graphs)
     fields.push_back(unbound<O, TrainingOptions&, std::size_t>(
         train, static_cast<std::size_t TrainingOptions::*>(&TrainOptions::parallel_examples)));
