@@ -9,6 +9,7 @@
 #include "gradloom/app/predict/predict.h"
 #include "gradloom/app/recipe.h"
 #include "gradloom/app/run/advice.h"
+#include "gradloom/app/run/checkpoints.h"
 #include "gradloom/app/run/open.h"
 #include "gradloom/app/run/recorder.h"
 #include "gradloom/app/run/report.h"
