@@ -87,8 +87,7 @@ void print_ranks_bench(const Output& out, const app::BenchKanRanksReport& r) {
 
 int bench_kan(const Output& out, BenchFlags flags) {
   app::BenchKanOptions& o = flags.options;
-  if (o.widths.size() < 2)
-    throw Exception(ErrorCode::invalid_input, "--widths needs at least two widths, such as 21,64,24");
+  if (o.widths.size() < 2) throw_invalid("--widths needs at least two widths, such as 21,64,24");
   if (o.threads == 0) o.threads = out.comm() ? threads_of_this_rank() : default_threads();
   o.base = flags.base == "on";
   o.allocated_bytes = allocated_bytes;

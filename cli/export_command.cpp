@@ -46,9 +46,7 @@ int export_network(const Output& out, const ExportFlags& flags) {
   for (const auto& [option, given] :
        {std::pair{"--minimise", flags.minimise != "own"}, std::pair{"--observe", !flags.options.observed.empty()},
         std::pair{"--verify", flags.options.verify}})
-    if (given)
-      throw Exception(ErrorCode::invalid_input,
-                      fmt::format("{} is for circuits; {} is a network of splines", option, flags.circuit));
+    if (given) throw_invalid(fmt::format("{} is for circuits; {} is a network of splines", option, flags.circuit));
   app::ExportNetworkOptions o;
   const auto format = value_of<app::NetworkFormat>(app::kNetworkFormats, flags.format, "--format");
   if (!format)
@@ -83,8 +81,7 @@ int export_circuit(const Output& out, ExportFlags flags) {
   refuse_overwriting_run(flags.out, flags.circuit);
   if (app::has_exported_network(flags.circuit)) return export_network(out, flags);
   if (!find_choice<app::ExportFormat>(app::kExportFormats, flags.format))
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("--format {} is for networks of splines; {} is none", flags.format, flags.circuit));
+    throw_invalid(fmt::format("--format {} is for networks of splines; {} is none", flags.format, flags.circuit));
   o.format = value_of<app::ExportFormat>(app::kExportFormats, flags.format, "--format").or_throw();
   o.minimiser = value_of<app::Minimiser>(app::kMinimisers, flags.minimise, "--minimise").or_throw();
   const auto result = app::export_circuit(o);

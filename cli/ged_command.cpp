@@ -174,23 +174,18 @@ int run_all_pairs(const Output& out, const GedFlags& flags) {
 
 int run_ged(const Output& out, const GedFlags& flags) {
   const bool many = flags.all_pairs || !flags.against.empty();
-  if (flags.all_pairs && !flags.against.empty())
-    throw Exception(ErrorCode::invalid_input, "--all-pairs and --against exclude each other");
+  if (flags.all_pairs && !flags.against.empty()) throw_invalid("--all-pairs and --against exclude each other");
   if (!flags.against.empty() && flags.graphs.size() != 1)
-    throw Exception(ErrorCode::invalid_input, "--against takes one file before it: gradloom ged FILE --against OTHER");
-  if (flags.all_pairs && flags.graphs.size() != 1)
-    throw Exception(ErrorCode::invalid_input, "--all-pairs takes one file with several graphs");
+    throw_invalid("--against takes one file before it: gradloom ged FILE --against OTHER");
+  if (flags.all_pairs && flags.graphs.size() != 1) throw_invalid("--all-pairs takes one file with several graphs");
   if (!many && flags.graphs.size() != 2)
     throw Failure({ErrorCode::invalid_input, fmt::format("two graphs are needed, but {} given",
                                                          flags.graphs.size() == 1 ? "one is" : "more are")},
                   "gradloom ged A B, or gradloom ged FILE --all-pairs");
   if (!many && !flags.out.empty())
-    throw Exception(ErrorCode::invalid_input,
-                    "--out belongs to --all-pairs and --against; --json prints the result of one pair");
-  if (many && flags.threshold)
-    throw Exception(ErrorCode::invalid_input, "--threshold is for two graphs, not for --all-pairs or --against");
-  if (many && flags.solver != "dfs")
-    throw Exception(ErrorCode::invalid_input, "--all-pairs and --against have one solver, dfs");
+    throw_invalid("--out belongs to --all-pairs and --against; --json prints the result of one pair");
+  if (many && flags.threshold) throw_invalid("--threshold is for two graphs, not for --all-pairs or --against");
+  if (many && flags.solver != "dfs") throw_invalid("--all-pairs and --against have one solver, dfs");
   return many ? run_all_pairs(out, flags) : run_pair(out, flags);
 }
 

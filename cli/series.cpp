@@ -57,9 +57,7 @@ void require_seed_folders(const fs::path& folder, std::int64_t first, unsigned s
   for (const auto& entry : fs::directory_iterator(folder, ignored))
     free = free && entry.path().filename().string().starts_with("seed-");
   for (unsigned i = 0; i < seeds; ++i) free = free && is_free(folder / fmt::format("seed-{}", first + i));
-  if (!free)
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("the folder '{}' is not empty; choose another name", folder.string()));
+  if (!free) throw_invalid(fmt::format("the folder '{}' is not empty; choose another name", folder.string()));
 }
 
 // One run of a series. A mistake in the recipe or a full disk would fail every seed alike, so it ends the series; a run
@@ -211,8 +209,7 @@ int train_sweep(const Output& out, const TrainFlags& flags, std::int64_t first, 
   app::SweepOptions sweep;
   for (const std::string& text : flags.sweeps) sweep.keys.push_back(app::parse_sweep(text).or_throw());
   if (out.writes() && !is_free(folder))
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("the folder '{}' is not empty; choose another name", folder.string()));
+    throw_invalid(fmt::format("the folder '{}' is not empty; choose another name", folder.string()));
   sweep.first_seed = first;
   sweep.seeds = flags.seeds.value_or(1);
   sweep.folder = folder;

@@ -75,8 +75,8 @@ int train(const Output& out, TrainFlags flags) {
   if (out.comm()) folder = out.comm()->broadcast(folder.string());
   if (out.writes()) refuse_name_of_data(recipe, folder);
   if (flags.seeds && seed > kLargestSeed - *flags.seeds)
-    throw Exception(ErrorCode::invalid_input, fmt::format("--seeds {} from seed {} on go beyond the largest seed, {}",
-                                                          *flags.seeds, seed, kLargestSeed));
+    throw_invalid(
+        fmt::format("--seeds {} from seed {} on go beyond the largest seed, {}", *flags.seeds, seed, kLargestSeed));
   if (!flags.sweeps.empty()) return train_sweep(out, flags, seed, folder, options);
   if (flags.seeds) return train_seeds(out, flags, seed, folder, options);
   const WatchedRun run = train_once(out, recipe, folder, options);

@@ -36,7 +36,7 @@ template <class E>
 constexpr std::string_view name_of(std::type_identity_t<Choices<E>> table, E value) {
   for (const Choice<E>& choice : table)
     if (choice.value == value) return choice.name;
-  throw Exception(ErrorCode::invalid_input, "value " + std::to_string(static_cast<long long>(value)) + " has no name");
+  throw_invalid("value " + std::to_string(static_cast<long long>(value)) + " has no name");
 }
 
 // "sgd, adam, adamw": all names in order.

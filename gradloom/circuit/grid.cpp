@@ -29,11 +29,9 @@ std::uint64_t physical_bytes() {
 Grid::Grid(std::uint32_t channels, std::size_t height, std::size_t width)
     : channels_(channels), height_(height), width_(width), words_((width + 63) / 64) {
   if (channels == 0 || height == 0 || width == 0)
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("a grid of {} x {} cells and {} channels is empty", width, height, channels));
+    throw_invalid(fmt::format("a grid of {} x {} cells and {} channels is empty", width, height, channels));
   if (height > kMaxCells || width > kMaxCells || height > kMaxCells / width)
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("a grid of {} x {} cells is too large; the most is 2^32 cells", width, height));
+    throw_invalid(fmt::format("a grid of {} x {} cells is too large; the most is 2^32 cells", width, height));
   // height * words_ < 2^38, so channels of less than 2^26 do not overflow.
   const Exception too_large(
       ErrorCode::out_of_memory,
@@ -76,7 +74,7 @@ bool operator==(const Grid& a, const Grid& b) {
 
 void fill_random(Grid& grid, double density, std::uint64_t seed, RowsOf strip) {
   if (!(density >= 0.0 && density <= 1.0))
-    throw Exception(ErrorCode::invalid_input, fmt::format("a density of {} is not between 0 and 1", density));
+    throw_invalid(fmt::format("a density of {} is not between 0 and 1", density));
   for (std::uint32_t c = 0; c < grid.channels(); ++c) {
     const RandomStream random(seed, RandomUse::data, 0, c);
     for (std::size_t y = 0; y < grid.height(); ++y)

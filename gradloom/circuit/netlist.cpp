@@ -37,16 +37,16 @@ void check_name(std::string_view name) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   const bool good = !name.empty() && name.size() <= 100 && letter(name[0]) &&
                     std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
-  if (!good) throw Exception(ErrorCode::invalid_input, fmt::format("'{}' is no name for a function or module", name));
+  if (!good) throw_invalid(fmt::format("'{}' is no name for a function or module", name));
   // <stdint.h> has uint64_t, UINT64_MAX, INT8_C and the like; a compiler knows what printf is.
   const auto starts = [&](std::string_view with) { return name.substr(0, with.size()) == with; };
   const bool of_header = name.ends_with("_t") || starts("INT") || starts("UINT") || starts("SIZE_") ||
                          starts("PTRDIFF_") || starts("WCHAR_") || starts("WINT_") || starts("SIG_ATOMIC_");
   const std::string_view known[] = {"printf", "malloc", "free", "exit", "abort", "main"};
   if (of_header || starts("__builtin") || std::find(std::begin(known), std::end(known), name) != std::end(known))
-    throw Exception(ErrorCode::invalid_input, fmt::format("'{}' means something to C; choose another name", name));
+    throw_invalid(fmt::format("'{}' means something to C; choose another name", name));
   if (std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved))
-    throw Exception(ErrorCode::invalid_input, fmt::format("'{}' is a word of C or Verilog; choose another name", name));
+    throw_invalid(fmt::format("'{}' is a word of C or Verilog; choose another name", name));
 }
 
 const char* op_name(Op op) {

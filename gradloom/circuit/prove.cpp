@@ -118,11 +118,9 @@ class Prover {
     validate(a).or_throw();
     validate(b).or_throw();
     if (a.inputs != b.inputs || a.outputs.size() != b.outputs.size())
-      throw Exception(ErrorCode::invalid_input,
-                      fmt::format("circuits with {} and {} inputs, {} and {} outputs cannot be compared", a.inputs,
-                                  b.inputs, a.outputs.size(), b.outputs.size()));
-    if (options.exhaustive_inputs > 32)
-      throw Exception(ErrorCode::invalid_input, "more than 32 inputs cannot be tried exhaustively");
+      throw_invalid(fmt::format("circuits with {} and {} inputs, {} and {} outputs cannot be compared", a.inputs,
+                                b.inputs, a.outputs.size(), b.outputs.size()));
+    if (options.exhaustive_inputs > 32) throw_invalid("more than 32 inputs cannot be tried exhaustively");
   }
 
   Proof run() {

@@ -260,17 +260,15 @@ std::string to_rle(const Grid& grid, std::string_view rule) {
 
 void place(Grid& grid, const Grid& pattern, std::size_t top, std::size_t left) {
   if (pattern.channels() > grid.channels())
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("the pattern has states that need {} channels, the grid has {}", pattern.channels(),
-                                grid.channels()));
+    throw_invalid(fmt::format("the pattern has states that need {} channels, the grid has {}", pattern.channels(),
+                              grid.channels()));
   if (pattern.height() > grid.height() || top > grid.height() - pattern.height() || pattern.width() > grid.width() ||
       left > grid.width() - pattern.width())
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("a pattern of {} x {} cells does not fit into a grid of {} x {}{}", pattern.width(),
-                                pattern.height(), grid.width(), grid.height(),
-                                pattern.width() > grid.width() || pattern.height() > grid.height()
-                                    ? ""
-                                    : fmt::format(" at column {}, row {}", left, top)));
+    throw_invalid(fmt::format("a pattern of {} x {} cells does not fit into a grid of {} x {}{}", pattern.width(),
+                              pattern.height(), grid.width(), grid.height(),
+                              pattern.width() > grid.width() || pattern.height() > grid.height()
+                                  ? ""
+                                  : fmt::format(" at column {}, row {}", left, top)));
   for (std::uint32_t c = 0; c < pattern.channels(); ++c)
     for (std::size_t y = 0; y < pattern.height(); ++y)
       for (std::size_t x = 0; x < pattern.width(); ++x) grid.set(c, top + y, left + x, pattern.get(c, y, x));

@@ -24,11 +24,9 @@ constexpr std::size_t kMinStrip = 16, kMaxStrip = 128;
 void check(const CellRule& rule, const Grid& grid, const RunOptions& options) {
   validate(rule).or_throw();
   if (grid.channels() != rule.channels)
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("the grid has {} channels, the rule {}", grid.channels(), rule.channels));
+    throw_invalid(fmt::format("the grid has {} channels, the rule {}", grid.channels(), rule.channels));
   if (!(options.fire >= 0.0 && options.fire <= 1.0))
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("a firing probability of {} is not between 0 and 1", options.fire));
+    throw_invalid(fmt::format("a firing probability of {} is not between 0 and 1", options.fire));
 }
 
 RandomStream fire_stream(const RunOptions& options, std::uint64_t step) {
@@ -82,7 +80,7 @@ Runner::Runner(const Exec& exec, const CellRule& rule, Grid start, RunOptions op
 
 void Runner::set_grid(Grid grid) {
   if (grid.channels() != now_.channels() || grid.height() != now_.height() || grid.width() != now_.width())
-    throw Exception(ErrorCode::invalid_input, "a grid of another size");
+    throw_invalid("a grid of another size");
   now_ = std::move(grid);
   changed_.assign(tiles(), 1);
 }
@@ -120,7 +118,7 @@ void Runner::lay_out() {
   for (std::uint32_t t = 0; t < program_.temporaries; ++t) temporaries.push_back(take(strip_));
   fire_at_ = take(strip_);
   memory_words_ = end;
-  if (memory_words_ > UINT32_MAX) throw Exception(ErrorCode::invalid_input, "the circuit has too many signals to run");
+  if (memory_words_ > UINT32_MAX) throw_invalid("the circuit has too many signals to run");
 
   // Row y - 1 of the patch of the tile's k-th row is in ring k % 3.
   for (unsigned phase = 0; phase < 3; ++phase) {

@@ -31,7 +31,7 @@ Circuit simplify(const Circuit& circuit) {
 
 SlicedRule slice(const CellRule& rule, std::span<const std::uint32_t> observed) {
   validate(rule).or_throw();
-  if (observed.empty()) throw Exception(ErrorCode::invalid_input, "slice: no channel is observed");
+  if (observed.empty()) throw_invalid("slice: no channel is observed");
   const Circuit whole = Network::from(rule.circuit).to_circuit();
 
   std::vector<bool> kept(rule.channels, false);
@@ -41,9 +41,7 @@ SlicedRule slice(const CellRule& rule, std::span<const std::uint32_t> observed) 
     kept[c] = true;
   };
   for (const std::uint32_t c : observed) {
-    if (c >= rule.channels)
-      throw Exception(ErrorCode::invalid_input,
-                      fmt::format("slice: channel {} is observed; there are {}", c, rule.channels));
+    if (c >= rule.channels) throw_invalid(fmt::format("slice: channel {} is observed; there are {}", c, rule.channels));
     keep(c);
   }
   while (!waiting.empty()) {

@@ -11,7 +11,7 @@ namespace gradloom {
 namespace {
 
 [[noreturn]] void fail_array(const std::string& source, const std::string& message) {
-  throw Exception(ErrorCode::invalid_input, fmt::format("{}: {}", source, message));
+  throw_invalid(fmt::format("{}: {}", source, message));
 }
 
 // `key` is what asked for the column, as a recipe names it.

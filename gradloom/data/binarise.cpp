@@ -59,8 +59,7 @@ std::vector<BitColumn> choose_bits(const RowDataset<double>& rows, std::size_t t
     const int digits = digits_of(found);
     for (double cut : found) bits.push_back({c, cut, is_bit ? name : fmt::format("{} > {:.{}g}", name, cut, digits)});
   }
-  if (bits.empty())
-    throw Exception(ErrorCode::invalid_input, "every feature is constant, so there is nothing to learn from");
+  if (bits.empty()) throw_invalid("every feature is constant, so there is nothing to learn from");
   return bits;
 }
 

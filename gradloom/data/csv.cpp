@@ -45,8 +45,7 @@ class CsvParser {
  private:
   template <class... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("{}: {}", table_.source, fmt::format(format, std::forward<Args>(args)...)));
+    throw_invalid(fmt::format("{}: {}", table_.source, fmt::format(format, std::forward<Args>(args)...)));
   }
 
   void skip_line() {

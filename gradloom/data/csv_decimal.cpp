@@ -100,9 +100,8 @@ class DecimalRewriter {
 
  private:
   [[noreturn]] void fail(std::size_t row, std::size_t column, const std::string& message) const {
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("{}: line {} (row {}), column '{}': '{}' {}", table_.source, table_.lines[row], row + 1,
-                                table_.columns[column], table_.cell(row, column).substr(0, 40), message));
+    throw_invalid(fmt::format("{}: line {} (row {}), column '{}': '{}' {}", table_.source, table_.lines[row], row + 1,
+                              table_.columns[column], table_.cell(row, column).substr(0, 40), message));
   }
 
   Evidence look_at(std::size_t column) const {

@@ -46,7 +46,7 @@ class Parser {
 
  private:
   [[noreturn]] void fail(const char* what) const {
-    throw Exception(ErrorCode::invalid_input, fmt::format("expression, character {}: {}", at_ + 1, what));
+    throw_invalid(fmt::format("expression, character {}: {}", at_ + 1, what));
   }
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   Symbol named(char c, std::size_t children) const {

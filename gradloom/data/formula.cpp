@@ -107,7 +107,7 @@ class FormulaSampler {
  private:
   template <class... Args>
   [[noreturn]] static void fail(fmt::format_string<Args...> format, Args&&... args) {
-    throw Exception(ErrorCode::invalid_input, fmt::format(format, std::forward<Args>(args)...));
+    throw_invalid(fmt::format(format, std::forward<Args>(args)...));
   }
 
   void compile() {

@@ -117,7 +117,7 @@ std::vector<std::string> SharedFeatures::names() const {
 namespace {
 
 [[noreturn]] void fail_draft(const std::string& place, const std::string& message) {
-  throw Exception(ErrorCode::invalid_input, fmt::format("{}: {}", place, message));
+  throw_invalid(fmt::format("{}: {}", place, message));
 }
 
 class DraftBuilder {

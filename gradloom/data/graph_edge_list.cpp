@@ -53,8 +53,7 @@ EdgeTable::EdgeTable(const std::string& text, const std::string& source) : table
     return std::nullopt;
   };
   if (table.columns.size() < 2)
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("{}: an edge needs two columns, its ends; there is one column", table.source));
+    throw_invalid(fmt::format("{}: an edge needs two columns, its ends; there is one column", table.source));
   from = column(kFrom).value_or(0);
   to = column(kTo).value_or(1);
   if (from == to) to = from == 0 ? 1 : 0;
@@ -65,9 +64,8 @@ EdgeTable::EdgeTable(const std::string& text, const std::string& source) : table
   if (table.columns[0] == "column1" && table.columns.size() == 3) label = 2;
   for (std::size_t c = 0; c < table.columns.size(); ++c)
     if (c != from && c != to && graph != c && label != c && weight != c)
-      throw Exception(ErrorCode::invalid_input,
-                      fmt::format("{}: the column '{}' is none of from, to, label, weight, graph; remove or rename it",
-                                  table.source, table.columns[c]));
+      throw_invalid(fmt::format("{}: the column '{}' is none of from, to, label, weight, graph; remove or rename it",
+                                table.source, table.columns[c]));
 }
 
 namespace {
@@ -97,7 +95,7 @@ class EdgeListParser {
 
  private:
   [[noreturn]] void fail(std::size_t row, const std::string& message) const {
-    throw Exception(ErrorCode::invalid_input, fmt::format("{}:{}: {}", table_.source, table_.lines[row], message));
+    throw_invalid(fmt::format("{}:{}: {}", table_.source, table_.lines[row], message));
   }
 
   // Nodes are the names that occur, sorted.

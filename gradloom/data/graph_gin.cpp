@@ -73,7 +73,7 @@ class GinParser {
     std::size_t line;
   };
   [[noreturn]] void fail_at(const Listed& l, const std::string& message) const {
-    throw Exception(ErrorCode::invalid_input, fmt::format("{}:{}: {}", lines_.source(), l.line, message));
+    throw_invalid(fmt::format("{}:{}: {}", lines_.source(), l.line, message));
   }
 
   TextLines lines_;

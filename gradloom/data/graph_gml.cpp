@@ -38,8 +38,7 @@ class GmlReader {
 
  private:
   [[noreturn]] void fail(const std::string& message) const {
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("{}:{}:{}: {}", source_, line_, at_ - line_start_ + 1, message));
+    throw_invalid(fmt::format("{}:{}:{}: {}", source_, line_, at_ - line_start_ + 1, message));
   }
 
   bool at_end() const { return at_ >= text_.size(); }
@@ -168,7 +167,7 @@ class GmlParser {
 
  private:
   [[noreturn]] void fail(std::size_t line, const std::string& message) const {
-    throw Exception(ErrorCode::invalid_input, fmt::format("{}: {}", place(line), message));
+    throw_invalid(fmt::format("{}: {}", place(line), message));
   }
   std::string place(std::size_t line) const { return fmt::format("{}:{}", source_.path.string(), line); }
 

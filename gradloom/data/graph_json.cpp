@@ -41,7 +41,7 @@ class JsonParser {
 
  private:
   [[noreturn]] void fail(const std::string& where, const std::string& message) const {
-    throw Exception(ErrorCode::invalid_input, fmt::format("{}: {} {}", source_.path.string(), where, message));
+    throw_invalid(fmt::format("{}: {} {}", source_.path.string(), where, message));
   }
   void check_keys(const json& object, const std::string& where, std::vector<std::string> known) const {
     for (const auto& [key, _] : object.items())

@@ -50,7 +50,7 @@ class NodeLinkReader {
 
  private:
   [[noreturn]] void fail(const std::string& where, const std::string& message) const {
-    throw Exception(ErrorCode::invalid_input, fmt::format("{}: {} {}", source_.path.string(), where, message));
+    throw_invalid(fmt::format("{}: {} {}", source_.path.string(), where, message));
   }
 
   const json& list(const json& object, const char* key, const std::string& where) const {

@@ -78,8 +78,8 @@ GraphSet parse_text(GraphFormat format, std::string text, const GraphSource& sou
     case GraphFormat::tables:
     case GraphFormat::tu:
     case GraphFormat::planetoid:
-      throw Exception(ErrorCode::invalid_input, fmt::format("{}: the format '{}' is not that of one text",
-                                                            source.path.string(), name_of(kGraphFormats, format)));
+      throw_invalid(fmt::format("{}: the format '{}' is not that of one text", source.path.string(),
+                                name_of(kGraphFormats, format)));
   }
   return source.path.extension() == ".cxl" || is_collection(text) ? read_cxl(text, source)
                                                                   : parse_gxl(text, source).or_throw();

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void fail_table(const CsvTable& table, std::size_t row, const std::string& message) {
-  throw Exception(ErrorCode::invalid_input, fmt::format("{}:{}: {}", table.source, table.lines[row], message));
+  throw_invalid(fmt::format("{}:{}: {}", table.source, table.lines[row], message));
 }
 
 bool is_missing_word(std::string_view cell) {
@@ -104,9 +104,8 @@ class TableReader {
                       source_.class_column, nearest_name(source_.class_column, t.columns)));
     for (const std::string& name : source_.drop)
       if (!gradloom::find_column(t.columns, name))
-        throw Exception(ErrorCode::invalid_input,
-                        fmt::format("{}: data.drop names the column '{}', which is not there; the nearest is '{}'",
-                                    t.source, name, nearest_name(name, t.columns)));
+        throw_invalid(fmt::format("{}: data.drop names the column '{}', which is not there; the nearest is '{}'",
+                                  t.source, name, nearest_name(name, t.columns)));
     for (std::size_t c = 0; c < t.columns.size(); ++c) {
       const bool dropped = std::any_of(source_.drop.begin(), source_.drop.end(), [&](const std::string& name) {
         return gradloom::find_column(t.columns, name) == c;

@@ -46,20 +46,19 @@ class TuReader {
       const std::string last = fs::path(name).filename().string();
       if (const std::string set = set_name(last); !set.empty()) {
         if (!name_.empty() && set != name_)
-          throw Exception(ErrorCode::invalid_input,
-                          fmt::format("{}: the archive holds two data sets, '{}' and '{}'; unpack it and name one",
-                                      folder_.string(), TextLines::shown(name_), TextLines::shown(set)));
+          throw_invalid(fmt::format("{}: the archive holds two data sets, '{}' and '{}'; unpack it and name one",
+                                    folder_.string(), TextLines::shown(name_), TextLines::shown(set)));
         name_ = set;
       }
       if (!archive_.emplace(last, std::move(content)).second)
-        throw Exception(ErrorCode::invalid_input,
-                        fmt::format("{}: the archive holds '{}' in two folders; unpack it and name one",
-                                    folder_.string(), TextLines::shown(last)));
+        throw_invalid(fmt::format("{}: the archive holds '{}' in two folders; unpack it and name one", folder_.string(),
+                                  TextLines::shown(last)));
     }
     if (name_.empty())
-      throw Exception(ErrorCode::invalid_input, fmt::format("{}: the archive has no file NAME_A.txt; only archives of "
-                                                            "TU data are read, unpack others",
-                                                            folder_.string()));
+      throw_invalid(
+          fmt::format("{}: the archive has no file NAME_A.txt; only archives of "
+                      "TU data are read, unpack others",
+                      folder_.string()));
   }
 
   explicit TuReader(const GraphSource& source) : source_(source) {
@@ -71,15 +70,14 @@ class TuReader {
         throw Exception(ErrorCode::not_found, fmt::format("{}: the folder has no file NAME_A.txt", folder_.string()));
       for (const auto& entry : fs::directory_iterator(folder_, ignored))
         if (const std::string set = set_name(entry.path().filename().string()); !set.empty() && set != name_)
-          throw Exception(ErrorCode::invalid_input,
-                          fmt::format("{0}: the folder holds two data sets, '{1}' and '{2}'; name the file of one, "
-                                      "{1}_A.txt or {2}_A.txt",
-                                      folder_.string(), TextLines::shown(name_), TextLines::shown(set)));
+          throw_invalid(
+              fmt::format("{0}: the folder holds two data sets, '{1}' and '{2}'; name the file of one, "
+                          "{1}_A.txt or {2}_A.txt",
+                          folder_.string(), TextLines::shown(name_), TextLines::shown(set)));
     } else {
       name_ = folder_.filename().string();
       if (!name_.ends_with("_A.txt"))
-        throw Exception(ErrorCode::invalid_input,
-                        fmt::format("{}: name the folder of the set, or its file NAME_A.txt", folder_.string()));
+        throw_invalid(fmt::format("{}: name the folder of the set, or its file NAME_A.txt", folder_.string()));
       name_.resize(name_.size() - 6);
       folder_ = folder_.parent_path();
     }
@@ -126,7 +124,7 @@ class TuReader {
 
  private:
   [[noreturn]] static void fail(const std::string& file, std::size_t line, const std::string& message) {
-    throw Exception(ErrorCode::invalid_input, fmt::format("{}:{}: {}", file, line, message));
+    throw_invalid(fmt::format("{}:{}: {}", file, line, message));
   }
   std::size_t nodes() const { return graph_of_.size(); }
   fs::path file(const char* part) const { return folder_ / fmt::format("{}_{}.txt", name_, part); }
@@ -207,8 +205,8 @@ class TuReader {
   }
   static void check_count(const Column& column, std::size_t found, std::size_t due, const char* what) {
     if (found != due)
-      throw Exception(ErrorCode::invalid_input, fmt::format("{}: there are {} lines, but {} {}s; each needs one line",
-                                                            column.source, found, due, what));
+      throw_invalid(
+          fmt::format("{}: there are {} lines, but {} {}s; each needs one line", column.source, found, due, what));
   }
   Column words(const char* part, std::size_t due, const char* what) const {
     std::optional<Column> column = open(part);

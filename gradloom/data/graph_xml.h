@@ -18,15 +18,15 @@ class Xml {
   Xml(std::string_view text, std::string source) : text_(text), source_(std::move(source)) {
     const pugi::xml_parse_result parsed = document_.load_buffer(text.data(), text.size());
     if (!parsed)
-      throw Exception(ErrorCode::invalid_input, fmt::format("{}:{}: this is not XML: {}; check tags and quotes",
-                                                            source_, line_of(parsed.offset), parsed.description()));
+      throw_invalid(fmt::format("{}:{}: this is not XML: {}; check tags and quotes", source_, line_of(parsed.offset),
+                                parsed.description()));
   }
   const pugi::xml_document& document() const { return document_; }
   std::string place(const pugi::xml_node& at) const {
     return fmt::format("{}:{}", source_, line_of(at.offset_debug()));
   }
   [[noreturn]] void fail(const pugi::xml_node& at, const std::string& message) const {
-    throw Exception(ErrorCode::invalid_input, fmt::format("{}: {}", place(at), message));
+    throw_invalid(fmt::format("{}: {}", place(at), message));
   }
   const std::string& source() const { return source_; }
 

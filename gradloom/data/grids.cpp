@@ -178,8 +178,7 @@ RowBatch<T> GridDataset<T>::all() const {
 template <class T>
 RowBatch<T> GridDataset<T>::draw(std::uint64_t epoch, std::span<const std::uint32_t> rows, Storage& storage) const {
   if (rows.size() > storage.max_size_)
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("a batch of {} samples does not fit a storage of {}", rows.size(), storage.max_size_));
+    throw_invalid(fmt::format("a batch of {} samples does not fit a storage of {}", rows.size(), storage.max_size_));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     make_sample(epoch, rows[i], storage.x_.data() + i * features(), storage.target_.data() + i * outputs());
     if (has_mask()) make_mask(epoch, rows[i], storage.mask_.data() + i * outputs());

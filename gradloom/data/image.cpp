@@ -106,7 +106,7 @@ Result<Image> read_png(const std::filesystem::path& path, std::size_t most) {
 }
 
 std::string encode_png(const Image& image) {
-  if (image.rgb.empty()) throw Exception(ErrorCode::invalid_input, "an image without pixels cannot be a PNG file");
+  if (image.rgb.empty()) throw_invalid("an image without pixels cannot be a PNG file");
   png_image png;
   std::memset(&png, 0, sizeof png);
   png.version = PNG_IMAGE_VERSION;
@@ -122,7 +122,7 @@ std::string encode_png(const Image& image) {
 }
 
 std::string encode_apng(std::span<const Image> frames, unsigned milliseconds) {
-  if (frames.empty()) throw Exception(ErrorCode::invalid_input, "an animation needs at least one frame");
+  if (frames.empty()) throw_invalid("an animation needs at least one frame");
   const std::string first = encode_png(frames[0]);
   std::string out = first.substr(0, kSignature);
   put_chunk(out, "IHDR", chunk_data(first, "IHDR"));
@@ -133,7 +133,7 @@ std::string encode_apng(std::span<const Image> frames, unsigned milliseconds) {
   std::uint32_t sequence = 0;
   for (std::size_t i = 0; i < frames.size(); ++i) {
     if (frames[i].width != frames[0].width || frames[i].height != frames[0].height)
-      throw Exception(ErrorCode::invalid_input, "the frames of an animation must have one size");
+      throw_invalid("the frames of an animation must have one size");
     put_chunk(out, "fcTL", frame_control(sequence++, frames[i], milliseconds));
     std::string pixels = chunk_data(i == 0 ? first : encode_png(frames[i]), "IDAT");
     if (i == 0) {

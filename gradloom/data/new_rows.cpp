@@ -47,8 +47,7 @@ class TableMatch {
  private:
   template <class... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("{} {}", table_.source, fmt::format(format, std::forward<Args>(args)...)));
+    throw_invalid(fmt::format("{} {}", table_.source, fmt::format(format, std::forward<Args>(args)...)));
   }
 
   // Columns without names get those of the training data, with or without targets.

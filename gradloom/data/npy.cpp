@@ -45,8 +45,7 @@ class NpyParser {
  private:
   template <class... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("{}: {}", source_, fmt::format(format, std::forward<Args>(args)...)));
+    throw_invalid(fmt::format("{}: {}", source_, fmt::format(format, std::forward<Args>(args)...)));
   }
 
   void read_header() {

@@ -249,8 +249,7 @@ class Builder {
 };
 
 void check_edits(const Expression& e, std::span<const NodeEdit> edits) {
-  if (edits.size() != e.size())
-    throw Exception(ErrorCode::invalid_input, fmt::format("{} edits for {} nodes", edits.size(), e.size()));
+  if (edits.size() != e.size()) throw_invalid(fmt::format("{} edits for {} nodes", edits.size(), e.size()));
 }
 
 }  // namespace

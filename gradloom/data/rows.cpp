@@ -12,7 +12,7 @@ namespace gradloom {
 namespace {
 
 void require(bool ok, const std::string& message) {
-  if (!ok) throw Exception(ErrorCode::invalid_input, message);
+  if (!ok) throw_invalid(message);
 }
 
 void check_size(const char* what, std::size_t actual, std::size_t expected) {
@@ -38,10 +38,10 @@ void check_range(const std::vector<double>& values, std::size_t columns, const s
                  const char* what) {
   for (std::size_t i = 0; i < values.size(); ++i)
     if (std::abs(values[i]) > static_cast<double>(std::numeric_limits<T>::max()))
-      throw Exception(ErrorCode::invalid_input,
-                      fmt::format("row {} (from 0), {} '{}': {} is too large for float32; set precision = \"float64\" "
-                                  "or scale the column",
-                                  i / columns, what, i % columns < names.size() ? names[i % columns] : "", values[i]));
+      throw_invalid(
+          fmt::format("row {} (from 0), {} '{}': {} is too large for float32; set precision = \"float64\" "
+                      "or scale the column",
+                      i / columns, what, i % columns < names.size() ? names[i % columns] : "", values[i]));
 }
 
 // Kernels compute with 0 for what is below the least normal number. Weights multiply squared errors and are divided by
@@ -53,17 +53,17 @@ void check_weights(const std::vector<double>& weights) {
   const char* remedy = sizeof(T) == sizeof(float) ? ", or set precision = \"float64\"" : "";
   for (std::size_t i = 0; i < weights.size(); ++i)
     if (weights[i] != 0 && !(weights[i] >= kLeast && weights[i] <= kMost))
-      throw Exception(ErrorCode::invalid_input,
-                      fmt::format("row {} (from 0): the weight {} cannot be computed with in {}, which holds {:.3g} to "
-                                  "{:.3g}: it would be {}; scale the weights{}",
-                                  i, weights[i], name, kLeast, kMost, weights[i] < kLeast ? "0" : "infinite", remedy));
+      throw_invalid(
+          fmt::format("row {} (from 0): the weight {} cannot be computed with in {}, which holds {:.3g} to "
+                      "{:.3g}: it would be {}; scale the weights{}",
+                      i, weights[i], name, kLeast, kMost, weights[i] < kLeast ? "0" : "infinite", remedy));
   const double largest = weights.empty() ? 0.0 : *std::max_element(weights.begin(), weights.end());
   const double low = kMargin * std::sqrt(kLeast), high = std::sqrt(kMost) / kMargin;
   if (largest == 0.0 || (largest >= low && largest <= high)) return;
-  throw Exception(ErrorCode::invalid_input,
-                  fmt::format("the largest weight is {:.3g}: its products with errors would be {} in {}, which takes "
-                              "largest weights of {:.3g} to {:.3g}; scale the weights{}",
-                              largest, largest < low ? "0" : "infinite", name, low, high, remedy));
+  throw_invalid(
+      fmt::format("the largest weight is {:.3g}: its products with errors would be {} in {}, which takes "
+                  "largest weights of {:.3g} to {:.3g}; scale the weights{}",
+                  largest, largest < low ? "0" : "infinite", name, low, high, remedy));
 }
 
 // Values of a column differ by less, or by more, than T can compute with: inputs are divided by their spread, errors of
@@ -79,9 +79,8 @@ void check_spread(const std::vector<double>& values, std::size_t columns, const 
     if (spread == 0.0 || (spread >= least && spread <= most)) continue;
     const char* remedy = sizeof(T) == sizeof(float) ? "float32; set precision = \"float64\" or scale the column"
                                                     : "float64; scale the column";
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("{} '{}': the values differ by {:.3g} at most, too {} to compute with in {}", what,
-                                c < names.size() ? names[c] : "", spread, spread < least ? "little" : "much", remedy));
+    throw_invalid(fmt::format("{} '{}': the values differ by {:.3g} at most, too {} to compute with in {}", what,
+                              c < names.size() ? names[c] : "", spread, spread < least ? "little" : "much", remedy));
   }
 }
 
@@ -152,8 +151,7 @@ RowDataset<T>::RowDataset(RowParts<T> parts) : parts_(std::move(parts)) {
   if (!p.weight.empty()) check_size("weight", p.weight.size(), p.size);
   for (std::uint32_t label : p.label)
     if (label >= p.class_names.size())
-      throw Exception(ErrorCode::invalid_input,
-                      fmt::format("the label {} has no class name; there are {}", label, p.class_names.size()));
+      throw_invalid(fmt::format("the label {} has no class name; there are {}", label, p.class_names.size()));
   if (p.feature_names.empty())
     for (std::size_t i = 0; i < p.features; ++i) p.feature_names.push_back(fmt::format("x{}", i + 1));
   if (p.target_names.empty())
@@ -179,23 +177,18 @@ template <class T>
 void RowDataset<T>::check_rows(std::span<const std::uint32_t> rows) const {
   // The message is made only when it is needed: gather() calls this in every training step, which allocates nothing.
   for (std::uint32_t row : rows)
-    if (row >= parts_.size)
-      throw Exception(ErrorCode::invalid_input,
-                      fmt::format("row {} does not exist; the dataset has {}", row, parts_.size));
+    if (row >= parts_.size) throw_invalid(fmt::format("row {} does not exist; the dataset has {}", row, parts_.size));
 }
 
 template <class T>
 RowBatch<T> RowDataset<T>::gather(std::span<const std::uint32_t> rows, RowBatchStorage<T>& storage) const {
   const std::size_t n = rows.size();
-  if (n > storage.max_size_)
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("{} rows do not fit into a batch of {}", n, storage.max_size_));
+  if (n > storage.max_size_) throw_invalid(fmt::format("{} rows do not fit into a batch of {}", n, storage.max_size_));
   const std::size_t max = storage.max_size_;
   const bool same_shape = storage.x_.size() == max * parts_.features &&
                           storage.target_.size() == max * parts_.targets &&
                           storage.weight_.size() == (parts_.weight.empty() ? 0 : max);
-  if (!same_shape)
-    throw Exception(ErrorCode::invalid_input, "the batch storage was made for a dataset of another shape");
+  if (!same_shape) throw_invalid("the batch storage was made for a dataset of another shape");
   check_rows(rows);
   copy_rows(rows, parts_.x, parts_.features, storage.x_);
   copy_rows(rows, parts_.target, parts_.targets, storage.target_);

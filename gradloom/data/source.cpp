@@ -15,7 +15,7 @@ namespace gradloom {
 namespace {
 
 [[noreturn]] void fail(const std::string& source, const std::string& message) {
-  throw Exception(ErrorCode::invalid_input, fmt::format("{}: {}", source, message));
+  throw_invalid(fmt::format("{}: {}", source, message));
 }
 
 RowFormat format_of(const RowSource& source) {
@@ -60,8 +60,7 @@ LoadedRows load_idx(const RowSource& source, const RowCode* known) {
 }
 
 LoadedRows load_formulas(const RowSource& source) {
-  if (source.formula.formulas.empty())
-    throw Exception(ErrorCode::invalid_input, "no data is given: set a path, or one or more formulas");
+  if (source.formula.formulas.empty()) throw_invalid("no data is given: set a path, or one or more formulas");
   LoadedRows result{rows_from_formulas(source.formula, source.task == Task::classification).or_throw(), {}, {}};
   const ColumnStatistics statistics = column_statistics<double>(result.rows.all().x);
   for (std::size_t i = 0; i < result.rows.features(); ++i)

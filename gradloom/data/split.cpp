@@ -16,9 +16,9 @@ namespace {
 // m rows stands at (k + 1/2)/m of the way.
 std::vector<std::uint32_t> random_order(std::size_t n, std::uint64_t seed, std::span<const std::uint32_t> labels) {
   if (n > std::numeric_limits<std::uint32_t>::max())
-    throw Exception(ErrorCode::invalid_input, fmt::format("cannot split {} rows; at most 2^32 - 1", n));
+    throw_invalid(fmt::format("cannot split {} rows; at most 2^32 - 1", n));
   if (!labels.empty() && labels.size() != n)
-    throw Exception(ErrorCode::invalid_input, fmt::format("{} labels were given for {} rows", labels.size(), n));
+    throw_invalid(fmt::format("{} labels were given for {} rows", labels.size(), n));
   std::vector<std::uint32_t> order(n);
   random_permutation(RandomStream(seed, RandomUse::split), order);
   if (labels.empty()) return order;
@@ -52,8 +52,8 @@ std::vector<std::uint32_t> sorted(std::span<const std::uint32_t> rows) {
 
 Split make_split(std::size_t n, const SplitCounts& counts, std::uint64_t seed, std::span<const std::uint32_t> labels) {
   if (counts.train > n || counts.validation > n - counts.train || counts.test > n - counts.train - counts.validation)
-    throw Exception(ErrorCode::invalid_input, fmt::format("cannot split {} rows into {} + {} + {}", n, counts.train,
-                                                          counts.validation, counts.test));
+    throw_invalid(
+        fmt::format("cannot split {} rows into {} + {} + {}", n, counts.train, counts.validation, counts.test));
   const auto order = random_order(n, seed, labels);
   const std::span rows(order);
   return {sorted(rows.subspan(counts.validation + counts.test, counts.train)), sorted(rows.first(counts.validation)),
@@ -63,9 +63,8 @@ Split make_split(std::size_t n, const SplitCounts& counts, std::uint64_t seed, s
 Split make_split(std::size_t n, const SplitFractions& f, std::uint64_t seed, std::span<const std::uint32_t> labels) {
   const double sum = f.train + f.validation + f.test;
   if (!(f.train >= 0 && f.validation >= 0 && f.test >= 0 && sum <= 1 + 1e-9))
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("the fractions {}, {}, {} of a split must not be negative and sum to at most 1",
-                                f.train, f.validation, f.test));
+    throw_invalid(fmt::format("the fractions {}, {}, {} of a split must not be negative and sum to at most 1", f.train,
+                              f.validation, f.test));
   const auto rows = [&](double fraction, std::size_t available) {
     return std::min(available, static_cast<std::size_t>(std::floor(fraction * static_cast<double>(n) + 0.5)));
   };
@@ -80,7 +79,7 @@ Split make_split(std::size_t n, const SplitFractions& f, std::uint64_t seed, std
 Split make_fold(std::size_t n, std::size_t folds, std::size_t fold, std::uint64_t seed,
                 std::span<const std::uint32_t> labels) {
   if (folds < 2 || folds > n || fold >= folds)
-    throw Exception(ErrorCode::invalid_input, fmt::format("there is no fold {} of {} for {} rows", fold, folds, n));
+    throw_invalid(fmt::format("there is no fold {} of {} for {} rows", fold, folds, n));
   const auto order = random_order(n, seed, labels);
   const std::size_t begin = n * fold / folds, end = n * (fold + 1) / folds;
   Split split;

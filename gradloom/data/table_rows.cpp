@@ -53,8 +53,7 @@ class TableEncoder {
 
   template <class... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("{}: {}", table_.source, fmt::format(format, std::forward<Args>(args)...)));
+    throw_invalid(fmt::format("{}: {}", table_.source, fmt::format(format, std::forward<Args>(args)...)));
   }
 
   std::string place(std::size_t row, std::size_t column) const {

@@ -50,8 +50,7 @@ class TextLines {
   // Throws Exception{invalid_input} "source:line: ...".
   template <class... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("{}:{}: {}", source_, line_, fmt::format(format, std::forward<Args>(args)...)));
+    throw_invalid(fmt::format("{}:{}: {}", source_, line_, fmt::format(format, std::forward<Args>(args)...)));
   }
 
   // Word `at` as a whole number; `what` names it in the message.

@@ -9,8 +9,7 @@ namespace gradloom {
 std::size_t Profile::phase(const std::string& name) {
   const auto found = std::find(names_.begin(), names_.end(), name);
   if (found != names_.end()) return static_cast<std::size_t>(found - names_.begin());
-  if (names_.size() == kMaxPhases)
-    throw Exception(ErrorCode::invalid_input, "a profile holds at most " + std::to_string(kMaxPhases) + " phases");
+  if (names_.size() == kMaxPhases) throw_invalid("a profile holds at most " + std::to_string(kMaxPhases) + " phases");
   names_.push_back(name);
   return names_.size() - 1;
 }

@@ -158,7 +158,7 @@ Expr outer_inverse(Outer::Kind kind, const Expr& g, bool negative) {
     case Outer::atanh:
       return call(Function::tanh, g);
   }
-  throw Exception(ErrorCode::invalid_input, "an outer function that does not exist");
+  throw_invalid("an outer function that does not exist");
 }
 
 }  // namespace gradloom::formula

@@ -29,7 +29,7 @@ std::string key_of(const Node& n) {
       return key + ")";
     }
   }
-  throw Exception(ErrorCode::invalid_input, "an operation that does not exist");
+  throw_invalid("an operation that does not exist");
 }
 
 Expr make(Node n) {
@@ -113,7 +113,7 @@ Expr rebuild(const Node& n, std::vector<Expr> args) {
     case Op::call:
       return call(n.function, args.front());
   }
-  throw Exception(ErrorCode::invalid_input, "an operation that does not exist");
+  throw_invalid("an operation that does not exist");
 }
 
 Expr replace_constants(const Expr& e, std::span<const Constant> values, std::size_t& next) {
@@ -167,7 +167,7 @@ double apply(Function f, double x) {
     case Function::erf:
       return std::erf(x);
   }
-  throw Exception(ErrorCode::invalid_input, "a function that does not exist");
+  throw_invalid("a function that does not exist");
 }
 
 Expr number(const Constant& c) {
@@ -330,7 +330,7 @@ std::vector<double> evaluate(const Expr& e, const Columns& columns, std::size_t 
       return result;
     }
   }
-  throw Exception(ErrorCode::invalid_input, "an operation that does not exist");
+  throw_invalid("an operation that does not exist");
 }
 
 std::size_t complexity(const Expr& e) {

@@ -87,7 +87,7 @@ class Typesetter {
       case Op::call:
         return called(e);
     }
-    throw Exception(ErrorCode::invalid_input, "an operation that does not exist");
+    throw_invalid("an operation that does not exist");
   }
 
   // The terms of a sum, with the signs before all but a positive first one.

@@ -37,7 +37,7 @@ class Printer {
       case Op::call:
         return called(name_of<Function>(kFunctions, e->function), e->args[0]);
     }
-    throw Exception(ErrorCode::invalid_input, "an operation that does not exist");
+    throw_invalid("an operation that does not exist");
   }
 
  private:

@@ -54,7 +54,7 @@ double slope_of(Function f, double x, double y) {
     case Function::erf:
       return 2 / std::sqrt(std::numbers::pi) * std::exp(-x * x);
   }
-  throw Exception(ErrorCode::invalid_input, "a function that does not exist");
+  throw_invalid("a function that does not exist");
 }
 
 // Values of an expression, and their derivatives by some of its inexact constants, in the order of constants_of().
@@ -109,7 +109,7 @@ class Differentiated {
           return y;
         });
     }
-    throw Exception(ErrorCode::invalid_input, "an operation that does not exist");
+    throw_invalid("an operation that does not exist");
   }
 
  private:

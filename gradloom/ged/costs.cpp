@@ -18,7 +18,7 @@ constexpr double kLargestCost = 1e12;
 
 template <class... Args>
 [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
-  throw Exception(ErrorCode::invalid_input, fmt::format(format, std::forward<Args>(args)...));
+  throw_invalid(fmt::format(format, std::forward<Args>(args)...));
 }
 
 // Every number of the costs, in a fixed order.

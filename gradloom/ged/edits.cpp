@@ -29,8 +29,8 @@ void check(const Graph& first, const Graph& second, const Mapping& mapping) {
   for (std::uint32_t to : mapping) {
     if (to == kErased) continue;
     if (to >= second.nodes() || used[to])
-      throw Exception(ErrorCode::invalid_input, fmt::format("the mapping names node {} of the second graph {}", to,
-                                                            to < second.nodes() ? "twice" : "which does not exist"));
+      throw_invalid(fmt::format("the mapping names node {} of the second graph {}", to,
+                                to < second.nodes() ? "twice" : "which does not exist"));
     used[to] = true;
   }
 }

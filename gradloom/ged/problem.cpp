@@ -65,7 +65,7 @@ Cost Problem::loop_or_edge(const CostTable& c, std::uint64_t a, std::uint64_t b)
 
 void Problem::set(const DenseGraph& first, const DenseGraph& second, const CostTable& costs) {
   if (first.direction != second.direction && first.nodes > 0 && second.nodes > 0)
-    throw Exception(ErrorCode::invalid_input, "one graph is directed and the other is not; they cannot be compared");
+    throw_invalid("one graph is directed and the other is not; they cannot be compared");
   swapped_ = second.nodes < first.nodes;
   rows_ = swapped_ ? &second : &first;
   columns_ = swapped_ ? &first : &second;

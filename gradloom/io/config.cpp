@@ -118,11 +118,10 @@ std::string SchemaKey::describe() const {
 }
 
 SchemaKey& Schema::add(std::string path, ValueType type, ConfigValue fallback, std::string doc) {
-  if (!valid_path(path)) throw Exception(ErrorCode::invalid_input, fmt::format("'{}' is not a valid key", path));
+  if (!valid_path(path)) throw_invalid(fmt::format("'{}' is not a valid key", path));
   for (const SchemaKey& key : keys_)
     if (key.path == path || is_parent(path, key.path) || is_parent(key.path, path))
-      throw Exception(ErrorCode::invalid_input,
-                      fmt::format("the keys '{}' and '{}' exclude each other", key.path, path));
+      throw_invalid(fmt::format("the keys '{}' and '{}' exclude each other", key.path, path));
   SchemaKey& key = keys_.emplace_back();
   key.path = std::move(path);
   key.type = type;
@@ -169,8 +168,7 @@ const Config::Entry& Config::entry(std::string_view key, ValueType type) const {
   const Entry& found = entry(key);
   const ValueType actual = schema_->keys()[schema_->find(key)].type;
   if (actual != type)
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("the key '{}' is a {}, not a {}", key, type_name(actual), type_name(type)));
+    throw_invalid(fmt::format("the key '{}' is a {}, not a {}", key, type_name(actual), type_name(type)));
   if (type != ValueType::tables && std::holds_alternative<std::monostate>(found.value))
     throw Exception(ErrorCode::not_found, fmt::format("the key '{}' has no value", key));
   return found;

@@ -220,8 +220,7 @@ class ConfigParser {
  private:
   template <class... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("{}: {}", where_, fmt::format(format, std::forward<Args>(args)...)));
+    throw_invalid(fmt::format("{}: {}", where_, fmt::format(format, std::forward<Args>(args)...)));
   }
 
   [[noreturn]] void fail_unknown(const Schema& schema, std::string_view path) const {

@@ -69,7 +69,7 @@ nlohmann::json AnyOptionSchema::write_run(const void* options) const {
 }
 
 void refuse_integer(std::int64_t value, const std::string& key) {
-  throw Exception(ErrorCode::invalid_input, fmt::format("'{}' is {}, which is too large or too small", key, value));
+  throw_invalid(fmt::format("'{}' is {}, which is too large or too small", key, value));
 }
 
 }  // namespace gradloom

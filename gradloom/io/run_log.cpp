@@ -73,7 +73,7 @@ Result<RunLog> RunLog::open(const FilePlace& path) {
 }
 
 Result<void> RunLog::append(const json& line) {
-  if (!line.is_object()) throw Exception(ErrorCode::invalid_input, "a line of the run log must be a JSON object");
+  if (!line.is_object()) throw_invalid("a line of the run log must be a JSON object");
   // Text from outside (a file name) may not be UTF-8; a log with a replaced character is better than a run that stops.
   const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
   struct stat before {};

@@ -69,9 +69,8 @@ void check_view(const TensorView& t) {
   const bool padded = rows.stride != rows.length;
   const bool fits = padded ? t.bytes.size() >= needed * size : t.bytes.size() == needed * size;
   if (rows.stride < rows.length || !fits)
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("tensor '{}' has {} bytes, but {} elements of {} in rows {} apart", t.name,
-                                t.bytes.size(), elements, dtype_name(t.dtype), rows.stride));
+    throw_invalid(fmt::format("tensor '{}' has {} bytes, but {} elements of {} in rows {} apart", t.name,
+                              t.bytes.size(), elements, dtype_name(t.dtype), rows.stride));
 }
 
 std::string make_header(std::span<const TensorView> tensors, std::span<const std::size_t> order,
@@ -83,8 +82,7 @@ std::string make_header(std::span<const TensorView> tensors, std::span<const std
   for (std::size_t i : order) {
     const TensorView& t = tensors[i];
     check_view(t);
-    if (!names.insert(t.name).second)
-      throw Exception(ErrorCode::invalid_input, fmt::format("two tensors are named '{}'", t.name));
+    if (!names.insert(t.name).second) throw_invalid(fmt::format("two tensors are named '{}'", t.name));
     const Rows rows = rows_of(t);
     const std::size_t end = offset + rows.count * rows.length * dtype_size(t.dtype);
     // Not header[name]: that searches all names before it.
@@ -98,7 +96,7 @@ std::string make_header(std::span<const TensorView> tensors, std::span<const std
     text.append((8 - text.size() % 8) % 8, ' ');
     return text;
   } catch (const nlohmann::json::exception& e) {
-    throw Exception(ErrorCode::invalid_input, fmt::format("a tensor's name or metadata is not UTF-8: {}", e.what()));
+    throw_invalid(fmt::format("a tensor's name or metadata is not UTF-8: {}", e.what()));
   }
 }
 

@@ -60,9 +60,7 @@ ForceSimdTarget::ForceSimdTarget(std::string_view name) : previous_(forced) {
   std::int64_t targets = 0;
   for (const std::int64_t target : available())
     if (targets != 0 || name == hwy::TargetName(target)) targets |= target;
-  if (targets == 0)
-    throw Exception(ErrorCode::invalid_input,
-                    "no SIMD target '" + std::string(name) + "' in this program and processor");
+  if (targets == 0) throw_invalid("no SIMD target '" + std::string(name) + "' in this program and processor");
   forced = targets;
   choose(forced);
 }

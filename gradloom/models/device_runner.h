@@ -56,18 +56,17 @@ DeviceRunner<M>::DeviceRunner(const M& model) : model_(model), device_(model.dev
 template <class M>
 void DeviceRunner<M>::upload(std::span<const T> parameters, std::span<const T> buffers) {
   if (parameters.size() * sizeof(T) != parameters_.bytes() || buffers.size() * sizeof(T) != buffers_.bytes())
-    throw Exception(ErrorCode::invalid_input, "the arrays belong to a model of another shape");
+    throw_invalid("the arrays belong to a model of another shape");
   device_.write(parameters_, 0, std::as_bytes(parameters));
   device_.write(buffers_, 0, std::as_bytes(buffers));
 }
 
 template <class M>
 void DeviceRunner<M>::reserve(const RowBatch<T>& batch) {
-  if (batch.size == 0) throw Exception(ErrorCode::invalid_input, "a batch of 0 samples was given to the device");
+  if (batch.size == 0) throw_invalid("a batch of 0 samples was given to the device");
   if (batch.x.extent(1) != model_.input_width())
-    throw Exception(ErrorCode::invalid_input, "the batch has " + std::to_string(batch.x.extent(1)) +
-                                                  " features, the network " + std::to_string(model_.input_width()) +
-                                                  " inputs");
+    throw_invalid("the batch has " + std::to_string(batch.x.extent(1)) + " features, the network " +
+                  std::to_string(model_.input_width()) + " inputs");
   if (batch.size <= room_) return;
   room_ = 0;
   tape_ = {};
@@ -139,12 +138,11 @@ void DeviceRunner<M>::forward(const RowBatch<T>& batch, View<T, 2> y) {
 
 template <class M>
 void DeviceRunner<M>::backward(const Step& step, View<const T, 2> dl_dy, std::span<T> gradient, View<T, 2> dl_dx) {
-  if (batch_ == 0) throw Exception(ErrorCode::invalid_input, "backward was asked for before forward");
+  if (batch_ == 0) throw_invalid("backward was asked for before forward");
   if (dl_dy.extent(0) != batch_ || dl_dy.extent(1) != model_.output_width())
-    throw Exception(ErrorCode::invalid_input, "backward of " + std::to_string(dl_dy.extent(0)) + " samples with " +
-                                                  std::to_string(dl_dy.extent(1)) +
-                                                  " outputs after a forward pass of " + std::to_string(batch_) +
-                                                  " with " + std::to_string(model_.output_width()));
+    throw_invalid("backward of " + std::to_string(dl_dy.extent(0)) + " samples with " +
+                  std::to_string(dl_dy.extent(1)) + " outputs after a forward pass of " + std::to_string(batch_) +
+                  " with " + std::to_string(model_.output_width()));
   const std::size_t in = model_.input_width(), out = model_.output_width();
   layout_.target = layout_.bytes;
   std::vector<T> given(batch_ * out);

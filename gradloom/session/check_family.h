@@ -168,7 +168,7 @@ template <template <class> class F>
 CheckReport check_family(const typename F<float>::Options& options, const typename F<float>::Source& source,
                          const SessionOptions& settings, const CheckOptions& what) {
   using namespace check_detail;
-  if (what.samples == 0) throw Exception(ErrorCode::invalid_input, "a check needs at least one sample");
+  if (what.samples == 0) throw_invalid("a check needs at least one sample");
   const F<double> family(options, source);
   const Exec ex(settings.exec);
   const auto subject = family.check_subject(ex, what.samples);

@@ -11,11 +11,10 @@ void check_row_loss(const LossOptions& loss, const RowBatch<T>& rows, std::size_
     for (std::size_t s = 0; s < rows.size; ++s)
       for (std::size_t j = 0; j < rows.target.extent(1); ++j)
         if (!(rows.target(s, j) >= 0 && rows.target(s, j) <= 1))
-          throw Exception(ErrorCode::invalid_input,
-                          fmt::format("target {} of sample {} is {}; it must lie between 0 and 1", j + 1, s + 1,
-                                      rows.target(s, j)));
+          throw_invalid(fmt::format("target {} of sample {} is {}; it must lie between 0 and 1", j + 1, s + 1,
+                                    rows.target(s, j)));
   if (!rows.weight.empty() && std::all_of(rows.weight.begin(), rows.weight.end(), [](T w) { return w == 0; }))
-    throw Exception(ErrorCode::invalid_input, "every sample has weight 0");
+    throw_invalid("every sample has weight 0");
 }
 
 void check_same_slices(const Slices& trained, const Slices& asked) {

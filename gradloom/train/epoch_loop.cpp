@@ -71,8 +71,7 @@ std::vector<std::uint8_t> match_slices(const Slices& slices, const std::vector<s
     if (matched) continue;
     std::vector<std::string> all;
     for (const Slice& slice : slices) all.push_back(slice.name);
-    throw Exception(ErrorCode::invalid_input, fmt::format("{} names '{}', but the model's parameters are {}", option,
-                                                          name, fmt::join(all, ", ")));
+    throw_invalid(fmt::format("{} names '{}', but the model's parameters are {}", option, name, fmt::join(all, ", ")));
   }
   return matches;
 }
@@ -222,9 +221,8 @@ template <class T>
 void prepare_state(const TrainOptions& options, const Slices& parameters, const Slices& buffers, TrainState<T>& state) {
   const std::size_t size = parameters.flat_size();
   if (state.parameters.size() != size || state.buffers.size() != buffers.flat_size())
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("the state holds {} parameters and {} buffers (with padding), the model has {} and {}",
-                                state.parameters.size(), state.buffers.size(), size, buffers.flat_size()));
+    throw_invalid(fmt::format("the state holds {} parameters and {} buffers (with padding), the model has {} and {}",
+                              state.parameters.size(), state.buffers.size(), size, buffers.flat_size()));
   if (state.gradient.size() != size) {
     state.gradient = Buffer<T>(size), state.levels = {};
     state.leaves = 0;

@@ -11,8 +11,7 @@ namespace gradloom {
 
 void validate(const OptimizerOptions& o) {
   const auto need = [](bool ok, const char* name, double value, const char* rule) {
-    if (!ok)
-      throw Exception(ErrorCode::invalid_input, fmt::format("optimizer.{} is {}; it must be {}", name, value, rule));
+    if (!ok) throw_invalid(fmt::format("optimizer.{} is {}; it must be {}", name, value, rule));
   };
   need(std::isfinite(o.lr) && o.lr > 0, "lr", o.lr, "positive and finite");
   need(o.momentum >= 0 && o.momentum < 1, "momentum", o.momentum, "at least 0 and below 1");
@@ -41,7 +40,7 @@ kernels::optimizer::Rule optimizer_rule(const OptimizerOptions& o) {
     case OptimizerKind::lbfgs:
       break;
   }
-  throw Exception(ErrorCode::invalid_input, "L-BFGS is not an element-wise optimizer");
+  throw_invalid("L-BFGS is not an element-wise optimizer");
 }
 
 template <class T>
@@ -74,8 +73,7 @@ ElementOptimizer<T>::ElementOptimizer(const OptimizerOptions& options, std::size
   bool matches = state_.size() == names.size();
   for (std::size_t i = 0; matches && i < names.size(); ++i)
     matches = state_[i].name == names[i] && state_[i].values.size() == size;
-  if (!matches)
-    throw Exception(ErrorCode::invalid_input, "the optimizer's saved state belongs to another optimizer or model");
+  if (!matches) throw_invalid("the optimizer's saved state belongs to another optimizer or model");
 }
 
 template <class T>

@@ -51,8 +51,7 @@ std::vector<Measured> measured(const BenchCircuitOptions& o) {
 
 CircuitSpeed measure_run(const Exec& exec, const BenchCircuitOptions& o, const Measured& what) {
   if (!std::holds_alternative<circuit::CellRule>(what.circuit))
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("{} is a plain circuit; only a cell rule runs on a grid", what.file));
+    throw_invalid(fmt::format("{} is a plain circuit; only a cell rule runs on a grid", what.file));
   const circuit::CellRule given = std::get<circuit::CellRule>(what.circuit);
   circuit::CellRule timed = given;
   timed.circuit = circuit::minimise(given.circuit).circuit;

@@ -32,13 +32,12 @@ struct Start {
 Start start_of(const RunCircuitOptions& o, const circuit::CellRule& rule) {
   if (o.pattern.empty()) {
     if (o.width == 0 || o.height == 0)
-      throw Exception(ErrorCode::invalid_input,
-                      "the grid has no start: give a pattern (--pattern FILE.rle), or a size for random cells (--width "
-                      "64 --height 64, and --random DENSITY)");
+      throw_invalid(
+          "the grid has no start: give a pattern (--pattern FILE.rle), or a size for random cells (--width "
+          "64 --height 64, and --random DENSITY)");
     constexpr std::uint64_t kMostCells = std::uint64_t{1} << 32;  // as of a grid; random numbers are numbered by cells
     if (o.width > kMostCells / o.height)
-      throw Exception(ErrorCode::invalid_input,
-                      fmt::format("a grid of {} x {} cells has more than 2^32 of them", o.width, o.height));
+      throw_invalid(fmt::format("a grid of {} x {} cells has more than 2^32 of them", o.width, o.height));
     const Strip strip = strip_of(o.comm, o.height, rule.boundary);
     Start start{circuit::Grid(rule.channels, strip.rows(), o.width), strip, "", std::nullopt};
     circuit::fill_random(start.grid, o.density, o.seed, strip.rows_of());

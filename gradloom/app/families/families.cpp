@@ -19,8 +19,7 @@ std::span<const AppFamily> families() {
 const AppFamily& find_family(std::string_view name) {
   for (const AppFamily& family : families())
     if (family.name == name) return family;
-  throw Exception(ErrorCode::invalid_input,
-                  fmt::format("there is no family \"{}\"; there are {}", name, fmt::join(recipe_families(), ", ")));
+  throw_invalid(fmt::format("there is no family \"{}\"; there are {}", name, fmt::join(recipe_families(), ", ")));
 }
 
 std::vector<std::string> recipe_families() {

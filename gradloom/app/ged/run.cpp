@@ -52,8 +52,8 @@ Chosen choose(const std::string& words, const GedFiles& files) {
   if (fs::exists(words, ignored)) {
     Chosen chosen{load(words, files)};
     if (chosen.set.size() != 1)
-      throw Exception(ErrorCode::invalid_input, fmt::format("{} holds {} graphs; name one: {}:{} or {}#0", words,
-                                                            chosen.set.size(), words, chosen.set.ids.front(), words));
+      throw_invalid(fmt::format("{} holds {} graphs; name one: {}:{} or {}#0", words, chosen.set.size(), words,
+                                chosen.set.ids.front(), words));
     return chosen;
   }
   if (const std::size_t at = words.rfind('#'); at != std::string::npos && fs::exists(words.substr(0, at), ignored)) {
@@ -61,8 +61,7 @@ Chosen choose(const std::string& words, const GedFiles& files) {
     const char *begin = words.data() + at + 1, *end = words.data() + words.size();
     const auto [stop, error] = std::from_chars(begin, end, chosen.index);
     if (error != std::errc() || stop != end || chosen.index >= chosen.set.size())
-      throw Exception(ErrorCode::invalid_input,
-                      fmt::format("'{}' is not a position from #0 to #{}", words.substr(at), chosen.set.size() - 1));
+      throw_invalid(fmt::format("'{}' is not a position from #0 to #{}", words.substr(at), chosen.set.size() - 1));
     return chosen;
   }
   // An id may hold colons, a path too: the first cut that leaves a file counts.
@@ -185,8 +184,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 // The graphs of one file against those of another.
 GedAllPairsReport cross_distances(const GedAllPairsOptions& o) {
   if (!o.out.empty() && o.out.extension() != ".csv" && o.out.extension() != ".npy")
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("{}: distances between two files are written as .csv or .npy", o.out.string()));
+    throw_invalid(fmt::format("{}: distances between two files are written as .csv or .npy", o.out.string()));
   GraphSet set = load(o.file, o.files);
   const std::size_t rows = set.size();
   set.append(load(o.against, o.files));

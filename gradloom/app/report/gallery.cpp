@@ -31,10 +31,9 @@ void require_valid(const SplineNetwork& network) {
   for (const EdgeFunction& e : network.edges) {
     const std::string where = fmt::format("edge {} → {} of layer {}", e.from, e.to, e.layer);
     if (e.layer + 1 >= widths.size() || e.from >= widths[e.layer] || e.to >= widths[e.layer + 1])
-      throw Exception(ErrorCode::invalid_input, "report: " + where + " is not in the network");
+      throw_invalid("report: " + where + " is not in the network");
     if (e.x.size() != e.y.size())
-      throw Exception(ErrorCode::invalid_input,
-                      fmt::format("report: {} has {} values of x and {} of y", where, e.x.size(), e.y.size()));
+      throw_invalid(fmt::format("report: {} has {} values of x and {} of y", where, e.x.size(), e.y.size()));
   }
 }
 

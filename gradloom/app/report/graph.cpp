@@ -125,10 +125,10 @@ void append_graph(std::string& out, const GraphPicture& graph) {
   if (graph.nodes.empty()) return;
   for (const auto& [a, b] : graph.edges)
     if (a >= graph.nodes.size() || b >= graph.nodes.size())
-      throw Exception(ErrorCode::invalid_input, fmt::format("the edge {} - {} has an end that is not there", a, b));
+      throw_invalid(fmt::format("the edge {} - {} has an end that is not there", a, b));
   if (class_count(graph) > kMostDrawnClasses)
-    throw Exception(ErrorCode::invalid_input, fmt::format("a graph of {} classes has no picture; there are {} colours",
-                                                          class_count(graph), kMostDrawnClasses));
+    throw_invalid(fmt::format("a graph of {} classes has no picture; there are {} colours", class_count(graph),
+                              kMostDrawnClasses));
   std::vector<Point> at = settle(graph);
   turn(at);
   fit(at);

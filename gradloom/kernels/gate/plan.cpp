@@ -103,11 +103,9 @@ class Sorter {
 LayerPlan plan_layer(std::span<const GateRows> gates, std::size_t rows, std::uint32_t given) {
   for (const GateRows& gate : gates)
     if (gate.a >= rows || gate.b >= rows)
-      throw Exception(ErrorCode::invalid_input,
-                      "a gate reads row " + std::to_string(std::max(gate.a, gate.b)) + " of " + std::to_string(rows));
+      throw_invalid("a gate reads row " + std::to_string(std::max(gate.a, gate.b)) + " of " + std::to_string(rows));
   if (given != kNoRow && given >= rows)
-    throw Exception(ErrorCode::invalid_input,
-                    "row " + std::to_string(given) + " of " + std::to_string(rows) + " is given");
+    throw_invalid("row " + std::to_string(given) + " of " + std::to_string(rows) + " is given");
   LayerPlan plan;
   plan.rows = rows;
   plan.given = given;

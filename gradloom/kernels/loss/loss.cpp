@@ -57,7 +57,7 @@ namespace gradloom::kernels::loss {
 
 template <class T>
 void check(const Options& o, const Wanted<T>& wanted, std::size_t out) {
-  const auto fail = [](const std::string& m) { throw Exception(ErrorCode::invalid_input, m); };
+  const auto fail = [](const std::string& m) { throw_invalid(m); };
   const bool labelled = wanted.target.empty();
   if (o.kind == Kind::cross_entropy || (o.kind == Kind::binary_cross_entropy && labelled)) {
     if (wanted.label.size() != wanted.size) fail("this loss needs a class label for every sample; the data has none");
@@ -111,7 +111,7 @@ double normaliser(const Options& o, const Wanted<T>& wanted, std::size_t out) {
 template <class T>
 double evaluate(const Exec& ex, const Options& o, const Wanted<T>& wanted, View<const T, 2> y, View<T, 2> dl_dy,
                 std::span<double> sums) {
-  const auto fail = [](const std::string& m) { throw Exception(ErrorCode::invalid_input, m); };
+  const auto fail = [](const std::string& m) { throw_invalid(m); };
   if (y.extent(0) < wanted.size)
     fail(fmt::format("the loss got {} rows of output for {} samples", y.extent(0), wanted.size));
   const std::size_t out = y.extent(1), chunks = partials(wanted.size);

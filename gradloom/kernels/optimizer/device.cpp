@@ -25,7 +25,7 @@ template <class T>
 void record_update(vulkan::Device& device, vulkan::Commands& commands, const DevicePass& pass,
                    const std::string& label) {
   if (pass.count % 4 != 0 || pass.decay_begin % 4 != 0 || pass.decay_end % 4 != 0)
-    throw Exception(ErrorCode::invalid_input, "a range of parameters on a device is not a multiple of four");
+    throw_invalid("a range of parameters on a device is not a multiple of four");
   // A software device's time follows its loads: more elements share the constants there.
   const std::uint32_t quads = device.info().kind == vulkan::DeviceKind::software ? 4 : 1;
   const std::uint32_t constants[] = {static_cast<std::uint32_t>(pass.rule), quads};

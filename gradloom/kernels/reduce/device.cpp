@@ -17,8 +17,7 @@ struct Push {
 uint quads_of(const vulkan::DeviceInfo& device) { return device.kind == vulkan::DeviceKind::software ? 4 : 1; }
 
 uint quads(std::size_t elements) {
-  if (elements % 4 != 0)
-    throw Exception(ErrorCode::invalid_input, "a range of a gradient on a device is not a multiple of four");
+  if (elements % 4 != 0) throw_invalid("a range of a gradient on a device is not a multiple of four");
   return static_cast<uint>(elements / 4);
 }
 

@@ -22,7 +22,7 @@ std::uint32_t narrow(std::size_t n) { return static_cast<std::uint32_t>(n); }
 
 LayerPush push_of(const DeviceLayer& layer, const DevicePass& pass) {
   const Shape& s = layer.shape;
-  if (pass.batch == 0) throw Exception(ErrorCode::invalid_input, "a batch of 0 samples was given to the device");
+  if (pass.batch == 0) throw_invalid("a batch of 0 samples was given to the device");
   LayerPush p{};
   p.batch = narrow(pass.batch);
   p.in_width = narrow(s.in);
@@ -285,7 +285,7 @@ void record_tree_gradient(vulkan::Device& device, vulkan::Commands& commands, co
   const std::size_t stride = leaf_stride(layer), all = leaves(pass.batch);
   const std::size_t at_once = of.memory.leaves.bytes / (stride * sizeof(T));
   if (at_once == 0 || of.memory.upper.buffer == nullptr)
-    throw Exception(ErrorCode::invalid_input, "a gradient over several leaves has no memory for their sums");
+    throw_invalid("a gradient over several leaves has no memory for their sums");
   reduce::DeviceTreePass tree;
   tree.root = gradients.gradient;
   tree.memory = of.memory;

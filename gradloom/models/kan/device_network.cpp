@@ -57,7 +57,7 @@ DeviceNetwork<T>::DeviceNetwork(vulkan::Device& device, const Network<T>& networ
 
 template <class T>
 DeviceTape DeviceNetwork<T>::make_tape(std::size_t batch, bool input_gradient) const {
-  if (batch == 0) throw Exception(ErrorCode::invalid_input, "a tape for batches of 0 samples was asked for");
+  if (batch == 0) throw_invalid("a tape for batches of 0 samples was asked for");
   DeviceTape tape;
   tape.batch = batch;
   tape.input_gradient = input_gradient;
@@ -116,7 +116,7 @@ spline::DeviceLeaves DeviceNetwork<T>::leaves_of(std::size_t l, const Step& step
   leaves.tree = makes_tree(step.leaf, batch);
   if (!leaves.tree) return leaves;
   if (!arrays.tree || arrays.tree->levels.bytes() == 0 || !arrays.step_head)
-    throw Exception(ErrorCode::invalid_input, "a gradient over several leaves has no memory for their sums");
+    throw_invalid("a gradient over several leaves has no memory for their sums");
   const Range range = layer_range(l);
   const std::size_t size = parameters().flat_size(), levels = arrays.tree->levels.bytes() / (size * sizeof(T));
   leaves.memory.upper = elements(arrays.tree->levels, range.begin, (levels - 1) * size + range.end, sizeof(T));
@@ -152,8 +152,7 @@ template <class T>
 spline::DevicePass DeviceNetwork<T>::pass(std::size_t l, const DeviceArrays& arrays, const DeviceTape& tape,
                                           std::size_t batch, vulkan::Binding x) const {
   if (batch == 0 || batch > tape.batch)
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("the batch has {} samples, the tape was made for 1 to {}", batch, tape.batch));
+    throw_invalid(fmt::format("the batch has {} samples, the tape was made for 1 to {}", batch, tape.batch));
   const Range range = layer_range(l);
   const std::size_t in = network_.shape(l).in_padded();
   spline::DevicePass p;

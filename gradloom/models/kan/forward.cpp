@@ -71,7 +71,7 @@ void Network<T>::lay_out(Tape& tape, std::size_t stride) const {
 
 template <class T>
 Tape<T> Network<T>::make_tape(const Exec& ex, const TapeLimits& limits) const {
-  if (limits.batch == 0) throw Exception(ErrorCode::invalid_input, "a tape for batches of 0 samples was asked for");
+  if (limits.batch == 0) throw_invalid("a tape for batches of 0 samples was asked for");
   Tape tape;
   tape.limits_ = limits;
   bool twice = ex.threads() > 1 && limits.backward;
@@ -114,11 +114,9 @@ template <class T>
 void Network<T>::forward(const Exec& ex, const Step&, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
                          View<T, 2> y) const {
   if (batch.size > tape.limits_.batch)
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("the batch has {} samples, the tape was made for {}", batch.size, tape.limits_.batch));
+    throw_invalid(fmt::format("the batch has {} samples, the tape was made for {}", batch.size, tape.limits_.batch));
   if (batch.size > 0 && batch.x.extent(1) != input_width())
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("the batch has {} features, the network {} inputs", batch.x.extent(1), input_width()));
+    throw_invalid(fmt::format("the batch has {} features, the network {} inputs", batch.x.extent(1), input_width()));
   tape.batch_ = batch.size;
   tape.workspace_.turn();
   const std::size_t size = batch.size, tile = tile_size(ex, options_.grid, size), stride = tape.stride_;
@@ -158,10 +156,10 @@ template <class T>
 void Network<T>::forward_single(Variant variant, const ModelArrays<T>& arrays, std::span<const T> x,
                                 SingleWorkspace<T>& workspace, std::span<T> y) const {
   if (x.size() != input_width() || y.size() != output_width())
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("one sample of {} inputs and {} outputs was given to a network of "
-                                "{} and {}",
-                                x.size(), y.size(), input_width(), output_width()));
+    throw_invalid(
+        fmt::format("one sample of {} inputs and {} outputs was given to a network of "
+                    "{} and {}",
+                    x.size(), y.size(), input_width(), output_width()));
   const FlushSubnormals flush;
   const std::size_t half = workspace.memory_.size() / 2;
   T* now = workspace.memory_.data();

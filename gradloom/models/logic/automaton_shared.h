@@ -72,6 +72,6 @@ struct CellShards {
   }
 };
 
-[[noreturn]] inline void refuse(const std::string& message) { throw Exception(ErrorCode::invalid_input, message); }
+[[noreturn]] inline void refuse(const std::string& message) { throw_invalid(message); }
 
 }  // namespace gradloom::logic

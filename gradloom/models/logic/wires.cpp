@@ -29,14 +29,13 @@ std::vector<Wire> first_kernel_wires(const RandomStream& random) {
 
 void check_unique(std::size_t in, std::size_t out, std::string_view layer) {
   if (2 * out < in)
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("{}: {} gates with unique wires read at most {} of {} inputs; at least {} gates are "
-                                "needed",
-                                layer, out, 2 * out, in, (in + 1) / 2));
+    throw_invalid(
+        fmt::format("{}: {} gates with unique wires read at most {} of {} inputs; at least {} gates are "
+                    "needed",
+                    layer, out, 2 * out, in, (in + 1) / 2));
   if (in < 2 || out > in * (in - 1) / 2)
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("{}: {} inputs have {} different pairs, too few for {} gates with unique wires", layer,
-                                in, in < 2 ? 0 : in * (in - 1) / 2, out));
+    throw_invalid(fmt::format("{}: {} inputs have {} different pairs, too few for {} gates with unique wires", layer,
+                              in, in < 2 ? 0 : in * (in - 1) / 2, out));
 }
 
 std::vector<Wire> unique_wires(std::size_t in, std::size_t out, const RandomStream& random) {
@@ -51,7 +50,7 @@ std::vector<Wire> unique_wires(std::size_t in, std::size_t out, const RandomStre
 }
 
 std::vector<Wire> random_wires(std::size_t in, std::size_t out, const RandomStream& random) {
-  if (in == 0) throw Exception(ErrorCode::invalid_input, "a layer of gates needs at least one input");
+  if (in == 0) throw_invalid("a layer of gates needs at least one input");
   std::vector<std::uint32_t> sequence;
   std::vector<std::uint32_t> order(in);
   for (std::uint32_t round = 0; sequence.size() < 2 * out; ++round) {

@@ -120,10 +120,10 @@ KanFamily<T>::KanFamily(KanOptions options, const Source& source)
   if (sizeof(T) == sizeof(float)) precision_warnings_ = float32_warnings(source.train, centres_);
   if (options_.train.loss_kind == LossKind::binary_cross_entropy && train_->is_classification() &&
       train_->outputs() != 2)
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("binary cross-entropy needs two classes, the data has {}; use loss.kind = "
-                                "\"cross-entropy\"",
-                                train_->outputs()));
+    throw_invalid(
+        fmt::format("binary cross-entropy needs two classes, the data has {}; use loss.kind = "
+                    "\"cross-entropy\"",
+                    train_->outputs()));
   if (source.validation) validation_ = convert<T>(*source.validation, centres_);
   if (source.test) test_ = convert<T>(*source.test, centres_);
 }

@@ -30,9 +30,8 @@ template <class T>
 RewriteFamily<T>::RewriteFamily(RewriteOptions options, Source)
     : Family<T, Model, Data, RewriteOptions>(std::move(options)) {
   if (options_.train.loss_kind != LossKind::cross_entropy)
-    throw Exception(ErrorCode::invalid_input,
-                    fmt::format("loss.kind = \"{}\"; edits are classes and take cross-entropy (and loss.soft_weight)",
-                                loss_name(options_)));
+    throw_invalid(fmt::format("loss.kind = \"{}\"; edits are classes and take cross-entropy (and loss.soft_weight)",
+                              loss_name(options_)));
   validate(options_.model);  // before the data, which takes a while
   make_data();
 }
