@@ -19,8 +19,8 @@ namespace {
 // square them: what they are made of stays so far from the largest number that neither becomes infinite.
 template <class T>
 T narrow(double v) {
-  static const double kMost = std::sqrt(static_cast<double>(std::numeric_limits<T>::max())) / 16;
-  if (std::abs(v) > kMost)
+  static const double kLargest = std::sqrt(static_cast<double>(std::numeric_limits<T>::max())) / 16;
+  if (std::abs(v) > kLargest)
     throw_invalid(fmt::format("the graphs have the value {}, which is too large to compute with in {}; scale it{}", v,
                               sizeof(T) == 4 ? "float32" : "float64",
                               sizeof(T) == 4 ? ", or train with precision = \"float64\"" : ""));
