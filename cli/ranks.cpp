@@ -62,6 +62,7 @@ class StartWatch {
           std::unique_lock lock(mutex_);
           if (started_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return done_; })) return;
           tell();
+          std::fflush(stdout);
           _exit(kFailed);
         }) {}
   StartWatch(const StartWatch&) = delete;

@@ -106,6 +106,8 @@ void collect_seeds(const Output& out, std::vector<nlohmann::json>& runs, int& co
     const auto seed = runs[i]["seed"].get<std::int64_t>();
     if (runs[i].value("interrupted", false))
       out.tell(fmt::format("seed {}: interrupted; go on: {}\n", seed, runs[i].value("resume", "")));
+    else if (runs[i].contains("error"))
+      out.tell(fmt::format("seed {}: failed: {}\n", seed, runs[i]["error"].value("message", "")));
     else
       out.tell(fmt::format("seed {}: {}\n", seed, metrics_text(runs[i].value("test", nlohmann::json()))));
   }

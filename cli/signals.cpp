@@ -54,7 +54,10 @@ StopSignals::~StopSignals() {
 
 const std::atomic<bool>& StopSignals::requested() const { return stop_requested; }
 
-int StopSignals::exit_code() const { return 128 + stop_signal.load(std::memory_order_relaxed); }
+int StopSignals::exit_code() const {
+  const int signal = stop_signal.load(std::memory_order_relaxed);
+  return 128 + (signal != 0 ? signal : SIGTERM);  // another rank was told to stop
+}
 
 bool open_closed_streams() {
   const bool has_output = fcntl(1, F_GETFD) >= 0;

@@ -58,8 +58,7 @@ void refuse_name_of_data(const Config& recipe, const fs::path& folder) {
   if (!recipe.string("data.root").empty() || fs::absolute(data / "").lexically_normal().parent_path() !=
                                                  fs::absolute(folder / "").lexically_normal().parent_path())
     return;
-  throw Exception(
-      ErrorCode::invalid_input,
+  throw_invalid(
       fmt::format("the folder '{}' has the name of the data (data.path); choose another --out", folder.string()));
 }
 

@@ -13,7 +13,7 @@ build=(
 )
 tests=(
   python3-numpy python3-venv python3-sklearn python3-pandas python3-networkx python3-matplotlib python3-pytest python3-nbclient python3-ipykernel
-  clang-format iverilog yosys libopenmpi-dev openmpi-bin mesa-vulkan-drivers vulkan-validationlayers
+  clang clang-format libclang-rt-dev iverilog yosys libopenmpi-dev openmpi-bin mesa-vulkan-drivers vulkan-validationlayers
 )
 packages=("${build[@]}" "${tests[@]}")
 

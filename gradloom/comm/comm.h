@@ -74,6 +74,7 @@ class Comm {
 
  protected:
   Comm(unsigned rank, unsigned size);
+  bool gone() const { return gone_; }  // this rank has left, or another has said that it leaves
 
   struct Part {
     unsigned rank = 0;  // the other one

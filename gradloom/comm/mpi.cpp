@@ -29,7 +29,7 @@ class MpiComm final : public Comm {
       : Comm(rank, size), mpi_(mpi), library_(std::move(library)), seconds_(seconds) {}
   ~MpiComm() override {
     // Whoever waits for a dead rank in there waits for ever.
-    if (!broken_) mpi_.close();
+    if (!broken_ && !gone()) mpi_.close();
   }
   std::string library() const override { return library_; }
 

@@ -109,7 +109,7 @@ Result<void> GraphBuilder::add_edge(std::uint32_t from, std::uint32_t to, const 
   if (!all_finite(values.features) || !std::isfinite(values.weight.value_or(0.0)))
     return invalid("the edge {} - {} has a weight or feature that is not a finite number", from, to);
   if (!seen_.insert(key(from, to)).second)
-    return invalid("the edge {} - {} is there twice{}; keep one of them", from, to,
+    return invalid("the edge {} - {} occurs twice{}; keep one of them", from, to,
                    g.direction_ == Direction::undirected ? " (the order of its ends does not matter)" : "");
   if (m == 0) g.edge_width_ = static_cast<std::uint32_t>(values.features.size());
   g.edge_from_.push_back(from);

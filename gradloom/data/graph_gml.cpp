@@ -197,7 +197,7 @@ class GmlParser {
       const bool added = real && found.has(key) ? found.append_number(key, number)
                          : real                 ? found.add_number(key, number, value.text)
                                                 : found.add_text(key, unescaped(value.text));
-      if (!added) fail(value.line, fmt::format("'{}' is there twice", TextLines::shown(key)));
+      if (!added) fail(value.line, fmt::format("'{}' occurs twice", TextLines::shown(key)));
     }
     return found;
   }

@@ -51,7 +51,7 @@ class GraphmlParser {
       xml_.fail(at, fmt::format("the attribute '{}' is '{}', not a number", TextLines::shown(key.name),
                                 TextLines::shown(text)));
     const bool added = key.number ? found.add_number(key.name, value, text) : found.add_text(key.name, text);
-    if (!added) xml_.fail(at, fmt::format("the attribute '{}' is there twice", TextLines::shown(key.name)));
+    if (!added) xml_.fail(at, fmt::format("the attribute '{}' occurs twice", TextLines::shown(key.name)));
   }
 
   // Those of the element, and the defaults of keys for elements of its `kind`.

@@ -34,7 +34,7 @@ GraphAttributes attributes_of(const Xml& xml, const pugi::xml_node& element) {
                fmt::format("the attribute '{}' holds '{}'; only int, float, double, string, bool and enum are read",
                            TextLines::shown(name), TextLines::shown(kind)));
     }
-    if (!added) xml.fail(attribute, fmt::format("the attribute '{}' is there twice", TextLines::shown(name)));
+    if (!added) xml.fail(attribute, fmt::format("the attribute '{}' occurs twice", TextLines::shown(name)));
   }
   return found;
 }

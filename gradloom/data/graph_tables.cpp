@@ -190,7 +190,7 @@ class TableReader {
                                  "data.class_column",
                                  TextLines::shown(name), source_.class_column));
         if (!drafts_[g].attributes.add_text(name, t.cell(r, c)))
-          fail_table(t, r, fmt::format("the graph '{}' is there twice", TextLines::shown(t.cell(r, id))));
+          fail_table(t, r, fmt::format("the graph '{}' occurs twice", TextLines::shown(t.cell(r, id))));
       }
     }
   }

@@ -62,7 +62,7 @@ Result<PatchTable> parse_patch_table(std::string text, std::string_view source) 
         return fail(r, fmt::format("column {} is '{}'; states are 0 or 1", c + 1, TextLines::shown(cell)));
       if (c < kPatch) patch |= std::size_t{cell == "1"} << c;
     }
-    if (seen[patch]) return fail(r, "this patch is there twice");
+    if (seen[patch]) return fail(r, "this patch occurs twice");
     seen[patch] = true;
     rule[patch] = table->cell(r, kPatch) == "1";
   }

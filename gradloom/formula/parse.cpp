@@ -6,6 +6,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <numeric>
 
 #include "gradloom/base/error.h"
 
@@ -89,8 +90,20 @@ class ExpressionParser {
       else if (take("/"))
         factors.push_back(raised(signed_power(), {-1, 1}));
       else
-        return multiply(std::move(factors));
+        break;
     }
+    std::int64_t common = 1;
+    for (const Expr& f : factors) add_denominators(f, common);
+    if (common > kLargestNested) fail("the exponents of a product have too many denominators");
+    return multiply(std::move(factors));
+  }
+
+  // The least common multiple of the denominators of a product's exponents, which collected bases would have; above
+  // kLargestNested it stays where it is.
+  static void add_denominators(const Expr& e, std::int64_t& common) {
+    if (e->op == Op::multiply)
+      for (const Expr& f : e->args) add_denominators(f, common);
+    if (e->op == Op::power && common <= kLargestNested) common = std::lcm(common, e->exponent.q);
   }
 
   Expr signed_power() {

@@ -42,11 +42,13 @@ concept DrawnDataset = Dataset<D, Batch> &&
 };
 
 // Samples of a leaf that ranks may compute by itself; 0: none. Statistics of a batch (batch norm) tie its samples
-// together.
+// together; a penalty is no sum over samples.
 template <class M>
 std::size_t shared_leaf_samples(const M& model) {
   if constexpr (HasRunningBuffers<M>)
     if (model.buffers().flat_size() > 0) return 0;
+  if constexpr (requires { model.sums_are_gradient(); })
+    if (!model.sums_are_gradient()) return 0;
   if constexpr (HasLeaves<M>) return model.leaf_samples();
   return 0;
 }

@@ -133,7 +133,7 @@ def test_several_edges_between_two_nodes_are_refused_by_name():
     graph.add_edge("a", "b")
     with pytest.raises(InvalidInputError, match="2 edges join the nodes 'a' and 'b'"):
         as_graph(graph)
-    with pytest.raises(InvalidInputError, match="0 - 1 is there twice"):
+    with pytest.raises(InvalidInputError, match="0 - 1 occurs twice"):
         GraphSet([(2, [(0, 1), (0, 1)])])
 
 

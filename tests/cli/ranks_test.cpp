@@ -160,7 +160,7 @@ TEST_F(RanksOfMpi, ARankThatIsKilledIsNoticedByTheOthersThemselves) {
   Process process(l);
   ASSERT_TRUE(process.wait_until([&] { return has_checkpoint("cut"); }));
   ASSERT_TRUE(signal_rank(1, SIGKILL));
-  const Ended ended = process.wait(std::chrono::seconds(20));
+  const Ended ended = process.wait(std::chrono::seconds(240));
   EXPECT_FALSE(ended.timed_out);  // its code is the launcher's, which was told that failures are none
   EXPECT_THAT(ended.err, HasSubstr("rank 1 (process "));
   EXPECT_THAT(ended.err, HasSubstr("has died"));
@@ -171,22 +171,22 @@ TEST_F(RanksOfMpi, ARankThatIsKilledIsNoticedByTheOthersThemselves) {
 TEST_F(RanksOfMpi, ARankThatDoesNotAnswerIsNamedAfterTheStatedTime) {
   const Words words = kSplines + Words{"--set", "epochs=100000", "--set", "train.checkpoint_seconds=0.05", "--quiet"};
   Launch l = on_ranks(2, words + Words{"--out", "cut"});
-  l.environment["GRADLOOM_MPI_SECONDS"] = "3";
+  l.environment["GRADLOOM_MPI_SECONDS"] = "15";
   Process process(l);
   ASSERT_TRUE(process.wait_until([&] { return has_checkpoint("cut"); }));
   ASSERT_TRUE(signal_rank(1, SIGSTOP));
-  const Ended ended = process.wait(std::chrono::seconds(30));
+  const Ended ended = process.wait(std::chrono::seconds(240));
   signal_rank(1, SIGKILL);
   EXPECT_FALSE(ended.timed_out);
   EXPECT_NE(ended.code, 0);
-  EXPECT_THAT(ended.err, HasSubstr("rank 1 did not answer for 3 s"));
+  EXPECT_THAT(ended.err, HasSubstr("rank 1 did not answer for 15 s"));
 }
 
 TEST_F(RanksOfMpi, APeerThatNeverComesEndsTheStartAfterTheStatedTime) {
   Launch l = mpirun(
       Words{"-n", "1", GRADLOOM_PROGRAM, "train", "kan-hello", "--out", "never", ":", "-n", "1", "sleep", "1000"});
   l.environment["GRADLOOM_MPI_SECONDS"] = "3";
-  const Ended ended = Process(l).wait(std::chrono::seconds(30));
+  const Ended ended = Process(l).wait(std::chrono::seconds(240));
   EXPECT_FALSE(ended.timed_out);
   EXPECT_EQ(ended.code, 1);
   EXPECT_THAT(ended.err, HasSubstr("not all of the 2 ranks came within 3 s"));

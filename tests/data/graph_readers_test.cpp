@@ -76,7 +76,7 @@ TEST(GraphReaders, TveErrorsNameTheLine) {
   EXPECT_THAT(error("t 1\nv 1 C\n"), HasSubstr("g.txt:2: node 1 comes where node 0 is due"));
   EXPECT_THAT(error("t 1\n\nv 0 C\ne 0 1 1\n"), HasSubstr("g.txt:4: the edge 0 - 1 has an end that does not exist"));
   EXPECT_THAT(error("t 1\nv 0 C\nv x C\n"), HasSubstr("the number of the node is 'x'"));
-  EXPECT_THAT(error("t 1\nv 0 C\nv 1 C\ne 0 1\ne 1 0\n"), HasSubstr("g.txt:5: the edge 1 - 0 is there twice"));
+  EXPECT_THAT(error("t 1\nv 0 C\nv 1 C\ne 0 1\ne 1 0\n"), HasSubstr("g.txt:5: the edge 1 - 0 occurs twice"));
   EXPECT_THAT(error("t 1\nq\n"), HasSubstr("must start with t, v, e or #"));
   EXPECT_THAT(error("t\n"), HasSubstr("a graph starts with"));
 }
@@ -169,7 +169,7 @@ TEST(GraphReaders, ReadEdgeLists) {
   const GraphSet plain = parse_edge_list("0 1\n1 2\n", named("e.edges")).or_throw();
   EXPECT_EQ(plain.graphs[0].edges(), 2u);
   const auto error = [](const std::string& text) { return parse_edge_list(text, named("e.csv")).error().message; };
-  EXPECT_THAT(error("from,to\n0,1\n1,0\n"), HasSubstr("e.csv:3: the edge 1 - 0 is there twice"));
+  EXPECT_THAT(error("from,to\n0,1\n1,0\n"), HasSubstr("e.csv:3: the edge 1 - 0 occurs twice"));
   EXPECT_THAT(error("from,to,weight\n0,1,x\n"), HasSubstr("the weight 'x' is not a number"));
   EXPECT_THAT(error("from,to,colour\n0,1,2\n"), HasSubstr("the column 'colour'"));
 }

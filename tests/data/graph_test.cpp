@@ -79,7 +79,7 @@ TEST(GraphBuilder, RefusesWhatIsWrongAndSaysWhat) {
   EXPECT_THAT(error_of(b.add_edge(0, 2)), HasSubstr("there are 2 nodes"));
   EXPECT_THAT(error_of(b.add_edge(1, 1)), HasSubstr("to itself"));
   b.add_edge(0, 1, {.weight = 2.0}).or_throw();
-  EXPECT_THAT(error_of(b.add_edge(1, 0, {.weight = 1.0})), HasSubstr("there twice"));
+  EXPECT_THAT(error_of(b.add_edge(1, 0, {.weight = 1.0})), HasSubstr("occurs twice"));
   b.add_node({.label = 1}).or_throw();
   EXPECT_THAT(error_of(b.add_edge(0, 2)), HasSubstr("lacks a weight"));
   EXPECT_THAT(error_of(b.add_edge(0, 2, {.label = 0, .weight = 1.0})), HasSubstr("has a label"));

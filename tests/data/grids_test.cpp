@@ -47,7 +47,7 @@ TEST(Grids, ATableMayHoldAnyRule) {
   EXPECT_EQ(grid_target(task, std::vector<std::uint8_t>{0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0}),
             (std::vector<std::uint8_t>{0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0}));
   const auto error = [](const std::string& broken) { return parse_patch_table(broken, "r.csv").error().message; };
-  EXPECT_NE(error(text + row(3, 0)).find("r.csv: line 514: this patch is there twice"), std::string::npos);
+  EXPECT_NE(error(text + row(3, 0)).find("r.csv: line 514: this patch occurs twice"), std::string::npos);
   EXPECT_NE(error(text.substr(0, text.size() - 20)).find("511 patches"), std::string::npos);
   EXPECT_NE(error("1,2\n").find("2 columns"), std::string::npos);
   EXPECT_NE(error(row(0, 7)).find("column 10 is '7'"), std::string::npos);

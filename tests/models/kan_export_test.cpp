@@ -265,7 +265,9 @@ TEST(KanExport, OnnxHasStandardOperatorsWhoseInputsComeBeforeThem) {
       for (const Field& part : fields_of(field.bytes)) {
         if (part.number == 1) elements *= part.value;
         if (part.number == 2) type = part.value;
-        if (part.number == 8) EXPECT_TRUE(known.insert(part.bytes).second);
+        if (part.number == 8) {
+          EXPECT_TRUE(known.insert(part.bytes).second);
+        }
         if (part.number == 9) bytes = part.bytes.size();
       }
       EXPECT_EQ(bytes, elements * (type == 1 ? 4 : 8));
@@ -279,9 +281,15 @@ TEST(KanExport, OnnxHasStandardOperatorsWhoseInputsComeBeforeThem) {
       }
       if (field.number != 1) continue;
       for (const Field& part : fields_of(field.bytes)) {
-        if (part.number == 1) EXPECT_EQ(known.count(part.bytes), 1u) << part.bytes;
-        if (part.number == 2) EXPECT_TRUE(known.insert(part.bytes).second) << part.bytes;
-        if (part.number == 4) EXPECT_EQ(standard.count(part.bytes), 1u) << part.bytes;
+        if (part.number == 1) {
+          EXPECT_EQ(known.count(part.bytes), 1u) << part.bytes;
+        }
+        if (part.number == 2) {
+          EXPECT_TRUE(known.insert(part.bytes).second) << part.bytes;
+        }
+        if (part.number == 4) {
+          EXPECT_EQ(standard.count(part.bytes), 1u) << part.bytes;
+        }
       }
     }
     EXPECT_EQ(outputs, head.classes ? 2u : 1u);

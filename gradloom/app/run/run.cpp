@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 
@@ -47,11 +48,20 @@ std::uint64_t hash_of(std::string_view text) {
   return hash.value();
 }
 
+bool any_rank_stops(const RunOptions& options) {
+  const std::uint8_t own = options.stop && *options.stop;
+  if (!options.comm) return own;
+  std::vector<std::uint8_t> all(options.comm->size());
+  options.comm->allgather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
+  return std::find(all.begin(), all.end(), 1) != all.end();
+}
+
 // Before ranks train together: they must be about to do the same. Where they cannot share the steps, rank 0 trains
 // alone.
 void meet_ranks(const Config& recipe, Session& session, const RunOptions& options) {
   if (!options.comm) return;
   Comm& comm = *options.comm;
+  comm.barrier(Patience::unlimited);  // rank 0 may still be busy with what follows another run of a series
   constexpr const char* kNames[] = {"recipe", "training data", "arithmetic"};
   constexpr std::size_t kCount = std::size(kNames);
   const std::uint64_t own[kCount] = {hash_of(recipe.to_toml()), session.data_fingerprint(),
@@ -260,7 +270,7 @@ Result<RunSummary> train(const Config& asked, const std::filesystem::path& path,
     auto found = settled(asked, alone(options));
     if (!found) return found.error();
     // A search that was stopped has not seen all candidates; its choice would not be that of an undisturbed run.
-    if (!found->found.is_null() && options.stop && *options.stop) return RunSummary{.interrupted = true};
+    if (!found->found.is_null() && any_rank_stops(options)) return RunSummary{.interrupted = true};
     const double search = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     const Config& recipe = found->recipe;
     auto session = open_session(recipe, options);

@@ -110,7 +110,7 @@ EdgePlot plot_of(const EdgeFunction& function, const json& edge) {
   // The text has more digits than a caption can show.
   std::vector<formula::Constant> digits;
   for (const double c : formula::constants_of(e))
-    digits.push_back(formula::Constant::approximate(std::stod(fmt::format("{:.3g}", c))));
+    digits.push_back(formula::Constant::approximate(std::strtod(fmt::format("{:.3g}", c).c_str(), nullptr)));
   plot.candidate_mathml = formula::mathml(formula::with_constants(e, digits), x);
   plot.candidate_note =
       fmt::format("{}, R² {:.4f}", best.at("function").get<std::string>(), std::max(0.0, best.value("r2", 0.0)));

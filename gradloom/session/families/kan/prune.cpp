@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "gradloom/io/slice_tensors.h"
 
@@ -48,11 +49,12 @@ void connect(const formula::NetworkSamples& s, const formula::Scores& scores, Ke
       if (kept.edges[l][e]) kept.nodes[l][e / out] = true;
     }
     if (std::count(kept.nodes[l].begin(), kept.nodes[l].end(), true) > 0) continue;
-    std::size_t best = 0;
-    for (std::size_t e = 1; e < in * out; ++e)
-      if (scores.edges[l][e].value > scores.edges[l][best].value && (l + 1 == layers || kept.nodes[l + 1][e % out]))
+    std::optional<std::size_t> best;
+    for (std::size_t e = 0; e < in * out; ++e)
+      if ((l + 1 == layers || kept.nodes[l + 1][e % out]) &&
+          (!best || scores.edges[l][e].value > scores.edges[l][*best].value))
         best = e;
-    kept.nodes[l][best / out] = kept.edges[l][best] = true;
+    kept.nodes[l][*best / out] = kept.edges[l][*best] = true;  // the layer above keeps a node
   }
   // A hidden node that nothing enters is a constant, which the next bias takes up.
   for (std::size_t l = 0; l + 1 < layers; ++l) {
