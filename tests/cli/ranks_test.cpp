@@ -135,7 +135,7 @@ TEST_F(RanksOfMpi, WithoutAShareAreNamed) {
 }
 
 TEST_F(RanksOfMpi, ARankThatIsKilledEndsTheRunAndAnotherNumberResumesIt) {
-  const Words words = kSplines + Words{"--set", "epochs=400", "--set", "train.checkpoint_seconds=0.05", "--quiet"};
+  const Words words = kSplines + Words{"--set", "epochs=2000", "--set", "train.checkpoint_seconds=0.05", "--quiet"};
   ASSERT_EQ(run(words + Words{"--out", "whole"}).code, 0);
   {
     Process process(on_ranks(3, words + Words{"--out", "cut"}));
@@ -266,7 +266,7 @@ TEST_F(RanksOfMpi, SendWhatTheFormulaSays) {
 }
 
 TEST_F(RanksOfMpi, ASignalFinishesTheStepAndSavesOnAllRanks) {
-  const Words words = kSplines + Words{"--set", "epochs=400", "--set", "train.checkpoint_seconds=0.05", "--quiet"};
+  const Words words = kSplines + Words{"--set", "epochs=2000", "--set", "train.checkpoint_seconds=0.05", "--quiet"};
   ASSERT_EQ(run(words + Words{"--out", "whole"}).code, 0);
   {
     Process process(on_ranks(2, words + Words{"--out", "cut"}));
