@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <set>
 
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -35,8 +36,10 @@ int evaluate(const Output& out, const EvalFlags& flags) {
   refuse_recipe_name(flags.folder);
   refuse_overwriting_run(flags.predictions, flags.folder);
   app::RunOptions options = run_options(out, flags.exec);
+  std::set<std::string> told;  // warnings that have been shown while the run was opened
   options.log = [&](LogLevel level, const std::string& text) {
     out.tell(fmt::format("{}{}\n", level == LogLevel::warning ? "warning: " : "", text));
+    told.insert(text);
   };
   const app::Evaluation e =
       app::evaluate(flags.folder, options,
@@ -50,7 +53,8 @@ int evaluate(const Output& out, const EvalFlags& flags) {
   if (e.outside) rows.emplace_back("outside", fmt::format("{} of them outside of the training range", *e.outside));
   rows.insert(rows.end(), e.found.begin(), e.found.end());
   if (e.rows) rows.emplace_back("predictions", fmt::format("{}, {}", flags.predictions, counted(*e.rows, "row")));
-  for (const std::string& warning : e.warnings) rows.emplace_back("warning", warning);
+  for (const std::string& warning : e.warnings)
+    if (!told.contains(warning)) rows.emplace_back("warning", warning);
   out.print_rows(rows);
   out.result(to_json(e));
   return kDone;

@@ -292,6 +292,7 @@ TEST_F(Errors, ADamagedCheckpointGivesWayToTheOneBefore) {
   const Ended looked = run({"eval", "run"});
   EXPECT_EQ(looked.code, 0) << looked.err;
   EXPECT_THAT(looked.err, testing::AllOf(HasSubstr("checksum"), HasSubstr("previous.safetensors")));
+  EXPECT_THAT(looked.out, testing::Not(HasSubstr("checksum"))) << "a warning is shown once";
   EXPECT_EQ(checkpoint("run"), bad) << "who only reads changes nothing";
   const Ended ended = run({"resume", "run", "--json"});
   EXPECT_EQ(ended.code, 0) << ended.err;
