@@ -31,12 +31,14 @@ std::string advice(const Error& error, const std::filesystem::path& folder) {
   return fmt::format("the last checkpoint is intact; `{}` continues from it", resume_command(folder));
 }
 
-// "hidden [8], grid 3: the best of 5 on 5 folds"
+// "grid 3, hidden [8], weight_decay 0.3: the best of 5 on 5 folds"
 std::string settled_text(const nlohmann::json& settled) {
   const nlohmann::json& all = settled["candidates"];
-  const nlohmann::json& chosen = all.at(settled["chosen"].get<std::size_t>());
   const auto folds = settled["folds"].get<std::size_t>();
-  return fmt::format("hidden {}, grid {}{}", chosen["hidden"].dump(), chosen["grid"].dump(),
+  std::string size;
+  for (const auto& [key, value] : all.at(settled["chosen"].get<std::size_t>()).items())
+    if (key != "loss" && key != "error") size += fmt::format("{}{} {}", size.empty() ? "" : ", ", key, value.dump());
+  return fmt::format("{}{}", size,
                      all.size() == 1 ? ""
                                      : fmt::format(": the best of {} on {}", all.size(),
                                                    folds > 0 ? counted(folds, "fold") : "validation rows"));

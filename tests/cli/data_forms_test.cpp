@@ -155,5 +155,33 @@ TEST_F(DataForms, KanTabularFitsItselfToSmallTables) {
   EXPECT_THAT(bytes_of(scratch_ / "c/recipe.toml"), HasSubstr("hidden = [3]"));
 }
 
+TEST_F(DataForms, LogicClassifyFitsItselfToTheTable) {
+  // Whether exactly two of five bits are set.
+  std::string text;
+  for (int i = 0; i < 64; ++i) {
+    const int row = i % 32;
+    for (int b = 0; b < 5; ++b) text += std::to_string(row >> b & 1) + ",";
+    text += __builtin_popcount(static_cast<unsigned>(row)) == 2 ? "yes\n" : "no\n";
+  }
+  write("t.csv", text);
+  const Words train{"train", "logic-classify",   "--set", "data.path=t.csv", "--set", "data.test_path=",
+                    "--set", "data.target=[-1]", "--set", "data.drop=[]",    "--set", "data.categorical=[]",
+                    "--set", "data.header=no",   "--set", "data.test=0.0"};
+  const auto r = json_of(train + Words{"--out", "a"});
+  EXPECT_EQ(r["train"]["hard_accuracy"], 1.0) << r["settled"];
+  EXPECT_EQ(r["settled"]["folds"], 5);
+  ASSERT_FALSE(r["settled"]["candidates"].empty());
+  for (const auto& candidate : r["settled"]["candidates"]) EXPECT_LT(candidate["error"].get<double>(), 0.5);
+  EXPECT_TRUE(r["warnings"].empty()) << r["warnings"];
+  EXPECT_THAT(bytes_of(scratch_ / "a/recipe.toml"), HasSubstr("size = \"given\""));
+  json_of(train + Words{"--threads", "2", "--out", "b"});
+  EXPECT_EQ(checkpoint("a"), checkpoint("b"));
+  // Given gates leave nothing to choose, and get no restarts.
+  const auto given = json_of(train + Words{"--set", "model.gates=[20,10]", "--set", "epochs=5", "--out", "c"});
+  EXPECT_EQ(given["settled"]["candidates"].size(), 1u);
+  EXPECT_THAT(bytes_of(scratch_ / "c/recipe.toml"),
+              testing::AllOf(HasSubstr("gates = [20, 10]"), HasSubstr("restarts = 1\n")));
+}
+
 }  // namespace
 }  // namespace gradloom::test

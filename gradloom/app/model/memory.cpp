@@ -99,6 +99,9 @@ std::unique_ptr<Session> open_rows(const MemoryRows& rows, KanOptions options, c
 std::unique_ptr<Session> open_rows(const MemoryRows& rows, GatesOptions options, const SessionOptions& settings,
                                    const Session* from) {
   if (from) throw Exception(ErrorCode::unsupported, "training of gates cannot start from a trained model; splines can");
+  if (options.model.size == SizePolicy::automatic)
+    throw Exception(ErrorCode::unsupported,
+                    "model.size = \"auto\" is not settled; choose model.gates, or train a recipe");
   if (!rows.loaded.rows.is_classification())
     throw_invalid("y holds numbers, but gates learn classes: pass integers, or names of classes");
   return open_row_family<GatesFamily>(rows, std::move(options), settings, nullptr);

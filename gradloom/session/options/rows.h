@@ -4,11 +4,19 @@
 #include <optional>
 #include <string>
 
+#include "gradloom/base/choice.h"
 #include "gradloom/base/file_name.h"
 #include "gradloom/data/source.h"
 #include "gradloom/session/options/family.h"
 
 namespace gradloom {
+
+// Who chooses the size of the network and how it is trained.
+enum class SizePolicy { given, automatic };
+inline constexpr Choice<SizePolicy> kSizePolicies[] = {
+    {SizePolicy::given, "given", "the keys say"},
+    {SizePolicy::automatic, "auto", "chosen for the table, but for keys that are set"},
+};
 
 struct RowDataOptions {
   std::string root;                     // folder of the files; empty: the current one, then that of the data

@@ -7,6 +7,7 @@
 
 #include "gradloom/app/families/circuit_text.h"
 #include "gradloom/app/families/entry.h"
+#include "gradloom/app/families/gates/settle.h"
 #include "gradloom/app/families/rows.h"
 #include "gradloom/app/settings.h"
 
@@ -33,6 +34,7 @@ AppFamily gates_family() {
   AppFamily entry = make_entry<GatesFamily, load_splits>("gates");
   entry.headlines = {kHardAccuracy};
   entry.study_rows = circuit_rows;
+  entry.settle = settle_gates;
   entry.load = load_row_model<GatesFamily>;
   entry.predict = predict_with<GatesFamily>;
   return entry;

@@ -13,6 +13,9 @@ void bind_options(const OptionPart<GatesOptions>& o) {
       .at_least(1)
       .at_most(255);
   const auto model = o.part("model", &GatesOptions::model);
+  model.choice(
+      "size", &GatesModelOptions::size, kSizePolicies,
+      "Who chooses model.gates, model.temperature, train.batch, epochs, train.restarts and train.restart_epochs.");
   model
       .key("gates", &GatesModelOptions::gates,
            "Gates of each layer; the last is divided among the classes, rounded up to a multiple.")

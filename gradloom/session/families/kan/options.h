@@ -18,13 +18,6 @@ inline constexpr Choice<InputScale> kInputScales[] = {
     {InputScale::range, "range", "to the range of the grid"},
 };
 
-// Who chooses the size of the network and how it is trained.
-enum class SizePolicy { given, automatic };
-inline constexpr Choice<SizePolicy> kSizePolicies[] = {
-    {SizePolicy::given, "given", "the keys say"},
-    {SizePolicy::automatic, "auto", "chosen for the table, but for keys that are set"},
-};
-
 // `widths` follow from the data and `hidden`.
 struct KanModelOptions : kan::NetworkOptions {
   SizePolicy size = SizePolicy::given;  // automatic: settled before training, by whoever has the data
