@@ -65,7 +65,7 @@ Config load_recipe(const RecipeFlags& flags, app::RecipeName naming = app::Recip
 // A check of an option that names a file: what a variable that was never set leaves is refused, and what stands for
 // standard output elsewhere.
 inline std::string names_a_file(const std::string& name) {
-  if (name == "-") return "- is not taken for standard input or output; a file of that name is ./-";
+  if (name == "-") return "- does not stand for standard input or output; write ./- for a file of that name";
   return name.empty() ? "it is empty; name a file, or leave the option out" : "";
 }
 

@@ -112,9 +112,9 @@ class FamilySession final : public TypedSession<F> {
         all.push_back(std::move(warning));
     // Only a session knows where it runs.
     if (!device_ && options().train.compression.kind != kernels::compress::Compression::none)
-      all.push_back("optimizer.compress has no effect on the cpu, where no gradient travels");
+      all.push_back("optimizer.compress has no effect on the CPU, where no gradient travels");
     if (!device_ && options().train.place != OptimizerPlace::automatic)
-      all.push_back("optimizer.device has no effect on the cpu");
+      all.push_back("optimizer.device has no effect on the CPU");
     return all;
   }
   std::vector<std::string> warnings(const RowDataset<double>& rows, std::string_view name) override {
@@ -238,7 +238,7 @@ void FamilySession<F>::choose_device() {
   std::string lacks;
   ErrorCode code = ErrorCode::unsupported;
   if (!kRunsOnDevices<F>) {
-    lacks = fmt::format("models of family \"{}\" run on the cpu only", options().family);
+    lacks = fmt::format("models of family \"{}\" run on the CPU only", options().family);
   } else if (sizeof(T) == 8 && !info.float64) {
     code = ErrorCode::unsuitable_device;
     lacks = fmt::format("the device {} has no 64-bit floating-point numbers; use precision = \"float32\"", info.name);
@@ -249,7 +249,7 @@ void FamilySession<F>::choose_device() {
     return;
   }
   if (this->settings_.device_policy == DevicePolicy::required) throw Exception(code, lacks);
-  this->log(LogLevel::info, "running on the cpu: " + lacks);
+  this->log(LogLevel::info, "running on the CPU: " + lacks);
 }
 
 // What the host adds to a run on a device has the device's bits.
@@ -302,14 +302,14 @@ void FamilySession<F>::preflight() try {
     if (family_.test()) check_part(model, *family_.test(), "test");
   }
   if (!device_ && options().train.compression.kind != kernels::compress::Compression::none)
-    this->log(LogLevel::info, "optimizer.compress changes nothing here: on the cpu no gradient travels");
+    this->log(LogLevel::info, "optimizer.compress changes nothing here: on the CPU no gradient travels");
 } catch (const Exception& e) {
   const bool device_failed = e.code() == ErrorCode::unsuitable_device || e.code() == ErrorCode::device_memory ||
                              e.code() == ErrorCode::device_lost;
   if (!device_ || !device_failed || this->settings_.device_policy == DevicePolicy::required) throw;
   device_ = nullptr;
   make_exec();
-  this->log(LogLevel::info, std::string("running on the cpu: ") + e.what());
+  this->log(LogLevel::info, std::string("running on the CPU: ") + e.what());
   preflight();
 }
 
@@ -482,7 +482,7 @@ Result<Session::Restored> FamilySession<F>::restore(const TensorFile& file, cons
   if (!state) return state.error();
   state_ = std::move(*state);
   if (!device_ && state_.residual.size() > 0)
-    this->log(LogLevel::warning, "on the cpu no gradient travels: what optimizer.compress has kept back is dropped");
+    this->log(LogLevel::warning, "on the CPU no gradient travels: what optimizer.compress has kept back is dropped");
   if (auto r = family_.restore(model, state_); !r) return r.error();
   const bool old_contract = !head->notes.arithmetic;  // whose fingerprints were others
   return Session::Restored{head->notes.log_lines,

@@ -24,7 +24,7 @@ TEST_F(Errors, WrongWordsNameTheNearestOne) {
   expect_error({"train", "kan-hello", "--set", "data.batch=1"}, 2, "invalid_input", {"data.batch", "'train.batch'"});
   expect_error({"recipes", "kan-hello"}, 2, "invalid_input", {"`gradloom recipes show kan-hello`"});
   expect_error({"train", "kan-hello", "--epoch", "3"}, 2, "invalid_input", {"--epoch", "--set epochs="});
-  expect_error({"bench", "graph", "--device", "gpu"}, 2, "invalid_input", {"'gradloom bench graph'", "on the cpu"});
+  expect_error({"bench", "graph", "--device", "gpu"}, 2, "invalid_input", {"'gradloom bench graph'", "on the CPU"});
   expect_error({"recipes", "show", "nope"}, 2, "not_found", {"'nope'; `gradloom recipes` lists all"});
 }
 

@@ -189,7 +189,7 @@ TEST_F(RanksOfMpi, APeerThatNeverComesEndsTheStartAfterTheStatedTime) {
   const Ended ended = Process(l).wait(std::chrono::seconds(240));
   EXPECT_FALSE(ended.timed_out);
   EXPECT_EQ(ended.code, 1);
-  EXPECT_THAT(ended.err, HasSubstr("not all of the 2 ranks came within 3 s"));
+  EXPECT_THAT(ended.err, HasSubstr("not all of the 2 ranks started within 3 s"));
   EXPECT_FALSE(std::filesystem::exists(scratch_ / "never"));
 }
 

@@ -59,10 +59,10 @@ Result<RunOptions> follow_checkpoint(const RunFolder& folder, RunOptions options
         options.device->info().name, name_of(kArithmetics, options.device->info().arithmetic));
     if (options.device_policy == DevicePolicy::required && other == OtherData::refuse)
       return Error{ErrorCode::unsuitable_device,
-                   difference + "; open it for the arithmetic of the run, or continue on the cpu"};
+                   difference + "; open it for the arithmetic of the run, or continue on the CPU"};
     if (options.device_policy == DevicePolicy::preferred) {
       options.device = nullptr;
-      if (options.log) options.log(LogLevel::info, "running on the cpu: " + difference);
+      if (options.log) options.log(LogLevel::info, "running on the CPU: " + difference);
     }
   }
   if (available(its)) {
