@@ -78,7 +78,9 @@ void add_bench_graph_command(CLI::App& bench, Choice& choice) {
       ->check(name_in(app::kRandomGraphs));
   add_threads_option(*command, o->threads);
   add_seconds_option(*command, o->seconds, "Approximate time for each figure");
-  auto* name = command->add_option("--recipe", recipe->recipe, "Measure an epoch of this recipe on its data instead of random graphs")
+  auto* name = command
+                   ->add_option("--recipe", recipe->recipe,
+                                "Measure an epoch of this recipe on its data instead of random graphs")
                    ->type_name("NAME|FILE");
   add_set_option(*command, recipe->overrides)->needs(name);
   command->add_flag("--profile", o->profile, "Also measure the time of each phase");

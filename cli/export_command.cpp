@@ -52,7 +52,8 @@ int export_network(const Output& out, const ExportFlags& flags) {
   if (!format)
     throw Exception(
         ErrorCode::invalid_input,
-        fmt::format("--format {} is for circuits; the formats of spline networks are c, onnx and efficient-kan", flags.format));
+        fmt::format("--format {} is for circuits; the formats of spline networks are c, onnx and efficient-kan",
+                    flags.format));
   o.format = *format, o.out = flags.out, o.name = flags.name.empty() ? o.name : flags.name;
   ExecFlags exec;
   exec.threads = flags.options.threads;

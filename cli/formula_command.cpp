@@ -71,11 +71,11 @@ void add_formula_command(CLI::App& program, Choice& choice) {
       command->add_option("--effort", o.effort, "Limit of the search's work, in millions of multiply-adds")
           ->type_name("N")
           ->check(number_between(1, 1e12));
-  CLI::Option* threshold =
-      command
-          ->add_option("--threshold", o.threshold, "Where no exact formula is found, leave out edges with a smaller score")
-          ->type_name("SHARE")
-          ->check(number_between(0, 1));
+  CLI::Option* threshold = command
+                               ->add_option("--threshold", o.threshold,
+                                            "Where no exact formula is found, leave out edges with a smaller score")
+                               ->type_name("SHARE")
+                               ->check(number_between(0, 1));
   command->add_option("--functions", o.functions, "Compare edges with these functions only")
       ->type_name("NAME,...")
       ->delimiter(',')
@@ -84,8 +84,7 @@ void add_formula_command(CLI::App& program, Choice& choice) {
     command->add_option(name, to, text)->type_name(type)->allow_extra_args(false);
   };
   list("--define", o.define, "NAME=EXPRESSION", "Add a function of x to the library; repeatable");
-  list("--forbid", o.forbid, "[EDGE ]NAME",
-       "Never use this function, or not on one edge, such as 0.1.2; repeatable");
+  list("--forbid", o.forbid, "[EDGE ]NAME", "Never use this function, or not on one edge, such as 0.1.2; repeatable");
   list("--fix", o.fix, "EDGE NAME", "Set one edge, such as 0.1.2, to this function; repeatable");
   command->add_flag("--again", o.again, "Search again even if the run has a stored formula");
   add_exec_options(*command, flags->exec);

@@ -39,7 +39,8 @@ void add_common_options(CLI::App& command, CommonFlags& flags) {
   auto* costs = command.add_option("--costs", flags.costs,
                                    "node_sub,node_indel,edge_sub,edge_indel such as 1,1,1,1, or a file.json");
   costs->type_name("COSTS");
-  command.add_option("--preset", flags.preset, "uniform: every edit costs 1; topology: the same, and labels are ignored")
+  command
+      .add_option("--preset", flags.preset, "uniform: every edit costs 1; topology: the same, and labels are ignored")
       ->type_name("NAME")
       ->check(CLI::IsMember({"uniform", "topology"}).description(""))
       ->excludes(costs);
@@ -47,15 +48,20 @@ void add_common_options(CLI::App& command, CommonFlags& flags) {
       .add_option("--format", flags.format,
                   "Format of the files: auto, tve, tu, gin, gxl, edges, tables, graphml, gml, json, planetoid")
       ->type_name("FORM");
-  command.add_option("--folder", flags.folder, "Folder of the files that a collection lists; default: the folder of the collection")
+  command
+      .add_option("--folder", flags.folder,
+                  "Folder of the files that a collection lists; default: the folder of the collection")
       ->type_name("DIR");
   command.add_flag("--directed", flags.directed, "Edges are directed where the file does not say");
   command
-      .add_option("--time", flags.seconds, "Time limit for each pair in seconds; then bounds are returned, which depend on the machine")
+      .add_option("--time", flags.seconds,
+                  "Time limit for each pair in seconds; then bounds are returned, which depend on the machine")
       ->type_name("S")
       ->default_str("none")
       ->check(number_between(1e-6, 1e9));
-  command.add_option("--expand", flags.expansions, "Limit of search nodes for each pair; then bounds are returned, equal on every machine")
+  command
+      .add_option("--expand", flags.expansions,
+                  "Limit of search nodes for each pair; then bounds are returned, equal on every machine")
       ->type_name("N")
       ->default_str("none")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62).description(""));
@@ -179,8 +185,8 @@ int run_ged(const Output& out, const GedFlags& flags) {
     throw_invalid("--against compares one file with another: gradloom ged FILE --against OTHER");
   if (flags.all_pairs && flags.graphs.size() != 1) throw_invalid("--all-pairs takes one file with several graphs");
   if (!many && flags.graphs.size() != 2)
-    throw Failure({ErrorCode::invalid_input, fmt::format("ged needs two graphs, but {} given",
-                                                         flags.graphs.size() == 1 ? "one is" : "more are")},
+    throw Failure({ErrorCode::invalid_input,
+                   fmt::format("ged needs two graphs, but {} given", flags.graphs.size() == 1 ? "one is" : "more are")},
                   "write gradloom ged A B, or gradloom ged FILE --all-pairs");
   if (!many && !flags.out.empty())
     throw_invalid("--out needs --all-pairs or --against; --json prints the result of one pair");
@@ -217,7 +223,9 @@ int run_bench(const Output& out, const BenchGedFlags& flags) {
 void add_ged_command(CLI::App& program, Choice& choice) {
   CLI::App* command = program.add_subcommand("ged", "Graph edit distance, with mapping and edits");
   auto flags = std::make_shared<GedFlags>();
-  command->add_option("GRAPHS", flags->graphs, "Two graphs, each FILE, FILE:ID or FILE#POSITION; one FILE with --all-pairs or --against")
+  command
+      ->add_option("GRAPHS", flags->graphs,
+                   "Two graphs, each FILE, FILE:ID or FILE#POSITION; one FILE with --all-pairs or --against")
       ->type_name("")
       ->required();
   command->add_flag("--all-pairs", flags->all_pairs, "Distances between all graphs of the file");
@@ -227,10 +235,13 @@ void add_ged_command(CLI::App& program, Choice& choice) {
       ->type_name("FILE")
       ->check(names_a_file);
   add_common_options(*command, flags->common);
-  command->add_option("--solver", flags->solver, "dfs, or best-first: an independent search to compare with, for small graphs")
+  command
+      ->add_option("--solver", flags->solver,
+                   "dfs, or best-first: an independent search to compare with, for small graphs")
       ->type_name("HOW")
       ->check(name_in(ged::kSolvers));
-  command->add_option("--threshold", flags->threshold, "Decide only whether the distance is at most T; often much faster")
+  command
+      ->add_option("--threshold", flags->threshold, "Decide only whether the distance is at most T; often much faster")
       ->type_name("T")
       ->check(number_between(0, 1e12));
   add_quiet_option(*command, choice.flags);

@@ -93,8 +93,7 @@ Choice printing(std::string text) {
 }
 
 int run(std::vector<std::string> arguments, StandardOutput output) {
-  CLI::App program("Train spline networks, logic automata and graph networks, bit-for-bit reproducible.",
-                   "gradloom");
+  CLI::App program("Train spline networks, logic automata and graph networks, bit-for-bit reproducible.", "gradloom");
   program.set_version_flag("--version", "gradloom " GRADLOOM_VERSION, "Print the version");
   program.formatter(help_formatter());
   program.option_defaults()->always_capture_default();

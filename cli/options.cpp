@@ -68,8 +68,9 @@ void add_exec_options(CLI::App& command, ExecFlags& flags) {
       ->type_name("HOW")
       ->check(name_in(kVariants));
   command
-      .add_option("--arithmetic", flags.arithmetic,
-                  "fused or split: how a product that is added is rounded; default: fused where processor and device have it")
+      .add_option(
+          "--arithmetic", flags.arithmetic,
+          "fused or split: how a product that is added is rounded; default: fused where processor and device have it")
       ->type_name("HOW")
       ->check(name_in(kArithmetics));
   command.add_option("--device", flags.device, "cpu, gpu, auto, or a device by name or number (spline networks)")
@@ -83,8 +84,7 @@ void add_distances_option(CLI::App& command, std::string& distances) {
 }
 
 void add_circuit_option(CLI::App& command, std::string& circuit) {
-  const char* text =
-      "A circuit.json, a model file, a run folder, or a shipped circuit: game-of-life, checkerboard";
+  const char* text = "A circuit.json, a model file, a run folder, or a shipped circuit: game-of-life, checkerboard";
   command.add_option("CIRCUIT", circuit, text)->type_name("")->required();
 }
 

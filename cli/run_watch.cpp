@@ -84,8 +84,8 @@ void print_run(const Output& out, const std::filesystem::path& folder, const Wat
   const bool has_goal = r.found.contains("success"), reached = r.found.value("success", true);
   const std::string goal = !has_goal ? "" : reached ? ", goal reached" : ", goal not reached";
   if (r.finished_before)
-    out.print(fmt::format("{}{} ({}): there was nothing left to train\n", out.paint(Paint::green, "Finished before"), goal,
-                          counted(s.epochs, "epoch")));
+    out.print(fmt::format("{}{} ({}): there was nothing left to train\n", out.paint(Paint::green, "Finished before"),
+                          goal, counted(s.epochs, "epoch")));
   else
     out.print(fmt::format("{}{} ({})\n", out.paint(Paint::green, "Done"), goal, spent));
   std::vector<app::TextRow> rows = metrics_rows(r.metrics);

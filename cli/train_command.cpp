@@ -111,7 +111,8 @@ void add_train_command(CLI::App& program, Choice& choice) {
   command->add_option("--out", flags->out, "Run folder, new or empty")
       ->type_name("DIR")
       ->check([](const std::string& name) {
-        return name == "-"    ? "a run needs a folder; - does not stand for standard output, write ./- for a folder of that name"
+        return name == "-"
+                   ? "a run needs a folder; - does not stand for standard output, write ./- for a folder of that name"
                : name.empty() ? "it is empty; leave the option out to write to runs/RECIPE-SEED"
                               : "";
       });
@@ -119,7 +120,9 @@ void add_train_command(CLI::App& program, Choice& choice) {
       ->type_name("S")
       ->check(whole_number(0, kLargestSeed));
   add_count_option(*command, "--seeds", flags->seeds, "Train seeds S .. S+N-1, each in DIR/seed-S", 1, 100000);
-  command->add_option("--sweep", flags->sweeps, "Train every combination of the values of these keys, several runs at a time; repeatable")
+  command
+      ->add_option("--sweep", flags->sweeps,
+                   "Train every combination of the values of these keys, several runs at a time; repeatable")
       ->type_name("KEY=V,V")
       ->allow_extra_args(false);
   add_exec_options(*command, flags->exec);

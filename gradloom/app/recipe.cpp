@@ -46,7 +46,7 @@ std::optional<Error> idle_override(const Config& recipe, std::span<const StageKe
       const std::string first = fmt::format("stage.0.{}", staged.name);
       return Error{ErrorCode::invalid_input,
                    fmt::format("override '{}': has no effect, because the stages of the recipe set {} themselves; set "
-                               "{}, or take the stages away with 'stage=[]'",
+                               "{}, or remove the stages with 'stage=[]'",
                                assignment, staged.name,
                                stages.size() == 1 ? first
                                                   : fmt::format("{} to stage.{}.{} one by one", first,

@@ -55,8 +55,7 @@ auto guarded(Work&& work) -> decltype(work()) {
   } catch (const Exception& e) {
     return e.error();
   } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::out_of_memory,
-                 "there is not enough memory for this model and batch; try a smaller train.batch"};
+    return Error{ErrorCode::out_of_memory, "not enough memory for this model and batch; try a smaller train.batch"};
   }
 }
 
