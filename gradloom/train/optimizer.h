@@ -18,7 +18,7 @@ inline constexpr Choice<OptimizerKind> kOptimizers[] = {
     {OptimizerKind::sgd, "sgd", "stochastic gradient descent, with momentum if wanted"},
     {OptimizerKind::adam, "adam", "Adam"},
     {OptimizerKind::adamw, "adamw", "Adam with decoupled weight decay"},
-    {OptimizerKind::lion, "lion", "steps of equal size in the direction of a mean gradient's sign"},
+    {OptimizerKind::lion, "lion", "steps of equal size along the sign of a mean gradient"},
     {OptimizerKind::lbfgs, "lbfgs", "L-BFGS over all samples at once"},
 };
 

@@ -408,10 +408,10 @@ TEST(ModelFile, RefusesForeignAndDamagedFiles) {
     return message;
   };
   EXPECT_THAT(refusal("version", "3"), HasSubstr("has format version 3; this program reads versions 1 to 2"));
-  EXPECT_THAT(refusal("family", "\"gaits\""), HasSubstr("models of family \"gaits\" have no model files"));
+  EXPECT_THAT(refusal("family", "\"gaits\""), HasSubstr("a model of family \"gaits\" cannot be stored"));
   EXPECT_THAT(refusal("family", "\"graph\""), HasSubstr("options"));
   EXPECT_THAT(refusal("family", "\"kan\""), HasSubstr("options"));
-  EXPECT_THAT(refusal("precision", "\"float64\""), HasSubstr("not those of its options"));
+  EXPECT_THAT(refusal("precision", "\"float64\""), HasSubstr("contradict its options"));
   EXPECT_THAT(refusal("precision", "3"), HasSubstr("'precision' is not a string"));
   EXPECT_THAT(refusal("options", "{\"family\": \"gates\", \"model\": {\"gates\": [24, 24]}}"),
               HasSubstr("another shape"));
@@ -440,7 +440,7 @@ TEST(ModelFile, RefusesForeignAndDamagedFiles) {
   EXPECT_THAT(refusal("ranges", "[[0, 1], [0, 1], [0, \"a\"]]"), HasSubstr("[low, high]"));
   EXPECT_THAT(refusal("training", "{\"epochs\": 1.5, \"finished\": true}"), HasSubstr("'epochs'"));
   EXPECT_THAT(refusal("training", "{\"epochs\": 1}"), HasSubstr("'finished'"));
-  EXPECT_THAT(refusal("circuit", "{}"), HasSubstr("'circuit' is not what its parameters stand for"));
+  EXPECT_THAT(refusal("circuit", "{}"), HasSubstr("'circuit' is not the hard circuit of the parameters"));
 }
 
 TEST(ModelFile, HasAsManyOutputsAsNames) {
@@ -495,7 +495,7 @@ TEST(ModelFile, CannotHoldNamesThatAreNotUtf8) {
   const Scratch scratch;
   const auto model = fit({data.x, 3}, data.y, small_kan(), {.features = {"a", "b", "\xff"}, .session = kOneThread});
   EXPECT_EQ(message_of([&] { model.save(scratch / "m"); }),
-            "a model file cannot hold 'features': a text there is not UTF-8");
+            "'features' cannot be written to a model file: a text in it is not UTF-8");
 }
 
 TEST(ModelFile, OfAnotherFamilyTakesNoRows) {
@@ -510,7 +510,7 @@ TEST(ModelFile, OfAnotherFamilyTakesNoRows) {
   EXPECT_THAT(message_of([&] {
                 model.predict({std::vector<double>(features), features});
               }),
-              HasSubstr("models of family \"graph\" take no rows"));
+              HasSubstr("models of family \"graph\" cannot be applied to rows"));
 }
 
 TEST(Fit, GoesOnFromATrainedNetworkOfAnotherGrid) {

@@ -78,7 +78,7 @@ TEST_F(DataForms, DistancesAreWrittenAsTheNameAsks) {
   EXPECT_THAT(array.shape, testing::ElementsAre(2u, 3u));
   EXPECT_THAT(array.to_doubles(), testing::ElementsAre(2, 0, 3, 1, 3, 1));
   expect_error({"ged", "a.txt", "--against", "b.txt", "--out", "d.txt"}, 2, "invalid_input", {".csv or .npy"});
-  expect_error({"ged", "a.txt", "b.txt", "--against", "b.txt"}, 2, "invalid_input", {"one file before it"});
+  expect_error({"ged", "a.txt", "b.txt", "--against", "b.txt"}, 2, "invalid_input", {"compares one file with another"});
 }
 
 TEST_F(DataForms, ImagesOfIdxAreTrainedOn) {

@@ -130,7 +130,7 @@ TEST_F(RanksOfMpi, WithoutAShareAreNamed) {
   ASSERT_EQ(run(words + Words{"--out", "whole", "--quiet"}).code, 0);
   const Ended ended = run_on(3, words + Words{"--out", "ranks"});
   ASSERT_EQ(ended.code, 0) << ended.err;
-  EXPECT_THAT(ended.err, HasSubstr("rank 0 will wait for the others"));
+  EXPECT_THAT(ended.err, HasSubstr("rank 0 will be idle"));
   expect_same_end("ranks", "whole");
 }
 

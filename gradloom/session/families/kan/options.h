@@ -21,8 +21,8 @@ inline constexpr Choice<InputScale> kInputScales[] = {
 // Who chooses the size of the network and how it is trained.
 enum class SizePolicy { given, automatic };
 inline constexpr Choice<SizePolicy> kSizePolicies[] = {
-    {SizePolicy::given, "given", "the keys say"},
-    {SizePolicy::automatic, "auto", "chosen for the table, but for keys that are set"},
+    {SizePolicy::given, "given", "as the recipe sets them"},
+    {SizePolicy::automatic, "auto", "chosen for the table, except keys that the recipe sets"},
 };
 
 // `widths` follow from the data and `hidden`.
