@@ -23,7 +23,7 @@ enum class CsvHeader {
   absent,
 };
 inline constexpr Choice<CsvHeader> kCsvHeaders[] = {
-    {CsvHeader::automatic, "auto", "found out by the first rows"},
+    {CsvHeader::automatic, "auto", "detected from the first rows"},
     {CsvHeader::present, "yes", "the first line holds names"},
     {CsvHeader::absent, "no", "the first line holds values"},
 };

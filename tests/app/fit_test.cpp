@@ -228,7 +228,7 @@ TEST(Fit, RefusesWhatDoesNotFitAndNamesIt) {
   std::vector<double> endless = data.y;
   endless[2] = -INFINITY;
   EXPECT_EQ(refusal(data.x, 3, endless), "y: the value in row 2, column 0 (from 0) is -inf; it must be finite");
-  EXPECT_EQ(refusal(data.x, 4, data.y), "450 values do not fill rows of 4 columns");
+  EXPECT_EQ(refusal(data.x, 4, data.y), "450 values are not a multiple of 4 columns");
   EXPECT_EQ(refusal(data.x, 0, data.y), "a matrix of 0 columns has no values");
   EXPECT_EQ(refusal(data.x, 1, data.y), "y has 150 rows, x has 450");
   EXPECT_EQ(refusal({}, 3, std::vector<double>()), "x has 0 rows and 3 columns; there is nothing to learn from");
@@ -249,7 +249,7 @@ TEST(Fit, RefusesWhatDoesNotFitAndNamesIt) {
   EXPECT_EQ(message_of([&] {
               fit({data.x, 3}, data.y, kan, {.weights = weights});
             }),
-            "weights: that of row 3 (from 0) is -1; it must be 0 or more");
+            "weights: the weight of row 3 (from 0) is -1; it must be 0 or more");
 }
 
 TEST(Fit, RefusesOptionsThatNoRecipeCouldHave) {

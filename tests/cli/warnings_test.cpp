@@ -110,7 +110,7 @@ TEST_F(Warnings, NumbersOfGraphsThatWouldOverflowAreRefused) {
   json_of(graphs_);
   write("new.json", pairs(2, 1e25));
   expect_error({"predict", "run", "--data", "new.json", "--out", "p.csv"}, 2, "invalid_input",
-               {"1e+25", "too large to compute with in float32"});
+               {"1e+25", "too large for float32"});
 }
 
 TEST_F(Warnings, WhatFloat32CannotHoldOfGraphsIsNamed) {
