@@ -223,7 +223,7 @@ class FormulaSampler {
     const std::string near = near_name(token, known);
     return fmt::format(
         "there is no '{}'{}; the variables are {} ({}), the constants pi and e, the functions those of docs/data.md",
-        token.substr(0, 40), near.empty() ? "" : fmt::format("; did you mean '{}'?", near), variables.substr(0, 400),
+        token.substr(0, 40), near.empty() ? "" : fmt::format("; the nearest is '{}'", near), variables.substr(0, 400),
         options_.variables.empty() ? "data.variables changes these names" : "data.variables");
   }
 

@@ -134,7 +134,7 @@ template <class T, class Batch, class Tape>
 kernels::reduce::TreeSum<T> tree_of(const BackwardCall<T, Batch, Tape>& call, std::size_t leaves) {
   const Step& step = call.step;
   if ((step.leaf == 0) != (step.gradient == GradientMode::overwrite))
-    throw_invalid("a gradient is overwritten by the first leaf of a step and by no other; the step says leaf " +
+    throw_invalid("only the first leaf of a step overwrites the gradient; this one is leaf " +
                   std::to_string(step.leaf));
   const std::size_t all = step.leaf + leaves, size = call.gradient.size();
   if (call.levels.size() < (kernels::reduce::tree_levels(all) - 1) * size)

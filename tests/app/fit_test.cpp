@@ -420,7 +420,7 @@ TEST(ModelFile, RefusesForeignAndDamagedFiles) {
   EXPECT_THAT(refusal("options", "[]"), HasSubstr("must be an object"));
   EXPECT_THAT(refusal("options", "{"), HasSubstr("'options'"));
   EXPECT_THAT(refusal("features", "{}"), HasSubstr("'features' is not a list"));
-  EXPECT_THAT(refusal("features", "[1, 2, 3]"), HasSubstr("no string"));
+  EXPECT_THAT(refusal("features", "[1, 2, 3]"), HasSubstr("not a string"));
   EXPECT_THAT(refusal("features", "[\"a\"]"), HasSubstr("'ranges' is not a list of 1 pairs"));
   EXPECT_THAT(refusal("classes", "[]"), HasSubstr("0 classes"));
   EXPECT_THAT(refusal("classes", "[\"a\", \"b\", \"c\", \"d\", \"e\"]"), HasSubstr("another shape"));
