@@ -1,4 +1,4 @@
-// What the options of families that learn from rows have in common.
+// Options that families of rows have in common.
 #pragma once
 
 #include <optional>
@@ -14,11 +14,11 @@ struct RowDataOptions {
   std::string root;                     // folder of the files; empty: the current one, then that of the data
   std::optional<FileName> path;         // unset: formula
   std::optional<FileName> test_path;    // in the columns of `path`; empty: none
-  std::optional<FileName> labels;       // of an IDX file; unset: told by its name
+  std::optional<FileName> labels;       // of an IDX file; unset: derived from its name
   std::optional<std::string> formula;   // several targets are separated by ';'
   std::size_t test_samples = 1000;      // of a formula
   std::optional<std::uint64_t> seed;    // of formula samples and of the split; unset: that of training
-  RowSource source;                     // how files and formulas are read; where from is told above
+  RowSource source;                     // how files and formulas are read; the paths are above
   double validation = 0.1, test = 0.2;  // fractions held out
   std::size_t folds = 0, fold = 0;      // cross-validation; 0: off
 };

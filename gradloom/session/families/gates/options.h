@@ -12,7 +12,7 @@ namespace gradloom {
 struct GatesModelOptions {
   std::vector<std::size_t> gates{256, 256, 256};  // of each layer; the last is rounded up to a multiple of the classes
   std::optional<logic::WireKind> wires = logic::WireKind::random;  // unset: unique where the widths allow it
-  double temperature = 8.0;  // the count of a class's gates is divided by this before the softmax
+  double temperature = 8.0;  // the sum of a class's gates is divided by this before the softmax
 };
 
 struct GatesOptions : RowFamilyOptions {
