@@ -112,11 +112,10 @@ Result<Config> load_recipe(const std::string& name_or_path, std::span<const std:
       return parse_named(named(recipe.name), recipe.toml, "recipe " + recipe.name, overrides);
   std::error_code ignored;
   if (std::filesystem::exists(std::filesystem::path(name_or_path) / "recipe.toml", ignored))
-    return Error{
-        ErrorCode::invalid_input,
-        fmt::format("{0} is the folder of a run, not a recipe: `gradloom resume {0}` continues it, `gradloom eval "
-                    "{0}` measures it, and its recipe is {1}",
-                    name_or_path, (std::filesystem::path(name_or_path) / "recipe.toml").string())};
+    return Error{ErrorCode::invalid_input,
+                 fmt::format("{0} is a run folder, not a recipe: `gradloom resume {0}` continues it, `gradloom eval "
+                             "{0}` measures it, and its recipe is {1}",
+                             name_or_path, (std::filesystem::path(name_or_path) / "recipe.toml").string())};
   const bool is_path = name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".toml");
   if (!is_path) {
     std::vector<std::string> names;

@@ -89,8 +89,8 @@ Result<void> check_shapes(const TensorFile& file, const std::filesystem::path& n
     const Tensor* tensor = file.find(group + slice.name);
     if (!tensor) return damaged_model(name, fmt::format("has no tensor '{}{}'", group, slice.name));
     if (tensor->shape != slice.shape)
-      return damaged_model(name,
-                           fmt::format("the shape of the tensor '{}{}' contradicts the options", group, slice.name));
+      return damaged_model(
+          name, fmt::format("the tensor '{}{}' has another shape than that of the options", group, slice.name));
   }
   return {};
 }

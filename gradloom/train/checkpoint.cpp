@@ -118,7 +118,7 @@ Result<Buffer<T>> load_slices(const TensorFile& file, const std::filesystem::pat
     const Tensor* tensor = file.find(prefix + s.name);
     if (tensor && tensor->shape != s.shape)
       return Error{ErrorCode::invalid_input,
-                   fmt::format("{}: the shape of tensor '{}' contradicts the model of the recipe", path.string(),
+                   fmt::format("{}: tensor '{}' has another shape than in the model of the recipe", path.string(),
                                prefix + s.name)};
     auto loaded = file.values<T>(prefix + s.name);
     if (!loaded) return loaded.error();

@@ -84,7 +84,7 @@ TEST(Rle, NamesWhatIsWrong) {
   EXPECT_THAT(pattern_message("x = 3, y = 3\n4o!"), HasSubstr("row 0 is longer than the width in the header, 3"));
   EXPECT_THAT(pattern_message("x = 3, y = 3\n2o999999999999999999o!"), HasSubstr("longer"));
   EXPECT_THAT(pattern_message("x = 3, y = 3\n99999999999999999999o!"), HasSubstr("18 digits"));
-  EXPECT_THAT(pattern_message("x = 3, y = 3\n0o!"), HasSubstr("count of 0"));
+  EXPECT_THAT(pattern_message("x = 3, y = 3\n0o!"), HasSubstr("a count is 0"));
   EXPECT_THAT(pattern_message("x = 3, y = 3\no4$o!"), HasSubstr("more rows"));
   EXPECT_THAT(pattern_message("x = 3, y = 3\n999999999999999999$!"), HasSubstr("more rows"));
   EXPECT_THAT(pattern_message("x = 3, y = 3\no$o"), HasSubstr("no `!`"));

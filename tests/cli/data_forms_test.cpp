@@ -131,7 +131,8 @@ TEST_F(DataForms, ASweepTrainsEveryCombination) {
   EXPECT_EQ(checkpoint("one"), checkpoint("s/optimizer.lr=0.1,model.hidden=[2]/seed-1"));
   expect_error({"train", "kan-hello", "--sweep", "optimizer.lr", "--out", "t"}, 2, "invalid_input", {"KEY=VALUE"});
   expect_error({"train", "kan-hello", "--sweep", "optimizer.xx=1,2", "--out", "t"}, 2, "invalid_input", {"optimizer"});
-  expect_error({"train", "kan-hello", "--sweep", "seed=0,1", "--out", "t"}, 2, "invalid_input", {"seeds of its own"});
+  expect_error({"train", "kan-hello", "--sweep", "seed=0,1", "--out", "t"}, 2, "invalid_input",
+               {"seed cannot be swept"});
 }
 
 TEST_F(DataForms, KanTabularFitsItselfToSmallTables) {

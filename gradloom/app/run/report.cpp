@@ -44,7 +44,7 @@ Chart loss_chart(const std::vector<json>& log) {
       if (stage_end > 0.0) chart.marks.push_back({stage_end, line["note"].get<std::string>()});
       stage_end = line["run_epoch"].get<double>();
     }
-    if (event == "start_over") chart.marks.push_back({line["run_epoch"].get<double>(), "restart"});
+    if (event == "start_over") chart.marks.push_back({line["run_epoch"].get<double>(), "new start"});
     if (event != "epoch") continue;
     const double x = line["run_epoch"].get<double>();
     if (line["loss"].is_number()) train.points.push_back({x, line["loss"].get<double>()});
