@@ -124,7 +124,7 @@ Result<RowSplits> split_rows(const LoadedRows& loaded, const RowDataOptions& dat
     if (data.validation + data.test >= 1.0)
       return Error{
           ErrorCode::invalid_input,
-          fmt::format("data.validation = {} and data.test = {} leave no training data", data.validation, data.test)};
+          fmt::format("data.validation = {} and data.test = {} leave nothing to train on", data.validation, data.test)};
     split = make_split(rows.size(), SplitFractions{1.0 - data.validation - data.test, data.validation, data.test}, seed,
                        rows.parts().label);
   }

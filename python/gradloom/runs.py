@@ -254,7 +254,7 @@ def _model_of(path: str | os.PathLike[str], threads: int = 0) -> Model:
 
 
 def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Model | Run:
-    """A model file as a Model (KAN, Automaton, GraphModel by its family), or the folder of a run as a Run."""
+    """A model file as a Model (KAN, Automaton, GraphModel by its family), or a run folder as a Run."""
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"path is {path!r}, but must be a path")
     if os.path.isdir(path):
