@@ -52,7 +52,7 @@ template <class E>
 Result<E> value_of(Choices<E> table, std::string_view name, std::string_view what) {
   if (const auto value = find_choice<E>(table, name)) return *value;
   return Error{ErrorCode::invalid_input,
-               "there is no " + std::string(what) + " '" + std::string(name) + "'; choose one of " + names_of(table)};
+               "there is no " + std::string(what) + " '" + std::string(name) + "'; there are " + names_of(table)};
 }
 
 // A table without one of its values, where something cannot serve it.
