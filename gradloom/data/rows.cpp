@@ -55,13 +55,13 @@ void check_weights(const std::vector<double>& weights) {
     if (weights[i] != 0 && !(weights[i] >= kLeast && weights[i] <= kMost))
       throw_invalid(
           fmt::format("row {} (from 0): the weight {} is out of the range of {}, which is {:.3g} to "
-                      "{:.3g}: it would become {}; scale the weights{}",
+                      "{:.3g}: it would be {}; scale the weights{}",
                       i, weights[i], name, kLeast, kMost, weights[i] < kLeast ? "0" : "infinite", remedy));
   const double largest = weights.empty() ? 0.0 : *std::max_element(weights.begin(), weights.end());
   const double low = kMargin * std::sqrt(kLeast), high = std::sqrt(kMost) / kMargin;
   if (largest == 0.0 || (largest >= low && largest <= high)) return;
   throw_invalid(
-      fmt::format("the largest weight is {:.3g}: its products with errors would become {} in {}, which allows "
+      fmt::format("the largest weight is {:.3g}: its products with errors would be {} in {}, which allows "
                   "largest weights of {:.3g} to {:.3g}; scale the weights{}",
                   largest, largest < low ? "0" : "infinite", name, low, high, remedy));
 }

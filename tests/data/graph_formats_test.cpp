@@ -117,7 +117,7 @@ TEST(GraphFormats, GmlErrorsNameLineAndColumn) {
   const GraphSource source{.path = "g.gml"};
   EXPECT_THAT(message_of(parse_gml("graph [\n node [ id ?3 ]\n]", source)), HasSubstr("g.gml:2:"));
   EXPECT_THAT(message_of(parse_gml("graph [\n node [ id 1 ]\n", source)), HasSubstr("opens in line 1"));
-  EXPECT_THAT(message_of(parse_gml("graph [ ]\n]", source)), HasSubstr("g.gml:2:1: there is a ']' too many"));
+  EXPECT_THAT(message_of(parse_gml("graph [ ]\n]", source)), HasSubstr("g.gml:2:1: there is one ']' too many"));
   EXPECT_THAT(message_of(parse_gml("graph [ node [ label \"x ] ]", source)), HasSubstr("is not closed"));
   EXPECT_THAT(message_of(parse_gml("graph [\nnode [ id 1 ]\nedge [ source 1 target 2 ] ]", source)),
               AllOf(HasSubstr("g.gml:3"), HasSubstr("'2', which does not exist")));
