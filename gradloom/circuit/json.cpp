@@ -118,7 +118,7 @@ class JsonReader {
     const auto list = [&](const char* key, std::size_t size) -> const json* {
       const auto at = meaning->find(key);
       if (at != meaning->end() && at->is_array() && (at->empty() || at->size() == size)) return &*at;
-      wrong(fmt::format("needs \"{}\", an array of {} elements or an empty one", key, size));
+      wrong(fmt::format("needs \"{}\", an array of {} or none", key, size));
       return nullptr;
     };
     const json* inputs = list("inputs", c.inputs);
