@@ -28,22 +28,21 @@ const gradloom_array& checked(const gradloom_array* array, const char* argument)
   if (array->dtype < 0 || array->dtype > GRADLOOM_INT64)
     throw_invalid(fmt::format("{} has the {}", argument, type_text(array->dtype)));
   if (array->dimensions < 1 || array->dimensions > GRADLOOM_MOST_DIMENSIONS)
-    throw_invalid(fmt::format("{} has {} dimensions; 1 to {} are possible", argument, array->dimensions,
+    throw_invalid(fmt::format("{} has {} dimensions; it must have 1 to {}", argument, array->dimensions,
                               GRADLOOM_MOST_DIMENSIONS));
   std::int64_t elements = 1;
   for (std::int32_t d = 0; d < array->dimensions; ++d) {
     if (array->shape[d] < 0 || array->shape[d] > (std::int64_t{1} << 48))
       throw_invalid(fmt::format("{} has the extent {} in dimension {}", argument, array->shape[d], d));
     if (__builtin_mul_overflow(elements, array->shape[d], &elements))
-      throw_invalid(fmt::format("{} has more elements than fit into memory", argument));
+      throw_invalid(fmt::format("{} has too many elements for memory", argument));
     if (array->strides[d] < 0 || array->strides[d] % kSizes[array->dtype] != 0)
       throw_invalid(fmt::format("{} has a stride of {} bytes in dimension {}; it must be a multiple of {}, 0 or more",
                                 argument, array->strides[d], d, kSizes[array->dtype]));
   }
   if (elements > 0 && !array->data) throw_invalid(fmt::format("{} has no data", argument));
   if (reinterpret_cast<std::uintptr_t>(array->data) % static_cast<std::uintptr_t>(kSizes[array->dtype]) != 0)
-    throw_invalid(
-        fmt::format("{} does not begin at a multiple of its elements of {} bytes", argument, kSizes[array->dtype]));
+    throw_invalid(fmt::format("{} is not aligned to its elements of {} bytes", argument, kSizes[array->dtype]));
   return *array;
 }
 

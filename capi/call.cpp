@@ -56,13 +56,13 @@ int failed() noexcept {
   } catch (const Exception& e) {
     return remember(status_of(e.code()), e.what());
   } catch (const std::bad_alloc&) {
-    return remember(GRADLOOM_OUT_OF_MEMORY, "there is not enough memory");
+    return remember(GRADLOOM_OUT_OF_MEMORY, "not enough memory");
   } catch (const nlohmann::json::exception& e) {
     return remember(GRADLOOM_INVALID_INPUT, e.what());
   } catch (const std::exception& e) {
     return remember(GRADLOOM_INTERNAL, e.what());
   } catch (...) {
-    return remember(GRADLOOM_INTERNAL, "something unknown was thrown");
+    return remember(GRADLOOM_INTERNAL, "internal error: an unknown exception was thrown");
   }
 }
 
@@ -81,7 +81,7 @@ char* copy_text(std::string_view text) {
 nlohmann::json parse_settings(const char* text) {
   if (!text || !*text) return nlohmann::json::object();
   nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
-  if (!object.is_object()) throw_invalid("settings: this is no object of JSON");
+  if (!object.is_object()) throw_invalid("settings: this is not a JSON object");
   return object;
 }
 
@@ -149,7 +149,8 @@ SessionOptions Settings::session() {
 void Settings::done() const {
   for (const auto& [key, value] : object_.items())
     if (std::find(known_.begin(), known_.end(), key) == known_.end())
-      throw_invalid(fmt::format("settings: '{}' is not known here; there are {}", key, fmt::join(known_, ", ")));
+      throw_invalid(
+          fmt::format("settings: the key '{}' is not known here; the keys are {}", key, fmt::join(known_, ", ")));
 }
 
 }  // namespace gradloom::capi

@@ -41,7 +41,7 @@ nlohmann::json parse_settings(const char* text);
 // The value of an option as JSON; null where it has none.
 nlohmann::json value_json(const ConfigValue& value);
 
-// A member of the settings. Members that nobody asked for are refused by done().
+// A member of the settings. done() refuses members that were not read.
 class Settings {
  public:
   explicit Settings(const char* text) : Settings(parse_settings(text)) {}

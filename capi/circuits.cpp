@@ -16,7 +16,7 @@ namespace {
 
 const circuit::CellRule& rule_of(const CircuitObject& object) {
   const auto* rule = std::get_if<circuit::CellRule>(&object.rule);
-  if (!rule) throw_invalid("circuit: a plain circuit does not say how cells follow each other; evaluate it instead");
+  if (!rule) throw_invalid("circuit: a plain circuit is not a cell rule and cannot run on a grid; evaluate it instead");
   return *rule;
 }
 
@@ -28,7 +28,7 @@ circuit::Grid grid_of(const Strided<std::uint8_t>& cells, std::uint32_t channels
     for (std::size_t y = 0; y < grid.height(); ++y)
       for (std::size_t x = 0; x < grid.width(); ++x) {
         const std::uint8_t bit = cells.at(c, y, x);
-        if (bit > 1) throw_invalid(fmt::format("start ({}, {}, {}) is {}; bits are 0 or 1", c, y, x, bit));
+        if (bit > 1) throw_invalid(fmt::format("start ({}, {}, {}) is {}; it must be 0 or 1", c, y, x, bit));
         if (bit) grid.set(c, y, x, true);
       }
   return grid;
@@ -111,7 +111,8 @@ int gradloom_circuit_run(gradloom_handle circuit, const char* settings, const gr
     const double fire = s.value("fire", 1.0);
     const std::string boundary = s.value("boundary", std::string());
     s.done();
-    if (!(fire >= 0 && fire <= 1)) throw_invalid(fmt::format("settings: 'fire' is {}; it is a probability", fire));
+    if (!(fire >= 0 && fire <= 1))
+      throw_invalid(fmt::format("settings: 'fire' is {}; it must be a probability from 0 to 1", fire));
     const Used<CircuitObject> used(circuit, "circuit");
     circuit::CellRule rule = rule_of(*used);
     if (!boundary.empty())

@@ -17,7 +17,7 @@ std::optional<RowDataset<double>> formula_rows(const Session& session, const gra
   if (!x) return std::nullopt;
   const ModelDescription about = session.describe();
   if (about.targets.empty())
-    throw Exception(ErrorCode::unsupported, "formulas are made of networks that predict numbers");
+    throw Exception(ErrorCode::unsupported, "formulas need a spline network that predicts numbers");
   const MatrixView matrix_x = matrix(x, "x");
   const TargetView target = target_view(given(y, "y"), {});
   const std::size_t targets = target.are_classes() ? 0 : target.targets().columns();
@@ -79,13 +79,13 @@ int gradloom_prune(gradloom_handle model, const char* settings, const gradloom_a
     Settings s(settings);
     app::PruneOptions options;
     options.out = s.value("out", std::string());
-    if (options.out.empty()) throw_invalid("out is missing: the file of the smaller model");
+    if (options.out.empty()) throw_invalid("out is missing; it names the file of the smaller model");
     if (s.has("threshold")) options.threshold = s.value("threshold", 0.0);
     if (s.has("inputs")) options.inputs = s.value("inputs", std::uint64_t{0});
     if (s.has("worse")) options.worse = s.value("worse", 0.0);
     s.done();
     if ((options.threshold ? 1 : 0) + (options.inputs ? 1 : 0) + (options.worse ? 1 : 0) != 1)
-      throw_invalid("exactly one of threshold, inputs and worse is needed");
+      throw_invalid("set exactly one of threshold, inputs and worse");
     if (options.inputs && *options.inputs == 0) throw_invalid("inputs is 0; it must be 1 or more");
     const Used<ModelObject> used(model, "model");
     Session& session = used->fitted.session();
@@ -105,13 +105,15 @@ int gradloom_export(gradloom_handle model, const char* settings, char** json) {
     options.out = s.value("out", std::string());
     options.name = s.value("name", options.name);
     s.done();
-    if (options.out.empty()) throw_invalid("out is missing: the file to write");
+    if (options.out.empty()) throw_invalid("out is missing; it names the file to write");
     const Used<ModelObject> used(model, "model");
     Session& session = used->fitted.session();
     const app::AppFamily& family = app::find_family(session.options().family);
     if (!family.export_network)
-      throw Exception(ErrorCode::unsupported,
-                      fmt::format("spline networks are exported so; this is a model of family \"{}\"", family.name));
+      throw Exception(
+          ErrorCode::unsupported,
+          fmt::format("only spline networks can be exported in this format; this is a model of family \"{}\"",
+                      family.name));
     *json = copy_text(to_json(family.export_network(session, options).or_throw()).dump());
   });
 }

@@ -44,7 +44,8 @@ Arcs arcs_of(const gradloom_graph& g) {
     if (arcs.row_ptr[v + 1] < arcs.row_ptr[v])
       throw_invalid(fmt::format("row_ptr falls from {} to {} at node {}", arcs.row_ptr[v], arcs.row_ptr[v + 1], v));
   const std::int64_t count = arcs.row_ptr.back();
-  if (count > (std::int64_t{1} << 31)) throw_invalid(fmt::format("row_ptr ends with {}, more arcs than fit", count));
+  if (count > (std::int64_t{1} << 31))
+    throw_invalid(fmt::format("row_ptr ends with {}, which is too many arcs", count));
   if (count > 0) arcs.column = integers(g.column, "column", static_cast<std::size_t>(count));
   for (const std::int64_t to : arcs.column)
     if (to < 0 || to >= g.nodes) throw_invalid(fmt::format("column names node {}; there are {}", to, g.nodes));
@@ -104,7 +105,7 @@ void add_edges(const GraphsObject& set, const gradloom_graph& g, GraphBuilder& b
         const auto back = first.find(key(v, u));
         if (back != first.end()) {
           if (!columns.equal(back->second, a))
-            throw_invalid(fmt::format("the edge between {} and {} has other values in each direction", v, u));
+            throw_invalid(fmt::format("the edge between {} and {} has different values in its two directions", v, u));
           first.erase(back);
           continue;
         }
@@ -130,7 +131,7 @@ void add_parts(GraphsObject& set, const gradloom_graph& g, std::uint32_t number)
 }
 
 void add_graph(GraphsObject& set, const gradloom_graph& g) {
-  if (set.set) throw_invalid("graphs: the set is in use already; make another one");
+  if (set.set) throw_invalid("graphs: the set is already in use and cannot be changed; create a new one");
   if (g.nodes < 0 || g.nodes > 0x7fffffff) throw_invalid(fmt::format("nodes is {}", g.nodes));
   GraphBuilder builder(set.direction);
   add_nodes(set, g, builder);

@@ -1,4 +1,4 @@
-// What a call tells its caller while it runs, and when it stops.
+// Callbacks of a call to its caller: progress, log and stop.
 #pragma once
 
 #include "capi/call.h"
@@ -7,7 +7,7 @@ namespace gradloom::capi {
 
 class Hooks {
  public:
-  // `given` may be null: nobody listens. Throws invalid_input when its stop flag is not open.
+  // `given` may be null: no callbacks. Throws invalid_input when its stop flag is not open.
   explicit Hooks(const gradloom_hooks* given);
   // Whoever still has log() is no longer heard: the caller's functions are his for the time of the call.
   ~Hooks() { *listening_ = false; }
@@ -16,7 +16,7 @@ class Hooks {
 
   bool wants_progress() const { return given_.progress != nullptr; }
   void tell(const nlohmann::json& line) const;
-  LogCallback log() const;  // empty when nobody listens
+  LogCallback log() const;  // empty without a callback
   const std::shared_ptr<StopFlag>& stop() const { return stop_; }
 
  private:

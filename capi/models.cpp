@@ -43,8 +43,7 @@ class ScratchFolder {
  public:
   ScratchFolder() {
     std::string pattern = (std::filesystem::temp_directory_path() / "gradloom-XXXXXX").string();
-    if (!mkdtemp(pattern.data()))
-      throw Exception(ErrorCode::io, "no folder could be made in the system's for temporary files");
+    if (!mkdtemp(pattern.data())) throw Exception(ErrorCode::io, "a folder for temporary files could not be created");
     path_ = pattern;
   }
   ScratchFolder(const ScratchFolder&) = delete;

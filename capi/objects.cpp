@@ -47,7 +47,7 @@ void close_object(gradloom_handle handle) {
     const std::lock_guard guard(table().lock);
     const auto found = table().open.find(handle);
     if (found == table().open.end())
-      throw_invalid(fmt::format("{} is no open handle: it was closed, or never opened", handle));
+      throw_invalid(fmt::format("{} is not an open handle: it was closed, or never opened", handle));
     entry = std::move(found->second);
     table().open.erase(found);
   }
@@ -59,17 +59,18 @@ std::shared_ptr<Object> find_object(gradloom_handle handle, const char* argument
   const std::lock_guard guard(table().lock);
   const auto found = table().open.find(handle);
   if (found == table().open.end())
-    throw_invalid(fmt::format("{}: {} is no open {}: it was closed, or never opened", argument, handle, kind));
+    throw_invalid(fmt::format("{}: {} is not an open {}: it was closed, or never opened", argument, handle, kind));
   if (lost_threads(found->second))
-    throw Exception(ErrorCode::unsupported,
-                    fmt::format("{}: this {} was opened before the process was forked, and its threads stayed behind; "
-                                "load it in this process, or open it with one thread",
-                                argument, kind));
+    throw Exception(
+        ErrorCode::unsupported,
+        fmt::format("{}: this {} was opened before the process was forked, so its threads do not exist here; "
+                    "load it in this process, or open it with one thread",
+                    argument, kind));
   return found->second.object;
 }
 
 void refuse_kind(gradloom_handle handle, const char* argument, const char* kind) {
-  throw_invalid(fmt::format("{}: the handle {} is open, but is no {}", argument, handle, kind));
+  throw_invalid(fmt::format("{}: the handle {} is open, but is not a {}", argument, handle, kind));
 }
 
 }  // namespace gradloom::capi

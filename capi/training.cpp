@@ -54,8 +54,8 @@ struct FitSettings {
     const json::json_pointer fraction("/data/validation");
     if (recipe.contains(fraction) && recipe[fraction] != 0)
       throw_invalid(
-          fmt::format("settings: 'validation_from' is {}, and data.validation is {}; one of them says which "
-                      "rows watch training",
+          fmt::format("settings: 'validation_from' is {}, and data.validation is {}; set only one of them to choose "
+                      "the validation data",
                       *validation_from, recipe[fraction].dump()));
   }
   const Session* trained() const { return from ? &(*from)->fitted.session() : nullptr; }
@@ -87,8 +87,9 @@ struct FitSettings {
                                        rows.kept.begin());
     const std::size_t watching = rows.rows.size() - first;
     if (watching == 0 || first == 0)
-      throw_invalid(fmt::format("settings: 'validation_from' is {}; of {} rows, {} train and {} watch training",
-                                *validation_from, rows.rows.size(), first, watching));
+      throw_invalid(
+          fmt::format("settings: 'validation_from' is {}; of {} rows, {} are training data and {} validation data",
+                      *validation_from, rows.rows.size(), first, watching));
     return {std::move(rows), watching};
   }
 
@@ -174,7 +175,7 @@ Opened open_row_model(FitSettings& settings, const app::MemoryRows& rows) {
   if (settings.family != "kan")
     return {app::open_rows(rows, settings.options<GatesOptions>(rows), settings.session, settings.trained()), {}};
   if (settings.options<KanOptions>().model.size == SizePolicy::automatic && settings.trained())
-    throw_invalid("model.size is \"auto\", but training goes on from a trained network, whose size is known");
+    throw_invalid("model.size is \"auto\", but training continues from a trained network, whose size is fixed");
   if (auto settled = app::settle(settings.recipe, rows, settings.session))
     return {app::open_rows(rows, std::move(settled->options), settings.session, nullptr), std::move(settled->found)};
   return {app::open_rows(rows, settings.options<KanOptions>(rows), settings.session, settings.trained()), {}};
@@ -273,7 +274,7 @@ int gradloom_fit_grid(const char* settings, const gradloom_array* target, const 
       for (std::size_t y = 0; y < image.height; ++y)
         for (std::size_t x = 0; x < image.width; ++x) {
           if (bits.at(c, y, x) > 1)
-            throw_invalid(fmt::format("target ({}, {}, {}) is {}; bits are 0 or 1", c, y, x, bits.at(c, y, x)));
+            throw_invalid(fmt::format("target ({}, {}, {}) is {}; it must be 0 or 1", c, y, x, bits.at(c, y, x)));
           image.bits.push_back(bits.at(c, y, x));
         }
     fit(s, hooks, model, [&] { return Opened{app::open_image(image, s.options<AutomatonOptions>(), s.session)}; });

@@ -53,7 +53,7 @@ void print_bench(const Output& out, const BenchFlags& flags, const app::BenchKan
                   {"serial fraction", percent(r.serial.serial_fraction)},
                   {"parallel tasks per step", fmt::format("{}", r.serial.parallel_tasks)},
                   {"bytes allocated per step", fmt::format("{}", r.bytes_allocated_per_step.value_or(0))},
-                  {"bytes of the tape", fmt::format("{}", r.tape_bytes)},
+                  {"tape, bytes", fmt::format("{}", r.tape_bytes)},
                   {"bytes of parameters", fmt::format("{}", r.parameter_bytes)}});
   print_phases(out, r.phases);
 }
@@ -93,12 +93,12 @@ int bench_kan(const Output& out, BenchFlags flags) {
   o.allocated_bytes = allocated_bytes;
   o.device = open_device(out, flags.device);
   if (o.against_blas) {
-    if (o.device) throw Exception(ErrorCode::unsupported, "--against-blas measures the cpu");
+    if (o.device) throw Exception(ErrorCode::unsupported, "--against-blas measures the CPU; leave --device out");
     // OpenBLAS of Debian 12 does not know recent processors by itself.
     setenv("OPENBLAS_CORETYPE", kernels::full_vectors() ? "SKYLAKEX" : "HASWELL", 0);
   }
   if (out.comm()) {
-    if (o.device) throw Exception(ErrorCode::unsupported, "ranks do not share a device; leave --device out");
+    if (o.device) throw Exception(ErrorCode::unsupported, "--device cannot be used with several ranks; leave it out");
     o.comm = out.comm();
     const app::BenchKanRanksReport report = app::bench_kan_ranks(o).or_throw();
     if (!out.writes()) return kDone;
@@ -142,13 +142,13 @@ void add_bench_circuit_command(CLI::App& bench, Choice& choice) {
   app::BenchCircuitOptions& o = flags->options;
   command
       ->add_option("--circuit", flags->circuits,
-                   "A circuit.json or the folder of a run, repeatable; none: the game of life and the checkerboard")
+                   "A circuit.json or a run folder, repeatable; default: the game of life and the checkerboard")
       ->type_name("FILE")
       ->allow_extra_args(false);
   command->add_option("--width", o.width, "Columns")->type_name("W")->check(CLI::Range(1u, 1u << 31).description(""));
   command->add_option("--height", o.height, "Rows")->type_name("H")->check(CLI::Range(1u, 1u << 31).description(""));
   add_threads_option(*command, o.threads);
-  add_seconds_option(*command, o.seconds, "Time for each circuit, about");
+  add_seconds_option(*command, o.seconds, "Approximate time for each circuit");
   add_output_options(*command, choice.flags);
   command->footer(
       "Examples:\n  gradloom bench circuit --json\n  gradloom bench circuit --circuit circuit.json --threads 1");
@@ -168,24 +168,24 @@ void add_bench_command(CLI::App& program, Choice& choice) {
   CLI::App* command = bench->add_subcommand("kan", "Spline networks: forward, training step, single samples");
   auto flags = std::make_shared<BenchFlags>();
   app::BenchKanOptions& o = flags->options;
-  command->add_option("--widths", o.widths, "Inputs, hidden layers, outputs")
+  command->add_option("--widths", o.widths, "Widths of the input, the hidden layers and the output")
       ->type_name("A,B,...")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::Range(1u, 1u << 20).description(""));
   add_count_option(*command, "--grid", o.grid, "Grid intervals", 1, 1024);
   add_count_option(*command, "--degree", o.degree, "Degree of the splines", 1, 7);
-  add_count_option(*command, "--batch", o.batch, "Samples of a step", 1, 1u << 24);
+  add_count_option(*command, "--batch", o.batch, "Samples per step", 1, 1u << 24);
   add_threads_option(*command, o.threads);
   command->add_option("--base", flags->base, "Add the base branch")
       ->type_name("on|off")
       ->check(CLI::IsMember({"on", "off"}).description(""));
-  command->add_option("--precision", o.precision, "Type of all numbers")
+  command->add_option("--precision", o.precision, "Precision of all numbers")
       ->type_name("TYPE")
       ->check(name_in(kPrecisions));
-  add_seconds_option(*command, o.seconds, "Time for each figure, about");
-  command->add_flag("--profile", o.profile, "Measure the time of each phase");
-  command->add_flag("--against-blas", o.against_blas, "Measure dense matrices and OpenBLAS in the same run");
+  add_seconds_option(*command, o.seconds, "Approximate time for each figure");
+  command->add_flag("--profile", o.profile, "Also measure the time of each phase");
+  command->add_flag("--against-blas", o.against_blas, "Also measure dense matrices with OpenBLAS in the same run");
   command->add_option("--device", flags->device, "cpu, gpu, auto, or a device by name or number")->type_name("NAME");
   add_output_options(*command, choice.flags);
   command->footer("Example:\n  gradloom bench kan --widths 64,64,10 --batch 256 --threads 2");

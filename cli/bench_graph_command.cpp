@@ -66,22 +66,24 @@ void add_bench_graph_command(CLI::App& bench, Choice& choice) {
   auto o = std::make_shared<app::BenchGraphOptions>();
   auto recipe = std::make_shared<app::BenchRecipeOptions>();
   add_count_option(*command, "--nodes", o->nodes, "Nodes of each graph", 1, 1u << 26);
-  command->add_option("--degree", o->degree, "Neighbours of a node, on average")
+  command->add_option("--degree", o->degree, "Average number of neighbours of a node")
       ->type_name("D")
       ->check(number_between(0.0, 10000.0));
-  add_count_option(*command, "--features", o->features, "Features of nodes and width of layers", 1, 4096);
+  add_count_option(*command, "--features", o->features, "Number of node features and width of the layers", 1, 4096);
   add_count_option(*command, "--depth", o->depth, "Layers", 1, 64);
-  add_count_option(*command, "--graphs", o->graphs, "Graphs of a batch", 1, 1u << 20);
+  add_count_option(*command, "--graphs", o->graphs, "Graphs per batch", 1, 1u << 20);
   command->add_option("--layers", o->layers, "Kind of the layers")->type_name("KIND")->check(name_in(graph::kLayers));
   command->add_option("--kind", o->kind, "Kind of the graphs")
       ->type_name("uniform|powerlaw|star")
       ->check(name_in(app::kRandomGraphs));
   add_threads_option(*command, o->threads);
-  add_seconds_option(*command, o->seconds, "Time for each figure, about");
-  auto* name = command->add_option("--recipe", recipe->recipe, "Measure an epoch of this recipe on its data instead")
+  add_seconds_option(*command, o->seconds, "Approximate time for each figure");
+  auto* name = command
+                   ->add_option("--recipe", recipe->recipe,
+                                "Measure an epoch of this recipe on its data instead of random graphs")
                    ->type_name("NAME|FILE");
   add_set_option(*command, recipe->overrides)->needs(name);
-  command->add_flag("--profile", o->profile, "Measure the time of each phase");
+  command->add_flag("--profile", o->profile, "Also measure the time of each phase");
   add_output_options(*command, choice.flags);
   command->footer("Example:\n  gradloom bench graph --nodes 1000 --graphs 32 --layers gin --threads 2");
   command->callback([o, recipe, &choice] {

@@ -27,7 +27,7 @@ int bench_logic(const Output& out, app::BenchRecipeOptions options) {
        {"speed", fmt::format("{:.3g} of {:.3g} GFLOP/s", r.gflops, r.peak_gflops)},
        {"scalar reference", fmt::format("{:.3g} ms, {:.3g} times as long", r.sequential_update_ms, r.speedup)},
        {"speedup over one thread", fmt::format("{:.3g}", r.speedup_threads)},
-       {"bytes of the tape", fmt::format("{}", r.tape_bytes)},
+       {"tape, bytes", fmt::format("{}", r.tape_bytes)},
        {"scratch per thread", fmt::format("{} bytes", r.scratch_bytes_per_thread)},
        {"serial fraction", fmt::format("{:.1f} %", 100 * r.serial.serial_fraction)},
        {"parallel tasks", fmt::format("{}", r.serial.parallel_tasks)}});
@@ -46,8 +46,8 @@ void add_bench_logic_command(CLI::App& bench, Choice& choice) {
   command->add_option("--recipe", options->recipe, "A recipe of the family automaton")->type_name("NAME|FILE");
   add_set_option(*command, options->overrides);
   add_threads_option(*command, options->threads);
-  add_seconds_option(*command, options->seconds, "Time for the update, about");
-  command->add_flag("--profile", options->profile, "Measure the time of each phase");
+  add_seconds_option(*command, options->seconds, "Approximate time for the update");
+  command->add_flag("--profile", options->profile, "Also measure the time of each phase");
   add_output_options(*command, choice.flags);
   command->footer("Example:\n  gradloom bench logic --recipe checkerboard --threads 1");
   command->callback(

@@ -68,11 +68,13 @@ int check(const Output& out, const CheckFlags& flags) {
 }  // namespace
 
 void add_check_command(CLI::App& program, Choice& choice) {
-  CLI::App* command = program.add_subcommand("check", "Check a model's gradients, and that its bits are the same");
+  CLI::App* command =
+      program.add_subcommand("check", "Check the gradients of a model, and that training gives equal bits");
   auto flags = std::make_shared<CheckFlags>();
   add_recipe_options(*command, flags->recipe);
-  add_count_option(*command, "--samples", flags->what.samples, "Samples to check on", 1, 1000000);
-  command->add_option("--max-elements", flags->what.max_elements, "Most elements of each gradient to check")
+  add_count_option(*command, "--samples", flags->what.samples, "Number of samples to check on", 1, 1000000);
+  command
+      ->add_option("--max-elements", flags->what.max_elements, "Maximum number of elements to check in each gradient")
       ->type_name("N")
       ->check(whole_number(1, std::uint64_t{1} << 62));
   add_exec_options(*command, flags->exec);

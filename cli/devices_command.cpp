@@ -55,7 +55,7 @@ std::string controls_text(const vulkan::FloatControls& c) {
   if (c.flush_subnormals) words.push_back("can flush subnormals");
   if (c.keep_subnormals) words.push_back("can keep subnormals");
   if (c.keep_inf_nan) words.push_back("keeps infinities and NaN");
-  return words.empty() ? "nothing declared" : fmt::format("{}", fmt::join(words, ", "));
+  return words.empty() ? "no property declared" : fmt::format("{}", fmt::join(words, ", "));
 }
 
 void print_device(const Output& out, const vulkan::DeviceInfo& d, const std::string& arithmetic) {
@@ -111,7 +111,7 @@ int devices(const Output& out) {
 }  // namespace
 
 void add_devices_command(CLI::App& program, Choice& choice) {
-  CLI::App* command = program.add_subcommand("devices", "List what models can run on");
+  CLI::App* command = program.add_subcommand("devices", "List the processor and the GPUs that models can run on");
   add_output_options(*command, choice.flags);
   command->callback([&choice] { choice.run = devices; });
 }

@@ -20,8 +20,8 @@ struct EvalFlags {
 // A model file has no data of its own.
 int evaluate_file(const Output& out, const EvalFlags& flags) {
   if (flags.data.empty())
-    throw Failure({ErrorCode::invalid_input, fmt::format("{} is a model file, which has no data", flags.folder)},
-                  "--data FILE names some");
+    throw Failure({ErrorCode::invalid_input, fmt::format("{} is a model file, which contains no data", flags.folder)},
+                  "pass the data to measure it on with --data FILE");
   app::PredictOptions what;
   what.file = flags.data, what.distances = flags.distances, what.out = flags.predictions;
   const app::PredictReport r = app::predict(flags.folder, run_options(out, flags.exec), what).or_throw();
@@ -50,7 +50,8 @@ int evaluate(const Output& out, const EvalFlags& flags) {
   std::vector<app::TextRow> rows = metrics_rows(e.metrics);
   if (e.data) rows.emplace_back(flags.data, e.data->is_object() ? metrics_text(*e.data) : "has no target column");
   for (app::TextRow& row : outside_rows(e.rows_outside)) rows.push_back(std::move(row));
-  if (e.outside) rows.emplace_back("outside", fmt::format("{} of them outside of the training range", *e.outside));
+  if (e.outside)
+    rows.emplace_back("outside", fmt::format("{} rows with a feature outside of its training range", *e.outside));
   rows.insert(rows.end(), e.found.begin(), e.found.end());
   if (e.rows) rows.emplace_back("predictions", fmt::format("{}, {}", flags.predictions, counted(*e.rows, "row")));
   for (const std::string& warning : e.warnings)
@@ -63,16 +64,17 @@ int evaluate(const Output& out, const EvalFlags& flags) {
 }  // namespace
 
 void add_eval_command(CLI::App& program, Choice& choice) {
-  CLI::App* command = program.add_subcommand("eval", "Measure the model of a run on its data");
+  CLI::App* command =
+      program.add_subcommand("eval", "Measure the model of a run on its training, validation and test data");
   auto flags = std::make_shared<EvalFlags>();
-  command->add_option("MODEL", flags->folder, "The folder of a run, or with --data a model.safetensors")
+  command->add_option("MODEL", flags->folder, "A run folder, or with --data a model.safetensors")
       ->type_name("")
       ->required();
-  command->add_option("--predictions", flags->predictions, "Write predictions for the test data, or those of --data")
+  command
+      ->add_option("--predictions", flags->predictions, "Write predictions for the test data, or for those of --data")
       ->type_name("FILE.csv")
       ->check(names_a_file);
-  command
-      ->add_option("--data", flags->data, "Measure and predict these data too; they may lack what is to be predicted")
+  command->add_option("--data", flags->data, "Also measure and predict these data; the target may be absent")
       ->type_name("FILE")
       ->check(names_a_file);
   add_distances_option(*command, flags->distances);

@@ -46,13 +46,14 @@ int export_network(const Output& out, const ExportFlags& flags) {
   for (const auto& [option, given] :
        {std::pair{"--minimise", flags.minimise != "own"}, std::pair{"--observe", !flags.options.observed.empty()},
         std::pair{"--verify", flags.options.verify}})
-    if (given) throw_invalid(fmt::format("{} is for circuits; {} is a network of splines", option, flags.circuit));
+    if (given) throw_invalid(fmt::format("{} is for circuits; {} is a spline network", option, flags.circuit));
   app::ExportNetworkOptions o;
   const auto format = value_of<app::NetworkFormat>(app::kNetworkFormats, flags.format, "--format");
   if (!format)
     throw Exception(
         ErrorCode::invalid_input,
-        fmt::format("--format {} is for circuits; networks of splines have c, onnx and efficient-kan", flags.format));
+        fmt::format("--format {} is for circuits; the formats of spline networks are c, onnx and efficient-kan",
+                    flags.format));
   o.format = *format, o.out = flags.out, o.name = flags.name.empty() ? o.name : flags.name;
   ExecFlags exec;
   exec.threads = flags.options.threads;
@@ -81,14 +82,14 @@ int export_circuit(const Output& out, ExportFlags flags) {
   refuse_overwriting_run(flags.out, flags.circuit);
   if (app::has_exported_network(flags.circuit)) return export_network(out, flags);
   if (!find_choice<app::ExportFormat>(app::kExportFormats, flags.format))
-    throw_invalid(fmt::format("--format {} is for networks of splines; {} is none", flags.format, flags.circuit));
+    throw_invalid(fmt::format("--format {} is for spline networks; {} is a circuit", flags.format, flags.circuit));
   o.format = value_of<app::ExportFormat>(app::kExportFormats, flags.format, "--format").or_throw();
   o.minimiser = value_of<app::Minimiser>(app::kMinimisers, flags.minimise, "--minimise").or_throw();
   const auto result = app::export_circuit(o);
   if (!result && result.error().code == ErrorCode::not_found && o.minimiser == app::Minimiser::yosys)
     throw Failure(result.error(), "--minimise own needs no other program");
   if (!result && result.error().code == ErrorCode::unsupported)
-    throw Failure(result.error(), "leave --verify out; --format dot is a drawing that can be verified");
+    throw Failure(result.error(), "leave --verify out, or choose --format dot, a drawing that can be verified");
   if (!result) throw Exception(result.error());
 
   std::vector<std::pair<std::string, std::string>> rows;
@@ -133,13 +134,13 @@ void add_export_command(CLI::App& program, Choice& choice) {
   command->add_option("--minimise", flags->minimise, "own, yosys (if installed), or off")
       ->type_name("HOW")
       ->check(name_in(app::kMinimisers));
-  command->add_option("--observe", o.observed, "Drop what these channels never depend on")
+  command->add_option("--observe", o.observed, "Keep only what these channels depend on")
       ->type_name("C,...")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("--name", flags->name, "Of the function, module or rule; a rule has that of its file")
+  command->add_option("--name", flags->name, "Name of the function, module or rule; a rule must be named like its file")
       ->type_name("NAME");
-  command->add_flag("--verify", o.verify, "Read it back and prove it equal to the circuit");
+  command->add_flag("--verify", o.verify, "Read the exported file back and prove it equal to the circuit");
   add_threads_option(*command, o.threads);
   add_output_options(*command, choice.flags);
   command->footer(

@@ -63,19 +63,19 @@ void add_formula_command(CLI::App& program, Choice& choice) {
   CLI::App* command = program.add_subcommand("formula", "Find the formula of a trained spline network");
   auto flags = std::make_shared<FormulaFlags>();
   app::FormulaSearchOptions& o = flags->options;
-  command->add_option("MODEL", flags->model, "The folder of a run, or a model.safetensors")->type_name("")->required();
+  command->add_option("MODEL", flags->model, "A run folder or a model.safetensors")->type_name("")->required();
   command->add_option("--data", flags->data, "Search on these rows instead of those of the run")
       ->type_name("FILE")
       ->check(names_a_file);
   CLI::Option* effort =
-      command->add_option("--effort", o.effort, "Work that the search may use, in millions of multiply-adds")
+      command->add_option("--effort", o.effort, "Limit of the search's work, in millions of multiply-adds")
           ->type_name("N")
           ->check(number_between(1, 1e12));
-  CLI::Option* threshold =
-      command
-          ->add_option("--threshold", o.threshold, "Leave edges out that score less, where no exact formula is found")
-          ->type_name("SHARE")
-          ->check(number_between(0, 1));
+  CLI::Option* threshold = command
+                               ->add_option("--threshold", o.threshold,
+                                            "Where no exact formula is found, leave out edges with a smaller score")
+                               ->type_name("SHARE")
+                               ->check(number_between(0, 1));
   command->add_option("--functions", o.functions, "Compare edges with these functions only")
       ->type_name("NAME,...")
       ->delimiter(',')
@@ -83,11 +83,10 @@ void add_formula_command(CLI::App& program, Choice& choice) {
   const auto list = [&](const char* name, std::vector<std::string>& to, const char* type, const char* text) {
     command->add_option(name, to, text)->type_name(type)->allow_extra_args(false);
   };
-  list("--define", o.define, "NAME=EXPRESSION", "Add a function of x to the library; may be repeated");
-  list("--forbid", o.forbid, "[EDGE ]NAME",
-       "Never use this function, or not on an edge such as 0.1.2; may be repeated");
-  list("--fix", o.fix, "EDGE NAME", "Make this edge, such as 0.1.2, this function; may be repeated");
-  command->add_flag("--again", o.again, "Search although the run has a stored formula");
+  list("--define", o.define, "NAME=EXPRESSION", "Add a function of x to the library; repeatable");
+  list("--forbid", o.forbid, "[EDGE ]NAME", "Never use this function, or not on one edge, such as 0.1.2; repeatable");
+  list("--fix", o.fix, "EDGE NAME", "Set one edge, such as 0.1.2, to this function; repeatable");
+  command->add_flag("--again", o.again, "Search again even if the run has a stored formula");
   add_exec_options(*command, flags->exec);
   add_output_options(*command, choice.flags);
   command->footer("Examples:\n  gradloom formula runs/mine\n  gradloom formula runs/mine --effort 300000 --json");

@@ -39,23 +39,29 @@ void add_common_options(CLI::App& command, CommonFlags& flags) {
   auto* costs = command.add_option("--costs", flags.costs,
                                    "node_sub,node_indel,edge_sub,edge_indel such as 1,1,1,1, or a file.json");
   costs->type_name("COSTS");
-  command.add_option("--preset", flags.preset, "uniform: every edit costs 1; topology: and labels are ignored")
+  command
+      .add_option("--preset", flags.preset, "uniform: every edit costs 1; topology: the same, and labels are ignored")
       ->type_name("NAME")
       ->check(CLI::IsMember({"uniform", "topology"}).description(""))
       ->excludes(costs);
   command
       .add_option("--format", flags.format,
-                  "Of the files: auto, tve, tu, gin, gxl, edges, tables, graphml, gml, json, planetoid")
+                  "Format of the files: auto, tve, tu, gin, gxl, edges, tables, graphml, gml, json, planetoid")
       ->type_name("FORM");
-  command.add_option("--folder", flags.folder, "Of the files that a collection lists; else they are beside it")
-      ->type_name("DIR");
-  command.add_flag("--directed", flags.directed, "Edges have a direction, where the file does not say");
   command
-      .add_option("--time", flags.seconds, "Seconds for each pair, then a bracket; the result depends on the machine")
+      .add_option("--folder", flags.folder,
+                  "Folder of the files that a collection lists; default: the folder of the collection")
+      ->type_name("DIR");
+  command.add_flag("--directed", flags.directed, "Edges are directed where the file does not say");
+  command
+      .add_option("--time", flags.seconds,
+                  "Time limit for each pair in seconds; then bounds are returned, which depend on the machine")
       ->type_name("S")
       ->default_str("none")
       ->check(number_between(1e-6, 1e9));
-  command.add_option("--expand", flags.expansions, "Search nodes for each pair, then a bracket; the same everywhere")
+  command
+      .add_option("--expand", flags.expansions,
+                  "Limit of search nodes for each pair; then bounds are returned, equal on every machine")
       ->type_name("N")
       ->default_str("none")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62).description(""));
@@ -73,11 +79,11 @@ struct GedFlags {
 // What is known of the distance, or of whether it is within a threshold.
 std::string verdict(const app::GedPairReport& r) {
   if (r.within && !r.within->value)
-    return fmt::format("edit distance from {} to {}: a limit was reached before it was known whether it is {} at most",
+    return fmt::format("edit distance from {} to {}: a limit was reached before it was known whether it is at most {}",
                        r.lower, r.upper, *r.threshold);
   if (r.within)
-    return *r.within->value ? fmt::format("edit distance {} at most: within {}", r.upper, *r.threshold)
-                            : fmt::format("edit distance {} at least: not within {}", r.lower, *r.threshold);
+    return *r.within->value ? fmt::format("edit distance at most {}: within {}", r.upper, *r.threshold)
+                            : fmt::format("edit distance at least {}: not within {}", r.lower, *r.threshold);
   return r.exact ? fmt::format("edit distance {}", r.upper)
                  : fmt::format("edit distance from {} to {}; a limit was reached", r.lower, r.upper);
 }
@@ -176,16 +182,16 @@ int run_ged(const Output& out, const GedFlags& flags) {
   const bool many = flags.all_pairs || !flags.against.empty();
   if (flags.all_pairs && !flags.against.empty()) throw_invalid("--all-pairs and --against exclude each other");
   if (!flags.against.empty() && flags.graphs.size() != 1)
-    throw_invalid("--against takes one file before it: gradloom ged FILE --against OTHER");
+    throw_invalid("--against compares one file with another: gradloom ged FILE --against OTHER");
   if (flags.all_pairs && flags.graphs.size() != 1) throw_invalid("--all-pairs takes one file with several graphs");
   if (!many && flags.graphs.size() != 2)
-    throw Failure({ErrorCode::invalid_input, fmt::format("two graphs are needed, but {} given",
-                                                         flags.graphs.size() == 1 ? "one is" : "more are")},
-                  "gradloom ged A B, or gradloom ged FILE --all-pairs");
+    throw Failure({ErrorCode::invalid_input,
+                   fmt::format("ged needs two graphs, but {} given", flags.graphs.size() == 1 ? "one is" : "more are")},
+                  "write gradloom ged A B, or gradloom ged FILE --all-pairs");
   if (!many && !flags.out.empty())
-    throw_invalid("--out belongs to --all-pairs and --against; --json prints the result of one pair");
+    throw_invalid("--out needs --all-pairs or --against; --json prints the result of one pair");
   if (many && flags.threshold) throw_invalid("--threshold is for two graphs, not for --all-pairs or --against");
-  if (many && flags.solver != "dfs") throw_invalid("--all-pairs and --against have one solver, dfs");
+  if (many && flags.solver != "dfs") throw_invalid("--all-pairs and --against have only the solver dfs");
   return many ? run_all_pairs(out, flags) : run_pair(out, flags);
 }
 
@@ -207,7 +213,7 @@ int run_bench(const Output& out, const BenchGedFlags& flags) {
                   {"exact", fmt::format("{:.2f} %", 100 * r.exact_share)},
                   {"expanded per pair", fmt::format("{:.1f}", r.expanded_per_pair)},
                   {"most expanded", fmt::format("{}", r.most_expanded)},
-                  {"pairs checked before", fmt::format("{}", r.checked)}});
+                  {"pairs checked first", fmt::format("{}", r.checked)}});
   out.result(to_json(r));
   return kDone;
 }
@@ -217,7 +223,9 @@ int run_bench(const Output& out, const BenchGedFlags& flags) {
 void add_ged_command(CLI::App& program, Choice& choice) {
   CLI::App* command = program.add_subcommand("ged", "Graph edit distance, with mapping and edits");
   auto flags = std::make_shared<GedFlags>();
-  command->add_option("GRAPHS", flags->graphs, "A and B, each FILE, FILE:ID or FILE#POSITION; or FILE with --all-pairs")
+  command
+      ->add_option("GRAPHS", flags->graphs,
+                   "Two graphs, each FILE, FILE:ID or FILE#POSITION; one FILE with --all-pairs or --against")
       ->type_name("")
       ->required();
   command->add_flag("--all-pairs", flags->all_pairs, "Distances between all graphs of the file");
@@ -227,10 +235,13 @@ void add_ged_command(CLI::App& program, Choice& choice) {
       ->type_name("FILE")
       ->check(names_a_file);
   add_common_options(*command, flags->common);
-  command->add_option("--solver", flags->solver, "dfs, or best-first: a second opinion for small graphs")
+  command
+      ->add_option("--solver", flags->solver,
+                   "dfs, or best-first: an independent search to compare with, for small graphs")
       ->type_name("HOW")
       ->check(name_in(ged::kSolvers));
-  command->add_option("--threshold", flags->threshold, "Only: is the distance at most T? Often much faster")
+  command
+      ->add_option("--threshold", flags->threshold, "Decide only whether the distance is at most T; often much faster")
       ->type_name("T")
       ->check(number_between(0, 1e12));
   add_quiet_option(*command, choice.flags);
@@ -249,11 +260,11 @@ void add_bench_ged_command(CLI::App& bench, Choice& choice) {
   CLI::App* command = bench.add_subcommand("ged", "Graph edit distances: pairs per second, after checking some");
   auto flags = std::make_shared<BenchGedFlags>();
   app::BenchGedOptions& o = flags->options;
-  command->add_option("--file", o.file, "Graphs to compare; random ones otherwise")->type_name("FILE");
-  add_count_option(*command, "--graphs", o.graphs, "How many, at most", 2, 100000);
+  command->add_option("--file", o.file, "Graphs to compare; default: random graphs")->type_name("FILE");
+  add_count_option(*command, "--graphs", o.graphs, "Maximum number of graphs", 2, 100000);
   add_count_option(*command, "--nodes", o.nodes, "Nodes of the largest random graph", 1, 1000);
-  command->add_option("--seed", o.seed, "Of the random graphs")->type_name("S");
-  add_seconds_option(*command, o.seconds, "Time for the figure, about");
+  command->add_option("--seed", o.seed, "Seed of the random graphs")->type_name("S");
+  add_seconds_option(*command, o.seconds, "Approximate time for the figure");
   add_common_options(*command, flags->common);
   add_output_options(*command, choice.flags);
   command->footer("Example:\n  gradloom bench ged --graphs 100 --nodes 10 --threads 2");

@@ -20,13 +20,13 @@ namespace {
 
 constexpr const char* kExamples =
     "Examples:\n"
-    "  gradloom recipes                             what can be trained\n"
-    "  gradloom train kan-hello                     train, into runs/kan-hello-0\n"
+    "  gradloom recipes                             list what can be trained\n"
+    "  gradloom train kan-hello                     train, write to runs/kan-hello-0\n"
     "  gradloom train kan-hello --set epochs=50 --seed 3 --out runs/mine\n"
-    "  gradloom resume runs/mine                    go on after an interruption\n"
+    "  gradloom resume runs/mine                    continue after an interruption\n"
     "  gradloom eval runs/mine --predictions p.csv  measure, and write predictions\n"
-    "  gradloom predict runs/mine --data new.csv --out p.csv  ask about new data\n"
-    "  gradloom check kan-hello                     are the gradients right?\n"
+    "  gradloom predict runs/mine --data new.csv --out p.csv  predict new data\n"
+    "  gradloom check kan-hello                     check the gradients\n"
     "\n"
     "Every command has --help, which shows [defaults], and --json. GRADLOOM_DATA names the folder of data files.\n"
     "Exit codes: 0 done, 1 check or run failed, 2 wrong usage or input, 3 a device is missing or failed.";
@@ -34,7 +34,7 @@ constexpr const char* kExamples =
 const char* default_hint(ErrorCode code) {
   switch (code) {
     case ErrorCode::missing_device:
-      return "`gradloom devices` lists what there is";
+      return "`gradloom devices` lists the devices";
     case ErrorCode::unsuitable_device:
     case ErrorCode::device_memory:
     case ErrorCode::device_lost:
@@ -63,8 +63,8 @@ int run_choice(const Choice& choice, StandardOutput output) {
   };
   try {
     if (output == StandardOutput::closed)  // before hours of work whose result nobody would see
-      throw Failure({ErrorCode::io, "standard output is closed, so no result could be written"},
-                    "send it to a file, or to /dev/null");
+      throw Failure({ErrorCode::io, "standard output is closed, so the result cannot be written"},
+                    "redirect it to a file or to /dev/null");
     comm = join_ranks(out);
     return run_on_ranks(choice, comm.get());
   } catch (const Failure& e) {
@@ -74,7 +74,7 @@ int run_choice(const Choice& choice, StandardOutput output) {
     fail(code_name(e.code()), e.what(), default_hint(e.code()));
     return exit_code(e.code());
   } catch (const std::bad_alloc&) {
-    fail(code_name(ErrorCode::out_of_memory), "there is not enough memory", "");
+    fail(code_name(ErrorCode::out_of_memory), "not enough memory", "");
     return exit_code(ErrorCode::out_of_memory);
   } catch (const std::exception& e) {
     fail("internal", fmt::format("internal error: {}", e.what()).c_str(), "");
@@ -93,8 +93,7 @@ Choice printing(std::string text) {
 }
 
 int run(std::vector<std::string> arguments, StandardOutput output) {
-  CLI::App program("Trains spline networks, logic automata and graph networks: right, reproducible to the bit, fast.",
-                   "gradloom");
+  CLI::App program("Train spline networks, logic automata and graph networks, bit-for-bit reproducible.", "gradloom");
   program.set_version_flag("--version", "gradloom " GRADLOOM_VERSION, "Print the version");
   program.formatter(help_formatter());
   program.option_defaults()->always_capture_default();

@@ -17,7 +17,7 @@ namespace {
 
 constexpr gradloom::Choice<Variant::Code> kVariants[] = {
     {Variant::fast, "fast", "SIMD"},
-    {Variant::reference, "reference", "scalar, slow, the same bits"},
+    {Variant::reference, "reference", "scalar and slow, with equal bits"},
 };
 
 }  // namespace
@@ -27,7 +27,7 @@ void add_output_options(CLI::App& command, OutputFlags& flags) {
 }
 
 void add_quiet_option(CLI::App& command, OutputFlags& flags) {
-  command.add_flag("-q,--quiet", flags.quiet, "Say nothing but errors and the result");
+  command.add_flag("-q,--quiet", flags.quiet, "Print only errors and the result");
 }
 
 CLI::Validator whole_number(std::uint64_t low, std::uint64_t high) {
@@ -36,7 +36,7 @@ CLI::Validator whole_number(std::uint64_t low, std::uint64_t high) {
         std::uint64_t value = 0;
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
         if (error == std::errc() && end == text.data() + text.size() && value >= low && value <= high) return "";
-        return fmt::format("{} is no whole number from {} to {}", text, low, high);
+        return fmt::format("{} is not a whole number from {} to {}", text, low, high);
       },
       "");
 }
@@ -47,13 +47,13 @@ CLI::Validator number_between(double low, double high) {
         double value = 0.0;
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
         if (error == std::errc() && end == text.data() + text.size() && value >= low && value <= high) return "";
-        return fmt::format("{} is no number from {} to {}", text, low, high);
+        return fmt::format("{} is not a number from {} to {}", text, low, high);
       },
       "");
 }
 
 void add_threads_option(CLI::App& command, unsigned& threads) {
-  command.add_option("--threads", threads, "Threads, 0: one per core; the result stays the same")
+  command.add_option("--threads", threads, "Number of threads, 0: one per core; results have equal bits")
       ->type_name("N")
       ->check(whole_number(0, 1024));
 }
@@ -64,12 +64,13 @@ void add_seconds_option(CLI::App& command, double& seconds, const std::string& t
 
 void add_exec_options(CLI::App& command, ExecFlags& flags) {
   add_threads_option(command, flags.threads);
-  command.add_option("--exec", flags.exec, "fast, or reference: scalar, slow, the same bits")
+  command.add_option("--exec", flags.exec, "fast, or reference: scalar and slow, with equal bits")
       ->type_name("HOW")
       ->check(name_in(kVariants));
   command
-      .add_option("--arithmetic", flags.arithmetic,
-                  "fused or split: how a product that is added is rounded; fused where processor and device have it")
+      .add_option(
+          "--arithmetic", flags.arithmetic,
+          "fused or split: how a product that is added is rounded; default: fused where processor and device have it")
       ->type_name("HOW")
       ->check(name_in(kArithmetics));
   command.add_option("--device", flags.device, "cpu, gpu, auto, or a device by name or number (spline networks)")
@@ -77,14 +78,13 @@ void add_exec_options(CLI::App& command, ExecFlags& flags) {
 }
 
 void add_distances_option(CLI::App& command, std::string& distances) {
-  command.add_option("--distances", distances, "Pairs of graphs: the exact distances of those of --data")
+  command.add_option("--distances", distances, "Graph pairs: the exact distances of the pairs of --data")
       ->type_name("FILE")
       ->check(names_a_file);
 }
 
 void add_circuit_option(CLI::App& command, std::string& circuit) {
-  const char* text =
-      "A circuit.json, a model file, the folder of a run, or a circuit that ships: game-of-life, checkerboard";
+  const char* text = "A circuit.json, a model file, a run folder, or a shipped circuit: game-of-life, checkerboard";
   command.add_option("CIRCUIT", circuit, text)->type_name("")->required();
 }
 
@@ -95,7 +95,7 @@ CLI::Option* add_set_option(CLI::App& command, std::vector<std::string>& overrid
 }
 
 void add_recipe_options(CLI::App& command, RecipeFlags& flags) {
-  command.add_option("RECIPE", flags.recipe, "A recipe's name (see gradloom recipes) or a file.toml")
+  command.add_option("RECIPE", flags.recipe, "Name of a recipe (see gradloom recipes), or a file.toml")
       ->type_name("")
       ->required();
   add_set_option(command, flags.overrides);
@@ -120,8 +120,8 @@ void refuse_recipe_name(const std::filesystem::path& folder) {
   if (std::filesystem::exists(folder, ignored)) return;
   for (const app::ShippedRecipe& recipe : app::shipped_recipes())
     if ((folder / "").parent_path() == std::filesystem::path(recipe.name))
-      throw Exception(ErrorCode::not_found, fmt::format("there is no folder '{0}'; that is the name of a recipe: "
-                                                        "`gradloom train {0}` trains it and says in which folder",
+      throw Exception(ErrorCode::not_found, fmt::format("there is no folder '{0}', but a recipe of that name: "
+                                                        "`gradloom train {0}` trains it and prints the folder",
                                                         recipe.name));
 }
 
@@ -140,21 +140,21 @@ std::shared_ptr<vulkan::Device> open_device(const Output& out, const std::string
   if (name != "auto") {
     std::shared_ptr<vulkan::Device> device = vulkan::Device::open({.name = name, .arithmetic = arithmetic}).or_throw();
     if (device->info().kind == vulkan::DeviceKind::software && !out.quiet() && !out.json())
-      out.tell(fmt::format("note: {} is a software device; its times say nothing about a GPU\n", device->info().name));
+      out.tell(fmt::format("note: {} is a software device; its times are not those of a GPU\n", device->info().name));
     return device;
   }
   const auto devices = vulkan::list_devices();
   std::string reason = "there is no GPU";
   for (const vulkan::DeviceInfo& info : devices ? *devices : std::vector<vulkan::DeviceInfo>{})
     if (info.kind == vulkan::DeviceKind::software) {
-      reason = fmt::format("there is no GPU, only {}, which is slower than the cpu itself", info.name);
+      reason = fmt::format("there is no GPU, only {}, which is slower than the CPU itself", info.name);
     } else {
       auto device = vulkan::Device::open({.name = "gpu", .arithmetic = arithmetic});
       if (device) return std::move(*device);
       reason = device.error().message;
       break;
     }
-  if (!out.quiet()) out.tell(fmt::format("running on the cpu: {}\n", reason));
+  if (!out.quiet()) out.tell(fmt::format("running on the CPU: {}\n", reason));
   return nullptr;
 }
 

@@ -65,13 +65,13 @@ Config load_recipe(const RecipeFlags& flags, app::RecipeName naming = app::Recip
 // A check of an option that names a file: what a variable that was never set leaves is refused, and what stands for
 // standard output elsewhere.
 inline std::string names_a_file(const std::string& name) {
-  if (name == "-") return "- is not taken for standard input or output; a file of that name is ./-";
+  if (name == "-") return "- does not stand for standard input or output; write ./- for a file of that name";
   return name.empty() ? "it is empty; name a file, or leave the option out" : "";
 }
 
 // Throws when `out` is one of these files.
 void refuse_overwriting(const std::filesystem::path& out, std::initializer_list<std::filesystem::path> inputs);
-// Throws when somebody wrote the name of a recipe where the folder of a run is wanted, and there is no such folder.
+// Throws when the name of a recipe was passed instead of a run folder, and there is no such folder.
 void refuse_recipe_name(const std::filesystem::path& folder);
 // Throws when `out` is a file of the run in `folder`, if it is one.
 void refuse_overwriting_run(const std::filesystem::path& out, const std::filesystem::path& folder);
@@ -81,7 +81,7 @@ std::filesystem::path default_data_root();
 
 // Opens a device by name ("cpu", "gpu", "auto", a name, a number). Null for the CPU. Throws missing_device, or
 // unsupported when its limits are too small or it does not have the arithmetic (none: its best); "auto" takes the CPU
-// instead and says so, unless `out` is quiet. A note tells people that a device is software.
+// instead and says so, unless `out` is quiet. A note says that a device is software.
 std::shared_ptr<vulkan::Device> open_device(const Output& out, const std::string& name,
                                             std::optional<Arithmetic> arithmetic = {});
 

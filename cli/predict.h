@@ -1,4 +1,4 @@
-// What people are told of predictions, for the commands that make them.
+// The printed result of predictions, for the commands that make them.
 #pragma once
 
 #include <string>

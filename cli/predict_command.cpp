@@ -32,21 +32,21 @@ void print_prediction(const Output& out, const app::PredictReport& r, const std:
   out.print(fmt::format("{}, family {}, after {}\n", r.model, r.family, counted(r.epochs, "epoch")));
   for (const std::string& warning : r.warnings) out.tell(fmt::format("warning: {}\n", warning));
   std::vector<app::TextRow> rows;
-  rows.emplace_back(data, r.data.is_object() ? metrics_text(r.data) : "what is to be predicted is not in the data");
+  rows.emplace_back(data, r.data.is_object() ? metrics_text(r.data) : "the target is not in the data");
   if (r.outside) rows.emplace_back("outside", fmt::format("{} of {}", *r.outside, counted(r.rows, "row")));
   if (r.out) rows.emplace_back("predictions", fmt::format("{}, {}", *r.out, counted(r.rows, "row")));
   out.print_rows(rows);
 }
 
 void add_predict_command(CLI::App& program, Choice& choice) {
-  CLI::App* command = program.add_subcommand("predict", "Ask a trained model about new data");
+  CLI::App* command = program.add_subcommand("predict", "Predict new data with a trained model");
   auto flags = std::make_shared<PredictFlags>();
-  command->add_option("MODEL", flags->model, "A model.safetensors, or the folder of a run")->type_name("")->required();
-  command->add_option("--data", flags->data, "The new data; they may lack what is to be predicted")
+  command->add_option("MODEL", flags->model, "A model.safetensors or a run folder")->type_name("")->required();
+  command->add_option("--data", flags->data, "The new data; the target may be absent")
       ->type_name("FILE")
       ->required()
       ->check(names_a_file);
-  command->add_option("--out", flags->out, "Write predictions: FILE.csv, or the numbers alone as FILE.npy")
+  command->add_option("--out", flags->out, "Write the predictions to FILE.csv, or only their numbers to FILE.npy")
       ->type_name("FILE")
       ->required()
       ->check(names_a_file);

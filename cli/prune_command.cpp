@@ -49,23 +49,27 @@ int prune(const Output& out, const PruneFlags& flags) {
 }  // namespace
 
 void add_prune_command(CLI::App& program, Choice& choice) {
-  CLI::App* command = program.add_subcommand("prune", "Remove inputs, nodes and edges that matter little");
+  CLI::App* command =
+      program.add_subcommand("prune", "Remove inputs, nodes and edges that contribute little to the output");
   auto flags = std::make_shared<PruneFlags>();
-  command->add_option("MODEL", flags->model, "The folder of a run, or with --data a model.safetensors")
+  command->add_option("MODEL", flags->model, "A run folder, or with --data a model.safetensors")
       ->type_name("")
       ->required();
   command->add_option("--out", flags->out, "Write the smaller model to this file")
       ->type_name("FILE")
       ->required()
       ->check(names_a_file);
-  command->add_option("--threshold", flags->threshold, "Drop what has a smaller share of the output's variance")
+  command
+      ->add_option("--threshold", flags->threshold,
+                   "Drop inputs, nodes and edges with a smaller share of the output's variance")
       ->type_name("SHARE")
       ->check(number_between(0, 1));
-  CLI::Option* inputs = command->add_option("--inputs", flags->inputs, "Keep so many inputs instead")
+  CLI::Option* inputs = command->add_option("--inputs", flags->inputs, "Keep this number of inputs instead")
                             ->type_name("N")
                             ->check(whole_number(1, 1000000));
   CLI::Option* worse =
-      command->add_option("--worse", flags->worse, "Drop as much as makes the error worse by at most this share")
+      command
+          ->add_option("--worse", flags->worse, "Drop as much as possible while the error grows by at most this share")
           ->type_name("SHARE")
           ->check(number_between(0, 1000));
   inputs->excludes(worse);

@@ -107,8 +107,8 @@ std::unique_ptr<Comm> join_ranks(const Output& out) {
   const double seconds = patience();
   const StartWatch watch(seconds, [&] {
     out.fail(code_name(ErrorCode::io),
-             fmt::format("not all of the {} ranks came within {} s: MPI does not start", launch->size, seconds),
-             "GRADLOOM_MPI_SECONDS sets another time");
+             fmt::format("not all of the {} ranks started within {} s, so MPI does not start", launch->size, seconds),
+             "set GRADLOOM_MPI_SECONDS to wait longer");
   });
   return open_mpi(*launch, {.places = plugin_places(), .version = GRADLOOM_VERSION, .seconds = seconds}).or_throw();
 }

@@ -34,7 +34,7 @@ int show(const Output& out, const RecipeFlags& flags) {
 void add_recipes_command(CLI::App& program, Choice& choice) {
   CLI::App* command = program.add_subcommand("recipes", "List the recipes, or show one with all its keys");
   add_output_options(*command, choice.flags);
-  CLI::App* show_command = command->add_subcommand("show", "A recipe as TOML, every key with its meaning");
+  CLI::App* show_command = command->add_subcommand("show", "Print a recipe as TOML, every key with its meaning");
   auto flags = std::make_shared<RecipeFlags>();
   add_recipe_options(*show_command, *flags);
   add_output_options(*show_command, choice.flags);

@@ -40,7 +40,7 @@ int run_circuit(const Output& out, RunCircuitFlags flags) {
   const bool own_size = !flags.pattern.empty() && o.width == 0 && o.height == 0;
   out.print(fmt::format("{}: {} on {} x {} cells, {}{}\n", flags.circuit, counted(o.steps, "step"), r.width, r.height,
                         r.boundary == "periodic" ? "edges joined" : "zeros around",
-                        own_size ? " (as the pattern has it; --width and --height enlarge it)" : ""));
+                        own_size ? " (the size of the pattern; --width and --height enlarge it)" : ""));
   std::vector<std::pair<std::string, std::string>> rows = {
       {"gates", fmt::format("{}, {} when run", r.gates, r.gates_run)},
       {"cells alive", fmt::format("{} at the start, {} at the end", fmt::join(r.population.start, ", "),
@@ -60,10 +60,10 @@ void add_run_circuit_command(CLI::App& program, Choice& choice) {
   auto flags = std::make_shared<RunCircuitFlags>();
   app::RunCircuitOptions& o = flags->options;
   add_circuit_option(*command, flags->circuit);
-  CLI::Option* pattern = command->add_option("--pattern", flags->pattern, "Start with this, in the middle")
+  CLI::Option* pattern = command->add_option("--pattern", flags->pattern, "Start with this pattern in the middle")
                              ->type_name("F.rle")
                              ->check(names_a_file);
-  command->add_option("--random", o.density, "Start with random cells, this share alive")
+  command->add_option("--random", o.density, "Start with random cells, of which this share is alive")
       ->type_name("DENSITY")
       ->check(number_between(0.0, 1.0))
       ->excludes(pattern);
@@ -75,20 +75,20 @@ void add_run_circuit_command(CLI::App& program, Choice& choice) {
       ->type_name("H")
       ->default_str("")
       ->check(whole_number(1, std::uint64_t{1} << 32));
-  command->add_option("--steps", o.steps, "How many")
+  command->add_option("--steps", o.steps, "Number of steps")
       ->type_name("N")
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 32).description(""));
   command->add_option("--out", flags->out, "Write the last state")->type_name("F.rle")->check(names_a_file);
   command->add_option("--boundary", flags->boundary, "periodic or zero; default: the circuit's own")
       ->type_name("EDGE")
       ->check(name_in(circuit::kBoundaries));
-  command->add_option("--fire", o.fire, "Cells update with this probability in each step")
+  command->add_option("--fire", o.fire, "Probability that a cell is updated in a step")
       ->type_name("P")
       ->check(number_between(0.0, 1.0));
-  command->add_option("--seed", o.seed, "Of random cells and firing")
+  command->add_option("--seed", o.seed, "Seed of random cells and of --fire")
       ->type_name("S")
       ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()));
-  command->add_option("--minimise", flags->minimise, "own, or off: run the circuit as it is")
+  command->add_option("--minimise", flags->minimise, "own: minimise the circuit first; off: run it as it is")
       ->type_name("HOW")
       ->check(name_in(without(app::kMinimisers, app::Minimiser::yosys)));
   add_threads_option(*command, o.threads);

@@ -26,7 +26,7 @@ std::string advice(const Error& error, const std::filesystem::path& folder) {
   const bool saved = std::filesystem::exists(folder / "checkpoint" / "last.safetensors", ignored);
   if (!saved || error.code == ErrorCode::numeric) return {};
   if (error.code == ErrorCode::device_lost || error.code == ErrorCode::device_memory)
-    return fmt::format("the last checkpoint is intact; `{}` continues from it on the cpu", resume_command(folder));
+    return fmt::format("the last checkpoint is intact; `{}` continues from it on the CPU", resume_command(folder));
   if (exit_code(error.code) != kFailed) return {};
   return fmt::format("the last checkpoint is intact; `{}` continues from it", resume_command(folder));
 }
@@ -73,12 +73,12 @@ void print_run(const Output& out, const std::filesystem::path& folder, const Wat
   const app::RunSummary& s = run.summary;
   const std::string spent = fmt::format("{}, {}", counted(s.epochs, "epoch"), duration(s.seconds));
   if (!s.result && !s.resume) {
-    out.tell("Interrupted while settings were chosen. Nothing was written; the same command begins again\n");
+    out.tell("Interrupted while the options were chosen. Nothing was written; run the same command to start again\n");
     return;
   }
   if (!s.result) {
     // Among several starts none is saved before the best is known.
-    out.tell(fmt::format("Interrupted ({}). {}; go on with\n  {}\n", spent,
+    out.tell(fmt::format("Interrupted ({}). {}; continue with\n  {}\n", spent,
                          s.epochs > 0 ? "Nothing is lost" : "The first epoch was not finished", *s.resume));
     return;
   }
@@ -86,8 +86,8 @@ void print_run(const Output& out, const std::filesystem::path& folder, const Wat
   const bool has_goal = r.found.contains("success"), reached = r.found.value("success", true);
   const std::string goal = !has_goal ? "" : reached ? ", goal reached" : ", goal not reached";
   if (r.finished_before)
-    out.print(fmt::format("{}{} ({}): nothing was left to train\n", out.paint(Paint::green, "Finished before"), goal,
-                          counted(s.epochs, "epoch")));
+    out.print(fmt::format("{}{} ({}): there was nothing left to train\n", out.paint(Paint::green, "Finished before"),
+                          goal, counted(s.epochs, "epoch")));
   else
     out.print(fmt::format("{}{} ({})\n", out.paint(Paint::green, "Done"), goal, spent));
   std::vector<app::TextRow> rows = metrics_rows(r.metrics);

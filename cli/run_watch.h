@@ -1,4 +1,4 @@
-// Runs that somebody watches: progress, signals and the words at the end, shared by train and resume.
+// Runs with progress, signals and a printed result, shared by train and resume.
 #pragma once
 
 #include <filesystem>

@@ -105,7 +105,7 @@ void collect_seeds(const Output& out, std::vector<nlohmann::json>& runs, int& co
   for (std::size_t i = own; i < runs.size() && !out.quiet(); ++i) {
     const auto seed = runs[i]["seed"].get<std::int64_t>();
     if (runs[i].value("interrupted", false))
-      out.tell(fmt::format("seed {}: interrupted; go on: {}\n", seed, runs[i].value("resume", "")));
+      out.tell(fmt::format("seed {}: interrupted; continue with {}\n", seed, runs[i].value("resume", "")));
     else if (runs[i].contains("error"))
       out.tell(fmt::format("seed {}: failed: {}\n", seed, runs[i]["error"].value("message", "")));
     else
@@ -124,11 +124,11 @@ void tell_left_seeds(const Output& out, const std::vector<nlohmann::json>& runs,
       left.push_back(seed);
   if (left.empty()) return;
   if (left.front() == first + seeds - static_cast<std::int64_t>(left.size()))
-    out.tell(fmt::format("{} not begun; the same command with --seed {} --seeds {} --out {} trains them\n",
+    out.tell(fmt::format("{} not started; the same command with --seed {} --seeds {} --out {} trains them\n",
                          left.size() == 1 ? "1 seed was" : fmt::format("{} seeds were", left.size()), left.front(),
                          left.size(), shell_word(folder)));
   else
-    out.tell(fmt::format("not begun: seeds {}; the same command with --seed S --seeds 1 --out {} trains one\n",
+    out.tell(fmt::format("not started: seeds {}; the same command with --seed S --seeds 1 --out {} trains one\n",
                          fmt::join(left, ", "), shell_word(folder)));
 }
 
@@ -255,9 +255,9 @@ int train_sweep(const Output& out, const TrainFlags& flags, std::int64_t first, 
     out.tell("Interrupted.\n");
     for (const app::SweepRun& run : runs)
       if (run.summary.value("interrupted", false) && run.summary.contains("run"))
-        out.tell(fmt::format("  go on: gradloom resume {}\n", shell_word(run.folder)));
+        out.tell(fmt::format("  continue with gradloom resume {}\n", shell_word(run.folder)));
       else if (!run.begun || run.summary.value("interrupted", false))
-        out.tell(fmt::format("  not begun: {}\n", fmt::join(run.overrides, " ")));
+        out.tell(fmt::format("  not started: {}\n", fmt::join(run.overrides, " ")));
     out.result(all);
     return signals.requested() ? signals.exit_code() : kFailed;
   }

@@ -15,7 +15,7 @@ struct Terminal {
 };
 
 Terminal terminal_of(std::FILE* stream);
-std::size_t columns_of(std::FILE* stream);  // 80 when nobody knows
+std::size_t columns_of(std::FILE* stream);  // 80 when it is unknown
 
 enum class Paint { bold, dim, red, green, yellow };
 std::string painted(Paint how, std::string_view text, const Terminal& terminal);

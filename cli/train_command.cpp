@@ -59,7 +59,7 @@ void refuse_name_of_data(const Config& recipe, const fs::path& folder) {
                                                  fs::absolute(folder / "").lexically_normal().parent_path())
     return;
   throw_invalid(
-      fmt::format("the folder '{}' has the name of the data (data.path); choose another --out", folder.string()));
+      fmt::format("the folder '{}' is also the path of the data (data.path); choose another --out", folder.string()));
 }
 
 int train(const Output& out, TrainFlags flags) {
@@ -75,7 +75,7 @@ int train(const Output& out, TrainFlags flags) {
   if (out.writes()) refuse_name_of_data(recipe, folder);
   if (flags.seeds && seed > kLargestSeed - *flags.seeds)
     throw_invalid(
-        fmt::format("--seeds {} from seed {} on go beyond the largest seed, {}", *flags.seeds, seed, kLargestSeed));
+        fmt::format("--seeds {} from seed {} on exceeds the largest seed, {}", *flags.seeds, seed, kLargestSeed));
   if (!flags.sweeps.empty()) return train_sweep(out, flags, seed, folder, options);
   if (flags.seeds) return train_seeds(out, flags, seed, folder, options);
   const WatchedRun run = train_once(out, recipe, folder, options);
@@ -108,22 +108,25 @@ void add_train_command(CLI::App& program, Choice& choice) {
   CLI::App* command = program.add_subcommand("train", "Train the model of a recipe");
   auto flags = std::make_shared<TrainFlags>();
   add_recipe_options(*command, flags->recipe);
-  command->add_option("--out", flags->out, "Folder of the run, new or empty")
+  command->add_option("--out", flags->out, "Run folder, new or empty")
       ->type_name("DIR")
       ->check([](const std::string& name) {
-        return name == "-"    ? "a run is a folder; one of that name is ./-"
-               : name.empty() ? "it is empty; leave it out for runs/RECIPE-SEED"
+        return name == "-"
+                   ? "a run needs a folder; - does not stand for standard output, write ./- for a folder of that name"
+               : name.empty() ? "it is empty; leave the option out to write to runs/RECIPE-SEED"
                               : "";
       });
   command->add_option("--seed", flags->seed, "The same as --set seed=S")
       ->type_name("S")
       ->check(whole_number(0, kLargestSeed));
   add_count_option(*command, "--seeds", flags->seeds, "Train seeds S .. S+N-1, each in DIR/seed-S", 1, 100000);
-  command->add_option("--sweep", flags->sweeps, "Train with every value of a key, some at a time; repeatable")
+  command
+      ->add_option("--sweep", flags->sweeps,
+                   "Train every combination of the values of these keys, several runs at a time; repeatable")
       ->type_name("KEY=V,V")
       ->allow_extra_args(false);
   add_exec_options(*command, flags->exec);
-  command->add_flag("--profile", flags->profile, "Measure the time of each phase");
+  command->add_flag("--profile", flags->profile, "Also measure the time of each phase");
   add_quiet_option(*command, choice.flags);
   add_output_options(*command, choice.flags);
   command->footer(
@@ -141,14 +144,14 @@ void add_train_command(CLI::App& program, Choice& choice) {
 void add_resume_command(CLI::App& program, Choice& choice) {
   CLI::App* command = program.add_subcommand("resume", "Continue a run that was interrupted");
   auto flags = std::make_shared<ResumeFlags>();
-  command->add_option("DIR", flags->folder, "Folder of the run")->type_name("")->required();
+  command->add_option("DIR", flags->folder, "Run folder")->type_name("")->required();
   add_exec_options(*command, flags->exec);
-  command->add_flag("--profile", flags->profile, "Measure the time of each phase");
+  command->add_flag("--profile", flags->profile, "Also measure the time of each phase");
   add_quiet_option(*command, choice.flags);
   add_output_options(*command, choice.flags);
   command->add_flag(
       "--restart-optimizer", flags->restart_optimizer,
-      "Go on with a run of version 0.1: its parameters, fresh optimizer memory, the epoch from its start");
+      "Continue a run of version 0.1: keep its parameters, reset the optimizer, repeat the interrupted epoch");
   command->footer("Example:\n  gradloom resume runs/kan-hello-0 --threads 2");
   command->callback([flags, &choice] {
     choice.who = Who::all_ranks;

@@ -94,9 +94,9 @@ Finding find_unknown(const CLI::App& program, const std::vector<std::string>& ar
       const std::string name = word.substr(0, equals);
       const CLI::Option* option = at->get_option_no_throw(name);
       if (!option && name == "--device")  // the key of that name is about the optimizer
-        return {at, fmt::format("'{}' has no option --device: it runs on the cpu", command_line(program, *at))};
+        return {at, fmt::format("'{}' has no option --device: it runs on the CPU", command_line(program, *at))};
       if (!option && is_recipe_key(*at, name))
-        return {at, fmt::format("'{}' has no option {}; keys of the recipe are set with --set {}=VALUE",
+        return {at, fmt::format("'{}' has no option {}; set a key of the recipe with --set {}=VALUE",
                                 command_line(program, *at), name, nearest_key(name))};
       if (!option)
         return {at, fmt::format("'{}' has no option {}{}", command_line(program, *at), name,
@@ -110,7 +110,7 @@ Finding find_unknown(const CLI::App& program, const std::vector<std::string>& ar
         return {at,
                 fmt::format("there is no command 'gradloom recipes {0}'; `gradloom recipes show {0}` prints the recipe",
                             word)};
-      if (names.empty()) return {at, fmt::format("'{}' takes no '{}'", command_line(program, *at), word)};
+      if (names.empty()) return {at, fmt::format("'{}' takes no argument '{}'", command_line(program, *at), word)};
       const std::string near = near_name(word, names);
       return {at, fmt::format("there is no command '{} {}'{}", command_line(program, *at), word,
                               near.empty() ? "" : fmt::format("; the nearest is '{}'", near))};
@@ -145,7 +145,7 @@ Failure usage_failure(const CLI::App& program, const std::vector<std::string>& a
                           fmt::join(command_names(*found.command), ", "));
   if (message.empty()) message = error.what();
   return Failure({ErrorCode::invalid_input, message},
-                 fmt::format("`{} --help` shows what there is", command_line(program, *found.command)));
+                 fmt::format("see `{} --help`", command_line(program, *found.command)));
 }
 
 }  // namespace gradloom::cli

@@ -1,4 +1,4 @@
-// From what the parser of the command line says to what somebody can act on.
+// Turns an error of the command line's parser into a message with advice.
 #pragma once
 
 #include <CLI/App.hpp>

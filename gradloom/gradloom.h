@@ -24,7 +24,7 @@
 
 namespace gradloom {
 
-// What a model says about N rows. Regression: columns are targets. Classification: columns are classes, values their
+// Predictions for N rows. Regression: columns are targets. Classification: columns are classes, values their
 // probabilities.
 struct Prediction {
   std::size_t rows = 0, columns = 0;
@@ -45,19 +45,19 @@ struct FitOptions {
   std::span<const double> weights;    // of the rows; empty: all 1
   std::function<void(const EpochReport&)> after_epoch;
   const FittedModel* from = nullptr;  // a trained spline network to start from, of the same shape or another grid
-  SessionOptions session;  // threads, device, log; a stop that is set ends training, and the model is what it is then
+  SessionOptions session;  // threads, device, log; `stop` ends training, and the model has the parameters of that step
 };
 
 // A trained network. Movable; one thread at a time may use it.
 class FittedModel {
  public:
-  // In training or loading; others call fit() or load().
+  // For fit() and load(); call those instead.
   explicit FittedModel(std::unique_ptr<Session> session) : session_(std::move(session)) {}
 
   Prediction predict(const MatrixView& x) const;
   // The same of a table, given as text with a header: columns by name, categories and missing values as in training.
   Prediction predict_table(std::string csv) const;
-  // A spline network with so many grid intervals and the same functions; like a model from a file, it has no data.
+  // A spline network with `grid` grid intervals and the same functions; like a model from a file, it has no data.
   FittedModel refine(std::size_t grid, const SessionOptions& settings = {}) const;
   // Loss, and rmse, mae, r2 or accuracy, of rows whose targets are known.
   PartMetrics measure(const MatrixView& x, const TargetView& y) const;
@@ -72,7 +72,7 @@ class FittedModel {
   // One file with all that load() needs (docs/format.md), written atomically.
   void save(const std::filesystem::path& file) const;
 
-  // The session behind it, for all else: its options, its circuit, the outputs before the softmax.
+  // The session of the model, for everything else: its options, its circuit, the outputs before the softmax.
   Session& session() const { return *session_; }
 
  private:
@@ -82,13 +82,13 @@ class FittedModel {
 // Trains on rows: x (N, features), y (N, targets) or N classes. options.task follows from y, and options.data says
 // which part of the rows is held out: by default a tenth for validation and a fifth to test. Equal data, options and
 // seed give equal bits, here and in `gradloom train`. Throws invalid_input before any work when something does not fit;
-// numeric when training leaves the finite numbers.
+// numeric when a loss or gradient is not finite.
 FittedModel fit(const MatrixView& x, const TargetView& y, const KanOptions& options, const FitOptions& more = {});
 // A classifier of logic gates; y holds classes.
 FittedModel fit(const MatrixView& x, const TargetView& y, const GatesOptions& options, const FitOptions& more = {});
 
-// A model that save() wrote, or `gradloom train`; those of families that learn from other things than rows cannot
-// predict here. Throws not_found, io, invalid_input (no model file, or a damaged one), unsupported
+// A model file of save() or of `gradloom train`; models of families that do not learn from rows cannot
+// predict here. Throws not_found, io, invalid_input (not a model file, or a damaged one), unsupported
 // (another version).
 FittedModel load(const std::filesystem::path& file, const SessionOptions& session = {});
 

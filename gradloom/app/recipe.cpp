@@ -46,7 +46,7 @@ std::optional<Error> idle_override(const Config& recipe, std::span<const StageKe
       const std::string first = fmt::format("stage.0.{}", staged.name);
       return Error{ErrorCode::invalid_input,
                    fmt::format("override '{}': has no effect, because the stages of the recipe set {} themselves; set "
-                               "{}, or take the stages away with 'stage=[]'",
+                               "{}, or remove the stages with 'stage=[]'",
                                assignment, staged.name,
                                stages.size() == 1 ? first
                                                   : fmt::format("{} to stage.{}.{} one by one", first,
@@ -112,11 +112,10 @@ Result<Config> load_recipe(const std::string& name_or_path, std::span<const std:
       return parse_named(named(recipe.name), recipe.toml, "recipe " + recipe.name, overrides);
   std::error_code ignored;
   if (std::filesystem::exists(std::filesystem::path(name_or_path) / "recipe.toml", ignored))
-    return Error{
-        ErrorCode::invalid_input,
-        fmt::format("{0} is the folder of a run, not a recipe: `gradloom resume {0}` continues it, `gradloom eval "
-                    "{0}` measures it, and its recipe is {1}",
-                    name_or_path, (std::filesystem::path(name_or_path) / "recipe.toml").string())};
+    return Error{ErrorCode::invalid_input,
+                 fmt::format("{0} is a run folder, not a recipe: `gradloom resume {0}` continues it, `gradloom eval "
+                             "{0}` measures it, and its recipe is {1}",
+                             name_or_path, (std::filesystem::path(name_or_path) / "recipe.toml").string())};
   const bool is_path = name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".toml");
   if (!is_path) {
     std::vector<std::string> names;

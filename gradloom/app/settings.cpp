@@ -70,7 +70,7 @@ Error with_places(Error error, const Config& r, const std::filesystem::path& dat
   if (error.code == ErrorCode::not_found && has_root && r.string("data.root").empty())
     error.message += fmt::format(
         "; data are looked for in the current folder, then in $GRADLOOM_DATA{} (or only in data.root, if set); "
-        "docs/data.md says where public sets come from",
+        "docs/data.md says where to get public data sets",
         data_root == "." ? ", which is not set" : "");
   return error;
 }
@@ -78,14 +78,14 @@ Error with_places(Error error, const Config& r, const std::filesystem::path& dat
 Result<RowSplits> load_splits(const RowFamilyOptions& o, const std::filesystem::path& data_root) {
   const RowDataOptions& data = o.data;
   if (data.path && data.formula && !data.formula->empty())
-    return Error{ErrorCode::invalid_input, "data.path and data.formula are both set; a run has one source of data"};
+    return Error{ErrorCode::invalid_input, "data.path and data.formula are both set; set only one of them"};
   if (!data.path && !data.formula)
     return Error{ErrorCode::invalid_input,
                  "the recipe names no data: set data.path to a CSV, .npy, .npz or IDX file (--set data.path=FILE), or "
                  "data.formula"};
   if (has_test_file(data) && (!data.path || data.folds > 0))
     return Error{ErrorCode::invalid_input,
-                 "data.test_path goes with data.path, and without data.folds: it is where all test samples come from"};
+                 "data.test_path needs data.path and excludes data.folds: all test samples come from it"};
   const RowSource source = row_source(o, data_root);
   auto loaded = load_coded_rows(source);
   if (!loaded) return loaded.error();

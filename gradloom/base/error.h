@@ -1,4 +1,4 @@
-// What can go wrong, with a code that callers can act on and a message that people can act on.
+// Errors: a code for programs, and a message for people.
 #pragma once
 
 #include <stdexcept>
@@ -10,14 +10,14 @@ namespace gradloom {
 enum class ErrorCode {
   invalid_input,      // the caller's value, file or configuration is wrong
   not_found,          // a file, column, recipe or name does not exist
-  io,                 // the system refused to read or write (full disk, permissions)
-  busy,               // somebody else uses the resource
-  numeric,            // the computation left the finite numbers
-  unsupported,        // a valid request that this build or device cannot serve
+  io,                 // a file cannot be read or written (full disk, permissions)
+  busy,               // another process uses the resource
+  numeric,            // a value is not finite: training diverged
+  unsupported,        // a valid request that this build or device does not support
   missing_device,     // no such compute device
-  unsuitable_device,  // its limits or features are too small for what was asked
-  device_memory,      // it has no room left
-  device_lost,        // it stopped answering
+  unsuitable_device,  // its limits or features are not sufficient
+  device_memory,      // its memory is full
+  device_lost,        // it does not respond any more
   out_of_memory,      // of the host
 };
 

@@ -19,7 +19,7 @@ std::size_t Slices::add(std::string name, std::vector<std::size_t> shape, std::s
   if (shape.empty()) throw_invalid("slice '" + name + "' has no dimensions");
   if (find(name) != size()) throw_invalid("two slices are named '" + name + "'");
   if (stored_last == 0) stored_last = shape.back();
-  if (stored_last < shape.back()) throw_invalid("slice '" + name + "' is stored shorter than its last dimension");
+  if (stored_last < shape.back()) throw_invalid("slice '" + name + "' has a row stride below its last dimension");
   const std::size_t step = kSliceAlignment / scalar_bytes_;
   Slice slice{std::move(name), std::move(shape), stored_last, flat_size_, saved};
   flat_size_ = round_up(slice.end(), step);

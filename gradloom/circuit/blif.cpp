@@ -84,7 +84,7 @@ class BlifReader {
         if (row.size() != (table.operands.empty() ? 1u : 2u) || pattern.size() != table.operands.size() ||
             pattern.find_first_not_of("01-") != pattern.npos || (value != "0" && value != "1") ||
             (!table.rows.empty() && table.rows[0].second != value[0]))
-          return wrong(fmt::format("a row of the table of '{}'", words.back()));
+          return wrong(fmt::format("a row of the table of '{}' cannot be read", words.back()));
         table.rows.emplace_back(pattern, value[0]);
       }
       if (!tables_.emplace(words.back(), std::move(table)).second)

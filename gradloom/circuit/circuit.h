@@ -49,7 +49,7 @@ struct InputMeaning {
   friend bool operator==(const InputMeaning&, const InputMeaning&) = default;
 };
 
-// What inputs and outputs stand for. Either list is empty when nobody knows, else it has one entry for each.
+// The meaning of inputs and outputs. Either list is empty when it is unknown, else it has one entry for each.
 struct Meaning {
   std::vector<InputMeaning> inputs;
   std::vector<std::string> outputs;  // the class that the output votes for; the class with most votes wins, the first

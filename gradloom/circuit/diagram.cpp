@@ -36,7 +36,7 @@ Diagrams::Ref Diagrams::make(std::uint32_t variable, Ref low, Ref high) {
   if (!added) return it->second;
   if (nodes_.size() >= kMostNodes)
     throw Exception(ErrorCode::unsupported,
-                    "the rule is too intricate for a rule tree: its decision diagrams grow too large");
+                    "the rule is too complex for a rule tree: its decision diagrams grow too large");
   nodes_.push_back({variable, low, high});
   return it->second;
 }

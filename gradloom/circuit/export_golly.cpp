@@ -57,9 +57,9 @@ class RuleTree {
       children.push_back(node(then, known + 1));
     }
     if ((entries_ += states_) > kMostTreeEntries)
-      throw Exception(ErrorCode::unsupported,
-                      fmt::format("the rule tree has more than {} entries; a rule with fewer channels is smaller",
-                                  kMostTreeEntries));
+      throw Exception(
+          ErrorCode::unsupported,
+          fmt::format("the rule tree has more than {} entries; use a rule with fewer channels", kMostTreeEntries));
     lines_.push_back(fmt::format("{} {}\n", kDepth - known, fmt::join(children, " ")));
     const auto number = static_cast<std::uint32_t>(lines_.size() - 1);
     numbers_.emplace(key, number);
@@ -78,10 +78,12 @@ class RuleTree {
 std::string to_golly(const CellRule& rule, std::string_view name) {
   netlist::check_name(name);
   if (rule.channels > kMostGollyChannels)
-    throw Exception(ErrorCode::unsupported,
-                    fmt::format("Golly has at most 256 states, 8 channels; the rule has {}; --observe drops channels "
-                                "that others do not depend on",
-                                rule.channels));
+    throw Exception(
+        ErrorCode::unsupported,
+        fmt::format(
+            "Golly has at most 256 states, that is 8 channels; the rule has {} channels; --observe drops channels "
+            "that others do not depend on",
+            rule.channels));
   std::string text = fmt::format("@RULE {}\n\n@TREE\n\n{}", name, RuleTree(rule).text());
   text += "\n@COLORS\n\n";
   for (std::uint32_t state = 1; state < 1u << rule.channels; ++state) {

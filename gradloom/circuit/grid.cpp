@@ -31,7 +31,7 @@ Grid::Grid(std::uint32_t channels, std::size_t height, std::size_t width)
   if (channels == 0 || height == 0 || width == 0)
     throw_invalid(fmt::format("a grid of {} x {} cells and {} channels is empty", width, height, channels));
   if (height > kMaxCells || width > kMaxCells || height > kMaxCells / width)
-    throw_invalid(fmt::format("a grid of {} x {} cells is too large; the most is 2^32 cells", width, height));
+    throw_invalid(fmt::format("a grid of {} x {} cells is too large; it may have at most 2^32 cells", width, height));
   // height * words_ < 2^38, so channels of less than 2^26 do not overflow.
   const Exception too_large(
       ErrorCode::out_of_memory,

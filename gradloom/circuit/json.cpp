@@ -77,7 +77,7 @@ class JsonReader {
     if (!value.is_number_unsigned()) {
       error = json_error(fmt::format("{} must be a whole number from 0, not {}", where(), shown(value)));
     } else if (value.get<std::uint64_t>() > UINT32_MAX) {
-      error = json_error(fmt::format("{} is {}; numbers are below 2^32", where(), value.get<std::uint64_t>()));
+      error = json_error(fmt::format("{} is {}; numbers must be below 2^32", where(), value.get<std::uint64_t>()));
     } else {
       return static_cast<std::uint32_t>(value.get<std::uint64_t>());
     }
@@ -99,7 +99,7 @@ class JsonReader {
         break;
       }
       const std::uint32_t op = number(gate[0], where);
-      if (!error && op > 15) error = json_error(fmt::format("gate {} has op {}; ops are 0 to 15", g, op));
+      if (!error && op > 15) error = json_error(fmt::format("gate {} has op {}; it must be 0 to 15", g, op));
       c.gates.push_back({static_cast<Op>(op & 15), number(gate[1], where), number(gate[2], where)});
     }
     for (std::size_t o = 0; o < outputs->size() && !error; ++o)
@@ -124,15 +124,16 @@ class JsonReader {
     const json* inputs = list("inputs", c.inputs);
     const json* outputs = inputs ? list("outputs", c.outputs.size()) : nullptr;
     if (!outputs) return;
-    if (meaning->size() != 2) return wrong("has a key beside \"inputs\" and \"outputs\"");
+    if (meaning->size() != 2) return wrong("has a key other than \"inputs\" and \"outputs\"");
     for (const json& input : *inputs) {
       if (!input.is_object() || input.size() != 2 || !input.contains("column") || !input["column"].is_string() ||
           !input.contains("threshold") || !input["threshold"].is_number())
-        return wrong(fmt::format("has the input {}; it is {{\"column\": text, \"threshold\": number}}", shown(input)));
+        return wrong(
+            fmt::format("has the input {}; it must be {{\"column\": text, \"threshold\": number}}", shown(input)));
       c.meaning.inputs.push_back({input["column"].get<std::string>(), input["threshold"].get<double>()});
     }
     for (const json& output : *outputs) {
-      if (!output.is_string()) return wrong(fmt::format("has the output {}, which is no text", shown(output)));
+      if (!output.is_string()) return wrong(fmt::format("has the output {}, which is not a text", shown(output)));
       c.meaning.outputs.push_back(output.get<std::string>());
     }
   }
@@ -151,7 +152,7 @@ Result<AnyCircuit> read(const json& object) {
   static const std::set<std::string> kKeys = {"format", "version", "kind",    "channels", "boundary",
                                               "inputs", "gates",   "outputs", "about",    "meaning"};
   for (const auto& [key, value] : object.items())
-    if (!kKeys.contains(key)) return json_error(fmt::format("there is no key \"{}\"", key));
+    if (!kKeys.contains(key)) return json_error(fmt::format("the key \"{}\" is unknown", key));
   if (const std::string format = reader.text("format"); !reader.error && format != kFormat)
     return json_error(fmt::format("\"format\" is \"{}\", not \"{}\"", format, kFormat));
   if (const std::uint32_t version = reader.number("version"); !reader.error && version != 1)
@@ -167,7 +168,7 @@ Result<AnyCircuit> read(const json& object) {
     return AnyCircuit(std::move(c));
   }
   if (kind != "cell_rule")
-    return json_error(fmt::format("\"kind\" is \"{}\"; it is \"circuit\" or \"cell_rule\"", kind));
+    return json_error(fmt::format("\"kind\" is \"{}\"; it must be \"circuit\" or \"cell_rule\"", kind));
   CellRule rule;
   rule.channels = reader.number("channels");
   const auto boundary = value_of<Boundary>(kBoundaries, reader.text("boundary"), "\"boundary\"");
@@ -211,7 +212,7 @@ Result<AnyCircuit> load_circuit(const std::filesystem::path& file_or_folder) {
   if (first == std::string::npos || (*text)[first] != '{')
     return Error{ErrorCode::invalid_input,
                  fmt::format("{}: this is not a circuit; circuits are read from JSON files (`gradloom export DIR "
-                             "--format json`), what was exported in other formats is not read back",
+                             "--format json`), files of other formats are not read back",
                              file.string())};
   auto any = parse_circuit_json(*text);
   if (!any) return Error{any.error().code, fmt::format("{}: {}", file.string(), any.error().message)};

@@ -37,16 +37,16 @@ void check_name(std::string_view name) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   const bool good = !name.empty() && name.size() <= 100 && letter(name[0]) &&
                     std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
-  if (!good) throw_invalid(fmt::format("'{}' is no name for a function or module", name));
+  if (!good) throw_invalid(fmt::format("'{}' is not a valid name for a function or module", name));
   // <stdint.h> has uint64_t, UINT64_MAX, INT8_C and the like; a compiler knows what printf is.
   const auto starts = [&](std::string_view with) { return name.substr(0, with.size()) == with; };
   const bool of_header = name.ends_with("_t") || starts("INT") || starts("UINT") || starts("SIZE_") ||
                          starts("PTRDIFF_") || starts("WCHAR_") || starts("WINT_") || starts("SIG_ATOMIC_");
   const std::string_view known[] = {"printf", "malloc", "free", "exit", "abort", "main"};
   if (of_header || starts("__builtin") || std::find(std::begin(known), std::end(known), name) != std::end(known))
-    throw_invalid(fmt::format("'{}' means something to C; choose another name", name));
+    throw_invalid(fmt::format("'{}' has a meaning in C; choose another name", name));
   if (std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved))
-    throw_invalid(fmt::format("'{}' is a word of C or Verilog; choose another name", name));
+    throw_invalid(fmt::format("'{}' is a keyword of C or Verilog; choose another name", name));
 }
 
 const char* op_name(Op op) {
@@ -82,7 +82,7 @@ std::vector<std::string> meaning_lines(const Meaning& m) {
     lines.push_back(fmt::format("out[{}]{}: {} for {}", o, end - o > 1 ? fmt::format(" to out[{}]", end - 1) : "",
                                 end - o > 1 ? "votes" : "a vote", safe_text(m.outputs[o])));
   }
-  if (!m.outputs.empty()) lines.emplace_back("The class with most votes wins, the first of equals.");
+  if (!m.outputs.empty()) lines.emplace_back("The class with the most votes wins; of equal classes, the first.");
   return lines;
 }
 
@@ -131,7 +131,7 @@ std::string expression(const Circuit& c, const Gate& gate, const Spelling& spell
 
 Error Cursor::wrong(std::string_view expected) const {
   return {ErrorCode::invalid_input,
-          fmt::format("line {} is not what this program writes: expected {}", line_, expected)};
+          fmt::format("line {} was not written by this program: expected {}", line_, expected)};
 }
 
 std::optional<std::uint32_t> take_signal(Cursor& cursor, std::uint32_t inputs, std::uint64_t signals) {

@@ -118,8 +118,8 @@ class Prover {
     validate(a).or_throw();
     validate(b).or_throw();
     if (a.inputs != b.inputs || a.outputs.size() != b.outputs.size())
-      throw_invalid(fmt::format("circuits with {} and {} inputs, {} and {} outputs cannot be compared", a.inputs,
-                                b.inputs, a.outputs.size(), b.outputs.size()));
+      throw_invalid(fmt::format("circuits with {} and {} inputs and with {} and {} outputs cannot be compared",
+                                a.inputs, b.inputs, a.outputs.size(), b.outputs.size()));
     if (options.exhaustive_inputs > 32) throw_invalid("more than 32 inputs cannot be tried exhaustively");
   }
 
@@ -207,7 +207,7 @@ class Prover {
 
   void solve(const std::vector<std::uint32_t>& hard) {
     if (options_.solver == Solver::off) {
-      proof_.note = "no solver was asked for";
+      proof_.note = "no solver was requested";
       return;
     }
     std::vector<bool> x(a_.signals(), false), y(b_.signals(), false);

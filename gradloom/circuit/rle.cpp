@@ -72,7 +72,7 @@ class RleReader {
     if (auto error = entry("y", height_)) return error;
     if (width_ == 0 || height_ == 0) return wrong(fmt::format("the header says {} x {} cells", width_, height_));
     if (width_ > max_cells_ || height_ > max_cells_ / width_)
-      return wrong(fmt::format("{} x {} cells are too many; the most is {}", width_, height_, max_cells_));
+      return wrong(fmt::format("{} x {} cells are too many; at most {} are allowed", width_, height_, max_cells_));
     const std::size_t end = std::min(text_.find('\n', at_), text_.size());
     const std::string_view rest = text_.substr(at_, end - at_);
     if (const std::size_t key = rest.find("rule"); key != rest.npos) {
@@ -98,7 +98,8 @@ class RleReader {
     if (!sides.ended() && sides.take() == ',') height = sides.number();
     if (!sides.ended() || !width || !height || *width == 0 || *height == 0) return std::nullopt;
     if (*width > max_cells_ || *height > max_cells_ / *width)
-      return wrong(fmt::format("a grid of {} x {} cells is too large; the most is {}", *width, *height, max_cells_));
+      return wrong(fmt::format("a grid of {} x {} cells is too large; at most {} cells are allowed", *width, *height,
+                               max_cells_));
     pattern_.bounds = Bounds{*width, *height, text[1] == 'T' ? Boundary::periodic : Boundary::zero};
     return std::nullopt;
   }
@@ -133,8 +134,8 @@ class RleReader {
       const bool counted = is_digit(text_[at_]);
       if (counted) {
         const auto n = number();
-        if (!n) return wrong("a count of more than 18 digits");
-        if (*n == 0) return wrong("a count of 0");
+        if (!n) return wrong("a count has more than 18 digits");
+        if (*n == 0) return wrong("a count is 0");
         count = *n;
         skip_blanks();
         if (ended()) return wrong("a count without a letter");
@@ -151,9 +152,9 @@ class RleReader {
         continue;
       }
       const auto state = state_of(c);
-      if (!state) return wrong(fmt::format("a character {} that is no state", shown(c)));
+      if (!state) return wrong(fmt::format("the character {} is not a state", shown(c)));
       if (y >= height_) return wrong(fmt::format("more rows than the header's {}", height_));
-      if (count > width_ - x) return wrong(fmt::format("row {} is longer than the header's {}", y, width_));
+      if (count > width_ - x) return wrong(fmt::format("row {} is longer than the width in the header, {}", y, width_));
       highest_ = std::max(highest_, *state);
       if (cells && *state != 0) fill(*cells, y, x, count, *state);
       x += count;

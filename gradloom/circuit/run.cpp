@@ -80,7 +80,7 @@ Runner::Runner(const Exec& exec, const CellRule& rule, Grid start, RunOptions op
 
 void Runner::set_grid(Grid grid) {
   if (grid.channels() != now_.channels() || grid.height() != now_.height() || grid.width() != now_.width())
-    throw_invalid("a grid of another size");
+    throw_invalid("the grids differ in size");
   now_ = std::move(grid);
   changed_.assign(tiles(), 1);
 }

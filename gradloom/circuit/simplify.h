@@ -13,7 +13,7 @@ namespace gradloom::circuit {
 // order, inverters absorbed into the ops), dead gates removed. Throws Exception(invalid_input) where validate() fails.
 Circuit simplify(const Circuit& circuit);
 
-// A rule without the channels that nobody can notice.
+// A rule without the channels that the observed ones do not depend on.
 struct SlicedRule {
   CellRule rule;
   std::vector<std::int64_t> channel_of;  // old channel -> channel of `rule`, or -1 where it was removed

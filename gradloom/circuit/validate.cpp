@@ -15,15 +15,17 @@ bool is_constant(Op op) { return op == Op::always_false || op == Op::always_true
 }  // namespace
 
 Result<void> validate(const Circuit& c) {
-  if (c.inputs > kMaxInputs) return wrong(fmt::format("{} inputs; the most is {}", c.inputs, kMaxInputs));
-  if (c.gates.size() > kMaxGates) return wrong(fmt::format("{} gates; the most is {}", c.gates.size(), kMaxGates));
+  if (c.inputs > kMaxInputs)
+    return wrong(fmt::format("there are {} inputs; at most {} are allowed", c.inputs, kMaxInputs));
+  if (c.gates.size() > kMaxGates)
+    return wrong(fmt::format("there are {} gates; at most {} are allowed", c.gates.size(), kMaxGates));
   if (c.outputs.size() > kMaxOutputs)
-    return wrong(fmt::format("{} outputs; the most is {}", c.outputs.size(), kMaxOutputs));
+    return wrong(fmt::format("there are {} outputs; at most {} are allowed", c.outputs.size(), kMaxOutputs));
   for (std::size_t g = 0; g < c.gates.size(); ++g) {
     const Gate& gate = c.gates[g];
     const std::size_t own = c.inputs + g;
     if (static_cast<unsigned>(gate.op) > 15)
-      return wrong(fmt::format("gate {} has op {}; ops are 0 to 15", g, static_cast<unsigned>(gate.op)));
+      return wrong(fmt::format("gate {} has op {}; it must be 0 to 15", g, static_cast<unsigned>(gate.op)));
     const bool itself = c.inputs == 0 && is_constant(gate.op) && gate.a == 0 && gate.b == 0;
     for (const std::uint32_t operand : {gate.a, gate.b}) {
       if (operand < own || itself) continue;

@@ -20,7 +20,7 @@ Result<std::filesystem::path> located(const YosysOptions& options) {
 
 std::string last_line(const std::string& text) {
   const std::size_t end = text.find_last_not_of(" \n\r\t");
-  if (end == text.npos) return "it said nothing";
+  if (end == text.npos) return "it gave no message";
   const std::size_t start = text.rfind('\n', end);
   return text.substr(start == text.npos ? 0 : start + 1, end - (start == text.npos ? 0 : start + 1) + 1).substr(0, 200);
 }
@@ -42,7 +42,7 @@ Result<Circuit> minimise_with_yosys(const Circuit& circuit, const YosysOptions& 
   if (end->code != 0) return Error{ErrorCode::io, fmt::format("yosys failed: {}", last_line(end->output))};
   const std::string text = read_file(folder.path() / "out.blif", kMaxAnswer).or_throw();
   auto read = parse_blif(text, circuit.inputs, static_cast<std::uint32_t>(circuit.outputs.size()));
-  if (!read) return Error{ErrorCode::io, fmt::format("yosys wrote what cannot be read: {}", read.error().message)};
+  if (!read) return Error{ErrorCode::io, fmt::format("the output of yosys cannot be read: {}", read.error().message)};
   return read;
 } catch (const Exception& e) {
   return e.error();

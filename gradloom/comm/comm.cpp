@@ -60,7 +60,7 @@ void Comm::fail_silent(unsigned who, double seconds) const {
 void Comm::check_message(const Part& part, std::size_t expected) {
   const Header header = part.received < sizeof(Header) ? Header{.mark = 0} : header_of(part.bytes);
   if (header.mark != Header().mark || part.received != sizeof(Header) + header.bytes)
-    fail(part.rank, "sent something that is no message of this program");
+    fail(part.rank, "sent something that is not a message of this program");
   if (header.flags & kFarewell) {
     const auto text = part.bytes.subspan(sizeof(Header), header.bytes);
     gone_ = true;
@@ -99,7 +99,8 @@ void Comm::exchange(std::span<const std::size_t> expected, Patience patience) {
 }
 
 void Comm::allgather(std::span<const std::byte> own, std::span<std::byte> all) {
-  if (all.size() != own.size() * size_) throw_invalid("allgather: there is no room for the parts of all ranks");
+  if (all.size() != own.size() * size_)
+    throw_invalid("allgather: the output is not of the size of the parts of all ranks");
   for (unsigned to = 0; to < size_; ++to)
     if (to != rank_) std::copy(own.begin(), own.end(), outgoing(to, own.size()).begin());
   exchange(std::vector<std::size_t>(size_, own.size()));

@@ -36,7 +36,7 @@ std::optional<Launch> find_launch(FunctionRef<const char*(const char*)> variable
     if (!rank || !size) continue;
     if (*rank >= *size)
       throw_invalid(std::string(names.rank) + " is " + std::to_string(*rank) + " and " + names.size + " is " +
-                    std::to_string(*size) + "; these do not fit each other");
+                    std::to_string(*size) + "; the first must be smaller than the second");
     if (*size == 1) return std::nullopt;
     const unsigned local = leading_number(variable(names.local)).value_or(1);
     return Launch{names.launcher, *rank, *size, std::clamp(local, 1u, *size)};

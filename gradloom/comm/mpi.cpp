@@ -43,8 +43,8 @@ class MpiComm final : public Comm {
     allgather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
     for (unsigned other = 0; other < size(); ++other)
       if (std::strncmp(all[other].version, own.version, sizeof(own.version)) != 0)
-        fail(other, std::string("runs version ") + all[other].version + " of gradloom, rank " + std::to_string(rank()) +
-                        " version " + own.version);
+        fail(other, std::string("runs version ") + all[other].version + " of gradloom, but rank " +
+                        std::to_string(rank()) + " version " + own.version);
     // Processes of a container may have numbers that mean nothing here.
     for (Identity& other : all)
       if (std::strncmp(other.host, own.host, sizeof(own.host)) != 0 || !is_alive(other.process)) other.process = 0;
@@ -135,7 +135,7 @@ Result<std::unique_ptr<Comm>> open_mpi(const Launch& launch, const MpiOptions& o
   }
   if (!library)
     return Error{ErrorCode::unsupported,
-                 who + ", cannot reach the others: libgradloom_mpi.so was not loaded (" + tried +
+                 who + ", cannot reach the other ranks: libgradloom_mpi.so was not loaded (" + tried +
                      "); build gradloom where MPI is installed (Debian: libopenmpi-dev), or start one process"};
   using Entry = const GradloomMpi* (*)();
   const auto entry = reinterpret_cast<Entry>(dlsym(library, kGradloomMpiSymbol));

@@ -21,7 +21,7 @@ Error misfit(const std::string& message) { return Error{ErrorCode::invalid_input
 Result<RowDataset<double>> align_rows(const RowDataset<double>& like, const RowDataset<double>& rows) {
   if (like.is_classification() != rows.is_classification() ||
       (!like.is_classification() && like.outputs() != rows.outputs()))
-    return misfit("has other targets than the training file");
+    return misfit("has targets that differ from those of the training file");
   const auto& old_names = rows.feature_names();
   const bool named = !like.feature_names().empty() && !old_names.empty();
   if (!named && like.features() != rows.features())

@@ -22,9 +22,10 @@ std::size_t column_of(const ColumnName& name, const RowMatrix& m, std::string_vi
       number >= static_cast<double>(width))
     fail_array(
         m.source,
-        fmt::format("{} names the column '{}', which is not there; arrays have numbers as columns, here 0 to {}, or -1 "
-                    "to -{} from the end",
-                    key, name, width - 1, width));
+        fmt::format(
+            "{} names the column '{}', which does not exist; columns of arrays have numbers, here 0 to {}, or -1 "
+            "to -{} from the end",
+            key, name, width - 1, width));
   return static_cast<std::size_t>(number < 0 ? number + static_cast<double>(width) : number);
 }
 
@@ -41,7 +42,7 @@ class ArrayEncoder {
 
   LoadedRows run() {
     for (std::size_t r = 0; r < x_.rows; ++r) take_row(r);
-    if (parts_.size == 0) fail_array(x_.source, "a value is missing in every row, so none is left");
+    if (parts_.size == 0) fail_array(x_.source, "every row has a missing value, so no row is left");
     RowCode code = known_ ? *known_ : learn();
     if (code.features.size() != parts_.features)
       fail_array(x_.source,
@@ -96,7 +97,7 @@ class ArrayEncoder {
     if (!source_.weight.empty()) assign(source_.weight, Role::weight, "data.weight");
     if (y_.rows != x_.rows)
       fail_array(x_.source, fmt::format("there are {} rows of features and {} of targets", x_.rows, y_.rows));
-    if (targets_.empty()) fail_array(x_.source, "no target column is given");
+    if (targets_.empty()) fail_array(x_.source, "no target column is set (data.target)");
     if (source_.task == Task::classification && targets_.size() != 1)
       fail_array(x_.source, fmt::format("classification needs one target column, not {}", targets_.size()));
     parts_.features = static_cast<std::size_t>(std::count(roles_.begin(), roles_.end(), Role::feature));
@@ -176,7 +177,7 @@ class ArrayEncoder {
 }  // namespace
 
 RowMatrix to_row_matrix(const NpyArray& array, std::string source) {
-  if (array.shape.empty()) fail_array(source, "the array is a single number; rows are needed");
+  if (array.shape.empty()) fail_array(source, "the array is a single number; it must have rows");
   RowMatrix m{std::move(source), array.shape[0], 1, array.to_doubles(), array.to_wide_integers()};
   for (std::size_t d = 1; d < array.shape.size(); ++d) m.columns *= array.shape[d];
   if (m.rows == 0 || m.columns == 0) fail_array(m.source, "the array is empty");

@@ -187,7 +187,7 @@ class CsvParser {
     std::size_t end = 1;
     for (;; ++end) {
       end = text_.find('"', end);
-      if (end == std::string_view::npos) fail("line {}: a quote opens and never closes", opened);
+      if (end == std::string_view::npos) fail("line {}: a quote is not closed", opened);
       if (end + 1 >= text_.size() || text_[end + 1] != '"') break;
       doubled = true;
       ++end;
@@ -235,7 +235,8 @@ class CsvParser {
       const auto [first, is_new] = places.emplace(table_.cells[c], c);
       if (!is_new && !table_.cells[c].empty())
         fail(
-            "the header names '{}' twice, in columns {} and {} (counted from 1); rename one, or say that there is no "
+            "the header names '{}' twice, in columns {} and {} (counted from 1); rename one, or set data.header to say "
+            "that there is no "
             "header",
             table_.cells[c], first->second + 1, c + 1);
       table_.columns.push_back(table_.cells[c].empty() ? fmt::format("column{}", c + 1) : std::string(table_.cells[c]));

@@ -23,7 +23,7 @@ enum class CsvHeader {
   absent,
 };
 inline constexpr Choice<CsvHeader> kCsvHeaders[] = {
-    {CsvHeader::automatic, "auto", "found out by the first rows"},
+    {CsvHeader::automatic, "auto", "detected from the first rows"},
     {CsvHeader::present, "yes", "the first line holds names"},
     {CsvHeader::absent, "no", "the first line holds values"},
 };
@@ -37,7 +37,7 @@ struct CsvOptions {
   std::string comment;        // lines that start with this are skipped; empty: none
   std::size_t skip_rows = 0;  // lines before the header
   CsvDecimal decimal = CsvDecimal::automatic;
-  CsvDecimal usual_decimal = CsvDecimal::automatic;  // of files like this one: decides where the file cannot tell
+  CsvDecimal usual_decimal = CsvDecimal::automatic;  // of files like this one: decides where the file does not
 };
 
 // Cells as text, row-major. Blanks around unquoted cells are removed; lines without content are skipped. A first column

@@ -134,24 +134,26 @@ class DecimalRewriter {
     if (decimal_ != CsvDecimal::automatic) return decimal_;
     if (e.comma && e.point)
       fail(*e.comma, column,
-           fmt::format("has a decimal comma, but line {} of the same column a decimal point: '{}'; correct one",
+           fmt::format("has a decimal comma, but line {} of the same column has a decimal point: '{}'; correct one",
                        table_.lines[*e.point], table_.cell(*e.point, column).substr(0, 40)));
     if (e.comma) return CsvDecimal::comma;
     if (e.point) return CsvDecimal::point;
     if (usual_ == CsvDecimal::comma && !point) return usual_;
     if (usual_ == CsvDecimal::point && !comma) return usual_;
     if (e.either && e.groups)
-      fail(*e.either, column,
-           fmt::format("has a comma, line {} of the same column a point: '{}'; say by data.decimal = \",\" or \".\" "
-                       "which one separates the fraction",
-                       table_.lines[*e.groups], table_.cell(*e.groups, column).substr(0, 40)));
+      fail(
+          *e.either, column,
+          fmt::format(
+              "has a comma, but line {} of the same column has a point: '{}'; set data.decimal = \",\" or \".\" to say "
+              "which one separates the fraction",
+              table_.lines[*e.groups], table_.cell(*e.groups, column).substr(0, 40)));
     if (e.either && comma == point)
       fail(*e.either, column,
-           "may be a fraction or a number of thousands; say by data.decimal = \",\" or \".\" which one it is");
+           "may be a fraction or a number of thousands; set data.decimal = \",\" or \".\" to say which one it is");
     if (e.groups && comma && !point)
       fail(*e.groups, column,
-           "may be a fraction or a number of thousands, since other columns have decimal commas; say by data.decimal "
-           "= \",\" or \".\" which one it is");
+           "may be a fraction or a number of thousands, since other columns have decimal commas; set data.decimal "
+           "= \",\" or \".\" to say which one it is");
     return comma && !point && e.either ? CsvDecimal::comma : CsvDecimal::point;
   }
 

@@ -15,7 +15,7 @@ enum class CsvDecimal {
   comma,      // 1.234,5
 };
 inline constexpr Choice<CsvDecimal> kCsvDecimals[] = {
-    {CsvDecimal::automatic, "auto", "found out by the columns"},
+    {CsvDecimal::automatic, "auto", "detected from the columns"},
     {CsvDecimal::point, ".", "points; commas separate thousands"},
     {CsvDecimal::comma, ",", "commas; points separate thousands"},
 };

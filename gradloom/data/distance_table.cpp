@@ -27,7 +27,8 @@ Result<DistanceTable> parse_distances(std::string_view text, std::string_view so
   if (!lines.next()) lines.fail("the number of graphs is missing");
   if (lines.words().size() != 1) lines.fail("the first line holds the number of graphs and nothing else");
   const std::uint32_t count = lines.number(0, "number of graphs");
-  if (count == 0 || count > kMostGraphs) lines.fail("{} graphs; 1 to {} are possible", count, kMostGraphs);
+  if (count == 0 || count > kMostGraphs)
+    lines.fail("there are {} graphs; their number must be from 1 to {}", count, kMostGraphs);
   if (!lines.next() || lines.words().size() != count)
     lines.fail("the second line has {} ids for {} graphs", lines.words().size(), count);
   DistanceTable table;
@@ -37,7 +38,7 @@ Result<DistanceTable> parse_distances(std::string_view text, std::string_view so
     if (lines.words().size() != i) lines.fail("graph {} has {} distances, not {}", i, lines.words().size(), i);
     for (const std::string_view word : lines.words()) table.below.push_back(distance(lines, word));
   }
-  if (lines.next()) lines.fail("there is more than the distances of {} graphs", count);
+  if (lines.next()) lines.fail("text follows the distances of {} graphs", count);
   return table;
 } catch (const Exception& e) {
   return e.error();
@@ -52,11 +53,11 @@ Result<DistanceTable> load_distances(const std::filesystem::path& path) {
 Result<void> check_same_graphs(const DistanceTable& table, const GraphSet& set) {
   if (table.size() != set.size())
     return Error{ErrorCode::invalid_input,
-                 fmt::format("there are {} graphs, but distances between {}", set.size(), table.size())};
+                 fmt::format("there are {} graphs, but the table has distances between {}", set.size(), table.size())};
   for (std::size_t i = 0; i < set.size(); ++i)
     if (table.ids[i] != set.ids[i])
       return Error{ErrorCode::invalid_input,
-                   fmt::format("graph {} is '{}' among the graphs and '{}' among the distances", i, set.ids[i],
+                   fmt::format("graph {} has the id '{}' in the graphs, but '{}' in the distances", i, set.ids[i],
                                TextLines::shown(table.ids[i]))};
   return {};
 }

@@ -1,4 +1,4 @@
-// Fingerprints of data: a number that tells whether a run goes on with the data it began with.
+// Fingerprints of data: a number that shows whether a run is resumed with the data that it was started with.
 #pragma once
 
 #include <cstddef>

@@ -191,17 +191,17 @@ class FormulaSampler {
         return unknown_name(token);
       case mu::ecUNEXPECTED_EOF:
       case mu::ecEMPTY_EXPRESSION:
-        return "the formula ends where something must follow";
+        return "the formula ends too early: a value is missing";
       case mu::ecMISSING_PARENS:
         return "a parenthesis is not closed";
       case mu::ecUNEXPECTED_PARENS:
-        return fmt::format("there is a parenthesis too many{}", at);
+        return fmt::format("there is one closing parenthesis too many{}", at);
       case mu::ecTOO_MANY_PARAMS:
         return fmt::format("the function '{}' has too many arguments", token);
       case mu::ecTOO_FEW_PARAMS:
         return fmt::format("the function '{}' has too few arguments", token);
       case mu::ecUNEXPECTED_OPERATOR:
-        return fmt::format("an operator stands where a value must{}", at);
+        return fmt::format("there is an operator where a value is expected{}", at);
       case mu::ecUNEXPECTED_VAL:
       case mu::ecUNEXPECTED_VAR:
       case mu::ecUNEXPECTED_FUN:
@@ -223,13 +223,14 @@ class FormulaSampler {
     const std::string near = near_name(token, known);
     return fmt::format(
         "there is no '{}'{}; the variables are {} ({}), the constants pi and e, the functions those of docs/data.md",
-        token.substr(0, 40), near.empty() ? "" : fmt::format(", but '{}'", near), variables.substr(0, 400),
-        options_.variables.empty() ? "data.variables gives them other names" : "data.variables");
+        token.substr(0, 40), near.empty() ? "" : fmt::format("; the nearest is '{}'", near), variables.substr(0, 400),
+        options_.variables.empty() ? "data.variables changes these names" : "data.variables");
   }
 
   // Names that a formula can use, and that mean nothing else.
   void check_names() const {
-    if (names_.size() > kMostVariables) fail("{} variables are above the limit of {}", names_.size(), kMostVariables);
+    if (names_.size() > kMostVariables)
+      fail("there are {} variables, above the limit of {}", names_.size(), kMostVariables);
     mu::Parser parser;
     define_functions(parser);
     std::set<std::string> seen;
@@ -237,7 +238,8 @@ class FormulaSampler {
       const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
       const auto may_follow = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); };
       if (name.empty() || !is_letter(name[0]) || !std::all_of(name.begin(), name.end(), may_follow))
-        fail("data.variables has the name '{}'; names are letters, digits and '_', and begin with no digit", name);
+        fail("data.variables has the name '{}'; names consist of letters, digits and '_' and do not begin with a digit",
+             name);
       if (parser.GetFunDef().contains(name) || parser.GetConst().contains(name))
         fail("data.variables has the name '{}', which is a function or constant of formulas", name);
       if (!seen.insert(name).second) fail("data.variables names '{}' twice", name);
@@ -264,7 +266,7 @@ class FormulaSampler {
            names_.size());
     for (std::size_t i = 0; i + 1 < r.size(); i += 2)
       if (!(std::isfinite(r[i]) && std::isfinite(r[i + 1]) && r[i] <= r[i + 1]))
-        fail("the range from {} to {} is not one", r[i], r[i + 1]);
+        fail("the range from {} to {} is empty or not finite", r[i], r[i + 1]);
   }
 
   RowDataset<double> sample(bool classes) {
@@ -297,7 +299,7 @@ class FormulaSampler {
       Labels labels = encode_labels(std::span<const double>(y));
       p.label = std::move(labels.index);
       p.class_names = std::move(labels.names);
-      if (p.class_names.empty()) fail("no samples, so there are no classes");
+      if (p.class_names.empty()) fail("there are no samples, so there are no classes");
     } else {
       p.targets = outputs;
       p.target = std::move(y);

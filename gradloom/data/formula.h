@@ -1,4 +1,4 @@
-// Datasets from formulas: random points and what a formula makes of them.
+// Datasets from formulas: random points and the values of a formula there.
 #pragma once
 
 #include <cstddef>

@@ -96,7 +96,7 @@ Result<void> GraphBuilder::add_edge(std::uint32_t from, std::uint32_t to, const 
       return invalid("the edge {} - {} has an end that does not exist: there {} {} node{}, numbered from 0", from, to,
                      g.nodes_ == 1 ? "is" : "are", g.nodes_, g.nodes_ == 1 ? "" : "s");
   if (from == to && loops_ == LoopPolicy::refuse)
-    return invalid("the edge {0} - {0} leads from a node to itself; remove it, or allow loops", from);
+    return invalid("the edge {0} - {0} is a loop from a node to itself; remove it, or allow loops", from);
   if (!consistent(g.edge_labels_.size(), m, values.label.has_value()))
     return invalid("the edge {} - {} {} a label, but the edges before it {}; give all edges one, or none", from, to,
                    values.label ? "has" : "lacks", values.label ? "have none" : "have one");
@@ -128,8 +128,9 @@ Result<void> GraphBuilder::set_sparse_features(SparseRows rows) {
     for (std::uint32_t k = rows.row_ptr[r]; k < rows.row_ptr[r + 1]; ++k)
       good = good && rows.column[k] < rows.columns && (k == rows.row_ptr[r] || rows.column[k - 1] < rows.column[k]);
   if (!good || !all_finite(rows.value))
-    return invalid("the sparse features are no matrix of {} rows and {} columns with finite values, columns ascending",
-                   graph_.nodes_, rows.columns);
+    return invalid(
+        "the sparse features are not a matrix of {} rows and {} columns with finite values and ascending columns",
+        graph_.nodes_, rows.columns);
   graph_.node_width_ = 0;
   graph_.node_features_.clear();
   graph_.sparse_features_ = std::move(rows);
@@ -259,7 +260,7 @@ Result<void> GraphSetBuilder::name_features(const std::vector<std::string>& node
                         const char* of) -> Result<void> {
     if (known.empty()) known = names;
     if (names == known || names.size() != known.size()) return {};
-    return invalid("graph '{}' has the features {} of {}, the graphs before it {}", set_.ids.back(),
+    return invalid("graph '{}' has the features {} of {}, but the graphs before it have {}", set_.ids.back(),
                    fmt::join(names, ", "), of, fmt::join(known, ", "));
   };
   if (auto r = name(set_.node_feature_names, nodes, "nodes"); !r) return r;

@@ -21,7 +21,7 @@ template <class T>
 T narrow(double v) {
   static const double kLargest = std::sqrt(static_cast<double>(std::numeric_limits<T>::max())) / 16;
   if (std::abs(v) > kLargest)
-    throw_invalid(fmt::format("the graphs have the value {}, which is too large to compute with in {}; scale it{}", v,
+    throw_invalid(fmt::format("the graphs have the value {}, which is too large for {}; scale it{}", v,
                               sizeof(T) == 4 ? "float32" : "float64",
                               sizeof(T) == 4 ? ", or train with precision = \"float64\"" : ""));
   return static_cast<T>(v);
@@ -32,7 +32,7 @@ std::size_t feature_width(NodeFeatures kind, const GraphSet& set, std::span<cons
   const Graph& first = set.graphs[which.front()];
   switch (kind) {
     case NodeFeatures::labels:
-      if (first.node_labels().empty()) throw_invalid("the nodes have no labels to make features of");
+      if (first.node_labels().empty()) throw_invalid("the nodes have no labels to use as features");
       return set.node_labels.size();
     case NodeFeatures::degrees:
       return o.max_degree + 1;
@@ -101,7 +101,7 @@ struct NodeRows {
 template <class T>
 void standardise(const Graph& g, std::uint32_t v, const GraphFeatureOptions& o, std::span<T> row) {
   if (o.mean.size() != row.size() || g.node_feature_width() != row.size())
-    throw_invalid(fmt::format("{} features of a node cannot be scaled as {} others were", row.size(), o.mean.size()));
+    throw_invalid(fmt::format("there are {} node features, but scales for {}", row.size(), o.mean.size()));
   for (std::size_t c = 0; c < row.size(); ++c)
     row[c] = narrow<T>((g.node_features()[v * row.size() + c] - o.mean[c]) / o.deviation[c]);
 }
@@ -249,7 +249,7 @@ GraphArrays<T> make_graph_arrays(const GraphSet& set, std::span<const std::uint3
     for (const std::uint32_t r : rows.row) a.row_of.push_back(static_cast<std::uint32_t>(a.nodes) + r);
     if (sparse) {
       if (g.sparse_features().empty() || g.sparse_features().columns != a.features)
-        throw_invalid("some graphs have other features than others");
+        throw_invalid("graphs differ in their features; all must have the same");
       append_sparse(a, g.sparse_features(), rows, o);
     } else {
       a.x.resize((a.nodes + g.nodes()) * a.stride);
@@ -419,7 +419,7 @@ GraphBatch<T> GraphDataset<T>::gather(std::span<const std::uint32_t> graphs, Gra
   const GraphArrays<T>& from = *arrays_;
   if (from.task == GraphTask::node) throw_invalid("a node task has one batch, the whole graph; set train.batch = 0");
   if (graphs.size() > storage.max_size_)
-    throw_invalid(fmt::format("{} graphs do not fit into storage for {}", graphs.size(), storage.max_size_));
+    throw_invalid(fmt::format("{} graphs do not fit into a batch storage for {}", graphs.size(), storage.max_size_));
   GraphArrays<T>& to = storage.arrays_;
   std::uint32_t node = 0, arc = 0;
   for (std::size_t k = 0; k < graphs.size(); ++k) {

@@ -16,8 +16,8 @@ enum class GraphTask {
   graph,  // a class or target of every graph
 };
 inline constexpr Choice<GraphTask> kGraphTasks[] = {
-    {GraphTask::node, "nodes", "something about each node of one graph"},
-    {GraphTask::graph, "graphs", "something about each of many graphs"},
+    {GraphTask::node, "nodes", "a class of each node of one graph"},
+    {GraphTask::graph, "graphs", "a class or a number for each of many graphs"},
 };
 
 // What becomes the features of nodes and edges.

@@ -102,8 +102,8 @@ std::string SharedFeatures::see(GraphAttributes& attributes) {
   std::swap(kinds, *kinds_);
   const auto [mine, known] = std::ranges::mismatch(now, before);
   if (now.size() != before.size() || mine == now.end()) return "";
-  return fmt::format("there is the feature '{}' where '{}' was before", TextLines::shown(*mine),
-                     TextLines::shown(*known));
+  return fmt::format("the feature '{}' is in the place of '{}'; all must have the same features",
+                     TextLines::shown(*mine), TextLines::shown(*known));
 }
 
 std::vector<std::string> SharedFeatures::names() const {
@@ -154,7 +154,7 @@ class DraftBuilder {
       NodeDraft& node = draft_.nodes[v];
       if (!numbers_.emplace(node.id, graph_.nodes()).second)
         fail_draft(draft_.node_place(v),
-                   fmt::format("there is another node '{}'; ids must differ", TextLines::shown(node.id)));
+                   fmt::format("the node id '{}' occurs twice; ids must be unique", TextLines::shown(node.id)));
       NodeValues values;
       const auto name = node.attributes.take(source_.class_column);
       if (classes) values.node_class = name && !name->empty() ? set_.node_classes.intern(*name) : kUnlabelled;

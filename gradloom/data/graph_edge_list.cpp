@@ -53,7 +53,7 @@ EdgeTable::EdgeTable(const std::string& text, const std::string& source) : table
     return std::nullopt;
   };
   if (table.columns.size() < 2)
-    throw_invalid(fmt::format("{}: an edge needs two columns, its ends; there is one column", table.source));
+    throw_invalid(fmt::format("{}: there is one column; an edge needs two, its ends", table.source));
   from = column(kFrom).value_or(0);
   to = column(kTo).value_or(1);
   if (from == to) to = from == 0 ? 1 : 0;

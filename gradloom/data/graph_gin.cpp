@@ -23,7 +23,7 @@ class GinParser {
   void read_graph(std::uint32_t number, std::uint32_t graphs) {
     if (!lines_.next()) lines_.fail("the file ends before graph {} of {}", number + 1, graphs);
     if (lines_.words().size() != 2)
-      lines_.fail("a graph starts with 'NODES CLASS'; here are {} words", lines_.words().size());
+      lines_.fail("a graph starts with 'NODES CLASS', but this line has {} words", lines_.words().size());
     const std::uint32_t nodes = lines_.number(0, "number of nodes");
     graph_.set_class(set_.graph_classes.intern(lines_.words()[1]));
     listed_.clear();
@@ -43,7 +43,7 @@ class GinParser {
         fail_at(l, fmt::format("node {} lists {} as a neighbour, but not the other way round", l.from, l.to));
     }
     if (2 * forward + loops != listed_.size())
-      lines_.fail("graph {}: not every neighbour lists its neighbour in turn, or one is listed twice", number + 1);
+      lines_.fail("graph {}: a node lists a neighbour that does not list it in turn, or lists one twice", number + 1);
     set_.add(graph_, fmt::format("{}", number));
   }
 

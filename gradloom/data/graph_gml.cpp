@@ -76,13 +76,13 @@ class GmlReader {
         return;
       }
       if (here() == ']') {
-        if (depth == 0) fail("there is a ']' too many");
+        if (depth == 0) fail("there is one ']' too many");
         step();
         return;
       }
       const char c = here();
       if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'))
-        fail(fmt::format("a key must stand here, not '{}'", TextLines::shown(std::string_view(&text_[at_], 1))));
+        fail(fmt::format("a key is expected here, not '{}'", TextLines::shown(std::string_view(&text_[at_], 1))));
       const std::string_view key = word();
       list.entries.push_back({key, read_value(key, depth)});
     }
@@ -108,7 +108,7 @@ class GmlReader {
       value.text = word();
       double number = 0.0;
       if (!parse_number(value.text, number))
-        fail(fmt::format("the value of '{}' is '{}', no number, text or list", TextLines::shown(key),
+        fail(fmt::format("the value of '{}' is '{}', which is not a number, text or list", TextLines::shown(key),
                          TextLines::shown(value.text)));
       const bool whole = value.text.find_first_not_of("+-0123456789") == std::string_view::npos;
       value.kind = whole ? GmlValue::Kind::whole : GmlValue::Kind::real;

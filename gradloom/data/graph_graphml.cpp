@@ -42,7 +42,7 @@ class GraphmlParser {
     GraphmlKey entry{name.empty() ? id : std::move(name), type == "float" || type == "double",
                      key.attribute("yfiles.type") != nullptr, key};
     if (!keys_.emplace(id, std::move(entry)).second)
-      xml_.fail(key, fmt::format("there is another key '{}'; ids must differ", TextLines::shown(id)));
+      xml_.fail(key, fmt::format("the key id '{}' occurs twice; ids must be unique", TextLines::shown(id)));
   }
 
   void add(const pugi::xml_node& at, const GraphmlKey& key, std::string_view text, GraphAttributes& found) const {
@@ -85,13 +85,13 @@ class GraphmlParser {
     for (const pugi::xml_node& child : element.children()) {
       const std::string_view kind = child.name();
       if (kind == "node") {
-        if (child.child("graph")) xml_.fail(child, "a graph inside of a node cannot be read");
+        if (child.child("graph")) xml_.fail(child, "a graph inside a node cannot be read");
         draft.nodes.push_back({child.attribute("id").as_string(), attributes(child, "node")});
         nodes.push_back(child);
       } else if (kind == "edge") {
         const bool turned = child.attribute("directed") &&
                             child.attribute("directed").as_bool() != (draft.direction == Direction::directed);
-        if (turned) xml_.fail(child, "edges with and without a direction in one graph cannot be read");
+        if (turned) xml_.fail(child, "directed and undirected edges in one graph cannot be read");
         draft.edges.push_back(
             {child.attribute("source").as_string(), child.attribute("target").as_string(), attributes(child, "edge")});
         edges.push_back(child);

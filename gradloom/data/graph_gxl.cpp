@@ -50,7 +50,7 @@ GxlFeatures read_graph(const Xml& xml, const pugi::xml_node& element, GraphSetBu
   for (const pugi::xml_node& node : element.children("node")) {
     const std::string id = node.attribute("id").as_string();
     if (!numbers.emplace(id, graph.nodes()).second)
-      xml.fail(node, fmt::format("there is another node '{}'; ids must differ", TextLines::shown(id)));
+      xml.fail(node, fmt::format("the node id '{}' occurs twice; ids must be unique", TextLines::shown(id)));
     GraphAttributes attributes = attributes_of(xml, node);
     if (const std::string wrong = shared.nodes.see(attributes); !wrong.empty()) xml.fail(node, wrong);
     NodeValues values;

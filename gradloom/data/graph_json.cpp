@@ -46,8 +46,7 @@ class JsonParser {
   void check_keys(const json& object, const std::string& where, std::vector<std::string> known) const {
     for (const auto& [key, _] : object.items())
       if (std::find(known.begin(), known.end(), key) == known.end())
-        fail(where, fmt::format("has the key '{}', which means nothing here; the nearest is '{}'", key,
-                                nearest_name(key, known)));
+        fail(where, fmt::format("has the unknown key '{}'; the nearest is '{}'", key, nearest_name(key, known)));
   }
   void read_directed(const json& object, const std::string& where) {
     if (!object.contains("directed")) return;
@@ -83,7 +82,7 @@ class JsonParser {
     read_directed(g, where);
     GraphBuilder graph(direction_, source_.loops);
     direction_ = outer;
-    if (!g.contains("nodes")) fail(where, "lacks nodes");
+    if (!g.contains("nodes")) fail(where, "has no nodes");
     read_nodes(g["nodes"], where + ".nodes", graph);
     if (g.contains("edges")) read_edges(g["edges"], where + ".edges", graph);
     if (g.contains("class")) graph.set_class(set_.graph_classes.intern(name(g["class"], where + ".class")));

@@ -54,7 +54,7 @@ class NodeLinkReader {
   }
 
   const json& list(const json& object, const char* key, const std::string& where) const {
-    if (!object.contains(key) || !object[key].is_array()) fail(where, fmt::format("lacks the list '{}'", key));
+    if (!object.contains(key) || !object[key].is_array()) fail(where, fmt::format("has no list '{}'", key));
     return object[key];
   }
 

@@ -50,7 +50,7 @@ void read_edges(const fs::path& path, const GraphSource& source, GraphBuilder& g
   const std::string text = read_graph_text(path, source.max_bytes);
   TextLines lines(text, path.string(), ",");
   while (lines.next()) {
-    if (lines.words().size() != 2) lines.fail("an edge is 'U V'; here are {} words", lines.words().size());
+    if (lines.words().size() != 2) lines.fail("an edge is 'U V', but this line has {} words", lines.words().size());
     const auto added =
         graph.add_edge(lines.number(0, "first node of the edge"), lines.number(1, "second node of the edge"));
     if (!added) lines.fail("{}", added.error().message);

@@ -24,7 +24,7 @@ GraphFormat folder_format(const fs::path& path) {
   throw Exception(
       ErrorCode::invalid_input,
       fmt::format("{}: the folder has neither NAME_A.txt (TU data), edges.csv (tables), .gxl files nor nodes.svm "
-                  "(Planetoid as text); name a file in it, or convert it to one of the forms of docs/graphs.md",
+                  "(Planetoid as text); name a file in it, or convert it to one of the formats of docs/graphs.md",
                   path.string()));
 }
 
@@ -51,11 +51,10 @@ GraphFormat file_format(const fs::path& path, std::string_view text) {
       return GraphFormat::gin;
     break;
   }
-  throw Exception(
-      ErrorCode::invalid_input,
-      fmt::format("{}: the text looks like no form of graphs that can be told by itself; say which one it is "
-                  "(tve, tu, gin, gxl, edges, tables, graphml, gml, json, planetoid)",
-                  path.string()));
+  throw Exception(ErrorCode::invalid_input,
+                  fmt::format("{}: the format of the graphs cannot be detected; set it with data.format or --format "
+                              "(tve, tu, gin, gxl, edges, tables, graphml, gml, json, planetoid)",
+                              path.string()));
 }
 
 GraphSet parse_text(GraphFormat format, std::string text, const GraphSource& source) {
@@ -78,7 +77,7 @@ GraphSet parse_text(GraphFormat format, std::string text, const GraphSource& sou
     case GraphFormat::tables:
     case GraphFormat::tu:
     case GraphFormat::planetoid:
-      throw_invalid(fmt::format("{}: the format '{}' is not that of one text", source.path.string(),
+      throw_invalid(fmt::format("{}: the format '{}' is not a format of a single file", source.path.string(),
                                 name_of(kGraphFormats, format)));
   }
   return source.path.extension() == ".cxl" || is_collection(text) ? read_cxl(text, source)
@@ -97,8 +96,8 @@ Result<GraphFormat> parse_graph_format(std::string_view name) {
   if (const auto format = find_choice<GraphFormat>(kGraphFormats, name)) return *format;
   std::vector<std::string> names;
   for (const Choice<GraphFormat>& f : kGraphFormats) names.emplace_back(f.name);
-  return Error{ErrorCode::invalid_input, fmt::format("there is no form of graphs called '{}'; the nearest is '{}'",
-                                                     name, nearest_name(name, names))};
+  return Error{ErrorCode::invalid_input,
+               fmt::format("there is no graph format '{}'; the nearest is '{}'", name, nearest_name(name, names))};
 }
 
 Result<GraphSet> load_graphs(const GraphSource& source) try {

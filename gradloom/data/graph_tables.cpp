@@ -100,11 +100,11 @@ class TableReader {
     if (!found.group && source_.class_column != "class")
       throw Exception(
           ErrorCode::invalid_input,
-          fmt::format("{}: data.class_column names the column '{}', which is not there; the nearest is '{}'", t.source,
-                      source_.class_column, nearest_name(source_.class_column, t.columns)));
+          fmt::format("{}: data.class_column names the column '{}', which does not exist; the nearest is '{}'",
+                      t.source, source_.class_column, nearest_name(source_.class_column, t.columns)));
     for (const std::string& name : source_.drop)
       if (!gradloom::find_column(t.columns, name))
-        throw_invalid(fmt::format("{}: data.drop names the column '{}', which is not there; the nearest is '{}'",
+        throw_invalid(fmt::format("{}: data.drop names the column '{}', which does not exist; the nearest is '{}'",
                                   t.source, name, nearest_name(name, t.columns)));
     for (std::size_t c = 0; c < t.columns.size(); ++c) {
       const bool dropped = std::any_of(source_.drop.begin(), source_.drop.end(), [&](const std::string& name) {
@@ -135,11 +135,12 @@ class TableReader {
       for (const std::size_t c : columns.features) {
         double value = 0.0;
         if (!parse_number(t.cell(r, c), value) || !std::isfinite(value))
-          fail_table(t, r,
-                     fmt::format("column '{}': '{}' is not a number, but a feature must be; data.drop leaves a column "
-                                 "out, data.class_column says which one is the class, and a column called label holds "
-                                 "names",
-                                 TextLines::shown(t.columns[c]), TextLines::shown(t.cell(r, c))));
+          fail_table(
+              t, r,
+              fmt::format("column '{}': '{}' is not a number, but features must be numbers; data.drop leaves a column "
+                          "out, data.class_column says which one is the class, and a column called label holds "
+                          "names",
+                          TextLines::shown(t.columns[c]), TextLines::shown(t.cell(r, c))));
         node.attributes.append_number("features", value);
       }
       drafts_[g].nodes.push_back(std::move(node));

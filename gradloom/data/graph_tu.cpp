@@ -164,7 +164,8 @@ class TuReader {
       for (std::uint32_t v : {a, b})
         if (v == 0 || v > nodes()) lines.fail("node {} does not exist; there are nodes 1 to {}", v, nodes());
       if (graph_of_[a - 1] != graph_of_[b - 1])
-        lines.fail("the edge leads from graph {} to graph {}", graph_of_[a - 1] + 1, graph_of_[b - 1] + 1);
+        lines.fail("the edge joins a node of graph {} with a node of graph {}", graph_of_[a - 1] + 1,
+                   graph_of_[b - 1] + 1);
       arcs_.push_back({a - 1, b - 1, lines.line()});
     }
   }
@@ -184,7 +185,7 @@ class TuReader {
       if (known[k].ends() == known[k - 1].ends() && (!twice || known[k].arc < twice->arc)) twice = &known[k];
     if (twice)
       fail(edges_, arcs_[twice->arc].line,
-           fmt::format("the edge is there already, in line {}", arcs_[(twice - 1)->arc].line));
+           fmt::format("the edge occurs twice, first in line {}", arcs_[(twice - 1)->arc].line));
     for (const Known& k : known) {
       const auto twin = std::ranges::lower_bound(known, std::pair(k.to, k.from), {}, &Known::ends);
       const bool there = twin != known.end() && twin->ends() == std::pair(k.to, k.from);

@@ -49,7 +49,7 @@ class TveParser {
   }
 
   void require_open() const {
-    if (!open_) lines_.fail("a node or edge stands before the first line 't ID'");
+    if (!open_) lines_.fail("there is a node or edge before the first line 't ID'");
   }
 
   void node() {
@@ -58,7 +58,8 @@ class TveParser {
     if (words.size() > 3) lines_.fail("a node is 'v NUMBER LABEL', but {} words follow the v", words.size() - 1);
     const std::uint32_t number = lines_.number(1, "number of the node");
     if (number != graph_.nodes())
-      lines_.fail("node {} comes where node {} is due; number the nodes 0, 1, 2, ... in order", number, graph_.nodes());
+      lines_.fail("node {} is listed where node {} is expected; number the nodes 0, 1, 2, ... in order", number,
+                  graph_.nodes());
     NodeValues values;
     if (words.size() == 3) values.label = set_.node_labels.intern(words[2]);
     if (auto added = graph_.add_node(values); !added) lines_.fail("{}", added.error().message);

@@ -52,7 +52,7 @@ Result<PatchTable> parse_patch_table(std::string text, std::string_view source) 
   PatchTable rule, seen;
   constexpr std::size_t kPatch = 9;
   if (table->columns.size() != kPatch + 1)
-    return fail(0, fmt::format("there are {} columns; a rule has ten: the 3 x 3 patch row by row, and the next state",
+    return fail(0, fmt::format("there are {} columns; a rule has ten: the 3 x 3 patch row by row, then the next state",
                                table->columns.size()));
   for (std::size_t r = 0; r < table->rows(); ++r) {
     std::size_t patch = 0;
@@ -178,7 +178,8 @@ RowBatch<T> GridDataset<T>::all() const {
 template <class T>
 RowBatch<T> GridDataset<T>::draw(std::uint64_t epoch, std::span<const std::uint32_t> rows, Storage& storage) const {
   if (rows.size() > storage.max_size_)
-    throw_invalid(fmt::format("a batch of {} samples does not fit a storage of {}", rows.size(), storage.max_size_));
+    throw_invalid(
+        fmt::format("a batch of {} samples does not fit into a batch storage for {}", rows.size(), storage.max_size_));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     make_sample(epoch, rows[i], storage.x_.data() + i * features(), storage.target_.data() + i * outputs());
     if (has_mask()) make_mask(epoch, rows[i], storage.mask_.data() + i * outputs());

@@ -34,14 +34,15 @@ Result<NpyArray> parse_idx(std::string_view bytes, std::string_view source) {
     return Error{ErrorCode::invalid_input, fmt::format("{}: {}", source, message)};
   };
   if (bytes.size() < 4 || bytes[0] != 0 || bytes[1] != 0)
-    return fail("this is no IDX file: it does not begin with two zero bytes");
+    return fail("this is not an IDX file: it does not begin with two zero bytes");
   const auto code = static_cast<unsigned char>(bytes[2]);
   const auto type =
       std::find_if(std::begin(kIdxTypes), std::end(kIdxTypes), [&](const IdxType& t) { return t.code == code; });
   if (type == std::end(kIdxTypes)) return fail(fmt::format("there is no IDX type {:#04x}", code));
   const std::size_t dimensions = static_cast<unsigned char>(bytes[3]);
   if (dimensions == 0 || dimensions > kMostIdxDimensions || bytes.size() < 4 + 4 * dimensions)
-    return fail(fmt::format("{} dimensions; 1 to {} are possible", dimensions, kMostIdxDimensions));
+    return fail(
+        fmt::format("there are {} dimensions; their number must be from 1 to {}", dimensions, kMostIdxDimensions));
   NpyArray array;
   array.kind = type->kind;
   array.item_bytes = type->bytes;
@@ -52,7 +53,7 @@ Result<NpyArray> parse_idx(std::string_view bytes, std::string_view source) {
     if (array.shape[d] != 0 && size > data / array.shape[d]) return fail("the file is truncated");
     size *= array.shape[d];
   }
-  if (size != data) return fail(fmt::format("there are {} bytes of values, but the sizes ask for {}", data, size));
+  if (size != data) return fail(fmt::format("there are {} bytes of values, but the shape needs {}", data, size));
   array.bytes = bytes.substr(4 + 4 * dimensions);
   for (std::size_t at = 0; type->bytes > 1 && at < array.bytes.size(); at += type->bytes)
     std::reverse(array.bytes.begin() + static_cast<std::ptrdiff_t>(at),

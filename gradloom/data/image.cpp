@@ -133,7 +133,7 @@ std::string encode_apng(std::span<const Image> frames, unsigned milliseconds) {
   std::uint32_t sequence = 0;
   for (std::size_t i = 0; i < frames.size(); ++i) {
     if (frames[i].width != frames[0].width || frames[i].height != frames[0].height)
-      throw_invalid("the frames of an animation must have one size");
+      throw_invalid("the frames of an animation must have equal sizes");
     put_chunk(out, "fcTL", frame_control(sequence++, frames[i], milliseconds));
     std::string pixels = chunk_data(i == 0 ? first : encode_png(frames[i]), "IDAT");
     if (i == 0) {

@@ -25,7 +25,7 @@ void check_rows_of(std::string_view what, std::size_t rows, const MatrixView& x)
 
 std::size_t MatrixView::rows_of(std::size_t values, std::size_t columns) {
   if (columns == 0) throw_invalid("a matrix of 0 columns has no values");
-  if (values % columns != 0) throw_invalid(fmt::format("{} values do not fill rows of {} columns", values, columns));
+  if (values % columns != 0) throw_invalid(fmt::format("{} values are not a multiple of {} columns", values, columns));
   return values / columns;
 }
 
@@ -76,7 +76,7 @@ RowDataset<double> rows_from_memory(const MatrixView& x, const TargetView& y, co
     check_rows_of("weights", weights.size(), x);
     for (std::size_t s = 0; s < weights.size(); ++s)
       if (!(weights[s] >= 0) || !std::isfinite(weights[s]))
-        throw_invalid(fmt::format("weights: that of row {} (from 0) is {}; it must be 0 or more", s, weights[s]));
+        throw_invalid(fmt::format("weights: the weight of row {} (from 0) is {}; it must be 0 or more", s, weights[s]));
     parts.weight.assign(weights.begin(), weights.end());
   }
   return RowDataset<double>(std::move(parts));

@@ -1,4 +1,4 @@
-// Rows of numbers in somebody else's memory, and the data set that they become.
+// Rows of numbers in memory of the caller, and the data set made of them.
 #pragma once
 
 #include <array>
@@ -48,7 +48,7 @@ class MatrixView {
   std::variant<View<const float, 2>, View<const double, 2>> view_;
 };
 
-// What is to be predicted: floating-point numbers are targets, integers and strings are classes.
+// Targets or classes: floating-point numbers are targets, integers and strings are classes.
 class TargetView {
  public:
   template <NumberRange R>

@@ -200,7 +200,7 @@ Result<NewRows<double>> load_new_rows(const RowSource& source, const LoadedRows&
   }
   LoadedRows loaded = load_array(source, training, added);
   if (!loaded.has_targets && wanted == NewTargets::needed)
-    return Error{ErrorCode::invalid_input, fmt::format("{} has the features alone, without targets", path.string())};
+    return Error{ErrorCode::invalid_input, fmt::format("{} has only the features, without targets", path.string())};
   return align_new(training, std::move(loaded), path.string());
 } catch (const Exception& e) {
   return e.error();

@@ -51,7 +51,7 @@ class NpyParser {
   void read_header() {
     if (!bytes_.starts_with(kMagic) || bytes_.size() < 10) fail("this is not a NumPy file");
     const int version = static_cast<unsigned char>(bytes_[6]);
-    if (version < 1 || version > 3) fail("version {} of the NumPy format is not known", version);
+    if (version < 1 || version > 3) fail("version {} of the NumPy format is not supported", version);
     const std::size_t length_bytes = version == 1 ? 2 : 4;
     if (bytes_.size() < 8 + length_bytes) fail("the header is truncated");
     std::uint32_t length = 0;
@@ -81,7 +81,7 @@ class NpyParser {
         shape = true;
         parse_shape();
       } else {
-        fail("the header has the key '{}' where it should not", key);
+        fail("the header has the unexpected key '{}'", key);
       }
       if (!accept(',') && peek() != '}') fail("the header is malformed near '{}'", header_.substr(0, 20));
     }

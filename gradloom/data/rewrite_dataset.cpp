@@ -24,8 +24,8 @@ std::vector<Expression> draw_part(const ExpressionSetOptions& o, std::uint32_t p
     for (std::uint32_t attempt = 0;; ++attempt) {
       if (attempt == kAttempts)
         throw_invalid(
-            fmt::format("no {} different expressions of {} to {} nodes were found; ask for fewer or larger ones", count,
-                        least, most));
+            fmt::format("fewer than {} different expressions of {} to {} nodes were found; set fewer or larger ones",
+                        count, least, most));
       const RandomStream random(o.seed, RandomUse::data, part * kAttempts + attempt, static_cast<std::uint32_t>(i));
       const std::size_t nodes = least + random.below(0xffffffffu, static_cast<std::uint32_t>(most - least + 1));
       Expression e = random_expression(random, nodes);

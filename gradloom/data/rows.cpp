@@ -54,14 +54,14 @@ void check_weights(const std::vector<double>& weights) {
   for (std::size_t i = 0; i < weights.size(); ++i)
     if (weights[i] != 0 && !(weights[i] >= kLeast && weights[i] <= kMost))
       throw_invalid(
-          fmt::format("row {} (from 0): the weight {} cannot be computed with in {}, which holds {:.3g} to "
+          fmt::format("row {} (from 0): the weight {} is out of the range of {}, which is {:.3g} to "
                       "{:.3g}: it would be {}; scale the weights{}",
                       i, weights[i], name, kLeast, kMost, weights[i] < kLeast ? "0" : "infinite", remedy));
   const double largest = weights.empty() ? 0.0 : *std::max_element(weights.begin(), weights.end());
   const double low = kMargin * std::sqrt(kLeast), high = std::sqrt(kMost) / kMargin;
   if (largest == 0.0 || (largest >= low && largest <= high)) return;
   throw_invalid(
-      fmt::format("the largest weight is {:.3g}: its products with errors would be {} in {}, which takes "
+      fmt::format("the largest weight is {:.3g}: its products with errors would be {} in {}, which allows "
                   "largest weights of {:.3g} to {:.3g}; scale the weights{}",
                   largest, largest < low ? "0" : "infinite", name, low, high, remedy));
 }
@@ -79,7 +79,7 @@ void check_spread(const std::vector<double>& values, std::size_t columns, const 
     if (spread == 0.0 || (spread >= least && spread <= most)) continue;
     const char* remedy = sizeof(T) == sizeof(float) ? "float32; set precision = \"float64\" or scale the column"
                                                     : "float64; scale the column";
-    throw_invalid(fmt::format("{} '{}': the values differ by {:.3g} at most, too {} to compute with in {}", what,
+    throw_invalid(fmt::format("{} '{}': the values differ by at most {:.3g}, which is too {} for {}", what,
                               c < names.size() ? names[c] : "", spread, spread < least ? "little" : "much", remedy));
   }
 }
@@ -274,8 +274,8 @@ std::string float32_warning(std::vector<double> column, std::string_view what, s
   const std::size_t held = count_distinct(cast<float>(column)), all = count_distinct(std::move(column));
   if (held >= kEnough || 2 * held >= all) return "";
   return fmt::format(
-      "{} '{}' has {} different values, of which float32 tells {} apart; precision = \"float64\" holds them all", what,
-      name, all, held);
+      "{} '{}' has {} different values, of which float32 distinguishes {}; precision = \"float64\" distinguishes all",
+      what, name, all, held);
 }
 
 std::vector<std::string> float32_warnings(const RowDataset<double>& rows, const RowCentres& centre) {

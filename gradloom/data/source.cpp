@@ -52,9 +52,9 @@ LoadedRows load_idx(const RowSource& source, const RowCode* known) {
   const bool there = !labels.empty() && std::filesystem::exists(labels, ignored);
   if (known && !there && x.columns == known->features.size()) return rows_from_arrays(x, nullptr, source, known);
   if (!there)
-    fail(source.path.string(), labels.empty()
-                                   ? "its labels are in a file that the name does not tell; set data.labels"
-                                   : fmt::format("its labels are not there: {}; set data.labels", labels.string()));
+    fail(source.path.string(),
+         labels.empty() ? "the file of its labels cannot be derived from its name; set data.labels"
+                        : fmt::format("there is no file {} with its labels; set data.labels", labels.string()));
   const RowMatrix y = to_row_matrix(read_idx(labels, source.max_bytes).or_throw(), labels.string());
   return rows_from_arrays(x, &y, source, known);
 }

@@ -39,7 +39,7 @@ class TableEncoder {
       const std::size_t column = find_column(source_.weight, kWeight);
       parts.weight = numbers(column, MissingPolicy::error);
       for (std::size_t r = 0; r < parts.size; ++r)
-        if (parts.weight[r] < 0) fail("{} is negative, but it is a weight", place(rows_[r], column));
+        if (parts.weight[r] < 0) fail("{} is negative, but a weight must be 0 or more", place(rows_[r], column));
     }
     parts.features = features_.size();
     interleave(features_, parts.size, parts.x);
@@ -68,9 +68,9 @@ class TableEncoder {
     if (const auto found = gradloom::find_column(columns, name)) return *found;
     double number = 0;
     if (!parse_number(name, number))
-      fail("{} names the column '{}', which is not there; the nearest is '{}'{}", key, name,
+      fail("{} names the column '{}', which does not exist; the nearest is '{}'{}", key, name,
            nearest_name(name, columns), advice(key));
-    fail("{0} names column {1}, which is not there; the {2} columns are 0 to {3}, or -1 to -{2} from the end{4}", key,
+    fail("{0} names column {1}, which does not exist; the {2} columns are 0 to {3}, or -1 to -{2} from the end{4}", key,
          name, columns.size(), columns.size() - 1, advice(key));
   }
 
@@ -96,7 +96,7 @@ class TableEncoder {
   void choose_columns() {
     roles_.assign(table_.columns.size(), Role::feature);
     if (source_.targets == Targets::absent) return choose_others();
-    if (source_.target.empty()) fail("no target column is given ({})", kTarget);
+    if (source_.target.empty()) fail("no target column is set ({})", kTarget);
     if (source_.task == Task::classification && source_.target.size() != 1)
       fail("classification needs one target column, not {}", source_.target.size());
     for (const ColumnName& name : source_.target) assign(name, Role::target);
@@ -123,7 +123,7 @@ class TableEncoder {
           keep = roles_[c] == Role::dropped || !is_missing(table_.cell(r, c));
       if (keep) rows_.push_back(static_cast<std::uint32_t>(r));
     }
-    if (rows_.empty()) fail("a value is missing in every row, so none is left");
+    if (rows_.empty()) fail("every row has a missing value, so no row is left");
   }
 
   // The cells of a column as numbers; a missing one fails, or becomes NaN under `mean`.

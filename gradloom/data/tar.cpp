@@ -70,7 +70,7 @@ Result<ArchiveFiles> parse_tar(std::string_view bytes, std::size_t max_bytes, st
     if (kAbout.find(kind) != std::string_view::npos || !wanted(name)) continue;
     if (kind == '1' || kind == '2')
       return fail(fmt::format("'{}' is a link, which is not followed; archive the file itself", name));
-    if (kind != '0' && kind != '\0') return fail(fmt::format("'{}' is no plain file", name));
+    if (kind != '0' && kind != '\0') return fail(fmt::format("'{}' is not a regular file", name));
     if (*size > max_bytes) return fail(fmt::format("the content is longer than the limit, at '{}'", name));
     max_bytes -= *size;
     if (!files.emplace(name, content).second) return fail(fmt::format("the archive holds '{}' twice", name));

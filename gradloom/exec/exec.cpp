@@ -18,9 +18,10 @@ constexpr unsigned kMaxThreads = 1024;
 Exec::Exec(ExecOptions options)
     : threads_(options.threads == 0 ? default_threads() : options.threads), variant_(options.variant) {
   if (threads_ > kMaxThreads)
-    throw_invalid(std::to_string(threads_) + " threads were asked for; the most is " + std::to_string(kMaxThreads));
+    throw_invalid(std::to_string(threads_) + " threads were requested; the maximum is " + std::to_string(kMaxThreads));
   if (!available(variant_.arithmetic))
-    throw Exception(ErrorCode::unsupported, "fused arithmetic was asked for; this build or processor has none");
+    throw Exception(ErrorCode::unsupported,
+                    "fused arithmetic was requested, but this build or processor does not have it");
   if (threads_ > 1) pool_ = std::make_unique<Pool>(threads_);
 }
 

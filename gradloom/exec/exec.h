@@ -1,4 +1,4 @@
-// Exec: where code runs. How many threads, which variant of the kernels, and who measures.
+// Exec: where code runs: the number of threads, the variant of the kernels, and the profile.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ class Profile;
 struct Variant {
   enum Code {
     fast,       // SIMD kernels
-    reference,  // the plain scalar definition of every kernel; the same bits, slowly
+    reference,  // the scalar definition of every kernel; slow, with equal bits
   };
 
   Code code;
@@ -58,11 +58,11 @@ class Exec {
   // with several threads that throws invalid_input.
   void parallel_for(std::size_t tasks, FunctionRef<void(std::size_t task, unsigned worker)> body) const;
 
-  // Timing of parallel loops costs two clock reads each, so it is off until asked for.
+  // Timing of parallel loops costs two clock reads each, so it is off by default.
   void set_timing(bool on) { timing_ = on; }
   const ExecCounters& counters() const { return counters_; }
 
-  // Not owned; null when nobody profiles.
+  // Not owned; null: no profile.
   void set_profile(Profile* profile) { profile_ = profile; }
   Profile* profile() const { return profile_; }
 

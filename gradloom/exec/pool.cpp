@@ -58,7 +58,8 @@ void Exec::Pool::stop() {
 }
 
 void Exec::Pool::run(std::size_t tasks, FunctionRef<void(std::size_t, unsigned)> body) {
-  if (running_.exchange(true)) throw_invalid("a parallel loop was started inside another one of the same Exec");
+  if (running_.exchange(true))
+    throw_invalid("a parallel loop was started inside another parallel loop of the same Exec");
   body_ = &body;
   workers_ = static_cast<unsigned>(std::min<std::size_t>(tasks, slots_.size()));
   for (unsigned k = 0; k < workers_; ++k) {

@@ -27,7 +27,7 @@ Functions::Functions(const FunctionOptions& o) : all_(library().begin(), library
     }
   }
   if (std::find(allowed_.begin(), allowed_.end(), true) == allowed_.end())
-    throw_invalid("every function is forbidden; edges need one at least");
+    throw_invalid("every function is forbidden; edges need at least one");
   for (const std::string& entry : o.fix) {
     const auto [edge, function] = read_edge(entry, "fix");
     if (!fixed_.emplace(edge, function).second)

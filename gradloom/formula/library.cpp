@@ -117,7 +117,7 @@ LibraryFunction define_function(std::string_view definition) {
   name.erase(name.find_last_not_of(' ') + 1), name.erase(0, name.find_first_not_of(' '));
   if (name.empty() || !std::all_of(name.begin(), name.end(), letter) ||
       std::isdigit(static_cast<unsigned char>(name[0])))
-    refuse("has a name that is no identifier");
+    refuse("has a name that is not an identifier");
   for (const LibraryFunction& f : library())
     if (f.name == name) refuse("has the name of a function of the library");
   const std::vector<std::string> names{"x"};

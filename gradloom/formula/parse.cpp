@@ -84,7 +84,7 @@ class ExpressionParser {
     std::vector<Expr> factors{signed_power()};
     while (true) {
       skip();
-      if (text_.substr(at_).starts_with("**")) fail("an exponent that belongs to nothing");
+      if (text_.substr(at_).starts_with("**")) fail("an exponent has no base");
       if (take("*"))
         factors.push_back(signed_power());
       else if (take("/"))
@@ -149,7 +149,7 @@ class ExpressionParser {
     at_ = end;
     if (name == "pi") return number(Constant::of({1, 1}, 1));
     if (name == "e") return call(Function::exp, number(1));
-    if (!take("(")) fail(fmt::format("'{}' needs a bracket", name));
+    if (!take("(")) fail(fmt::format("'{}' needs an opening bracket", name));
     const Expr argument = closed();
     return function ? call(*function, argument) : raised(argument, {1, 2});
   }
@@ -164,7 +164,7 @@ class ExpressionParser {
   Expr literal() {
     double value = 0;
     const auto [end, wrong] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
-    if (wrong != std::errc() || !std::isfinite(value)) fail("a number that cannot be read");
+    if (wrong != std::errc() || !std::isfinite(value)) fail("a number cannot be read");
     const std::string_view digits = text_.substr(at_, static_cast<std::size_t>(end - text_.data()) - at_);
     at_ += digits.size();
     // Digits without an exponent are the fraction that they say.

@@ -57,8 +57,7 @@ class Scale {
       most = std::max(most, units(c));
     });
     if (divisor > 0) divisor_ = divisor;
-    if (most / divisor_ > (std::int64_t{1} << 40))
-      refuse("the costs spread over more than 12 digits; choose a coarser resolution");
+    if (most / divisor_ > (std::int64_t{1} << 40)) refuse("the costs need more than 12 digits; round them to fewer");
   }
   Cost steps(double c) const { return 2 * (units(c) / divisor_); }
   double numerator() const { return static_cast<double>(divisor_); }
@@ -205,7 +204,7 @@ CostTable::CostTable(const Costs& costs, const LabelTable& node_labels, const La
   if (costs.labels == Labels::ignore &&
       !(costs.node_pairs.empty() && costs.edge_pairs.empty() && costs.node_deletes.empty() &&
         costs.node_inserts.empty() && costs.edge_deletes.empty() && costs.edge_inserts.empty()))
-    refuse("the costs ignore labels, but also list costs for some; remove one of both");
+    refuse("the costs ignore labels, but also list costs for some; remove one of the two");
   const Scale scale(costs);
   numerator_ = scale.numerator();
   denominator_ = scale.denominator();

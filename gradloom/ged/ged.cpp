@@ -43,7 +43,7 @@ Cost threshold_steps(const Options& options, const CostTable& costs) {
   if (!(*options.threshold >= 0))
     throw_invalid(fmt::format("the threshold is {}; distances are 0 or more", *options.threshold));
   if (options.solver != Solver::depth_first)
-    throw Exception(ErrorCode::unsupported, "a threshold needs the solver dfs; the other one looks for the distance");
+    throw Exception(ErrorCode::unsupported, "a threshold needs the solver dfs; best-first has none");
   return costs.steps_within(*options.threshold);
 }
 
@@ -55,9 +55,9 @@ Distance edit_distance(const Exec& ex, const Graph& first, const Graph& second, 
   const SearchLimits limits{.expansions = options.limits.expansions,
                             .deadline = deadline_after(options.limits.seconds)};
   if (options.solver == Solver::best_first && std::min(first.nodes(), second.nodes()) > kBestFirstNodes)
-    throw Exception(ErrorCode::unsupported,
-                    fmt::format("the best-first solver needs one graph of at most {} nodes; the other solver takes any",
-                                kBestFirstNodes));
+    throw Exception(
+        ErrorCode::unsupported,
+        fmt::format("the solver best-first needs one graph of at most {} nodes; use the solver dfs", kBestFirstNodes));
   const DenseGraph a(first, labels_of(costs)), b(second, labels_of(costs));
   PairSolver solver;
   const Problem& problem = solver.set(a, b, costs);
@@ -160,7 +160,7 @@ AllPairs all_pairs(const Exec& ex, const GraphSet& set, const CostTable& costs, 
 CrossPairs cross_pairs(const Exec& ex, const GraphSet& set, std::size_t rows, const CostTable& costs,
                        const AllPairsOptions& options) {
   if (rows > set.size())
-    throw_invalid(fmt::format("{} graphs against the others, but there are only {}", rows, set.size()));
+    throw_invalid(fmt::format("{} graphs are to be compared with the others, but there are only {}", rows, set.size()));
   const std::size_t columns = set.size() - rows;
   const auto pair_of = [=](std::size_t at) { return Pair(at / columns, rows + at % columns); };
   return {solve_pairs(ex, set, costs, options, rows * columns, pair_of), rows, columns};

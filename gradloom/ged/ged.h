@@ -23,7 +23,7 @@ enum class Solver {
 };
 inline constexpr Choice<Solver> kSolvers[] = {
     {Solver::depth_first, "dfs", "branch and bound"},
-    {Solver::best_first, "best-first", "A*: a second opinion for small graphs"},
+    {Solver::best_first, "best-first", "A*, an independent search to compare with, for small graphs"},
 };
 
 // Which optimal mapping is returned; `any` saves the searches for the smallest.

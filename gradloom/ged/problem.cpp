@@ -73,7 +73,8 @@ void Problem::set(const DenseGraph& first, const DenseGraph& second, const CostT
   n2_ = columns_->nodes;
   const double edits = static_cast<double>(n1_) * (n1_ + 1.0) + static_cast<double>(n2_) * (n2_ + 1.0);
   if (edits * static_cast<double>(costs.largest()) > static_cast<double>(kForbidden) / 4)
-    throw Exception(ErrorCode::unsupported, "the costs spread over too many digits for graphs of this size");
+    throw Exception(ErrorCode::unsupported,
+                    "the costs need too many digits for graphs of this size; round them to fewer");
   forbidden_ = false;
   set_nodes(costs);
   set_pairs(costs);

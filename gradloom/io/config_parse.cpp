@@ -134,7 +134,7 @@ void put(const nlohmann::json& value, Insert insert) {
   else if (value.is_number())
     insert(value.get<std::int64_t>());
   else
-    throw_invalid("null is no value; leave the key out");
+    throw_invalid("null is not a value; leave the key out");
 }
 
 toml::table table_of(const nlohmann::json& object) {

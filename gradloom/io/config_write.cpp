@@ -9,7 +9,7 @@ namespace gradloom {
 namespace {
 
 std::string toml_quoted(std::string_view text) {
-  if (!is_utf8(text)) throw_invalid(fmt::format("'{}' is not UTF-8, so TOML cannot hold it", text));
+  if (!is_utf8(text)) throw_invalid(fmt::format("'{}' is not UTF-8, so it cannot be written as TOML", text));
   std::string out = "\"";
   for (char c : text) {
     const auto byte = static_cast<unsigned char>(c);

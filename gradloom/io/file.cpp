@@ -191,8 +191,9 @@ Result<void> refuse_overwriting(const std::filesystem::path& out, std::span<cons
       same = !missing && std::mismatch(folder.begin(), folder.end(), file.begin(), file.end()).first == folder.end();
     }
     if (!same) continue;
-    return Error{ErrorCode::invalid_input,
-                 fmt::format("'{}' would be overwritten, but it is read; choose another name", out.string())};
+    return Error{
+        ErrorCode::invalid_input,
+        fmt::format("'{}' is an input of this command and would be overwritten; choose another name", out.string())};
   }
   return {};
 }
@@ -249,7 +250,7 @@ Result<void> write_file_atomic(const FilePlace& wanted, FunctionRef<Result<void>
   }
   if (!place.path().has_filename())
     return Error{ErrorCode::io,
-                 fmt::format("cannot write '{}': the path has no file name; it is no regular file", place.string())};
+                 fmt::format("cannot write '{}': the path has no file name; it is not a regular file", place.string())};
   const auto folder = open_folder_of("write", place);
   if (!folder) return folder.error();
   const int in = folder->descriptor.get();

@@ -1,4 +1,4 @@
-// JSON from a file that somebody else wrote.
+// JSON from untrusted files.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

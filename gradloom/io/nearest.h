@@ -1,4 +1,4 @@
-// The name somebody probably meant.
+// The known name that is nearest to a misspelled one.
 #pragma once
 
 #include <cstddef>

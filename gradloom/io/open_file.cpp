@@ -26,7 +26,7 @@ bool is_link_at(int folder, const char* name) {
 Error open_error(std::string_view what, const FilePlace& place, int folder, const char* name, int error_number) {
   if (!place.follows_links() && (error_number == ELOOP || error_number == ENOTDIR) && is_link_at(folder, name))
     return {ErrorCode::invalid_input,
-            fmt::format("cannot {} '{}': '{}' is a symbolic link, and links in the folder of a run are not followed; "
+            fmt::format("cannot {} '{}': '{}' is a symbolic link, and links in a run folder are not followed; "
                         "put the file itself there",
                         what, place.string(), name)};
   return system_error(what, place, error_number);

@@ -37,8 +37,8 @@ Result<void> check_numbers(const Config& config, const FloatLimits& range, const
       const double size = std::abs(number);
       if (number == 0 || (size >= range.least && size <= range.most)) continue;
       return Error{ErrorCode::invalid_input,
-                   fmt::format("{}{} = {} cannot be computed with in {}, which holds {:.3g} to {:.3g}: it would be {}; "
-                               "take a {} one{}",
+                   fmt::format("{}{} = {} is out of the range of {}, which is {:.3g} to {:.3g}: it would be {}; "
+                               "set a {} value{}",
                                place, key.path, number, range.type, range.least, range.most,
                                size < range.least ? "0" : "infinite", size < range.least ? "larger" : "smaller",
                                range.remedy.empty() ? "" : ", or " + range.remedy)};

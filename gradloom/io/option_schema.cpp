@@ -30,7 +30,7 @@ void AnyOptionSchema::bind_stage(StageKey stage, std::string doc) {
 }
 
 void AnyOptionSchema::add_stages() {
-  schema_.tables("stage", stage_schema_, "Stages of the run, one after the other; none means a single one.");
+  schema_.tables("stage", stage_schema_, "Stages of the run, one after the other; none: a single stage.");
 }
 
 void AnyOptionSchema::read_run(const Config& config, void* options) const {

@@ -115,8 +115,7 @@ Result<RunFolder> RunFolder::open(const fs::path& path, FolderAccess access) {
   if (!fs::is_directory(path, error))
     return Error{ErrorCode::not_found, fmt::format("there is no folder '{}'", path.string())};
   if (!fs::exists(fs::symlink_status(folder.recipe(), error)))
-    return Error{ErrorCode::not_found,
-                 fmt::format("'{}' is not the folder of a run: it has no recipe.toml", path.string())};
+    return Error{ErrorCode::not_found, fmt::format("'{}' is not a run folder: it has no recipe.toml", path.string())};
   if (auto r = folder.open_folder(); !r) return r.error();
   if (access == FolderAccess::write) {
     if (auto r = folder.lock(); !r) return r.error();

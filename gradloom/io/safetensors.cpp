@@ -14,7 +14,8 @@
 
 namespace gradloom {
 
-static_assert(std::endian::native == std::endian::little, "tensors are written as they lie in memory, little-endian");
+static_assert(std::endian::native == std::endian::little,
+              "tensors are written in the byte order of memory, which must be little-endian");
 
 std::size_t dtype_size(DType dtype) {
   switch (dtype) {
@@ -151,10 +152,10 @@ Result<const Tensor*> TensorFile::require(std::string_view name, DType dtype) co
   if (tensor == nullptr) {
     std::vector<std::string> names;
     for (const auto& entry : index_) names.push_back(entry.first);
-    return Error{ErrorCode::not_found, names.empty()
-                                           ? fmt::format("{}: there is no tensor '{}', nor any other", source_, name)
-                                           : fmt::format("{}: there is no tensor '{}'; the nearest is '{}'", source_,
-                                                         name, nearest_name(name, names))};
+    return Error{ErrorCode::not_found,
+                 names.empty() ? fmt::format("{}: there is no tensor '{}'; the file has no tensors", source_, name)
+                               : fmt::format("{}: there is no tensor '{}'; the nearest is '{}'", source_, name,
+                                             nearest_name(name, names))};
   }
   if (tensor->dtype != dtype)
     return Error{ErrorCode::invalid_input, fmt::format("{}: tensor '{}' is {}, but {} is needed", source_, name,

@@ -111,7 +111,7 @@ class SafetensorsReader {
     if (!dtype.is_string()) fail("the dtype of tensor '{}' is not a string", name);
     const auto known = dtype_from(dtype.get_ref<const std::string&>());
     if (!known)
-      fail(ErrorCode::unsupported, "tensor '{}' has the dtype '{}'; readable are F32, F64, U8, U32, I64 and U64", name,
+      fail(ErrorCode::unsupported, "tensor '{}' has the dtype '{}'; supported are F32, F64, U8, U32, I64 and U64", name,
            dtype.get_ref<const std::string&>());
 
     Pending t{{name, *known, {}, {}}, 0, 0};
@@ -177,8 +177,7 @@ class SafetensorsReader {
     const std::uint64_t told = checksum_of_file(header_, found->second, [&](Checksum& sum) {
       sum.add({file_.data_.get(), static_cast<std::size_t>(total_ - data_begin_)});
     });
-    if (found->second != checksum_text(told))
-      fail("its bytes do not give the checksum that it names; the file is damaged");
+    if (found->second != checksum_text(told)) fail("its checksum does not match its bytes; the file is damaged");
     file_.metadata_.erase(found);
     file_.has_checksum_ = true;
   }

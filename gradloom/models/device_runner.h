@@ -56,7 +56,7 @@ DeviceRunner<M>::DeviceRunner(const M& model) : model_(model), device_(model.dev
 template <class M>
 void DeviceRunner<M>::upload(std::span<const T> parameters, std::span<const T> buffers) {
   if (parameters.size() * sizeof(T) != parameters_.bytes() || buffers.size() * sizeof(T) != buffers_.bytes())
-    throw_invalid("the arrays belong to a model of another shape");
+    throw_invalid("the arrays are those of a model of another shape");
   device_.write(parameters_, 0, std::as_bytes(parameters));
   device_.write(buffers_, 0, std::as_bytes(buffers));
 }
@@ -138,7 +138,7 @@ void DeviceRunner<M>::forward(const RowBatch<T>& batch, View<T, 2> y) {
 
 template <class M>
 void DeviceRunner<M>::backward(const Step& step, View<const T, 2> dl_dy, std::span<T> gradient, View<T, 2> dl_dx) {
-  if (batch_ == 0) throw_invalid("backward was asked for before forward");
+  if (batch_ == 0) throw_invalid("backward was called before forward");
   if (dl_dy.extent(0) != batch_ || dl_dy.extent(1) != model_.output_width())
     throw_invalid("backward of " + std::to_string(dl_dy.extent(0)) + " samples with " +
                   std::to_string(dl_dy.extent(1)) + " outputs after a forward pass of " + std::to_string(batch_) +

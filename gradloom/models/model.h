@@ -66,7 +66,7 @@ class GradientSink {
 struct TapeLimits {
   std::size_t batch = 1;        // the largest
   bool backward = true;         // false: forward only
-  bool input_gradient = false;  // dl_dx will be asked for
+  bool input_gradient = false;  // dl_dx will be requested
 };
 
 // One call of backward. Designated initialisers name the fields; a field that is added later has a default, so neither
@@ -80,7 +80,7 @@ struct BackwardCall {
   View<const T, 2> dl_dy = {};   // (B, output_width()); rows as those of y
   std::span<T> gradient = {};    // flat; overwritten or added to, as step.gradient says; frozen slices are left alone
   View<T, 2> dl_dx = {};         // overwritten; empty: not wanted
-  GradientSink* sink = nullptr;  // null: nobody is told
+  GradientSink* sink = nullptr;  // null: no sink
   // The upper levels of the stack whose level 0 is the gradient, each as long as it; they keep what they hold between
   // the pieces of a step. Only for models with leaves, and only as many as the leaves need (gradient_levels()).
   std::span<T> levels = {};
@@ -134,7 +134,7 @@ template <class T, class Batch, class Tape>
 kernels::reduce::TreeSum<T> tree_of(const BackwardCall<T, Batch, Tape>& call, std::size_t leaves) {
   const Step& step = call.step;
   if ((step.leaf == 0) != (step.gradient == GradientMode::overwrite))
-    throw_invalid("a gradient is overwritten by the first leaf of a step and by no other; the step says leaf " +
+    throw_invalid("only the first leaf of a step overwrites the gradient; this one is leaf " +
                   std::to_string(step.leaf));
   const std::size_t all = step.leaf + leaves, size = call.gradient.size();
   if (call.levels.size() < (kernels::reduce::tree_levels(all) - 1) * size)

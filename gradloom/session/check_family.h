@@ -159,7 +159,7 @@ void compare_runs(const F& family, const SessionOptions& settings, CheckReport& 
     compare_device(family, *settings.device, report);
   else if (settings.device_policy == DevicePolicy::required)
     throw Exception(ErrorCode::unsupported,
-                    fmt::format("models of family \"{}\" run on the cpu only", family.options().family));
+                    fmt::format("models of family \"{}\" run on the CPU only", family.options().family));
 }
 
 }  // namespace check_detail

@@ -52,7 +52,7 @@ void check_row_loss(const LossOptions& loss, const RowBatch<T>& rows, std::size_
 void check_same_slices(const Slices& trained, const Slices& asked);
 
 // T is the scalar, M the model, D the data set, O the options (they derive from FamilyOptions and have `stages`). A
-// family also has a constructor from (O, Source), where Source is its data in memory, and for double
+// family also has a constructor from (O, Source), where Source is its data in memory, and, for double,
 //   static double exact_derivative(model, arrays, batch, dl_dy, i)   by dual numbers, of parameter i.
 template <class T, class M, class D, class O>
 class Family {

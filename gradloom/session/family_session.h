@@ -43,12 +43,12 @@ class FamilySession final : public TypedSession<F> {
   std::string device() const override { return device_ ? device_->info().name : "cpu"; }
   Arithmetic arithmetic() const override { return exec_->arithmetic(); }
   std::string why_not_shared() const override {
-    if (device_) return "ranks do not share a device";
+    if (device_) return "ranks cannot share a device";
     constexpr bool kDrawn = DrawnDataset<D, typename M::Batch>;
     for (std::size_t stage = 0; stage < stages(); ++stage) {
       if (const M model = family_.model(stage); !can_share(model)) return family_.why_not_shared(model);
       if (kDrawn && family_.train_options(stage).optimizer.kind == OptimizerKind::lbfgs)
-        return "L-BFGS takes all drawn samples at once";
+        return "L-BFGS uses all drawn samples at once";
     }
     return {};
   }
@@ -112,9 +112,9 @@ class FamilySession final : public TypedSession<F> {
         all.push_back(std::move(warning));
     // Only a session knows where it runs.
     if (!device_ && options().train.compression.kind != kernels::compress::Compression::none)
-      all.push_back("optimizer.compress has no effect on the cpu, where no gradient travels");
+      all.push_back("optimizer.compress has no effect on the CPU, where no gradient is transferred");
     if (!device_ && options().train.place != OptimizerPlace::automatic)
-      all.push_back("optimizer.device has no effect on the cpu");
+      all.push_back("optimizer.device has no effect on the CPU");
     return all;
   }
   std::vector<std::string> warnings(const RowDataset<double>& rows, std::string_view name) override {
@@ -177,7 +177,8 @@ class FamilySession final : public TypedSession<F> {
   PredictedRows predict_part(const D& data) const;
   D new_rows(const RowDataset<double>& rows) const {
     if (auto own = family_.new_rows(rows)) return std::move(*own);
-    throw Exception(ErrorCode::unsupported, fmt::format("models of family \"{}\" take no rows", options().family));
+    throw Exception(ErrorCode::unsupported,
+                    fmt::format("models of family \"{}\" cannot be applied to rows", options().family));
   }
 
   F family_;
@@ -205,7 +206,7 @@ Result<std::unique_ptr<Session>> load_session(const typename F<float>::Options& 
                                               SessionOptions settings) try {
   if (options.precision != head.precision || options.family != head.family)
     return Error{ErrorCode::invalid_input,
-                 fmt::format("{}: family and precision are not those of its options", name.string())};
+                 fmt::format("{}: family and precision contradict its options", name.string())};
   std::unique_ptr<Session> session;
   if (options.precision == Precision::float64)
     session = std::make_unique<FamilySession<F<double>>>(F<double>::from_model(options, head.description),
@@ -238,7 +239,7 @@ void FamilySession<F>::choose_device() {
   std::string lacks;
   ErrorCode code = ErrorCode::unsupported;
   if (!kRunsOnDevices<F>) {
-    lacks = fmt::format("models of family \"{}\" run on the cpu only", options().family);
+    lacks = fmt::format("models of family \"{}\" run on the CPU only", options().family);
   } else if (sizeof(T) == 8 && !info.float64) {
     code = ErrorCode::unsuitable_device;
     lacks = fmt::format("the device {} has no 64-bit floating-point numbers; use precision = \"float32\"", info.name);
@@ -249,7 +250,7 @@ void FamilySession<F>::choose_device() {
     return;
   }
   if (this->settings_.device_policy == DevicePolicy::required) throw Exception(code, lacks);
-  this->log(LogLevel::info, "running on the cpu: " + lacks);
+  this->log(LogLevel::info, "running on the CPU: " + lacks);
 }
 
 // What the host adds to a run on a device has the device's bits.
@@ -302,14 +303,14 @@ void FamilySession<F>::preflight() try {
     if (family_.test()) check_part(model, *family_.test(), "test");
   }
   if (!device_ && options().train.compression.kind != kernels::compress::Compression::none)
-    this->log(LogLevel::info, "optimizer.compress changes nothing here: on the cpu no gradient travels");
+    this->log(LogLevel::info, "optimizer.compress has no effect on the CPU, where no gradient is transferred");
 } catch (const Exception& e) {
   const bool device_failed = e.code() == ErrorCode::unsuitable_device || e.code() == ErrorCode::device_memory ||
                              e.code() == ErrorCode::device_lost;
   if (!device_ || !device_failed || this->settings_.device_policy == DevicePolicy::required) throw;
   device_ = nullptr;
   make_exec();
-  this->log(LogLevel::info, std::string("running on the cpu: ") + e.what());
+  this->log(LogLevel::info, std::string("running on the CPU: ") + e.what());
   preflight();
 }
 
@@ -341,7 +342,7 @@ TrainEnd FamilySession<F>::start() {
         if (e.code() != ErrorCode::numeric) throw;
         continue;  // a start that diverged has lost
       }
-      this->log(LogLevel::info, fmt::format("start {} of {}: training loss {:.4g}", r + 1, restarts, loss));
+      this->log(LogLevel::info, fmt::format("restart {} of {}: training loss {:.4g}", r + 1, restarts, loss));
       if (loss < best) {
         best = loss;
         winner = std::move(state);
@@ -386,7 +387,7 @@ void FamilySession<F>::start_over(EpochLoop& trainer, SessionListener& listener,
   if (state_.best) state_.best.emplace();  // parameters for other wires
   state_.position.epochs_without_progress = 0;
   listener.started_over(*this, at);
-  this->log(LogLevel::info, fmt::format("start {}: the one before did not reach the goal", number));
+  this->log(LogLevel::info, fmt::format("start {}: the previous start did not reach the goal", number));
 }
 
 template <class F>
@@ -482,7 +483,8 @@ Result<Session::Restored> FamilySession<F>::restore(const TensorFile& file, cons
   if (!state) return state.error();
   state_ = std::move(*state);
   if (!device_ && state_.residual.size() > 0)
-    this->log(LogLevel::warning, "on the cpu no gradient travels: what optimizer.compress has kept back is dropped");
+    this->log(LogLevel::warning,
+              "no gradient is transferred on the CPU: the error feedback of optimizer.compress is dropped");
   if (auto r = family_.restore(model, state_); !r) return r.error();
   const bool old_contract = !head->notes.arithmetic;  // whose fingerprints were others
   return Session::Restored{head->notes.log_lines,
@@ -506,8 +508,9 @@ Result<void> FamilySession<F>::restore_model(const ModelHead& head, const Tensor
   if (head.circuit.is_null()) return {};
   const auto circuit = family_.hard_circuit(model, result_arrays());
   if (!circuit || nlohmann::json::parse(circuit::to_json(*circuit)) != head.circuit)
-    return Error{ErrorCode::invalid_input,
-                 fmt::format("{}: the metadata entry 'circuit' is not what its parameters stand for", name.string())};
+    return Error{
+        ErrorCode::invalid_input,
+        fmt::format("{}: the metadata entry 'circuit' is not the hard circuit of the parameters", name.string())};
   return {};
 }
 

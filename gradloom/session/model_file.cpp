@@ -35,7 +35,7 @@ Result<std::vector<std::string>> names_of_entry(const json& entry, const std::fi
   std::vector<std::string> names;
   if (!entry.is_array()) return damaged_model(name, fmt::format("the metadata entry '{}' is not a list", key));
   for (const json& element : entry) {
-    if (!element.is_string()) return damaged_model(name, fmt::format("'{}' has a name that is no string", key));
+    if (!element.is_string()) return damaged_model(name, fmt::format("'{}' has a name that is not a string", key));
     names.push_back(element.get<std::string>());
   }
   return names;
@@ -58,7 +58,7 @@ Result<void> read_newer_entries(const TensorFile& file, const std::filesystem::p
   for (const json& range : *ranges) {
     if (!range.is_array() || range.size() != 2 || !range[0].is_number() || !range[1].is_number() ||
         range[0].get<double>() > range[1].get<double>())
-      return damaged_model(name, fmt::format("'ranges' has {} where [low, high] should stand", range.dump()));
+      return damaged_model(name, fmt::format("'ranges' has {}, which must be [low, high]", range.dump()));
     head.description.ranges.push_back({range[0].get<double>(), range[1].get<double>()});
   }
   const auto training = model_entry(file, name, "training");
@@ -89,8 +89,8 @@ Result<void> check_shapes(const TensorFile& file, const std::filesystem::path& n
     const Tensor* tensor = file.find(group + slice.name);
     if (!tensor) return damaged_model(name, fmt::format("has no tensor '{}{}'", group, slice.name));
     if (tensor->shape != slice.shape)
-      return damaged_model(name,
-                           fmt::format("the tensor '{}{}' has another shape than its options say", group, slice.name));
+      return damaged_model(
+          name, fmt::format("the tensor '{}{}' has another shape than that of the options", group, slice.name));
   }
   return {};
 }
@@ -153,7 +153,7 @@ std::vector<std::string> EntryReader::names(const char* key) {
   std::vector<std::string> found;
   if (!list.is_array()) fail(fmt::format("'{}' is not a list", key));
   for (const json& element : list) {
-    if (!element.is_string()) fail(fmt::format("'{}' has a name that is no string", key));
+    if (!element.is_string()) fail(fmt::format("'{}' has a name that is not a string", key));
     found.push_back(element.get<std::string>());
   }
   return found;
@@ -165,7 +165,7 @@ std::vector<double> EntryReader::numbers(const char* key) {
   if (!list.is_array()) fail(fmt::format("'{}' is not a list", key));
   for (const json& element : list) {
     if (!element.is_number() || !std::isfinite(element.get<double>()))
-      fail(fmt::format("'{}' has {}, which is no finite number", key, element.dump()));
+      fail(fmt::format("'{}' has {}, which is not a finite number", key, element.dump()));
     found.push_back(element.get<double>());
   }
   return found;
@@ -188,7 +188,7 @@ Result<void> write_model(const FilePlace& path, const ModelHead& head, const Sli
     try {
       metadata[key] = value.dump();
     } catch (const json::exception&) {  // the only thing that dump() refuses
-      throw_invalid(fmt::format("a model file cannot hold '{}': a text there is not UTF-8", key));
+      throw_invalid(fmt::format("'{}' cannot be written to a model file: a text in it is not UTF-8", key));
     }
   };
   entry("format", kModelFormat);

@@ -21,7 +21,7 @@ struct FeatureRange {
   double low = 0.0, high = 0.0;
 };
 
-// What a family tells of its model beside options and tensors.
+// The description of a model by its family, beside options and tensors.
 struct ModelDescription {
   std::vector<std::string> features;      // names, in order
   std::vector<std::string> targets;       // names; empty for classification
@@ -44,8 +44,8 @@ struct ModelHead {
   nlohmann::json circuit = nullptr;  // the hard circuit of logic families, as docs/circuit.md has it; else null
 };
 
-// Reads an object of a file that nobody trusts. Every function throws Exception{invalid_input} that names the entry
-// and the key; done() when there is a key that nobody asked for.
+// Reads an object of an untrusted file. Every function throws Exception{invalid_input} that names the entry
+// and the key; done() when there is a key that was not read.
 class EntryReader {
  public:
   EntryReader(const nlohmann::json& object, std::string entry);
@@ -71,7 +71,7 @@ template <class T>
 Result<void> write_model(const FilePlace& path, const ModelHead& head, const Slices& parameters, const Slices& buffers,
                          const ModelArrays<T>& arrays);
 
-// Fails with invalid_input, naming the file `name` and the entry, when this is no model file or a damaged one, with
+// Fails with invalid_input, naming the file `name` and the entry, when this is not a model file or a damaged one, with
 // unsupported when it is of another version.
 Result<ModelHead> model_head(const TensorFile& file, const std::filesystem::path& name);
 

@@ -22,7 +22,7 @@ void Session::note_idle(const std::vector<unsigned>& ranks) {
   for (const unsigned rank : ranks) names += (names.empty() ? "" : ", ") + std::to_string(rank);
   log(LogLevel::warning, "a batch has fewer parts than there are ranks: rank" +
                              std::string(ranks.size() == 1 ? " " : "s ") + names +
-                             " will wait for the others; a larger batch (train.batch) would give them work");
+                             " will be idle; set a larger batch (train.batch), or start fewer ranks");
 }
 
 TrainEnd train(Session& session, SessionListener& listener) {

@@ -1,5 +1,5 @@
 // Session: a model, its data and its state, in memory, whatever the family and precision. It trains, measures, predicts
-// and saves itself; it knows no recipes, run folders or terminals. What happens is told to a SessionListener.
+// and saves itself; it knows no recipes, run folders or terminals. A SessionListener is notified of events.
 //
 //   auto session = make_session<KanFamily>(options, source, {.exec = {.threads = 2}});
 //   session->preflight();
@@ -31,7 +31,7 @@
 namespace gradloom {
 
 // What happens when the device cannot run the model.
-enum class DevicePolicy { required, preferred };  // an error; the CPU instead, which the log tells
+enum class DevicePolicy { required, preferred };  // an error; the CPU instead, with a message in the log
 
 struct SessionOptions {
   ExecOptions exec;
@@ -58,7 +58,7 @@ struct Metrics {
 };
 nlohmann::json to_json(const Metrics& metrics);
 
-// A column of names: what the samples of a part are called.
+// A column with the names of samples.
 struct SampleNames {
   std::string column;              // "id"
   std::vector<std::string> names;  // (N)
@@ -75,7 +75,7 @@ struct PredictedRows {
 
 class Session;
 
-// Is told what happens while a session trains. Every call comes between steps, when the session may be saved.
+// Is notified of events while a session trains. Every call is between two steps, when the session may be saved.
 class SessionListener {
  public:
   virtual ~SessionListener() = default;
@@ -85,11 +85,11 @@ class SessionListener {
   virtual void save(Session&) {}
   // `metrics` is what the family adds to the log.
   virtual void after_epoch(Session&, const EpochReport&, const nlohmann::json& /*metrics*/) {}
-  // A stage begins again from other parameters.
+  // A stage starts again from other parameters.
   virtual void started_over(Session&, const TrainPosition&) {}
   // The session was stopped in the middle of a stage.
   virtual void stopped(Session&) {}
-  // The last epoch of a stage is done and what follows it; position().stage_closed is true.
+  // The last epoch of a stage and the work after it are done; position().stage_closed is true.
   virtual void stage_finished(Session&) {}
   // The next stage is about to begin.
   virtual void stage_entered(Session&) {}
@@ -123,11 +123,11 @@ class Session {
   bool shares_steps() const { return why_not_shared().empty(); }
   // Ranks for which a batch was too small, in any stage that was trained.
   const std::vector<unsigned>& idle_ranks() const { return idle_ranks_; }
-  // From here on this process works by itself.
+  // This process trains alone from here on.
   void leave_ranks() { settings_.comm = nullptr; }
 
   // Throws what would make any stage fail before its first step: options, shapes, names of frozen parameters, a loss
-  // that the data are not made for. A device that is preferred, not required, and cannot hold a stage gives way to the
+  // that does not fit the data. A device that is preferred, not required, and cannot hold a stage gives way to the
   // CPU.
   virtual void preflight() = 0;
   // A fresh state: the best of the options' restarts, by training loss; after a stop in between, the first of them.
@@ -146,16 +146,17 @@ class Session {
   struct Restored {
     std::uint64_t log_lines = 0;
     bool data_changed = false;  // the training data are not those of the checkpoint
-    bool old_contract = false;  // an earlier numerical contract: training does not go on with its bits
+    bool old_contract = false;  // an earlier numerical contract: training cannot continue with equal bits
   };
   // The state of a checkpoint, which is read already and called `name` in messages. Fails as load_checkpoint does, and
-  // when it stands where the options do not lead.
+  // when its position does not fit the options.
   virtual Result<Restored> restore(const TensorFile& file, const std::filesystem::path& name) = 0;
 
-  // Behind restore(): training goes on from the start of the epoch, with fresh memory of the optimizer.
+  // After restore(): training continues from the start of the epoch, with a reset optimizer.
   virtual void restart_optimizer() = 0;
 
-  // What a model file tells of the model beside options and tensors. Throws unsupported for families that have none.
+  // The description of the model in a model file, beside options and tensors. Throws unsupported for families that have
+  // none.
   virtual ModelDescription describe() const = 0;
   // A model file: the network alone, with what prediction needs. `options` are those of this stage, by their keys.
   // Throws as describe() does, and invalid_input on a name that is not UTF-8; fails with io.
@@ -164,7 +165,7 @@ class Session {
   virtual Result<void> restore_model(const ModelHead& head, const TensorFile& file,
                                      const std::filesystem::path& name) = 0;
 
-  // All of the following is of the parameters that the session hands out: the best ones where they are kept, else the
+  // All of the following uses the parameters of the result: the best ones where they are kept, else the
   // last. Ranks that train together call metrics() together.
   virtual Metrics metrics() = 0;
   virtual nlohmann::json study() = 0;
@@ -192,7 +193,7 @@ class Session {
     if (settings_.log) settings_.log(level, text);
   }
 
-  // Keeps idle ranks, and tells of those that were not known.
+  // Stores idle ranks, and logs the new ones.
   void note_idle(const std::vector<unsigned>& ranks);
 
   SessionOptions settings_;
@@ -201,7 +202,7 @@ class Session {
   std::vector<unsigned> idle_ranks_;
 };
 
-// Trains all stages from where the session stands. Throws Exception, as EpochLoop::run does.
+// Trains all stages from the position of the session on. Throws Exception, as EpochLoop::run does.
 TrainEnd train(Session& session, SessionListener& listener);
 
 }  // namespace gradloom

@@ -62,7 +62,7 @@ std::uint64_t fingerprint_from(const json& j) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
   if (error != std::errc() || end != text.data() + text.size())
-    throw DamagedState(fmt::format("'data' is no fingerprint: {}", j.dump()));
+    throw DamagedState(fmt::format("'data' is not a fingerprint: {}", j.dump()));
   return value;
 }
 
@@ -118,7 +118,7 @@ Result<Buffer<T>> load_slices(const TensorFile& file, const std::filesystem::pat
     const Tensor* tensor = file.find(prefix + s.name);
     if (tensor && tensor->shape != s.shape)
       return Error{ErrorCode::invalid_input,
-                   fmt::format("{}: tensor '{}' has another shape than the model of the recipe", path.string(),
+                   fmt::format("{}: tensor '{}' has another shape than in the model of the recipe", path.string(),
                                prefix + s.name)};
     auto loaded = file.values<T>(prefix + s.name);
     if (!loaded) return loaded.error();
@@ -226,7 +226,7 @@ Result<TrainState<T>> load_checkpoint(const TensorFile& file, const std::filesys
   auto head = checkpoint_head(file, path);
   if (!head) return head.error();
   if (head->scalar != scalar_name<T>())
-    return Error{ErrorCode::invalid_input, fmt::format("{} holds {} numbers, the recipe asks for {}", path.string(),
+    return Error{ErrorCode::invalid_input, fmt::format("{} has the precision {}, but the recipe has {}", path.string(),
                                                        head->scalar, scalar_name<T>())};
   auto parsed = metadata_json(file, path, "state");
   if (!parsed) return parsed.error();
@@ -293,7 +293,8 @@ Result<TrainState<T>> load_checkpoint(const TensorFile& file, const std::filesys
     return broken_state(path, e.what());
   }
   if (file.tensors().size() != expected)
-    return broken_state(path, fmt::format("{} tensors where it speaks of {}", file.tensors().size(), expected));
+    return broken_state(path,
+                        fmt::format("it has {} tensors, but its state needs {}", file.tensors().size(), expected));
   return state;
 }
 

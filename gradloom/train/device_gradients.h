@@ -146,7 +146,7 @@ class DeviceGradients {
     if (batch.size == 0 || batch.size > tape.device.batch || batch.x.extent(1) != model_.input_width())
       throw Exception(
           ErrorCode::invalid_input,
-          fmt::format("a batch of {} samples with {} features was given to a network of {} inputs, made for "
+          fmt::format("a batch of {} samples with {} features does not fit a network of {} inputs, made for "
                       "batches of 1 to {}",
                       batch.size, batch.x.extent(1), model_.input_width(), tape.device.batch));
     auto made = std::make_unique<Recorded>(device_, timestamps_);

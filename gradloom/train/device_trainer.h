@@ -41,13 +41,12 @@ class DeviceTrainer final : public EpochLoop {
         frozen_(match_slices(model.parameters(), options().freeze, "freeze")),
         storage_(data.make_storage(largest_piece())) {
     if (options().optimizer.kind == OptimizerKind::lbfgs)
-      throw Exception(
-          ErrorCode::unsupported,
-          "optimizer.kind = \"lbfgs\" does not run on a device; optimizer.device = \"host\" leaves it here");
+      throw Exception(ErrorCode::unsupported,
+                      "optimizer.kind = \"lbfgs\" does not run on a device; set optimizer.device = \"host\"");
     if (options().compression.kind != kernels::compress::Compression::none)
       throw Exception(
           ErrorCode::invalid_input,
-          "optimizer.compress is for gradients that travel to the host: it needs optimizer.device = \"host\"");
+          "optimizer.compress is for gradients that are transferred to the host: set optimizer.device = \"host\"");
     if (!options().decay.empty()) decays_ = match_slices(model.parameters(), options().decay, "decay");
     prepare_state(options(), model.parameters(), model.buffers(), state);
     state.residual = {};  // a compressed gradient left it over; none travels here
@@ -142,7 +141,8 @@ class DeviceTrainer final : public EpochLoop {
     }
     void finish(vulkan::Commands& commands) {
       if (waiting_.empty()) return;
-      if (step_.norm.bytes() == 0) throw std::logic_error("a model did not ask where the norm of its gradient goes");
+      if (step_.norm.bytes() == 0)
+        throw std::logic_error("a model did not say where the norm of its gradient is stored");
       // Ranges came from the last layer to the first. Between two of them lies padding, unless a frozen one is there.
       const Range all{waiting_.back().begin, waiting_.front().end};
       const bool any_frozen = std::any_of(t_.frozen_.begin(), t_.frozen_.end(), [](auto f) { return f != 0; });

@@ -27,8 +27,9 @@ void check_options(const TrainOptions& o, std::size_t samples, std::size_t batch
   if (samples == 0) throw_invalid("there is no data to train on");
   if (batch > samples)
     throw_invalid(fmt::format(
-        "the batch of {} samples is larger than the training data ({} samples); 0 takes all of them", batch, samples));
-  if (o.accumulate == 0) throw_invalid("accumulate is 0; it must be at least 1");
+        "the batch of {} samples is larger than the training data ({} samples); set train.batch = 0 for all of them",
+        batch, samples));
+  if (o.accumulate == 0) throw_invalid("train.accumulate is 0; it must be at least 1");
   if (o.accumulate > 1 && o.optimizer.kind == OptimizerKind::lbfgs)
     throw_invalid("L-BFGS works on the full batch; accumulate must be 1");
   if (piece < batch && o.optimizer.kind == OptimizerKind::lbfgs)
@@ -71,7 +72,8 @@ std::vector<std::uint8_t> match_slices(const Slices& slices, const std::vector<s
     if (matched) continue;
     std::vector<std::string> all;
     for (const Slice& slice : slices) all.push_back(slice.name);
-    throw_invalid(fmt::format("{} names '{}', but the model's parameters are {}", option, name, fmt::join(all, ", ")));
+    throw_invalid(fmt::format("{} names '{}', which is not a parameter of the model; the parameters are {}", option,
+                              name, fmt::join(all, ", ")));
   }
   return matches;
 }
@@ -92,7 +94,7 @@ EpochLoop::EpochLoop(TrainOptions options, std::size_t samples, TrainPosition& p
 void EpochLoop::check_pieces(std::size_t leaf_samples) const {
   if (leaf_samples == 0 || piece_ >= batch_ || piece_ % leaf_samples == 0) return;
   throw_invalid(fmt::format(
-      "parallel_examples is {}; sums over the samples of this model are cut at multiples of {}, and so are batches",
+      "parallel_examples is {}; it must be a multiple of {}, at which the sums over samples of this model are cut",
       piece_, leaf_samples));
 }
 
@@ -106,8 +108,7 @@ void EpochLoop::check_leaves(std::uint64_t leaves, std::size_t leaf_samples) con
   std::size_t expected = next.first % batch_ / leaf_samples;
   expected += next.batch % options_.accumulate * divide_up(batch_, leaf_samples);
   if (std::max<std::uint64_t>(1, leaves) != expected)
-    throw_invalid(
-        fmt::format("the state has summed {} leaves of a step; at its position it must have {}", leaves, expected));
+    throw_invalid(fmt::format("the state has summed {} leaves of a step, but its position needs {}", leaves, expected));
 }
 
 double EpochLoop::learning_rate() const {
@@ -211,10 +212,9 @@ double shown(double value) { return std::isnan(value) ? std::abs(value) : value;
 void fail_norm(double norm, const TrainPosition& at) {
   throw Exception(
       ErrorCode::numeric,
-      fmt::format(
-          "the norm of the gradient is {} in epoch {}: training diverged, or the loss is out of all proportion; "
-          "try a smaller optimizer.lr, loss.reduction = \"mean\" or precision = \"float64\"",
-          shown(norm), at.run_epoch + 1));
+      fmt::format("the norm of the gradient is {} in epoch {}: training diverged, or the loss is too large; "
+                  "try a smaller optimizer.lr, loss.reduction = \"mean\" or precision = \"float64\"",
+                  shown(norm), at.run_epoch + 1));
 }
 
 template <class T>

@@ -42,13 +42,13 @@ void GradientJudge::compare(const std::string& where, double analytic, double nu
 GradientCheckReport GradientJudge::finish() {
   if (!report_.mismatches.empty()) {
     const GradientMismatch& worst = report_.mismatches.front();
-    report_.reason = fmt::format("{}: backward says {:.10g}, central differences say {:.10g}", worst.where,
+    report_.reason = fmt::format("{}: the backward pass gives {:.10g}, central differences give {:.10g}", worst.where,
                                  worst.analytic, worst.numeric);
   } else if (largest_ == 0.0) {
-    report_.reason = fmt::format("the whole gradient of {} is zero: nothing of it was checked", what_);
+    report_.reason = fmt::format("the whole gradient of {} is zero: none of it was checked", what_);
   } else if (report_.checked == 0) {
     report_.reason = fmt::format(
-        "no derivative of {} stands above the noise of the arithmetic: none was checked (more elements may do)", what_);
+        "no derivative of {} is above the noise of the arithmetic: none was checked (check more elements)", what_);
   }
   report_.passed = report_.reason.empty();
   return report_;

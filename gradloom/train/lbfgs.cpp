@@ -53,7 +53,7 @@ Lbfgs<T>::Lbfgs(const Exec& ex, const OptimizerOptions& options, std::size_t siz
   bool matches = history_.steps.size() == options.history && history_.count <= options.history;
   for (unsigned i = 0; matches && i < options.history; ++i)
     matches = history_.steps[i].size() == size && history_.differences[i].size() == size;
-  if (!matches) throw_invalid("the saved L-BFGS history belongs to another model or history");
+  if (!matches) throw_invalid("the saved L-BFGS history is of another model, or of another optimizer.history");
   for (std::size_t pair = 0; pair < history_.count; ++pair) {
     const std::size_t at = slot(pair);
     inverse_products_[at] = 1.0 / dot(history_.steps[at].span(), history_.differences[at].span());

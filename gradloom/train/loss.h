@@ -16,7 +16,7 @@ inline constexpr Choice<LossKind> kLosses[] = {
     {LossKind::mae, "mae", "mean absolute error"},
     {LossKind::huber, "huber", "squared near 0, absolute beyond"},
     {LossKind::cross_entropy, "cross-entropy", "one class of several"},
-    {LossKind::binary_cross_entropy, "binary-cross-entropy", "yes or no for each output"},
+    {LossKind::binary_cross_entropy, "binary-cross-entropy", "a yes-or-no decision for each output"},
 };
 inline constexpr Choice<Reduction> kReductions[] = {
     {Reduction::mean, "mean", "over all terms of a batch"},

@@ -73,7 +73,7 @@ ElementOptimizer<T>::ElementOptimizer(const OptimizerOptions& options, std::size
   bool matches = state_.size() == names.size();
   for (std::size_t i = 0; matches && i < names.size(); ++i)
     matches = state_[i].name == names[i] && state_[i].values.size() == size;
-  if (!matches) throw_invalid("the optimizer's saved state belongs to another optimizer or model");
+  if (!matches) throw_invalid("the saved state is of another optimizer or model");
 }
 
 template <class T>

@@ -1,4 +1,4 @@
-// Optimizers that look at one element at a time (SGD, Adam, AdamW, Lion), on ranges of flat arrays.
+// Element-wise optimizers (SGD, Adam, AdamW, Lion), on ranges of flat arrays.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace gradloom {
 
 enum class OptimizerKind { sgd, adam, adamw, lion, lbfgs };
 inline constexpr Choice<OptimizerKind> kOptimizers[] = {
-    {OptimizerKind::sgd, "sgd", "stochastic gradient descent, with momentum if wanted"},
+    {OptimizerKind::sgd, "sgd", "stochastic gradient descent, optionally with momentum"},
     {OptimizerKind::adam, "adam", "Adam"},
     {OptimizerKind::adamw, "adamw", "Adam with decoupled weight decay"},
-    {OptimizerKind::lion, "lion", "steps of equal size in the direction of a mean gradient's sign"},
+    {OptimizerKind::lion, "lion", "steps of equal size along the sign of a mean gradient"},
     {OptimizerKind::lbfgs, "lbfgs", "L-BFGS over all samples at once"},
 };
 
@@ -65,7 +65,7 @@ class ElementOptimizer {
  public:
   ElementOptimizer(const OptimizerOptions& options, std::size_t size, std::vector<OptimizerState<T>>& state);
 
-  // The state arrays hold what belongs to elements from this one on, and no others are updated.
+  // The state arrays hold the state of the elements from this one on, and no others are updated.
   void hold_from(std::size_t first) { first_ = first; }
 
   // Fixes the constants of the step: optimizer_step().

@@ -9,9 +9,9 @@ namespace gradloom {
 
 enum class ScheduleKind { constant, step, cosine };
 inline constexpr Choice<ScheduleKind> kSchedules[] = {
-    {ScheduleKind::constant, "constant", "the rate does not change"},
-    {ScheduleKind::step, "step", "the rate falls in steps"},
-    {ScheduleKind::cosine, "cosine", "the rate falls along half a cosine"},
+    {ScheduleKind::constant, "constant", "the learning rate does not change"},
+    {ScheduleKind::step, "step", "the learning rate falls in steps"},
+    {ScheduleKind::cosine, "cosine", "the learning rate falls along half a cosine"},
 };
 
 struct ScheduleOptions {

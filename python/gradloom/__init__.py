@@ -8,7 +8,7 @@
 >>> model.predict(x[:5]).shape
 (5,)
 
-Results have the same bits on any number of threads, and those of the command line.
+Results have equal bits on any number of threads, and are equal to those of the command line.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ _NO_MORE = (0,) * MOST_DIMENSIONS
 
 
 def borrowed(array: AnyArray) -> bytes:
-    """The description of an array, which must live as long as that is used."""
+    """The description of an array, which must outlive it."""
     missing = _NO_MORE[array.ndim :]
     data = array.__array_interface__["data"][0]
     code = _CODES[array.dtype.str[1:]]
@@ -62,10 +62,10 @@ def numbers(values: Any, name: str, dimensions: tuple[int, ...]) -> AnyArray:
         except ValueError as error:
             first = next((v for v in array.ravel().tolist() if not isinstance(v, (int, float))), None)
             raise InvalidInputError(
-                f"{name} holds {first!r}, which is no number; tables with text are taken as a pandas DataFrame"
+                f"{name} contains {first!r}, which is not a number; pass a table with text as a pandas DataFrame"
             ) from error
         except OverflowError as error:
-            raise InvalidInputError(f"{name} holds an integer that no float64 can hold") from error
+            raise InvalidInputError(f"{name} contains an integer that is too large for float64") from error
     if array.dtype.kind == "c":
         raise InvalidInputError(f"{name} holds complex numbers. Complex data not supported")
     if array.dtype.kind not in "fiub":
@@ -74,7 +74,7 @@ def numbers(values: Any, name: str, dimensions: tuple[int, ...]) -> AnyArray:
         array = array.astype(np.float64)
     if array.ndim not in dimensions:
         wanted = " or ".join(str(d) for d in dimensions)
-        hint = "; reshape(-1, 1) makes a column of it" if array.ndim == 1 else ""
+        hint = "; reshape(-1, 1) makes it a column" if array.ndim == 1 else ""
         raise InvalidInputError(f"{name} has {array.ndim} dimensions, but must have {wanted}{hint}")
     return array if _usable(array) else np.ascontiguousarray(array)
 
@@ -85,7 +85,7 @@ def integers(values: Any, name: str) -> NDArray[np.int64]:
     if array.dtype.kind not in "iub":
         raise TypeError(f"{name} is of {array.dtype}, but must hold integers")
     if array.dtype.kind == "u" and array.size and int(array.max()) > np.iinfo(np.int64).max:
-        raise InvalidInputError(f"{name} holds {int(array.max())}, more than an int64 can hold")
+        raise InvalidInputError(f"{name} contains {int(array.max())}, which is too large for int64")
     if array.ndim != 1:
         raise InvalidInputError(f"{name} has {array.ndim} dimensions, but must have 1")
     return np.ascontiguousarray(array, dtype=np.int64)
@@ -100,7 +100,7 @@ def bits(values: Any, name: str, dimensions: int) -> NDArray[np.uint8]:
         raise TypeError(f"{name} is of {array.dtype}, but must hold bits")
     if array.size and not np.isin(array, (0, 1)).all():
         wrong = array[~np.isin(array, (0, 1))].ravel()[0]
-        raise InvalidInputError(f"{name} holds {wrong}; bits are 0 or 1")
+        raise InvalidInputError(f"{name} contains {wrong}; bits are 0 or 1")
     return np.ascontiguousarray(array, dtype=np.uint8)
 
 
@@ -109,7 +109,7 @@ def as_array(values: Any, name: str) -> AnyArray:
     if isinstance(values, np.ndarray) and type(values) is np.ndarray:
         return values
     if isinstance(values, np.ma.MaskedArray) and values.mask is not np.ma.nomask and bool(np.any(values.mask)):
-        raise InvalidInputError(f"{name} is masked in places; fill or drop what is missing")
+        raise InvalidInputError(f"{name} has masked values; fill or drop them")
     if type(values).__module__.split(".")[0] == "scipy":
         raise TypeError(f"{name} is a sparse matrix; sparse data is not supported, use toarray() to make it dense")
     if hasattr(values, "detach") and hasattr(values, "cpu"):  # a tensor of torch
@@ -119,4 +119,4 @@ def as_array(values: Any, name: str) -> AnyArray:
     try:
         return np.asarray(values)
     except ValueError as error:  # rows of unequal length
-        raise InvalidInputError(f"{name} is no array: {error}") from error
+        raise InvalidInputError(f"{name} is not an array: {error}") from error

@@ -19,7 +19,7 @@ from .errors import InvalidInputError
 
 @dataclass
 class Fit:
-    """What a call of fit has beside its data. `verbose` None: progress is shown where somebody watches."""
+    """The arguments of fit() except its data. `verbose` None: progress is shown on a terminal or in a notebook."""
 
     recipe: dict[str, Any] = field(default_factory=dict)
     base: str | None = None
@@ -28,7 +28,7 @@ class Fit:
     start: int = 0  # the handle of a model to start from
     verbose: bool | int | None = None
     callback: Callable[[dict[str, Any]], object] | None = None
-    validation_from: int | None = None  # rows from this one on watch training
+    validation_from: int | None = None  # rows from this one on are validation data
 
     def run(self, function: Callable[..., int], settings: dict[str, Any], *data: Any) -> tuple[int, bool]:
         """The handle of the trained model, and whether Ctrl-C ended it."""

@@ -126,7 +126,7 @@ def _load() -> ctypes.CDLL:
     except OSError as error:
         raise ImportError(
             f"gradloom's library cannot be loaded: {error}. It is part of the installed package; in a source tree, "
-            "GRADLOOM_LIBRARY names a built libgradloom.so"
+            "set GRADLOOM_LIBRARY to a built libgradloom.so"
         ) from error
     library.gradloom_abi_version.restype = ctypes.c_int
     if library.gradloom_abi_version() != _ABI_VERSION:
@@ -157,7 +157,7 @@ def last_error() -> str:
 
 
 def check(status: int) -> None:
-    """Raises what a status means."""
+    """Raises the exception of a status."""
     if status != 0:
         raise error_of(status, last_error())
 
@@ -177,7 +177,7 @@ def _plain(value: Any) -> Any:
         return os.fspath(value)
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise TypeError(f"an option is {value!r}; numbers, texts, booleans and lists of them are possible")
+    raise TypeError(f"an option is {value!r}; it must be a number, text, boolean or a list of them")
 
 
 def path_text(path: str | os.PathLike[str], name: str) -> bytes:
@@ -205,7 +205,7 @@ def text_of(function: Callable[..., int], *arguments: Any) -> str:
 
 
 def json_of(function: Callable[..., int], *arguments: Any) -> Any:
-    """The same as a value."""
+    """The JSON value that a function returns by its last argument."""
     return json.loads(text_of(function, *arguments))
 
 
@@ -217,7 +217,7 @@ def handle_of(function: Callable[..., int], *arguments: Any) -> int:
 
 
 def close(handle: int) -> None:
-    """Closes a handle; never raises, for it runs when objects go."""
+    """Closes a handle; never raises, because finalizers call it."""
     lib.gradloom_close(handle)
 
 
@@ -245,7 +245,7 @@ class LongCall:
             return 1
 
     def run(self, function: Callable[..., int], *arguments: Any) -> None:
-        """Calls function(*arguments), whose hooks are self.hooks; raises what it means."""
+        """Calls function(*arguments), whose hooks are self.hooks; raises the exception of its status."""
         try:
             status, message = self._call(function, arguments)
         finally:

@@ -1,4 +1,4 @@
-"""Options travel under the names of recipe keys; what is None is left to the engine, which alone knows defaults."""
+"""Options have the names of recipe keys; None leaves one to the engine, which alone has the defaults."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def put(recipe: dict[str, Any], key: str, value: Any) -> None:
     for table in tables:
         recipe = recipe.setdefault(table, {})
         if not isinstance(recipe, dict):
-            raise InvalidInputError(f"options: '{key}' is in '{table}', which is no table")
+            raise InvalidInputError(f"options: '{key}' is in '{table}', which is not a table")
     recipe[last] = value
 
 
@@ -30,7 +30,7 @@ def nested(options: Mapping[str, Any] | None) -> dict[str, Any]:
     recipe: dict[str, Any] = {}
     for key, value in options.items():
         if not isinstance(key, str):
-            raise TypeError(f"options has the key {key!r}, but keys are texts such as 'optimizer.lr'")
+            raise TypeError(f"options has the key {key!r}, but keys must be texts such as 'optimizer.lr'")
         if isinstance(value, Mapping):
             for inner, element in nested(value).items():
                 put(recipe, f"{key}.{inner}", element)
@@ -40,7 +40,7 @@ def nested(options: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """A recipe with the values of `over`, which go first."""
+    """A recipe with the values of `over`, which take precedence."""
     result = dict(base)
     for key, value in over.items():
         known = result.get(key)

@@ -1,4 +1,4 @@
-"""Pictures with matplotlib, which is imported when one is asked for."""
+"""Pictures with matplotlib, which is imported on first use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def network(
         raise UnsupportedError("plot(backend='matplotlib') needs matplotlib; plot() draws without it") from missing
     most = max(width[i] * width[i + 1] for i in range(len(width) - 1))
     if most > 200:
-        raise UnsupportedError(f"a layer of {most} functions is too large for a figure")
+        raise UnsupportedError(f"a layer of {most} edges is too large for a figure")
     figure = Figure(figsize=(max(4.0, 0.9 * most), 2.6 * (len(width) - 1) + 0.8))
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_axis_off()

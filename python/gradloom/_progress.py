@@ -15,12 +15,12 @@ def _in_notebook() -> bool:
 
 
 def _is_watched() -> bool:
-    """Whether anybody would see it."""
+    """Whether progress is visible."""
     return _in_notebook() or bool(getattr(sys.stderr, "isatty", bool)())
 
 
 class Progress:
-    """Takes what the engine tells after each epoch. `verbose` None: show it where somebody watches."""
+    """Takes what the engine tells after each epoch. `verbose` None: show it on a terminal or in a notebook."""
 
     def __init__(self, verbose: bool | int | None = None) -> None:
         self.shown = _is_watched() if verbose is None else bool(verbose)

@@ -1,4 +1,4 @@
-"""Rows, targets and classes that are given to an estimator: checked, named, as the engine takes them."""
+"""Rows, targets and classes of an estimator: checked, named, in the form that the engine reads."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def rows_of(X: Any) -> tuple[AnyArray | _tables.Table, int]:
 def followed_by(
     data: AnyArray | _tables.Table, y: AnyArray | Classes, sample_weight: Any, X: Any, more_y: AnyArray | Classes
 ) -> tuple[AnyArray | _tables.Table, AnyArray | Classes, Any]:
-    """Rows and those of a validation set, which weigh 1 each."""
+    """Rows followed by those of a validation set, whose weights are 1."""
     more, rows = rows_of(X)
     if rows != len(more_y):
         raise ValueError(f"eval_set has {rows} rows of X and {len(more_y)} of y")
@@ -89,7 +89,7 @@ def known_classes(y: Any, classes: AnyArray, names: list[str]) -> Classes:
     labels = np.asarray(y).ravel()
     unknown = [label for label in labels.tolist() if label not in set(classes.tolist())]
     if unknown:
-        raise ValueError(f"y of eval_set holds the class {unknown[0]!r}, which y does not")
+        raise ValueError(f"y of eval_set contains the class {unknown[0]!r}, which y does not contain")
     return Classes(np.searchsorted(classes, labels).astype(np.int64), names)
 
 

@@ -31,7 +31,7 @@ def column_names(table: Any) -> list[str]:
             )
         return [f"x{i + 1}" for i in range(len(names))]
     if len(set(names)) != len(names):
-        raise InvalidInputError(f"X has two columns of the name {next(n for n in names if names.count(n) > 1)!r}")
+        raise InvalidInputError(f"X has two columns named {next(n for n in names if names.count(n) > 1)!r}")
     return names
 
 
@@ -45,7 +45,7 @@ def columns_of(table: Any) -> list[AnyArray]:
 
 @dataclass
 class Table:
-    """The columns of a table, by name; `categorical` are those that hold numbers which are names."""
+    """The columns of a table, by name; `categorical` are the numeric ones whose values are categories."""
 
     names: list[str]
     columns: list[AnyArray]
@@ -68,7 +68,7 @@ class Table:
 
 
 def table_of(values: Any) -> Table:
-    """What a DataFrame holds."""
+    """The table of a DataFrame."""
     names, columns = column_names(values), columns_of(values)
     kinds = [str(getattr(values[key], "dtype", "")) for key in values.columns]
     categorical = [n for n, c, kind in zip(names, columns, kinds) if kind == "category" and c.dtype.kind in "iuf"]

@@ -51,7 +51,7 @@ class _Names:
 
 
 def _graph_data(graph: Any, nodes: _Names | None, edges: _Names | None, second: bool) -> GraphData:
-    """Without names, attributes do not matter, and are not looked at."""
+    """Without names, attributes are ignored."""
     names = list(graph)
     number = {node: i for i, node in enumerate(names)}
     pairs = [(number[u], number[v]) for u, v in graph.edges()]
@@ -71,7 +71,7 @@ Cost = Callable[..., Any]
 def _checked(cost: Any, name: str) -> float:
     value = float(cost)
     if not value >= 0:
-        raise InvalidInputError(f"{name} returned {cost!r}; costs are 0 or more")
+        raise InvalidInputError(f"{name} returned {cost!r}; costs must be 0 or more")
     return value
 
 
@@ -99,7 +99,7 @@ def _tables(
 
 
 def _without_infinity(costs: dict[str, Any], parts: int) -> dict[str, Any]:
-    """What is forbidden costs more than all edits of everything else together."""
+    """Infinite costs become finite ones that exceed the cost of all other edits together."""
     singles = [
         c for table in costs.values() for c in (table.values() if isinstance(table, dict) else (p[2] for p in table))
     ]
@@ -133,7 +133,7 @@ def graph_edit_distance(
     """networkx.graph_edit_distance: the exact distance, or after `timeout` seconds the best one found; None when it is
     above `upper_bound`."""
     if roots is not None:
-        raise NotImplementedError("gradloom does not know roots")
+        raise NotImplementedError("gradloom does not support roots")
     if G1.is_multigraph() or G2.is_multigraph():
         raise NotImplementedError("graphs with several edges between two nodes are not supported")
     if timeout is not None and timeout <= 0:
@@ -159,7 +159,7 @@ def graph_edit_distance(
 
 
 def _can_run_distance(*arguments: Any, **keywords: Any) -> bool | str:
-    """Whether the engine does what is asked; else the reason."""
+    """True when the engine supports the call; otherwise the reason."""
     roots = arguments[10] if len(arguments) > 10 else keywords.get("roots")
     if roots is not None:
         return "roots are not supported"
@@ -170,7 +170,7 @@ def _can_run_distance(*arguments: Any, **keywords: Any) -> bool | str:
 
 
 class _Backend:
-    """What networkx looks for: functions by name, and conversions, which are none."""
+    """The interface that networkx expects: functions by name, and conversions, which do nothing."""
 
     graph_edit_distance = staticmethod(graph_edit_distance)
 
@@ -181,7 +181,7 @@ class _Backend:
 
     @staticmethod
     def should_run(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
-        """It is always faster than the search in Python."""
+        """Always true: the engine is faster than the search in Python."""
         return True
 
     @staticmethod
@@ -199,7 +199,7 @@ backend = _Backend()
 
 
 def get_info() -> dict[str, Any]:
-    """What networkx shows of the backend."""
+    """The description of the backend that networkx shows."""
     return {
         "backend_name": "gradloom",
         "project": "gradloom",

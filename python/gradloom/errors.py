@@ -1,4 +1,4 @@
-"""What can go wrong. Every error has the message of the engine, which names what is wrong and where."""
+"""Exceptions. Every exception has the message of the engine, which says what is wrong and where."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ class NotFoundError(GradloomError, FileNotFoundError):
 
 
 class ReadWriteError(GradloomError, OSError):
-    """The system refused to read or write."""
+    """A file could not be read or written."""
 
 
 class BusyError(GradloomError, OSError):
-    """Somebody else uses the run folder."""
+    """Another process uses the run folder."""
 
 
 class NumericError(GradloomError, ArithmeticError):
-    """Training left the finite numbers."""
+    """A loss or gradient is not finite: training diverged."""
 
 
 class UnsupportedError(GradloomError, NotImplementedError):
-    """A valid request that this model or build cannot serve."""
+    """A valid call that this model or build does not support."""
 
 
 class DeviceError(GradloomError, RuntimeError):
-    """There is no such device, or it cannot do this."""
+    """A device is missing, unsuitable or lost."""
 
 
 class OutOfMemoryError(GradloomError, MemoryError):
@@ -40,11 +40,11 @@ class OutOfMemoryError(GradloomError, MemoryError):
 
 
 class InternalError(GradloomError, RuntimeError):
-    """A mistake of gradloom."""
+    """An error in gradloom itself."""
 
 
 class NotFittedError(GradloomError, ValueError, AttributeError):
-    """The model was not trained yet."""
+    """The model has not been trained yet."""
 
 
 _BY_STATUS: dict[int, type[GradloomError]] = {

@@ -28,7 +28,7 @@ from .model import Model
 
 
 class _RowEstimator(BaseEstimator):  # type: ignore[misc]
-    """What the three have in common. `__init__` stores; `fit` validates; what is fitted ends in an underscore."""
+    """The base of the three. `__init__` stores; `fit` validates; fitted attributes end in an underscore."""
 
     _family = ""
 
@@ -81,7 +81,7 @@ class _RowEstimator(BaseEstimator):  # type: ignore[misc]
         targets: Sequence[str] | None,
         watched: tuple[Any, AnyArray | Classes] | None,
     ) -> None:
-        """watched: the rows, and targets or classes, of eval_set."""
+        """watched: the rows, and the targets or classes, of eval_set."""
         names: list[str] | None = None
         fit = Fit(self._recipe(), self._base_recipe(), threads_of(self.n_jobs), self.device, 0, self.verbose)
         data, rows = _rows.rows_of(X)
@@ -198,7 +198,7 @@ class _KanParameters(_RowEstimator):
         return {"hidden": "model.hidden", "grid": "model.grid", "degree": "model.degree", **super()._keys()}
 
     def _settles(self) -> bool:
-        """Whether the engine compares sizes on these rows."""
+        """Whether the engine chooses the size for these rows."""
         if self.size is None:
             return self.hidden is None and self.grid is None and self.refine is None
         if self.size not in ("auto", "given"):
@@ -230,13 +230,14 @@ class _KanParameters(_RowEstimator):
 class KANRegressor(RegressorMixin, _KanParameters):  # type: ignore[misc]
     """A spline network that predicts numbers.
 
-    Parameters that are None are the engine's (`gradloom.recipe_keys("kan")`, over the shipped recipe `kan-rows`);
-    `options` takes any recipe key: {"model.normalise": "range"}. refine: grid intervals of stages, one after another.
-    validation: the fraction of the rows that watches training. The number of jobs never changes a bit of the result.
+    Parameters that are None have the engine's defaults (`gradloom.recipe_keys("kan")`), over a shipped recipe:
+    `kan-tabular`, or `kan-rows` when hidden, grid or refine is set. `options` has further recipe keys, such as
+    {"model.normalise": "range"}. refine: grid intervals of the stages. validation: the fraction of the rows held out
+    for validation. Results have equal bits for every n_jobs.
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None) -> KANRegressor:
-        """Trains on rows X and targets y (rows) or (rows, targets). eval_set: (X, y) of rows that watch training."""
+        """Trains on rows X and targets y (rows) or (rows, targets). eval_set: (X, y) of validation rows."""
         if y is None:
             raise ValueError("This KANRegressor estimator requires y to be passed, but the target y is None.")
         targets = _rows.target_names(y)
@@ -269,7 +270,7 @@ class _ClassifierOfRows(ClassifierMixin):  # type: ignore[misc]
     """fit and predict of classes."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None) -> Any:
-        """Trains on rows X and classes y (rows). eval_set: (X, y) of rows that watch training."""
+        """Trains on rows X and classes y (rows). eval_set: (X, y) of validation rows."""
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         labels = np.asarray(y)
@@ -315,10 +316,10 @@ class KANClassifier(_ClassifierOfRows, _KanParameters):
 
 
 class LogicClassifier(_ClassifierOfRows, _RowEstimator):
-    """Logic gates that learn to vote. `circuit_` is the hard circuit: it runs on bits, and is exported with a proof.
+    """Logic gates that vote for classes. `circuit_` is the hard circuit: it runs on bits, and is exported with a proof.
 
-    gates: gates of each layer; thresholds: bits of a numeric column; temperature: of the softmax over votes. Parameters
-    that are None are the engine's (`gradloom.recipe_keys("gates")`).
+    gates: gates of each layer; thresholds: bits of a numeric column; temperature: that of the softmax over votes.
+    Parameters that are None have the engine's defaults (`gradloom.recipe_keys("gates")`).
     """
 
     _family = "gates"

@@ -1,4 +1,4 @@
-"""Formula: what a spline network, or the data behind it, turned out to be."""
+"""Formula: the formula of a spline network or of its data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Formula:
     """A formula of the inputs. `status` is "exact" (it holds on all rows, also on those that the search did not see),
     "consistent" (down to the noise of the data) or "approximate" (made edge by edge).
 
-    `text`, `latex`, `python`, `c` are notations; rmse is its error on the rows that it was judged on, rmse_network that
+    `text`, `latex`, `python`, `c` are notations; rmse is its error on the rows it was measured on, rmse_network that
     of the network there; `edges` has candidates for every edge; `variables` are the names of the inputs in `python` and
     `c`, where they must be identifiers.
     """
@@ -47,7 +47,7 @@ class Formula:
         try:
             import sympy
         except ImportError as missing:
-            raise UnsupportedError("Formula.sympy needs sympy; Formula.text is the same as text") from missing
+            raise UnsupportedError("Formula.sympy needs sympy; Formula.text has the formula as text") from missing
         symbols = {name: sympy.Symbol(name) for name in self.variables}
         return sympy.sympify(self.report["sympy"], locals=symbols)
 
@@ -55,7 +55,7 @@ class Formula:
         """Its values for rows X (N, inputs)."""
         x = numbers(X, "X", (2,))
         if x.shape[1] != len(self.names):
-            raise InvalidInputError(f"X has {x.shape[1]} columns, but the formula is of {len(self.names)} inputs")
+            raise InvalidInputError(f"X has {x.shape[1]} columns, but the formula has {len(self.names)} inputs")
         columns = {name: x[:, i].astype(np.float64) for i, name in enumerate(self.variables)}
         # The text is the library's own: numbers, the names of columns and functions of _FUNCTIONS.
         value = eval(compile(self.python, "formula", "eval"), dict(_FUNCTIONS), columns)

@@ -1,4 +1,4 @@
-"""The graph edit distance: exact, or a bracket when time runs out; of pairs, of all pairs, within a threshold."""
+"""Graph edit distance: exact, or bounds when a limit is reached; of a pair, of all pairs, within a threshold."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .graph_data import GraphSet, as_graph
 
 @dataclass
 class Costs:
-    """What edits cost; None: 1. labels: whether labels are compared. Pairs are (label, label, cost)."""
+    """The costs of edits; None: 1. labels: whether labels are compared. Pairs are (label, label, cost)."""
 
     node_sub: float | None = None
     node_indel: float | None = None
@@ -111,7 +111,7 @@ def distance(
     """The edit distance of two graphs (networkx, PyG, scipy, arrays).
 
     node_label, edge_label: attributes of networkx that are compared. time, expand: limits, in seconds and in search
-    nodes. threshold: ask only whether the distance is at most this.
+    nodes. threshold: decide only whether the distance is at most this.
 
     >>> triangle, path = (3, [(0, 1), (1, 2), (2, 0)]), (3, [(0, 1), (1, 2)])
     >>> distance(triangle, path).upper
@@ -127,7 +127,7 @@ def _keys(node_label: str | None, edge_label: str | None, graphs: Sequence[Any])
     keys = {"node_label": node_label, "edge_label": edge_label}
     chosen = {key: value for key, value in keys.items() if value is not None}
     if chosen and not all(hasattr(g, "is_multigraph") for g in graphs):
-        raise InvalidInputError("node_label and edge_label are attributes of graphs of networkx")
+        raise InvalidInputError("node_label and edge_label are names of attributes; only graphs of networkx have them")
     return chosen
 
 
@@ -193,7 +193,7 @@ def matrix(
 
 @dataclass
 class Found:
-    """A graph within a threshold: its number, and its distance between lower and upper. within False: not known."""
+    """A graph within a threshold: its number, and bounds of its distance. within False: a limit was reached."""
 
     graph: int
     lower: float

@@ -57,7 +57,7 @@ class GraphModel(Model):
         return self._graph_outputs(*self._asked(X, keys))
 
     def embed(self, X: Any, **keys: Any) -> Floats:
-        """What the network makes of each graph, or of each node of the graphs in turn, before its head."""
+        """The embedding of each graph, or of each node of the graphs in turn: what the network's head reads."""
         graphs, rows = self._asked(X, keys)
         out = np.empty((rows, self.description["embedding"]))
         check(lib.gradloom_embed_graphs(self._open(), graphs._handle, borrowed(out)))
@@ -65,7 +65,7 @@ class GraphModel(Model):
 
 
 class _GraphEstimator:
-    """What the estimators of graphs have in common; the words of scikit-learn without needing it."""
+    """The base of the estimators of graphs; it follows scikit-learn's conventions without needing it."""
 
     _task = "graphs"
     _recipe: Mapping[str, Any] = {}
@@ -172,7 +172,7 @@ class _GraphEstimator:
         return self.model_
 
     def embed(self, graphs: Any) -> Floats:
-        """What the network makes of each graph, or of each node, before its head: (rows, width)."""
+        """The embedding of each graph, or of each node: what the network's head reads, (rows, width)."""
         return self._fitted().embed(graphs, **self._keys())
 
 
@@ -203,7 +203,7 @@ class GraphClassifier(_GraphEstimator):
         return predicted
 
     def score(self, graphs: Any, y: Any) -> float:
-        """The share of graphs whose class is right."""
+        """The accuracy: the share of graphs whose class is predicted correctly."""
         return float(np.mean(self.predict(graphs) == np.asarray(y)))
 
 
@@ -258,7 +258,7 @@ class NodeClassifier(_GraphEstimator):
         return self
 
     def _asked(self, graph: Any) -> list[GraphData]:
-        """The graph without what is to be predicted."""
+        """The graph without the classes of its nodes."""
         data = as_graph(graph, **self._keys())
         return [GraphData(**{**data.__dict__, "node_classes": None, "node_parts": None})]
 
@@ -267,7 +267,7 @@ class NodeClassifier(_GraphEstimator):
         return self._fitted().predict_proba(self._asked(graph))[:, self._order]
 
     def embed(self, graphs: Any) -> Floats:
-        """What the network makes of each node of a graph before its last layer: (nodes, width)."""
+        """The embedding of each node of a graph: what the last layer reads, (nodes, width)."""
         return self._fitted().embed(self._asked(graphs))
 
     def predict(self, graph: Any) -> AnyArray:

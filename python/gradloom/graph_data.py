@@ -20,7 +20,7 @@ _PARTS = {"train": 1, "validation": 2, "val": 2, "test": 3}
 
 @dataclass
 class GraphData:
-    """One graph as arrays: `edges` (M, 2), and what nodes and edges carry. Missing ones are None."""
+    """One graph as arrays: `edges` (M, 2), and the data of nodes and edges. Missing arrays are None."""
 
     nodes: int
     edges: AnyArray
@@ -49,7 +49,7 @@ def from_networkx(
         if doubled is not None:
             raise InvalidInputError(
                 f"{graph.number_of_edges(*doubled)} edges join the nodes {doubled[0]!r} and {doubled[1]!r}, but a graph "
-                "has one edge between two nodes at most; nx.Graph(graph) keeps one of them"
+                "has at most one edge between two nodes; nx.Graph(graph) keeps one of them"
             )
     names = list(graph.nodes)
     number = {node: i for i, node in enumerate(names)}
@@ -136,7 +136,7 @@ def from_scipy(matrix: Any, directed: bool = False, *, weighted: bool = False, f
 
 
 def as_graph(graph: Any, **keys: Any) -> GraphData:
-    """Whatever a graph is given as: GraphData, networkx, PyG, scipy, a square array, or (nodes, edges)."""
+    """Converts a graph: GraphData, networkx, PyG, scipy, a square array, or (nodes, edges)."""
     if isinstance(graph, GraphData):
         return graph
     if hasattr(graph, "nodes") and hasattr(graph, "is_multigraph"):
@@ -152,7 +152,7 @@ def as_graph(graph: Any, **keys: Any) -> GraphData:
         edges = np.asarray(graph[1], dtype=np.int64).reshape(-1, 2)
         return GraphData(int(graph[0]), edges)
     raise TypeError(
-        f"{type(graph).__name__} is no graph: pass one of networkx or PyG, a matrix of scipy, a square array, or "
+        f"{type(graph).__name__} is not a graph: pass one of networkx or PyG, a matrix of scipy, a square array, or "
         "(nodes, edges)"
     )
 
@@ -171,7 +171,7 @@ class GraphSet:
         data = [as_graph(g, **keys) for g in graphs]
         directed = {d.directed for d in data}
         if len(directed) > 1:
-            raise InvalidInputError("some graphs are directed and some are not")
+            raise InvalidInputError("some graphs are directed and others are not")
         tables = {
             "node_labels": _names(d.node_labels for d in data),
             "edge_labels": _names(d.edge_labels for d in data),

@@ -22,7 +22,7 @@ def read_safetensors(path: str | os.PathLike[str]) -> dict[str, AnyArray]:
     with open(path, "rb") as file:
         content = file.read()
     if len(content) < 8 or struct.unpack("<Q", content[:8])[0] > len(content) - 8:
-        raise InvalidInputError(f"{os.fspath(path)} is no safetensors file")
+        raise InvalidInputError(f"{os.fspath(path)} is not a safetensors file")
     length = struct.unpack("<Q", content[:8])[0]
     try:
         head = json.loads(content[8 : 8 + length])
@@ -34,7 +34,7 @@ def read_safetensors(path: str | os.PathLike[str]) -> dict[str, AnyArray]:
             begin, end = entry["data_offsets"]
             tensors[name] = np.frombuffer(data[begin:end], dtype=_DTYPES[entry["dtype"]]).reshape(entry["shape"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InvalidInputError(f"{os.fspath(path)} is no safetensors file: {error}") from error
+        raise InvalidInputError(f"{os.fspath(path)} is not a safetensors file: {error}") from error
     return tensors
 
 
@@ -73,7 +73,7 @@ class _Layer:
         width = np.abs(self.knots[:, -1] - self.knots[:, 0])[:, np.newaxis]
         if (steps <= 0).any() or (np.abs(steps - steps.mean(axis=1, keepdims=True)) > 1e-5 * width).any():
             raise InvalidInputError(
-                f"{name}: its grid is not even; a grid that was moved to quantiles of data cannot be read exactly"
+                f"{name}: its grid is not uniform; a grid that was moved to quantiles of data cannot be read exactly"
             )
 
 
@@ -81,11 +81,11 @@ def _model_file(layers: list[_Layer]) -> bytes:
     for i, layer in enumerate(layers):
         if layer.degree != layers[0].degree or layer.intervals != layers[0].intervals:
             raise InvalidInputError(
-                f"layer {i} has another grid or degree than layer 0; gradloom's networks have one for all"
+                f"layer {i} has another grid or degree than layer 0; all layers of a gradloom network have the same"
             )
         if i > 0 and layer.inputs != layers[i - 1].outputs:
             raise InvalidInputError(
-                f"layer {i} has {layer.inputs} inputs, but the one before {layers[i - 1].outputs} outputs"
+                f"layer {i} has {layer.inputs} inputs, but layer {i - 1} has {layers[i - 1].outputs} outputs"
             )
     first, last = layers[0], layers[-1]
     tensors: dict[str, AnyArray] = {}
@@ -183,7 +183,7 @@ def from_pykan(state: Any) -> bytes:
         symbolic = tensors.get(f"symbolic_fun.{n}.mask")
         if symbolic is not None and np.any(symbolic != 0):
             raise InvalidInputError(
-                f"symbolic_fun.{n} has edges with formulas, which gradloom's splines cannot hold exactly"
+                f"symbolic_fun.{n} has edges with formulas, which splines cannot express exactly"
             )
         mask = tensors.get(f"{name}.mask", np.ones(tensors[f"{name}.coef"].shape[:2]))
         coefficients = (

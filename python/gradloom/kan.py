@@ -1,4 +1,4 @@
-"""KAN: a spline network (Kolmogorov-Arnold network) with the words of pykan."""
+"""KAN: a spline network (Kolmogorov-Arnold network) with the names of pykan."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def create_dataset(
 
 
 class KAN(Model):
-    """A spline network. Options that are None, or not named, are the engine's: `gradloom.recipe_keys("kan")`.
+    """A spline network. Options that are None or not set have the engine's defaults: `gradloom.recipe_keys("kan")`.
 
     width: nodes of all layers, inputs first; grid: intervals of each spline; k: their degree; `options` are recipe
     keys such as {"optimizer.lr": 0.01}.
@@ -137,8 +137,8 @@ class KAN(Model):
         verbose: bool | int | None = None,
         callback: Callable[[dict[str, Any]], object] | None = None,
     ) -> dict[str, Any]:
-        """Trains on rows X (N, inputs) and targets y, or on a dataset of create_dataset(); goes on where a call before
-        ended. opt: an optimizer ("LBFGS", "Adam", ...); steps: epochs; lamb: weight of the penalty on edges
+        """Trains on rows X (N, inputs) and targets y, or on a dataset of create_dataset(); continues where the last
+        call ended. opt: an optimizer ("LBFGS", "Adam", ...); steps: epochs; lamb: weight of the penalty on edges
         (`model.sparsity`). `callback` is called after each epoch and
         stops when it returns True; Ctrl-C stops, and the network keeps what it has learned.
 
@@ -206,7 +206,7 @@ class KAN(Model):
         return self._outputs(X)
 
     def refine(self, grid: int) -> KAN:
-        """A network with so many grid intervals and the same functions; this one stays what it is."""
+        """A network with `grid` grid intervals and the same functions; this one is not changed."""
         if isinstance(grid, bool) or not hasattr(grid, "__index__"):
             raise TypeError(f"grid is {grid!r}, but must be an integer")
         return self._like(handle_of(lib.gradloom_refine, self._open(), max(-1, min(int(grid), 1 << 40))))
@@ -219,21 +219,21 @@ class KAN(Model):
         return other
 
     def _data(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """The rows that are given, or those of the last fit; (None, None) where there are none."""
+        """The rows X and y, or those of the last fit; (None, None) where there are none."""
         if X is None:
             if self._rows is None:
                 return None, None
             x, target = self._rows
         else:
             if y is None:
-                raise TypeError("y is missing: rows to judge a formula on have targets")
+                raise TypeError("y is missing: a formula is measured on rows with targets")
             x, target = numbers(X, "X", (2,)), numbers(y, "y", (1, 2))
             self._check_width(x, target)
         return borrowed(x), borrowed(target)
 
     @property
     def scores(self) -> dict[str, Any]:
-        """The shares of the output's variance that come through inputs, hidden nodes and edges, each with a standard
+        """The shares of the output's variance that inputs, hidden nodes and edges contribute, each with a standard
         error: {"inputs": [{name, score, error}], "nodes", "node_errors", "edges": [{layer, from, to, score, error}]}.
         """
         report: dict[str, Any] = json_of(lib.gradloom_scores, self._open(), *self._data(None, None))
@@ -244,9 +244,9 @@ class KAN(Model):
     def prune(
         self, threshold: float | None = None, *, inputs: int | None = None, worse: float | None = None
     ) -> KAN:
-        """A smaller network, without what has a share of the variance below `threshold` (0.01 unless something is
-        given), all but so many `inputs`, or as much as makes the error worse by at most the share `worse`.
-        This one stays what it is; fit() of the new one goes on, on the columns that are left (`prune_report_`)."""
+        """A smaller network. Removed are inputs, nodes and edges with a share of the variance below `threshold` (0.01
+        by default), or all but `inputs` inputs, or as much as possible while the error grows by at most `worse`.
+        This network is not changed. fit() of the new one continues on the remaining columns (`prune_report_`)."""
         if threshold is None and inputs is None and worse is None:
             threshold = 0.01
         if self._rows is None:
@@ -274,12 +274,12 @@ class KAN(Model):
         forbid: Sequence[str] | None = None,
         fix: Sequence[str] | None = None,
     ) -> Formula | list[Formula]:
-        """The formula behind the rows (those of fit() unless given): exact where one is found, else the best
-        approximation edge by edge. Of a network that was loaded, without rows, what approximates it. A list for
+        """The formula of the rows (by default those of fit()): exact where one is found, else the best
+        approximation edge by edge. A network that was loaded has no rows; its formula approximates it. A list for
         several targets.
 
-        `functions` are those of the library that edges may become, `define` more of them ("hill = x^3/(1 + x^3)"),
-        `forbid` those that they may not ("tan", or on one edge "0.1.2 tan": layer, from, to), `fix` what an edge becomes
+        `functions` are the functions of the library to use, `define` adds some ("hill = x^3/(1 + x^3)"),
+        `forbid` excludes some ("tan", or on one edge "0.1.2 tan": layer, from, to), `fix` sets the function of an edge
         ("0.1.2 sin"); with choices for single edges the formula is made edge by edge."""
         settings = {"effort": effort, "threshold": threshold, "functions": functions}
         settings |= {"define": define, "forbid": forbid, "fix": fix}
@@ -288,14 +288,14 @@ class KAN(Model):
 
     def auto_symbolic(self, lib: Sequence[str] | None = None, threshold: float | None = None) -> list[dict[str, Any]]:
         """Every edge with the functions that fit it, best first: layer, from, to, score, kept, candidates. `lib` names
-        the functions to compare with. The network stays what it is."""
+        the functions to compare with. The network is not changed."""
         settings = {"threshold": threshold, "functions": lib, "effort": 1}
         report = json_of(_formula, self._open(), settings_text(settings), None, None, None)
         edges: list[dict[str, Any]] = report["edges"]
         return edges
 
     def export(self, path: str | os.PathLike[str], format: str = "c", name: str | None = None) -> dict[str, Any]:
-        """Writes the network for other programs: "c" (a header), "onnx" or "efficient-kan"; what it returns says in
+        """Writes the network for other programs: "c" (a header), "onnx" or "efficient-kan". The returned report says in
         `differences` what the format cannot express."""
         settings = {"out": os.fspath(path), "format": format, "name": name}
         report: dict[str, Any] = json_of(lib.gradloom_export, self._open(), settings_text(settings))
@@ -303,7 +303,7 @@ class KAN(Model):
 
     def edges(self) -> list[dict[str, Any]]:
         """Every edge: layer, from, to, the function as x and y, and importance: the share of the next node's standard
-        deviation that comes over it."""
+        deviation that the edge contributes."""
         edges: list[dict[str, Any]] = json_of(lib.gradloom_draw, self._open(), b"json")
         for edge in edges:
             edge["x"], edge["y"] = np.array(edge["x"]), np.array(edge["y"])
@@ -313,11 +313,11 @@ class KAN(Model):
         """The network with the function of every edge: a Drawing that a notebook shows, or a figure of matplotlib.
         `candidates` writes the function that fits best to each edge of the figure."""
         if candidates and backend != "matplotlib":
-            raise InvalidInputError("candidates are drawn by backend='matplotlib'")
+            raise InvalidInputError("candidates need backend='matplotlib'")
         if backend == "svg":
             return Drawing(text_of(lib.gradloom_draw, self._open(), b"svg"))
         if backend != "matplotlib":
-            raise InvalidInputError(f"backend is {backend!r}; there are 'svg' and 'matplotlib'")
+            raise InvalidInputError(f"backend is {backend!r}, but must be 'svg' or 'matplotlib'")
         from . import _plot
 
         names = {}

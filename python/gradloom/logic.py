@@ -36,7 +36,7 @@ def shipped_circuits() -> list[str]:
 
 
 class Export:
-    """A circuit as text in some language, and what was proved of it."""
+    """A circuit as text in one of the formats, and the result of its proof."""
 
     def __init__(self, text: str, report: dict[str, Any]) -> None:
         self.text = text
@@ -101,22 +101,22 @@ class Circuit:
 
     @property
     def gates(self) -> int:
-        """How many there are."""
+        """The number of gates."""
         return int(self.description["gates"])
 
     @property
     def depth(self) -> int:
-        """Gates on the longest way from an input to an output."""
+        """Gates on the longest path from an input to an output."""
         return int(self.description["depth"])
 
     @property
     def channels(self) -> int | None:
-        """Bits of a cell; None for a plain circuit."""
+        """Bits per cell; None for a plain circuit."""
         return self.description.get("channels")
 
     @property
     def rule(self) -> str:
-        """ "B3/S23" for the game of life; "" for what does not count neighbours."""
+        """ "B3/S23" for the game of life; "" for a circuit that does not count neighbours."""
         return str(self.description.get("rule", ""))
 
     def run(
@@ -130,12 +130,12 @@ class Circuit:
         boundary: str | None = None,
         n_jobs: int | None = None,
     ) -> Bits:
-        """The cells after so many steps: (H, W) for one channel, else (C, H, W).
+        """The cells after `steps` steps: (H, W) for one channel, else (C, H, W).
 
-        every: returns the states after each so many steps instead, the start first: (frames, ...).
+        every: returns the states after every `every` steps instead, the start first: (frames, ...).
         """
         if self.channels is None:
-            raise InvalidInputError("a plain circuit does not say how cells follow each other; evaluate() takes bits")
+            raise InvalidInputError("a plain circuit is not a cell rule and cannot run on a grid; use evaluate()")
         for name, value in (("steps", steps), ("every", every)):
             if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < 0):
                 raise InvalidInputError(f"{name} is {value!r}, but must be an integer, 0 or more")
@@ -184,7 +184,7 @@ class Circuit:
         name: str | None = None,
         minimiser: str | None = None,
     ) -> Export:
-        """As "c", "verilog", "json", "dot" or "svg". verify: proves that what was written computes the same.
+        """As "c", "verilog", "json", "dot" or "svg". verify: proves that the exported text computes the same function.
 
         >>> Circuit.load("game-of-life").export("verilog", verify=True).proved
         True
@@ -280,9 +280,9 @@ def circuit_of(model: Model) -> Circuit:
 
 
 class Automaton(Model):
-    """A logic automaton: cells whose update is learned, as a circuit. Options: `gradloom.recipe_keys("automaton")`.
+    """A logic automaton: cells whose update is a learned circuit. Options: `gradloom.recipe_keys("automaton")`.
 
-    recipe: a shipped recipe to start from ("checkerboard-small"); `options` go before its keys.
+    recipe: a shipped recipe to start from ("checkerboard-small"); `options` take precedence over its keys.
     """
 
     def __init__(
@@ -326,8 +326,8 @@ class Automaton(Model):
         verbose: bool | int | None = None,
         callback: Callable[[dict[str, Any]], object] | None = None,
     ) -> Automaton:
-        """Learns to reach a picture of bits: an array (H, W) or (channels, H, W), or a PNG file; None: what the options
-        name in data.task, such as "life" or "checkerboard"."""
+        """Learns to reach a picture of bits: an array (H, W) or (channels, H, W), or a PNG file; None: the task that
+        data.task of the options names, such as "life" or "checkerboard"."""
         recipe = dict(self._recipe)
         for key, value in (("epochs", epochs), ("model.fire", fire), ("data.damage", damage)):
             extra: dict[str, Any] = {}
@@ -349,7 +349,7 @@ class Automaton(Model):
         return self
 
     def circuit(self) -> Circuit:
-        """The hard circuit: what each gate does most."""
+        """The hard circuit: each gate is the function with its largest weight."""
         return circuit_of(self)
 
     def predict(self, X: Any) -> AnyArray:

@@ -1,4 +1,4 @@
-"""Model: a trained network of any family, which predicts, tells what it knows, and saves itself."""
+"""Model: a trained network of any family, which predicts, describes itself and can be saved."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Model:
         self._adopt(handle, threads)
 
     def _adopt(self, handle: int, threads: int) -> None:
-        """Takes a handle over, and lets go of the one before."""
+        """Takes ownership of a handle, and closes the one before."""
         before = getattr(self, "_finalizer", None)
         if before is not None:
             before()
@@ -68,7 +68,7 @@ class Model:
         return self._handle
 
     def close(self) -> None:
-        """Frees the network now rather than when nobody refers to it; later calls raise NotFittedError."""
+        """Frees the network now instead of with its last reference; later calls raise NotFittedError."""
         if self._handle != 0:
             self._finalizer()
             self._handle = 0
@@ -94,7 +94,7 @@ class Model:
 
     @property
     def targets(self) -> list[str]:
-        """The names of what is predicted; empty for classification."""
+        """The names of the targets; empty for classification."""
         return list(self.description["targets"])
 
     @property
@@ -104,12 +104,12 @@ class Model:
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """Loss and more of the training, validation and test part of the data that it was fitted on."""
+        """Loss and metrics on the training, validation and test part of the data that it was fitted on."""
         return dict(json_of(lib.gradloom_metrics, self._open()))
 
     @property
     def history(self) -> dict[str, AnyArray]:
-        """What training measured after each epoch, an array for each figure."""
+        """The figures of training after each epoch, an array for each."""
         table = json_of(lib.gradloom_history, self._open())
         columns: dict[str, AnyArray] = {}
         for i, name in enumerate(table["columns"]):
@@ -189,17 +189,17 @@ class Model:
             places = {name: i for i, name in enumerate(names)}
             unknown = [str(v) for v in np.asarray(y).ravel().tolist() if str(v) not in places]
             if unknown:
-                raise InvalidInputError(f"y holds the class {unknown[0]!r}; the model knows {', '.join(names)}")
+                raise InvalidInputError(f"y contains the class {unknown[0]!r}; the model has {', '.join(names)}")
             target = integers([places[str(v)] for v in np.asarray(y).ravel().tolist()], "y")
             settings = {"classes": names}
         return dict(json_of(lib.gradloom_measure, self._open(), settings_text(settings), borrowed(x), borrowed(target)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """One file with all that load() needs, written atomically."""
+        """Writes a model file with all that load() needs, atomically."""
         check(lib.gradloom_save(self._open(), path_text(path, "path")))
 
     def to_bytes(self) -> bytes:
-        """What save() would write."""
+        """The bytes of the file that save() would write."""
         pointer, size = ctypes.c_void_p(), ctypes.c_size_t()
         check(lib.gradloom_save_bytes(self._open(), ctypes.byref(pointer), ctypes.byref(size)))
         content = ctypes.string_at(pointer.value or 0, size.value)
@@ -225,7 +225,7 @@ class Model:
             self._adopt(load_bytes(content, threads), threads)
 
     def report(self) -> str:
-        """A page of HTML with all that is known of the model."""
+        """An HTML page with the report of the model."""
         return text_of(lib.gradloom_draw, self._open(), b"html")
 
     def _repr_html_(self) -> str:

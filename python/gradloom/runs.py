@@ -1,4 +1,4 @@
-"""Runs in folders: train a recipe, go on, look at what came out."""
+"""Runs in folders: train a recipe, resume it, read its results."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _override(key: str, value: Any) -> str:
         return f"{key}={json.dumps(list(value) if isinstance(value, (tuple, range)) else value)}"
     except TypeError as error:
         raise TypeError(
-            f"the option {key} is {value!r}; numbers, texts, booleans and lists of them are possible"
+            f"the option {key} is {value!r}; it must be a number, text, boolean or a list of them"
         ) from error
 
 
@@ -84,7 +84,7 @@ def train(
 ) -> Run:
     """Trains a shipped recipe by name, or a .toml file, as `gradloom train` does: equal bits, equal folder.
 
-    folder None: a new one under runs/. Ctrl-C stops after the current step; resume() goes on with equal bits.
+    folder None: a new one under runs/. Ctrl-C stops after the current step; resume() continues with equal bits.
     """
     if not isinstance(recipe, (str, os.PathLike)):
         raise TypeError(f"recipe is {recipe!r}, but must be a name or a path")
@@ -137,28 +137,28 @@ def _run(
         bar.close()
     summary = json.loads(take_text(text))
     if call.interrupted:
-        raise KeyboardInterrupt(f"stopped; gradloom.resume({str(folder)!r}) goes on")
+        raise KeyboardInterrupt(f"stopped; gradloom.resume({str(folder)!r}) continues the run")
     return Run(folder, summary)
 
 
 class Run:
-    """The folder of a run: what it measured, and its model."""
+    """A run folder: its log, its metrics and its model."""
 
     def __init__(self, folder: str | os.PathLike[str], summary: dict[str, Any] | None = None) -> None:
         self.folder = Path(folder)
         if not (self.folder / "recipe.toml").exists():
-            raise NotFoundError(f"{self.folder} is not the folder of a run: it has no recipe.toml")
+            raise NotFoundError(f"{self.folder} is not a run folder: it has no recipe.toml")
         self._summary = summary
         self._model: Model | None = None
 
     @property
     def summary(self) -> dict[str, Any]:
-        """What the run ended with; empty for one that was opened from its folder."""
+        """The summary of the run; empty for a run that was opened from its folder."""
         return dict(self._summary or {})
 
     @property
     def finished(self) -> bool:
-        """Whether training came to its end."""
+        """Whether training is finished."""
         path = self.folder / "model.safetensors"
         if not path.exists():
             return False
@@ -176,7 +176,7 @@ class Run:
 
     @property
     def history(self) -> dict[str, AnyArray]:
-        """What was logged after each epoch, an array for each figure."""
+        """The figures logged after each epoch, an array for each."""
         lines = [line for line in self.log if line.get("event") == "epoch"]
         names = [n for n in (lines[0] if lines else {}) if n != "event"]
         whole = ("stage", "epoch", "run_epoch")
@@ -200,7 +200,7 @@ class Run:
         if self._model is None:
             path = self.folder / "model.safetensors"
             if not path.exists():
-                raise NotFoundError(f"{self.folder} has no model yet; gradloom.resume({str(self.folder)!r}) goes on")
+                raise NotFoundError(f"{self.folder} has no model yet; gradloom.resume({str(self.folder)!r}) continues")
             self._model = _model_of(path)
         return self._model
 
@@ -254,7 +254,7 @@ def _model_of(path: str | os.PathLike[str], threads: int = 0) -> Model:
 
 
 def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Model | Run:
-    """A model file as a Model (KAN, Automaton, GraphModel by its family), or the folder of a run as a Run."""
+    """A model file as a Model (KAN, Automaton, GraphModel by its family), or a run folder as a Run."""
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"path is {path!r}, but must be a path")
     if os.path.isdir(path):

@@ -89,7 +89,7 @@ def test_wrong_calls_are_refused():
     assert ged.distance(nx.MultiGraph(G), G).upper == 0.0
     with pytest.raises(InvalidInputError, match="2 edges join the nodes 0 and 1"):
         ged.distance(nx.MultiGraph([(0, 1), (1, 0)]), G)
-    with pytest.raises(TypeError, match="no graph"):
+    with pytest.raises(TypeError, match="not a graph"):
         ged.distance(G, "graph")
     with pytest.raises(InvalidInputError, match="time"):
         ged.distance(G, G, time=-1)

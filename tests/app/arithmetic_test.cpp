@@ -78,7 +78,8 @@ TEST(ArithmeticOfARun, IsNotExchangedByAResumeThatAsksForTheOther) {
   other.arithmetic = Arithmetic::split;
   const auto outcome = app::resume(scratch / "run", other);
   ASSERT_FALSE(outcome);
-  EXPECT_THAT(outcome.error().message, HasSubstr("was trained in fused arithmetic; split arithmetic would give other"));
+  EXPECT_THAT(outcome.error().message,
+              HasSubstr("was trained in fused arithmetic; split arithmetic would not give equal"));
   EXPECT_TRUE(app::evaluate(scratch / "run", other, {}));
 }
 
@@ -135,7 +136,7 @@ TEST_F(RunOfContractOne, GoesOnWithAFreshOptimizerOnRequest) {
   const auto summary = app::resume(scratch_ / "run", options);
   ASSERT_TRUE(summary) << summary.error().message;
   EXPECT_EQ(summary->epochs, 3u);
-  EXPECT_THAT(warnings, testing::Contains(HasSubstr("training data are those of the run cannot be told")));
+  EXPECT_THAT(warnings, testing::Contains(HasSubstr("does not say which training data the run had")));
   const auto file = read_safetensors(scratch_ / "run/checkpoint/last.safetensors").or_throw();
   EXPECT_TRUE(checkpoint_head(file, "run").or_throw().notes.arithmetic);
 }

@@ -88,7 +88,7 @@ TEST_F(RunOnDevice, FullDeviceIsRefusedBeforeAnythingIsWritten) {
   options.device_policy = DevicePolicy::preferred;
   options.log = [&](LogLevel, const std::string& text) { told += text; };
   EXPECT_EQ(train(small_recipe(), scratch / "run", options).or_throw().result->device, "cpu");
-  EXPECT_NE(told.find("running on the cpu: the device has no room"), std::string::npos) << told;
+  EXPECT_NE(told.find("running on the CPU: the device has no room"), std::string::npos) << told;
 }
 
 TEST_F(RunOnDevice, OtherFamiliesAreRefusedOrRunOnTheCpu) {

@@ -228,7 +228,7 @@ TEST(Fit, RefusesWhatDoesNotFitAndNamesIt) {
   std::vector<double> endless = data.y;
   endless[2] = -INFINITY;
   EXPECT_EQ(refusal(data.x, 3, endless), "y: the value in row 2, column 0 (from 0) is -inf; it must be finite");
-  EXPECT_EQ(refusal(data.x, 4, data.y), "450 values do not fill rows of 4 columns");
+  EXPECT_EQ(refusal(data.x, 4, data.y), "450 values are not a multiple of 4 columns");
   EXPECT_EQ(refusal(data.x, 0, data.y), "a matrix of 0 columns has no values");
   EXPECT_EQ(refusal(data.x, 1, data.y), "y has 150 rows, x has 450");
   EXPECT_EQ(refusal({}, 3, std::vector<double>()), "x has 0 rows and 3 columns; there is nothing to learn from");
@@ -249,7 +249,7 @@ TEST(Fit, RefusesWhatDoesNotFitAndNamesIt) {
   EXPECT_EQ(message_of([&] {
               fit({data.x, 3}, data.y, kan, {.weights = weights});
             }),
-            "weights: that of row 3 (from 0) is -1; it must be 0 or more");
+            "weights: the weight of row 3 (from 0) is -1; it must be 0 or more");
 }
 
 TEST(Fit, RefusesOptionsThatNoRecipeCouldHave) {
@@ -408,10 +408,10 @@ TEST(ModelFile, RefusesForeignAndDamagedFiles) {
     return message;
   };
   EXPECT_THAT(refusal("version", "3"), HasSubstr("has format version 3; this program reads versions 1 to 2"));
-  EXPECT_THAT(refusal("family", "\"gaits\""), HasSubstr("models of family \"gaits\" have no model files"));
+  EXPECT_THAT(refusal("family", "\"gaits\""), HasSubstr("a model of family \"gaits\" cannot be stored"));
   EXPECT_THAT(refusal("family", "\"graph\""), HasSubstr("options"));
   EXPECT_THAT(refusal("family", "\"kan\""), HasSubstr("options"));
-  EXPECT_THAT(refusal("precision", "\"float64\""), HasSubstr("not those of its options"));
+  EXPECT_THAT(refusal("precision", "\"float64\""), HasSubstr("contradict its options"));
   EXPECT_THAT(refusal("precision", "3"), HasSubstr("'precision' is not a string"));
   EXPECT_THAT(refusal("options", "{\"family\": \"gates\", \"model\": {\"gates\": [24, 24]}}"),
               HasSubstr("another shape"));
@@ -420,7 +420,7 @@ TEST(ModelFile, RefusesForeignAndDamagedFiles) {
   EXPECT_THAT(refusal("options", "[]"), HasSubstr("must be an object"));
   EXPECT_THAT(refusal("options", "{"), HasSubstr("'options'"));
   EXPECT_THAT(refusal("features", "{}"), HasSubstr("'features' is not a list"));
-  EXPECT_THAT(refusal("features", "[1, 2, 3]"), HasSubstr("no string"));
+  EXPECT_THAT(refusal("features", "[1, 2, 3]"), HasSubstr("not a string"));
   EXPECT_THAT(refusal("features", "[\"a\"]"), HasSubstr("'ranges' is not a list of 1 pairs"));
   EXPECT_THAT(refusal("classes", "[]"), HasSubstr("0 classes"));
   EXPECT_THAT(refusal("classes", "[\"a\", \"b\", \"c\", \"d\", \"e\"]"), HasSubstr("another shape"));
@@ -440,7 +440,7 @@ TEST(ModelFile, RefusesForeignAndDamagedFiles) {
   EXPECT_THAT(refusal("ranges", "[[0, 1], [0, 1], [0, \"a\"]]"), HasSubstr("[low, high]"));
   EXPECT_THAT(refusal("training", "{\"epochs\": 1.5, \"finished\": true}"), HasSubstr("'epochs'"));
   EXPECT_THAT(refusal("training", "{\"epochs\": 1}"), HasSubstr("'finished'"));
-  EXPECT_THAT(refusal("circuit", "{}"), HasSubstr("'circuit' is not what its parameters stand for"));
+  EXPECT_THAT(refusal("circuit", "{}"), HasSubstr("'circuit' is not the hard circuit of the parameters"));
 }
 
 TEST(ModelFile, HasAsManyOutputsAsNames) {
@@ -495,7 +495,7 @@ TEST(ModelFile, CannotHoldNamesThatAreNotUtf8) {
   const Scratch scratch;
   const auto model = fit({data.x, 3}, data.y, small_kan(), {.features = {"a", "b", "\xff"}, .session = kOneThread});
   EXPECT_EQ(message_of([&] { model.save(scratch / "m"); }),
-            "a model file cannot hold 'features': a text there is not UTF-8");
+            "'features' cannot be written to a model file: a text in it is not UTF-8");
 }
 
 TEST(ModelFile, OfAnotherFamilyTakesNoRows) {
@@ -510,7 +510,7 @@ TEST(ModelFile, OfAnotherFamilyTakesNoRows) {
   EXPECT_THAT(message_of([&] {
                 model.predict({std::vector<double>(features), features});
               }),
-              HasSubstr("models of family \"graph\" take no rows"));
+              HasSubstr("models of family \"graph\" cannot be applied to rows"));
 }
 
 TEST(Fit, GoesOnFromATrainedNetworkOfAnotherGrid) {

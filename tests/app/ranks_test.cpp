@@ -301,7 +301,8 @@ TEST_F(RanksOfFamilies, OtherDataOrAnotherRecipeOnARankAreNamed) {
       app::train(recipe, scratch_ / "never", options).or_throw();
     });
     for (const std::string& failure : failures)
-      EXPECT_THAT(failure, HasSubstr(other_data ? "rank 2 has another training data" : "rank 2 has another recipe"));
+      EXPECT_THAT(failure, HasSubstr(other_data ? "rank 2 and rank 0 differ in training data"
+                                                : "rank 2 and rank 0 differ in recipe"));
     EXPECT_FALSE(std::filesystem::exists(scratch_ / "never"));
   }
 }

@@ -74,7 +74,7 @@ TEST(Strips, NeedARowForEachRank) {
     o.comm = &comm, o.height = 2, o.width = 9, o.threads = 1;
     app::run_circuit(o).or_throw();
   });
-  EXPECT_THAT(failures, Each(StrEq("2 rows cannot be cut into strips for 3 ranks")));
+  EXPECT_THAT(failures, Each(StrEq("2 rows are too few for 3 ranks; start fewer ranks")));
 }
 
 }  // namespace

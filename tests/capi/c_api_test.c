@@ -123,8 +123,8 @@ static void test_rows(const char* folder) {
   EXPECT_FAILS(gradloom_metrics(again, &text), GRADLOOM_UNSUPPORTED, "has no data");
 
   EXPECT(gradloom_close(model) == GRADLOOM_OK);
-  EXPECT_FAILS(gradloom_predict(model, &x, &out), GRADLOOM_INVALID_INPUT, "no open model");
-  EXPECT_FAILS(gradloom_close(model), GRADLOOM_INVALID_INPUT, "no open handle");
+  EXPECT_FAILS(gradloom_predict(model, &x, &out), GRADLOOM_INVALID_INPUT, "not an open model");
+  EXPECT_FAILS(gradloom_close(model), GRADLOOM_INVALID_INPUT, "not an open handle");
   gradloom_close(again);
   gradloom_close(copy);
   gradloom_close(refined);
@@ -305,7 +305,7 @@ static void test_wrong_calls(void) {
   EXPECT_FAILS(gradloom_fit_rows(NULL, NULL, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT, "x is NULL");
   EXPECT_FAILS(gradloom_fit_rows(NULL, &x, NULL, NULL, NULL, &model), GRADLOOM_INVALID_INPUT, "y is NULL");
   EXPECT_FAILS(gradloom_fit_rows(NULL, &x, &y, NULL, NULL, NULL), GRADLOOM_INVALID_INPUT, "model is NULL");
-  EXPECT_FAILS(gradloom_fit_rows("{", &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT, "no object of JSON");
+  EXPECT_FAILS(gradloom_fit_rows("{", &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT, "not a JSON object");
   EXPECT_FAILS(gradloom_fit_rows("{\"treads\": 1}", &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT, "'treads'");
   EXPECT_FAILS(gradloom_fit_rows("{\"threads\": -1}", &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT, "threads");
   EXPECT_FAILS(gradloom_fit_rows("{\"recipe\": {\"model\": {\"grid\": 0}}}", &x, &y, NULL, NULL, &model),
@@ -337,9 +337,9 @@ static void test_wrong_calls(void) {
   EXPECT_FAILS(gradloom_fit_rows(NULL, &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT, "row 3, column 1");
   make_data();
   EXPECT(model == 0);
-  EXPECT_FAILS(gradloom_predict(123456, &x, &y), GRADLOOM_INVALID_INPUT, "no open model");
+  EXPECT_FAILS(gradloom_predict(123456, &x, &y), GRADLOOM_INVALID_INPUT, "not an open model");
   EXPECT(gradloom_stop_new(&flag) == GRADLOOM_OK);
-  EXPECT_FAILS(gradloom_predict(flag, &x, &y), GRADLOOM_INVALID_INPUT, "is no model");
+  EXPECT_FAILS(gradloom_predict(flag, &x, &y), GRADLOOM_INVALID_INPUT, "is not a model");
   gradloom_close(flag);
   EXPECT_FAILS(gradloom_load("no/such/file", NULL, &model), GRADLOOM_NOT_FOUND, "no/such/file");
   EXPECT_FAILS(gradloom_load_bytes("nonsense", 8, NULL, &model), GRADLOOM_INVALID_INPUT, "");

@@ -60,7 +60,7 @@ TEST(Export, SaysWhatInputsAndOutputsStandFor) {
   EXPECT_THAT(circuit::to_c(c, "f"), HasSubstr("/* in[0]: age > 30.25 */\n"));
   EXPECT_THAT(circuit::to_c(c, "f"), HasSubstr("/* out[0] to out[1]: votes for yes */\n"));
   EXPECT_THAT(circuit::to_verilog(c, "f"), HasSubstr("// in[0]: age > 30.25\n"));
-  EXPECT_THAT(circuit::to_verilog(c, "f"), HasSubstr("// The class with most votes wins"));
+  EXPECT_THAT(circuit::to_verilog(c, "f"), HasSubstr("// The class with the most votes wins"));
   EXPECT_THAT(circuit::to_dot(c, "f"), HasSubstr("label=\"in 0: age > 30.25\""));
   EXPECT_THAT(circuit::to_dot(c, "f"), HasSubstr("label=\"out 1: yes\""));
   EXPECT_THAT(circuit::to_svg(c, "f"), HasSubstr("<title>age > 30.25</title>"));

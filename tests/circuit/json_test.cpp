@@ -67,7 +67,7 @@ TEST(CircuitJson, RefusesAMeaningThatDoesNotFit) {
   EXPECT_THAT(refusal(R"({"inputs": [{"column": "a", "threshold": 1}], "outputs": []})"), HasSubstr("an array of 2"));
   EXPECT_THAT(refusal(R"({"inputs": [1, 2], "outputs": []})"), HasSubstr("has the input 1"));
   EXPECT_THAT(refusal(R"({"inputs": [], "outputs": [1]})"), HasSubstr("has the output 1"));
-  EXPECT_THAT(refusal(R"({"inputs": [], "outputs": [], "more": 1})"), HasSubstr("a key beside"));
+  EXPECT_THAT(refusal(R"({"inputs": [], "outputs": [], "more": 1})"), HasSubstr("a key other than"));
 }
 
 TEST(CircuitJson, RoundTripGivesTheSameCircuit) {

@@ -81,16 +81,16 @@ TEST(Rle, NamesWhatIsWrong) {
   EXPECT_THAT(pattern_message("x = 0, y = 3\n!"), HasSubstr("0 x 3"));
   EXPECT_THAT(pattern_message("x = 99999999999999999999, y = 3\n!"), HasSubstr("at most 18 digits"));
   EXPECT_THAT(pattern_message("x = 999999999999999999, y = 999999999999999999\n!"), HasSubstr("too many"));
-  EXPECT_THAT(pattern_message("x = 3, y = 3\n4o!"), HasSubstr("row 0 is longer than the header's 3"));
+  EXPECT_THAT(pattern_message("x = 3, y = 3\n4o!"), HasSubstr("row 0 is longer than the width in the header, 3"));
   EXPECT_THAT(pattern_message("x = 3, y = 3\n2o999999999999999999o!"), HasSubstr("longer"));
   EXPECT_THAT(pattern_message("x = 3, y = 3\n99999999999999999999o!"), HasSubstr("18 digits"));
-  EXPECT_THAT(pattern_message("x = 3, y = 3\n0o!"), HasSubstr("count of 0"));
+  EXPECT_THAT(pattern_message("x = 3, y = 3\n0o!"), HasSubstr("a count is 0"));
   EXPECT_THAT(pattern_message("x = 3, y = 3\no4$o!"), HasSubstr("more rows"));
   EXPECT_THAT(pattern_message("x = 3, y = 3\n999999999999999999$!"), HasSubstr("more rows"));
   EXPECT_THAT(pattern_message("x = 3, y = 3\no$o"), HasSubstr("no `!`"));
   EXPECT_THAT(pattern_message("x = 3, y = 3\no2"), HasSubstr("without a letter"));
-  EXPECT_THAT(pattern_message("x = 3, y = 3\n\n\no?o!"), HasSubstr("line 4: a character '?'"));
-  EXPECT_THAT(pattern_message("x = 3, y = 3\nyX!"), HasSubstr("no state"));
+  EXPECT_THAT(pattern_message("x = 3, y = 3\n\n\no?o!"), HasSubstr("line 4: the character '?'"));
+  EXPECT_THAT(pattern_message("x = 3, y = 3\nyX!"), HasSubstr("not a state"));
   EXPECT_EQ(pattern_message("x=3,y=3\r\n  3 o $\r\n#C between\r\n2$!"), "") << "blanks are welcome";
 }
 

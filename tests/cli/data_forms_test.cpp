@@ -78,7 +78,7 @@ TEST_F(DataForms, DistancesAreWrittenAsTheNameAsks) {
   EXPECT_THAT(array.shape, testing::ElementsAre(2u, 3u));
   EXPECT_THAT(array.to_doubles(), testing::ElementsAre(2, 0, 3, 1, 3, 1));
   expect_error({"ged", "a.txt", "--against", "b.txt", "--out", "d.txt"}, 2, "invalid_input", {".csv or .npy"});
-  expect_error({"ged", "a.txt", "b.txt", "--against", "b.txt"}, 2, "invalid_input", {"one file before it"});
+  expect_error({"ged", "a.txt", "b.txt", "--against", "b.txt"}, 2, "invalid_input", {"compares one file with another"});
 }
 
 TEST_F(DataForms, ImagesOfIdxAreTrainedOn) {
@@ -131,7 +131,8 @@ TEST_F(DataForms, ASweepTrainsEveryCombination) {
   EXPECT_EQ(checkpoint("one"), checkpoint("s/optimizer.lr=0.1,model.hidden=[2]/seed-1"));
   expect_error({"train", "kan-hello", "--sweep", "optimizer.lr", "--out", "t"}, 2, "invalid_input", {"KEY=VALUE"});
   expect_error({"train", "kan-hello", "--sweep", "optimizer.xx=1,2", "--out", "t"}, 2, "invalid_input", {"optimizer"});
-  expect_error({"train", "kan-hello", "--sweep", "seed=0,1", "--out", "t"}, 2, "invalid_input", {"seeds of its own"});
+  expect_error({"train", "kan-hello", "--sweep", "seed=0,1", "--out", "t"}, 2, "invalid_input",
+               {"seed cannot be swept"});
 }
 
 TEST_F(DataForms, KanTabularFitsItselfToSmallTables) {

@@ -88,7 +88,7 @@ TEST_F(OnDevice, SparsityIsComputedOnTheCpuAndNeverLeftOut) {
 TEST_F(OnDevice, ADeviceInSoftwareIsToldAsSuch) {
   if (vulkan::list_devices()->front().kind != vulkan::DeviceKind::software) GTEST_SKIP() << "the device is no software";
   const Words words = Words{"train", "kan-hello", "--device", "0"} + kAdam;
-  const std::string note = "is a software device; its times say nothing about a GPU";
+  const std::string note = "is a software device; its times are not those of a GPU";
   EXPECT_THAT(run(words).err, testing::HasSubstr(note));
   for (const char* flag : {"--quiet", "--json"})
     EXPECT_THAT(run(words + Words{flag}).err, testing::Not(testing::HasSubstr(note)));
@@ -200,7 +200,7 @@ TEST_F(OnDevice, AutoTellsWhereItRuns) {
   bool real = false;
   for (const auto& info : *devices) real = real || info.kind != vulkan::DeviceKind::software;
   if (!real) {
-    EXPECT_THAT(ended.err, testing::HasSubstr("running on the cpu"));
+    EXPECT_THAT(ended.err, testing::HasSubstr("running on the CPU"));
   }
 }
 

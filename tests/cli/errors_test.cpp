@@ -24,7 +24,7 @@ TEST_F(Errors, WrongWordsNameTheNearestOne) {
   expect_error({"train", "kan-hello", "--set", "data.batch=1"}, 2, "invalid_input", {"data.batch", "'train.batch'"});
   expect_error({"recipes", "kan-hello"}, 2, "invalid_input", {"`gradloom recipes show kan-hello`"});
   expect_error({"train", "kan-hello", "--epoch", "3"}, 2, "invalid_input", {"--epoch", "--set epochs="});
-  expect_error({"bench", "graph", "--device", "gpu"}, 2, "invalid_input", {"'gradloom bench graph'", "on the cpu"});
+  expect_error({"bench", "graph", "--device", "gpu"}, 2, "invalid_input", {"'gradloom bench graph'", "on the CPU"});
   expect_error({"recipes", "show", "nope"}, 2, "not_found", {"'nope'; `gradloom recipes` lists all"});
 }
 
@@ -158,7 +158,7 @@ TEST_F(Errors, FoldersOfRunsAreNoRecipes) {
   for (const char* command : {"train", "check"})
     for (const char* folder : {"run", "./run"})
       expect_error({command, folder}, 2, "invalid_input",
-                   {"folder of a run", std::string("gradloom resume ") + folder, "gradloom eval", "recipe.toml"});
+                   {"run folder", std::string("gradloom resume ") + folder, "gradloom eval", "recipe.toml"});
   for (const Words& words : {Words{"run-circuit", "run"}, Words{"bench", "circuit", "--circuit", "run"}})
     expect_error(words, 2, "invalid_input", {"family \"kan\"", "\"automaton\"", "gradloom eval run"});
   expect_error({"export", "run", "--format", "verilog"}, 2, "invalid_input", {"for circuits", "onnx"});
@@ -247,7 +247,7 @@ TEST_F(Errors, DevicesThatAreNotThere) {
   for (const char* device : {"99", "no-such-device"})
     expect_error({"train", "kan-hello", "--device", device}, 3, "missing_device", {device});
   if (json_of({"devices"})["devices"].size() > 1)
-    expect_error({"train", "checkerboard-small", "--device", "gpu"}, 2, "unsupported", {"automaton", "cpu only"});
+    expect_error({"train", "checkerboard-small", "--device", "gpu"}, 2, "unsupported", {"automaton", "CPU only"});
   EXPECT_EQ(run(Words{"train", "kan-hello", "--device", "cpu", "--out", "run"} + kTiny).code, 0);
 }
 

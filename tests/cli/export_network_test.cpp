@@ -33,7 +33,7 @@ TEST_F(ExportNetwork, NamesWhatIsWrong) {
   expect_error({"export", "run", "--format", "c", "--out", "run/model.safetensors"}, 2, "invalid_input",
                {"model.safetensors"});
   expect_error({"export", "game-of-life", "--format", "onnx", "--out", "x.onnx"}, 2, "invalid_input",
-               {"networks of splines"});
+               {"spline networks"});
 }
 
 }  // namespace

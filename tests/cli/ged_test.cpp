@@ -93,7 +93,7 @@ TEST_F(GedCommand, SaysWhatIsWrong) {
   expect_error({"ged", "set.txt#3", "one.json"}, 2, "invalid_input", {"#2"});
   expect_error({"ged", "none.txt", "one.json"}, 2, "not_found", {"none.txt"});
   expect_error({"ged", "none.txt#0", "one.json"}, 2, "not_found", {"there is no file 'none.txt'"});
-  expect_error({"ged", "one.json"}, 2, "invalid_input", {"two graphs are needed"});
+  expect_error({"ged", "one.json"}, 2, "invalid_input", {"ged needs two graphs"});
   expect_error({"ged", "one.json", "--all-pairs"}, 2, "invalid_input", {"at least two"});
   expect_error({"ged", "set.txt:a", "set.txt:b", "--out", "x"}, 2, "invalid_input", {"--all-pairs"});
   expect_error({"ged", "set.txt:a", "set.txt:b", "--costs", "1,2"}, 2, "invalid_input", {"four numbers"});

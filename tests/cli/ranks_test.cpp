@@ -130,7 +130,7 @@ TEST_F(RanksOfMpi, WithoutAShareAreNamed) {
   ASSERT_EQ(run(words + Words{"--out", "whole", "--quiet"}).code, 0);
   const Ended ended = run_on(3, words + Words{"--out", "ranks"});
   ASSERT_EQ(ended.code, 0) << ended.err;
-  EXPECT_THAT(ended.err, HasSubstr("rank 0 will wait for the others"));
+  EXPECT_THAT(ended.err, HasSubstr("rank 0 will be idle"));
   expect_same_end("ranks", "whole");
 }
 
@@ -189,7 +189,7 @@ TEST_F(RanksOfMpi, APeerThatNeverComesEndsTheStartAfterTheStatedTime) {
   const Ended ended = Process(l).wait(std::chrono::seconds(240));
   EXPECT_FALSE(ended.timed_out);
   EXPECT_EQ(ended.code, 1);
-  EXPECT_THAT(ended.err, HasSubstr("not all of the 2 ranks came within 3 s"));
+  EXPECT_THAT(ended.err, HasSubstr("not all of the 2 ranks started within 3 s"));
   EXPECT_FALSE(std::filesystem::exists(scratch_ / "never"));
 }
 
@@ -206,7 +206,7 @@ TEST_F(RanksOfMpi, OtherDataOnARankAreNamedBeforeAnythingIsWritten) {
   };
   const Ended ended = Process(mpirun(rank_in("here") + Words{":"} + rank_in("there"))).wait();
   EXPECT_EQ(ended.code, 1);
-  EXPECT_THAT(ended.err, HasSubstr("rank 1 has another training data than rank 0"));
+  EXPECT_THAT(ended.err, HasSubstr("rank 1 and rank 0 differ in training data"));
   EXPECT_FALSE(std::filesystem::exists(scratch_ / "never"));
 }
 

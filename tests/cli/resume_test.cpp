@@ -102,7 +102,7 @@ TEST_F(Resume, ASeriesOfSeedsEndsAfterTheRunThatWasInterruptedAndGoesOnInItsFold
   EXPECT_EQ(cut.code, 130) << cut.err;
   EXPECT_EQ(parsed(cut)["interrupted"], true);
   EXPECT_EQ(parsed(cut)["runs"].size(), 1u);
-  EXPECT_THAT(cut.err, HasSubstr("2 seeds were not begun; the same command with --seed 1 --seeds 2 --out all"));
+  EXPECT_THAT(cut.err, HasSubstr("2 seeds were not started; the same command with --seed 1 --seeds 2 --out all"));
   EXPECT_FALSE(std::filesystem::exists(scratch_ / "all/seed-1"));
   EXPECT_EQ(run(series + Words{"--seeds", "2"}).code, 2) << "seed 0 is there";
   EXPECT_EQ(run(series + Words{"--seed", "1", "--seeds", "2"}).code, 0);
@@ -114,7 +114,7 @@ TEST_F(Resume, OfAFinishedRunTellsSo) {
   EXPECT_FALSE(r.contains("finished_before"));
   const Ended again = run({"resume", "run"});
   EXPECT_EQ(again.code, 0) << again.err;
-  EXPECT_THAT(again.out, testing::StartsWith("Finished before (4 epochs): nothing was left to train\n"));
+  EXPECT_THAT(again.out, testing::StartsWith("Finished before (4 epochs): there was nothing left to train\n"));
   EXPECT_THAT(again.out, HasSubstr("rmse"));
   const auto figures = json_of({"resume", "run"});
   EXPECT_EQ(figures["finished_before"], true);

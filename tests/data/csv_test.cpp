@@ -136,7 +136,7 @@ TEST(Csv, NamesRaggedRows) {
 }
 
 TEST(Csv, NamesQuotesThatDoNotClose) {
-  EXPECT_THAT(error_of("1,2\n\"3,4\n5,6\n"), HasSubstr("line 2: a quote opens"));
+  EXPECT_THAT(error_of("1,2\n\"3,4\n5,6\n"), HasSubstr("line 2: a quote is not closed"));
   EXPECT_THAT(error_of("\"a\"b,2\n"), HasSubstr("line 1: text follows"));
 }
 
@@ -208,7 +208,7 @@ TEST(TableRows, TakesTargetsByNameAndNumber) {
   EXPECT_THAT(d.parts().target, ElementsAre(2, 1, 5, 4));
   s.target = {"bb"};
   EXPECT_THAT(rows("aa,b\n1,2\n", s).error().message,
-              HasSubstr("data.target names the column 'bb', which is not there; the nearest is 'b'"));
+              HasSubstr("data.target names the column 'bb', which does not exist; the nearest is 'b'"));
   s.target = {"7"};
   EXPECT_THAT(rows("a,b\n1,2\n", s).error().message, HasSubstr("0 to 1"));
   s.target = {"0"};

@@ -92,7 +92,7 @@ TEST(GraphFormats, GraphmlErrorsNameTheLine) {
   EXPECT_THAT(with("target=\"b\"", "target=\"z\""), AllOf(HasSubstr("g.graphml:11"), HasSubstr("'z'")));
   EXPECT_THAT(with("key=\"d1\">1.5", "key=\"d1\">x"), AllOf(HasSubstr(":8"), HasSubstr("not a number")));
   EXPECT_THAT(with("key=\"d2\">train", "key=\"d9\">train"), HasSubstr("'d9' is not declared"));
-  EXPECT_THAT(with("id=\"b\"", "id=\"a\""), HasSubstr("another node 'a'"));
+  EXPECT_THAT(with("id=\"b\"", "id=\"a\""), HasSubstr("the node id 'a' occurs twice"));
   EXPECT_THAT(with("edge source=\"c\"", "edge source=\"a\""), HasSubstr(":12"));
   EXPECT_THAT(with("undirected", "sideways"), HasSubstr("'sideways'"));
 }
@@ -117,7 +117,7 @@ TEST(GraphFormats, GmlErrorsNameLineAndColumn) {
   const GraphSource source{.path = "g.gml"};
   EXPECT_THAT(message_of(parse_gml("graph [\n node [ id ?3 ]\n]", source)), HasSubstr("g.gml:2:"));
   EXPECT_THAT(message_of(parse_gml("graph [\n node [ id 1 ]\n", source)), HasSubstr("opens in line 1"));
-  EXPECT_THAT(message_of(parse_gml("graph [ ]\n]", source)), HasSubstr("g.gml:2:1: there is a ']' too many"));
+  EXPECT_THAT(message_of(parse_gml("graph [ ]\n]", source)), HasSubstr("g.gml:2:1: there is one ']' too many"));
   EXPECT_THAT(message_of(parse_gml("graph [ node [ label \"x ] ]", source)), HasSubstr("is not closed"));
   EXPECT_THAT(message_of(parse_gml("graph [\nnode [ id 1 ]\nedge [ source 1 target 2 ] ]", source)),
               AllOf(HasSubstr("g.gml:3"), HasSubstr("'2', which does not exist")));
@@ -262,7 +262,7 @@ TEST(GraphFormats, NameTheFirstTuEdgeThatIsThereTwice) {
   auto files = kTuFiles;
   files[0].second = "4, 3\n1, 2\n2, 1\n3, 4\n1, 2\n4, 3\n";
   write_text(scratch / "X.tar", tar(files));
-  EXPECT_THAT(form_error(scratch / "X.tar"), HasSubstr("X_A.txt:5: the edge is there already, in line 2"));
+  EXPECT_THAT(form_error(scratch / "X.tar"), HasSubstr("X_A.txt:5: the edge occurs twice, first in line 2"));
 }
 
 TEST(Tar, RefusesLinksAndArchivesWithoutTheirEnd) {
@@ -272,7 +272,7 @@ TEST(Tar, RefusesLinksAndArchivesWithoutTheirEnd) {
               HasSubstr("t: the archive is truncated: its end is missing"));
   for (const char kind : {'1', '2', '3'})
     EXPECT_THAT(message_of(parse_tar(tar(kTuFiles, kind), 1000, "t", texts)),
-                AllOf(HasSubstr("'X/X_A.txt'"), HasSubstr(kind == '3' ? "no plain file" : "is a link")));
+                AllOf(HasSubstr("'X/X_A.txt'"), HasSubstr(kind == '3' ? "not a regular file" : "is a link")));
 }
 
 TEST(TextLines, RefuseLinesOfMillionsOfWords) {

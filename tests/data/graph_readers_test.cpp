@@ -72,8 +72,8 @@ TEST(GraphReaders, TveErrorsNameTheLine) {
   };
   EXPECT_EQ(error("\xef\xbb\xbft 1\nv 0 C\n"), "no error") << "a mark that editors put first";
   EXPECT_THAT(error(""), HasSubstr("there is no graph"));
-  EXPECT_THAT(error("v 0 C\n"), HasSubstr("g.txt:1: a node or edge stands before"));
-  EXPECT_THAT(error("t 1\nv 1 C\n"), HasSubstr("g.txt:2: node 1 comes where node 0 is due"));
+  EXPECT_THAT(error("v 0 C\n"), HasSubstr("g.txt:1: there is a node or edge before"));
+  EXPECT_THAT(error("t 1\nv 1 C\n"), HasSubstr("g.txt:2: node 1 is listed where node 0 is expected"));
   EXPECT_THAT(error("t 1\n\nv 0 C\ne 0 1 1\n"), HasSubstr("g.txt:4: the edge 0 - 1 has an end that does not exist"));
   EXPECT_THAT(error("t 1\nv 0 C\nv x C\n"), HasSubstr("the number of the node is 'x'"));
   EXPECT_THAT(error("t 1\nv 0 C\nv 1 C\ne 0 1\ne 1 0\n"), HasSubstr("g.txt:5: the edge 1 - 0 occurs twice"));
@@ -89,7 +89,7 @@ TEST(GraphReaders, ReadGinText) {
   EXPECT_EQ(set.graphs[0].edges(), 2u);
   EXPECT_THAT(set.node_labels.names(), ElementsAre("0", "5"));
   const auto error = [](const std::string& text) { return parse_gin(text, named("g.txt")).error().message; };
-  EXPECT_THAT(error("1\n2 0\n0 1 1\n0 0\n"), HasSubstr("not every neighbour"));
+  EXPECT_THAT(error("1\n2 0\n0 1 1\n0 0\n"), HasSubstr("lists a neighbour that does not list it"));
   EXPECT_THAT(error("1\n2 0\n0 1 5\n0 0\n"), HasSubstr("g.txt:3: neighbour 5 does not exist"));
   EXPECT_THAT(error("1\n4000000000 0\n"), HasSubstr("the file ends before node 1"));
   EXPECT_THAT(error("1\n1 0\n0 9\n"), HasSubstr("9 neighbours are announced"));
@@ -124,7 +124,8 @@ TEST(GraphReaders, GxlErrorsNameTheLine) {
   EXPECT_THAT(error("<gxl>\n<graph></gxl>"), HasSubstr("g.gxl:2: this is not XML"));
   EXPECT_THAT(error("<a/>"), HasSubstr("no <gxl>"));
   EXPECT_THAT(error("<gxl/>"), HasSubstr("no <graph>"));
-  EXPECT_THAT(error("<gxl><graph><node id=\"a\"/>\n<node id=\"a\"/></graph></gxl>"), HasSubstr("another node 'a'"));
+  EXPECT_THAT(error("<gxl><graph><node id=\"a\"/>\n<node id=\"a\"/></graph></gxl>"),
+              HasSubstr("the node id 'a' occurs twice"));
 }
 
 TEST(GraphReaders, ReadJson) {
@@ -188,7 +189,8 @@ TEST(GraphReaders, ReadTuFolders) {
   EXPECT_THAT(set.graph_classes.names(), ElementsAre("-1", "1"));
   EXPECT_THAT(set.graphs[1].node_features(), ElementsAre(5, 6, 7, 8));
   write(scratch / "X_A.txt", "1, 2\n2, 3\n4, 3\n3, 4\n");
-  EXPECT_THAT(load_error(scratch / "X_A.txt"), HasSubstr("X_A.txt:2: the edge leads from graph 1 to graph 2"));
+  EXPECT_THAT(load_error(scratch / "X_A.txt"),
+              HasSubstr("X_A.txt:2: the edge joins a node of graph 1 with a node of graph 2"));
   write(scratch / "X_A.txt", "1, 2\n4, 3\n3, 4\n");
   EXPECT_THAT(load_error(scratch.path()), HasSubstr("there are 4 lines, but 3 edges"));
   write(scratch / "X_graph_indicator.txt", "1\n3\n");
@@ -224,7 +226,7 @@ TEST(GraphReaders, TellFormatsApart) {
   EXPECT_EQ(load(scratch / "c.txt").size(), 3u);
   EXPECT_EQ(load(scratch / "d.txt").size(), 1u);
   EXPECT_EQ(load(scratch / "e.csv").size(), 2u);
-  EXPECT_THAT(load_error(scratch / "f.txt"), HasSubstr("say which one it is"));
+  EXPECT_THAT(load_error(scratch / "f.txt"), HasSubstr("set it with data.format or --format"));
   EXPECT_THAT(load_error(scratch.path()), HasSubstr("neither NAME_A.txt"));
   EXPECT_THAT(parse_graph_format("tvv").error().message, HasSubstr("the nearest is 'tve'"));
 }

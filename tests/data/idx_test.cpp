@@ -43,7 +43,7 @@ TEST(Idx, RefusesWhatIsDamaged) {
     const auto result = parse_idx(bytes, "i.idx");
     return result.ok() ? "no error" : result.error().message;
   };
-  EXPECT_THAT(error("P3"), HasSubstr("i.idx: this is no IDX file"));
+  EXPECT_THAT(error("P3"), HasSubstr("i.idx: this is not an IDX file"));
   EXPECT_THAT(error(kIdxImages.substr(0, 20)), HasSubstr("truncated"));
   EXPECT_THAT(error(kIdxImages + "x"), HasSubstr("7 bytes of values"));
   EXPECT_THAT(error(idx_bytes({0, 0, 10, 1, 0, 0, 0, 0})), HasSubstr("type 0x0a"));

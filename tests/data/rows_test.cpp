@@ -292,7 +292,7 @@ TEST(Float32Warnings, NameColumnsWhoseValuesMeet) {
   const auto close = column_of({1e9, 1e9 + 1, 1e9 + 2, 1e9 + 3});
   EXPECT_TRUE(float32_warnings(close, choose_centres<float>(close)).empty());
   EXPECT_THAT(float32_warnings(close, {}),
-              ElementsAre(AllOf(HasSubstr("input 'a' has 4 different values, of which float32 tells 1 apart"),
+              ElementsAre(AllOf(HasSubstr("input 'a' has 4 different values, of which float32 distinguishes 1"),
                                 HasSubstr("float64")),
                           HasSubstr("target 'b'")));
   // One cell far away: no centre helps.

@@ -110,7 +110,7 @@ TEST(Formula, NamesPositionAndTokenOfErrors) {
   EXPECT_THAT(formula_error("x1 = 3"), HasSubstr("position 4: '=' assigns"));
   EXPECT_THAT(formula_error("x1 + T*2"), testing::AllOf(HasSubstr("position 6: there is no 'T'"),
                                                         HasSubstr("x1, x2, ..."), HasSubstr("data.variables")));
-  EXPECT_THAT(formula_error("sine(x1)"), HasSubstr("but 'sin'"));
+  EXPECT_THAT(formula_error("sine(x1)"), HasSubstr("the nearest is 'sin'"));
   EXPECT_THAT(formula_error("x1, x1"), HasSubstr("2 results"));
   EXPECT_THAT(formula_error(""), HasSubstr("formula ''"));
   EXPECT_THAT(formula_error("x99999"), HasSubstr("above the limit"));

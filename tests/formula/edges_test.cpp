@@ -96,7 +96,7 @@ TEST(Library, NamesWhatIsWrongWithFunctions) {
   using testing::AllOf, testing::HasSubstr;
   EXPECT_THAT(refusal({.functions = {"sine"}}), AllOf(HasSubstr("'sine'"), HasSubstr("there are 0, x, x^2")));
   EXPECT_THAT(refusal({.define = {"hill"}}), HasSubstr("has no '='"));
-  EXPECT_THAT(refusal({.define = {"2x = x"}}), HasSubstr("no identifier"));
+  EXPECT_THAT(refusal({.define = {"2x = x"}}), HasSubstr("not an identifier"));
   EXPECT_THAT(refusal({.define = {"sin = x"}}), HasSubstr("of the library"));
   EXPECT_THAT(refusal({.define = {"f = x +"}}), HasSubstr("at the end"));
   EXPECT_THAT(refusal({.define = {"f = 3*z"}}), HasSubstr("'z' is not known at character 4"));

@@ -132,7 +132,7 @@ TEST_F(Expressions, TextThatIsNoExpressionIsRefusedWithItsPlace) {
   EXPECT_THAT(message("x +"), HasSubstr("missing at the end"));
   EXPECT_THAT(message("x x"), HasSubstr("operator is missing at character 3"));
   EXPECT_THAT(message("(x"), HasSubstr("closing bracket"));
-  EXPECT_THAT(message("sin x"), HasSubstr("needs a bracket"));
+  EXPECT_THAT(message("sin x"), HasSubstr("needs an opening bracket"));
   EXPECT_THAT(message("x^x"), HasSubstr("exponent must be a number"));
   EXPECT_THAT(message("x^1000"), HasSubstr("too large"));
   EXPECT_THAT(message("((((x^64)^64)^64)^64)^64"), HasSubstr("too large"));

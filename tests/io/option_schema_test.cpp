@@ -138,7 +138,7 @@ TEST(OptionSchema, JsonIsCheckedAsRecipesAre) {
   EXPECT_THAT(message(R"({"shape": {"widht": 3}})"), HasSubstr("did you mean 'shape.width'?"));
   EXPECT_THAT(message(R"({"shape": {"width": 0}})"), HasSubstr("'shape.width' is 0"));
   EXPECT_THAT(message(R"({"shape": {"width": 1.5}})"), HasSubstr("not a number"));
-  EXPECT_THAT(message(R"({"shape": {"sides": [1, null]}})"), HasSubstr("null is no value"));
+  EXPECT_THAT(message(R"({"shape": {"sides": [1, null]}})"), HasSubstr("null is not a value"));
   EXPECT_THAT(message(R"({"shape": {"sides": [18446744073709551615]}})"), HasSubstr("integer"));
   EXPECT_THAT(message(R"({"shape": {"colour": "green"}})"), HasSubstr("one of red, blue"));
   EXPECT_THAT(message(R"({"shape": 3})"), HasSubstr("unknown key 'shape'"));

@@ -233,11 +233,11 @@ TEST(Session, WarnsOfDeviceOptionsOnTheCpu) {
     session->start();
     return session->warnings();
   };
-  EXPECT_THAT(warnings(), testing::Each(testing::Not(HasSubstr("on the cpu"))));
+  EXPECT_THAT(warnings(), testing::Each(testing::Not(HasSubstr("on the CPU"))));
   o.train.compression.kind = kernels::compress::Compression::half;
   o.train.place = OptimizerPlace::host;
-  EXPECT_THAT(warnings(), testing::IsSupersetOf({HasSubstr("optimizer.compress has no effect on the cpu"),
-                                                 HasSubstr("optimizer.device has no effect on the cpu")}));
+  EXPECT_THAT(warnings(), testing::IsSupersetOf({HasSubstr("optimizer.compress has no effect on the CPU"),
+                                                 HasSubstr("optimizer.device has no effect on the CPU")}));
 }
 
 }  // namespace

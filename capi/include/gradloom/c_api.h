@@ -1,14 +1,15 @@
 /* gradloom for C, and for every language that can call C: train, predict, save, load, edit distances, circuits.
  *
  *   gradloom_handle model = 0;
- *   if (gradloom_fit_rows("{\"recipe\": {\"family\": \"kan\", \"epochs\": 50}}", &x, &y, NULL, NULL, &model) !=
- * GRADLOOM_OK) fprintf(stderr, "%s\n", gradloom_last_error()); gradloom_predict(model, &x_new, &out);
+ *   const char* settings = "{\"recipe\": {\"family\": \"kan\", \"epochs\": 50}}";
+ *   if (gradloom_fit_rows(settings, &x, &y, NULL, NULL, &model) != GRADLOOM_OK) puts(gradloom_last_error());
+ *   gradloom_predict(model, &x_new, &out);
  *   gradloom_close(model);
  *
- * Every function but those that return a text or a number returns a status; anything but GRADLOOM_OK leaves a message
- * for gradloom_last_error() of the same thread, and no result. Functions may be called from any thread. Calls that use
- * the same handle wait for each other. Options and results are JSON: options have the names of recipe keys, and a key
- * that is not given has the default that the command line has (docs/c_api.md). */
+ * Every function but those that return a text or a number returns a status. After any other status than GRADLOOM_OK
+ * there is no result, and gradloom_last_error() of the same thread returns the message. Functions may be called from
+ * any thread. Calls that use the same handle wait for each other. Options and results are JSON: options have the names
+ * of recipe keys, and a key that is not given has the default that the command line has (docs/c_api.md). */
 #ifndef GRADLOOM_C_API_H
 #define GRADLOOM_C_API_H
 
@@ -27,14 +28,15 @@ enum {
   GRADLOOM_NOT_FOUND = 2,
   GRADLOOM_IO = 3,
   GRADLOOM_BUSY = 4,
-  GRADLOOM_NUMERIC = 5, /* the computation left the finite numbers */
+  GRADLOOM_NUMERIC = 5, /* a loss or gradient is not finite: training diverged */
   GRADLOOM_UNSUPPORTED = 6,
-  GRADLOOM_DEVICE = 7,        /* there is none, or it cannot do this, or it stopped answering */
+  GRADLOOM_DEVICE = 7,        /* a device is missing, unsuitable or lost */
   GRADLOOM_OUT_OF_MEMORY = 8, /* of the host or of the device */
-  GRADLOOM_INTERNAL = 9       /* a mistake of gradloom */
+  GRADLOOM_INTERNAL = 9       /* an error in gradloom itself */
 };
 
-/* An open model, set of graphs, circuit or stop flag. 0 is none; a closed one is never used again. */
+/* An open model, set of graphs, circuit or stop flag. 0 is no handle; the number of a closed handle is never used
+ * again. */
 typedef uint64_t gradloom_handle;
 
 enum {
@@ -48,7 +50,7 @@ enum {
 #define GRADLOOM_MOST_DIMENSIONS 4
 
 /* An array of the caller, borrowed for the time of a call. Strides are in bytes, 0 or more, and multiples of the
- * element's size. `data` NULL: there is no array, where one may be missing. Arrays that a function fills are
+ * element's size. `data` NULL: the array is absent, where that is allowed. Arrays that a function fills are
  * written through `data`. */
 typedef struct gradloom_array {
   const void* data;
@@ -58,7 +60,7 @@ typedef struct gradloom_array {
   int64_t strides[GRADLOOM_MOST_DIMENSIONS];
 } gradloom_array;
 
-/* What a call tells while it runs; any function may be NULL. They are called on the thread of the call. */
+/* Callbacks of a call that takes long; each may be NULL. They are called on the thread of the call. */
 typedef struct gradloom_hooks {
   /* After each epoch, or some pairs of graphs: JSON. Anything but 0 stops, as gradloom_stop() does. */
   int (*progress)(void* user, const char* json);
@@ -84,10 +86,11 @@ int gradloom_recipes(char** json);
 
 /* --- Training on data in memory ---------------------------------------------------------------------------------
  * settings: {"recipe": {...}, "base": "name of a shipped recipe", "threads": 0, "device": "cpu", "from": handle}, and
- * what each function adds. `recipe` goes before `base`. Rows and tables: "validation_from", the first of the rows (from
- * 0) that watch training instead of the fraction data.validation; model.size = "auto" settles hidden layers, grid,
- * weight decay, batch and epochs ("settled" of the description says how). Equal data, recipe and seed give equal bits,
- * here and in `gradloom train`, on any number of threads. A stop ends training; the model is what it is then. */
+ * what each function adds. `recipe` takes precedence over `base`. Rows and tables: "validation_from", the first
+ * (from 0) of the rows that are validation data, instead of the fraction data.validation; model.size = "auto" chooses
+ * hidden layers, grid, weight decay, batch and epochs ("settled" of the description says how). Equal data, recipe and
+ * seed give equal bits, here and in `gradloom train`, on any number of threads. A stop ends training; the model has the
+ * parameters of that step. */
 
 /* x (rows, features) of float32 or float64; y (rows) or (rows, targets) of the same: regression; y (rows) of int64:
  * classes, numbers of "classes", a list of names, or the classes themselves. weights (rows) of float64, or NULL. Adds
@@ -95,10 +98,10 @@ int gradloom_recipes(char** json);
 int gradloom_fit_rows(const char* settings, const gradloom_array* x, const gradloom_array* y,
                       const gradloom_array* weights, const gradloom_hooks* hooks, gradloom_handle* model);
 /* A table as text (CSV with a header): text columns become categories, missing values are treated as data.missing says;
- * data.target names what is learned. */
+ * data.target names the targets. */
 int gradloom_fit_table(const char* settings, const char* csv, size_t bytes, const gradloom_hooks* hooks,
                        gradloom_handle* model);
-/* A picture for a logic automaton: target (channels, height, width) of uint8, 0 or 1; NULL: what the recipe names. */
+/* A picture for a logic automaton: target (channels, height, width) of uint8, 0 or 1; NULL: the task of the recipe. */
 int gradloom_fit_grid(const char* settings, const gradloom_array* target, const gradloom_hooks* hooks,
                       gradloom_handle* model);
 int gradloom_fit_graphs(const char* settings, gradloom_handle graphs, const gradloom_hooks* hooks,
@@ -125,29 +128,29 @@ int gradloom_save_bytes(gradloom_handle model, void** bytes, size_t* size);
 /* {family, precision, options, features, targets, classes, outputs, parameters, epochs, finished, samples, warnings}.
  */
 int gradloom_describe(gradloom_handle model, char** json);
-/* {columns: ["stage", "epoch", "loss", ...], rows: [[...], ...]}: what training measured after each epoch. */
+/* {columns: ["stage", "epoch", "loss", ...], rows: [[...], ...]}: the figures of training after each epoch. */
 int gradloom_history(gradloom_handle model, char** json);
-/* Of the training, validation and test part of the data that the model was fitted on. */
+/* Metrics of the training, validation and test part of the data that the model was fitted on. */
 int gradloom_metrics(gradloom_handle model, char** json);
 /* out (rows, outputs) of float32 or float64: targets, or probabilities of classes. */
 int gradloom_predict(gradloom_handle model, const gradloom_array* x, const gradloom_array* out);
 int gradloom_predict_table(gradloom_handle model, const char* csv, size_t bytes, const gradloom_array* out);
-/* A row for each graph, or for each node of a model of nodes. */
+/* A row for each graph, or for each node when the model is for a node task. */
 int gradloom_predict_graphs(gradloom_handle model, gradloom_handle graphs, const gradloom_array* out);
-/* What the network makes of each graph, or each node, before its head: out (rows, "embedding" of the description). */
+/* The embedding of each graph or node, which is what the head reads: out (rows, "embedding" of the description). */
 int gradloom_embed_graphs(gradloom_handle model, gradloom_handle graphs, const gradloom_array* out);
 /* Loss, and rmse, mae, r2 or accuracy, of rows whose targets are known; y as in gradloom_fit_rows(). */
 int gradloom_measure(gradloom_handle model, const char* settings, const gradloom_array* x, const gradloom_array* y,
                      char** json);
-/* A spline network with so many grid intervals and the same functions. */
+/* A spline network with `grid` grid intervals and the same functions. */
 int gradloom_refine(gradloom_handle model, int64_t grid, gradloom_handle* refined);
-/* format "html": a page with all that is known of the model; of a spline network also "svg": a drawing, and "json": a
+/* format "html": a page with the report of the model; of a spline network also "svg": a drawing, and "json": a
  * list of edges {layer, from, to, x, y, importance}. */
 int gradloom_draw(gradloom_handle model, const char* format, char** text);
 
 /* --- Formulas of spline networks (docs/formulas.md) --------------------------------------------------------------
- * x (rows, features) and y (rows) or (rows, targets) of float32 or float64: the data; NULL: rows in the range of the
- * training data that the network answers. */
+ * x (rows, features) and y (rows) or (rows, targets) of float32 or float64: the data; NULL: rows in the range
+ * of the training data, with the outputs of the network as targets. */
 
 /* {inputs: [{name, score, error}], nodes and node_errors: a list for each hidden layer, edges: [{layer, from, to,
  * score, error}]}: shares of the output's variance. */
@@ -165,9 +168,9 @@ int gradloom_export(gradloom_handle model, const char* settings, char** json);
 
 /* --- Graphs ----------------------------------------------------------------------------------------------------- */
 
-/* One graph as compressed rows. An undirected edge stands once, or in both directions with equal values. Arrays whose
- * `data` is NULL are missing; all graphs of a set carry the same. Labels and classes are numbers of the names of the
- * set; -1: a class that is not known. */
+/* One graph as compressed rows. An undirected edge is listed once, or in both directions with equal values. Arrays
+ * whose `data` is NULL are absent; all graphs of a set have the same arrays. Labels and classes are numbers of the
+ * names of the set; -1: an unknown class. */
 typedef struct gradloom_graph {
   int64_t nodes;
   gradloom_array row_ptr;       /* (nodes + 1) of int64 */
@@ -184,14 +187,14 @@ typedef struct gradloom_graph {
 
 /* settings: {"directed": false, "node_labels": [names], "edge_labels": [], "node_classes": [], "graph_classes": []}. */
 int gradloom_graphs_new(const char* settings, gradloom_handle* graphs);
-/* Not after the set was used. */
+/* Fails once the set has been used. */
 int gradloom_graphs_add(gradloom_handle graphs, const gradloom_graph* graph);
 int gradloom_graphs_load(const char* path, gradloom_handle* graphs);
 int gradloom_graphs_count(gradloom_handle graphs, int64_t* count);
 
 /* --- Graph edit distance ----------------------------------------------------------------------------------------
  * settings: {"costs": {...} (docs/ged.md), "seconds": per pair, "expansions": per pair, "threads": 0, "solver": "dfs",
- * "threshold": number, "ties": "smallest" or "any"}; none is needed. */
+ * "threshold": number, "ties": "smallest" or "any"}; all are optional. */
 int gradloom_ged_pair(gradloom_handle graphs, int64_t first, int64_t second, const char* settings, char** json);
 /* lower and upper (graphs, graphs) of float64. */
 int gradloom_ged_matrix(gradloom_handle graphs, const char* settings, const gradloom_hooks* hooks,
@@ -207,7 +210,7 @@ int gradloom_circuit_parse(const char* json, gradloom_handle* circuit);
 int gradloom_circuit_of(gradloom_handle model, gradloom_handle* circuit);
 /* The names of the circuits that ship with the library. */
 int gradloom_circuits(char** json);
-/* {inputs, outputs, gates, depth, channels, boundary, rule}; the last three of a rule for cells. */
+/* {inputs, outputs, gates, depth, channels, boundary, rule}; the last three only of a cell rule. */
 int gradloom_circuit_describe(gradloom_handle circuit, char** json);
 /* start and end (channels, height, width) of uint8. settings: {"steps": 1, "fire": 1.0, "seed": 0, "boundary": name,
  * "threads": 0}. */

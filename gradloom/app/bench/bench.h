@@ -155,7 +155,7 @@ Result<BenchLogicReport> bench_logic(const BenchRecipeOptions& options);
 
 enum class RandomGraph { uniform, powerlaw, star };
 inline constexpr Choice<RandomGraph> kRandomGraphs[] = {
-    {RandomGraph::uniform, "uniform", "all nodes alike"},
+    {RandomGraph::uniform, "uniform", "all nodes have about the same number of neighbours"},
     {RandomGraph::powerlaw, "powerlaw", "a few nodes have most neighbours"},
     {RandomGraph::star, "star", "one node has all neighbours"},
 };

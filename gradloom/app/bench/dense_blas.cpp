@@ -29,13 +29,13 @@ Result<Blas> Blas::load(unsigned threads) {
   void* library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);  // stays until the program ends
   if (!library)
     return Error{ErrorCode::not_found,
-                 "there is no libopenblas.so.0; on Debian the package libopenblas0-pthread has it"};
+                 "there is no libopenblas.so.0; on Debian, install the package libopenblas0-pthread"};
   Blas blas;
   blas.sgemm_ = symbol<Sgemm>(library, "cblas_sgemm");
   const auto set_threads = symbol<void (*)(int)>(library, "openblas_set_num_threads");
   const auto config = symbol<char* (*)()>(library, "openblas_get_config");
   if (!blas.sgemm_ || !set_threads || !config)
-    return Error{ErrorCode::unsupported, "libopenblas.so.0 lacks cblas_sgemm, or functions of OpenBLAS"};
+    return Error{ErrorCode::unsupported, "libopenblas.so.0 has no cblas_sgemm, or lacks other functions of OpenBLAS"};
   set_threads(static_cast<int>(threads));
   blas.config_ = config();
   return blas;

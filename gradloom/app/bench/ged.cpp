@@ -50,7 +50,8 @@ std::size_t check(const Exec& ex, const GraphSet& set, const ged::CostTable& cos
                                                       set.ids[at - ged::AllPairs::at(i, 0)], set.ids[i], what));
     };
     const ged::Distance d = ged::edit_distance(ex, a, b, costs, {.ties = ged::Ties::any, .limits = limits});
-    if (ged::mapping_cost(a, b, costs, d.mapping) != d.upper) broken("the mapping does not cost the upper bound");
+    if (ged::mapping_cost(a, b, costs, d.mapping) != d.upper)
+      broken("the cost of the mapping differs from the upper bound");
     if (d.lower > d.upper || ged::label_bound(a, b, costs) > d.upper || ged::assignment_bound(a, b, costs) > d.upper)
       broken("a lower bound is above the upper bound");
     if (std::max(a.nodes(), b.nodes()) <= kMostForBestFirst) {

@@ -73,7 +73,8 @@ Arrays random_arrays(const BenchGraphOptions& o) {
   Arrays a;
   a.task = o.graphs > 1 ? GraphTask::graph : GraphTask::node;
   a.graphs = o.graphs, a.nodes = o.graphs * o.nodes;
-  if (a.nodes > 0x7fffffffu) throw_invalid("more nodes than an index holds");
+  if (a.nodes > 0x7fffffffu)
+    throw_invalid("--nodes times --graphs is larger than an index can be; choose a smaller number");
   a.features = o.features, a.stride = padded(o.features), a.outputs = 8;
   std::vector<Arc> arcs;
   const RandomGraph kind = value_of<RandomGraph>(kRandomGraphs, o.kind, "kind of random graphs").or_throw();

@@ -63,7 +63,8 @@ void require_near(std::span<const float> ours, std::span<const float> theirs, st
   }
   if (!(difference <= 2e-5 * static_cast<double>(grid) * largest))
     throw Exception(ErrorCode::numeric,
-                    fmt::format("{} by dense matrices differs from ours by {} of {}", what, difference, largest));
+                    fmt::format("{} of the dense matrices differs from that of gradloom by {}; the largest value is {}",
+                                what, difference, largest));
 }
 
 // The same step and forward pass by dense matrices, in turn with ours. Fills the figures of both.
@@ -100,7 +101,7 @@ void bench_dense(const BenchKanOptions& o, const RowBatch<float>& batch, Trainin
 template <class T>
 BenchKanReport bench(const BenchKanOptions& o) {
   if (o.against_blas && (sizeof(T) != 4 || o.base))
-    throw Exception(ErrorCode::unsupported, "dense matrices are compared in float32 and without base branch");
+    throw Exception(ErrorCode::unsupported, "--against-blas needs --precision float32 and --base off");
   const RowDataset<T> data = random_rows<T>(o);
   const auto make = [&](const ExecOptions& exec, Profile* profile) {
     return make_spline_training(o, data, exec, profile);
@@ -197,7 +198,7 @@ BenchKanDeviceReport bench_device(const BenchKanOptions& o) {
     largest = std::max(largest, std::abs(a));
   }
   if (!(difference <= kTolerance * largest))
-    throw Exception(ErrorCode::numeric, fmt::format("{} and the cpu differ by {}: its speed means nothing",
+    throw Exception(ErrorCode::numeric, fmt::format("{} and the CPU differ by {}: its speed means nothing",
                                                     device.info().name, difference / largest));
   const bool equal = same_bits(cpu->state.parameters, state.parameters);
   const vulkan::DeviceCounters before = device.counters();
@@ -277,7 +278,7 @@ BenchKanRanksReport bench_ranks(const BenchKanOptions& o) {
   }
   comm.barrier();
   if (alone && !same_bits(shared.state.parameters, alone->state.parameters))
-    throw Exception(ErrorCode::numeric, "the ranks do not end with the bits of one process: their speed means nothing");
+    throw Exception(ErrorCode::numeric, "the ranks and one process do not give equal bits: their speed means nothing");
   BenchKanRanksReport r;
   r.options = o;
   r.ranks = comm.size();

@@ -33,7 +33,7 @@ std::string written(const AnyCircuit& any, const ExportCircuitOptions& o) {
       return circuit::to_svg(any, o.name);
     case ExportFormat::golly:
       if (!std::holds_alternative<circuit::CellRule>(any))
-        throw_invalid("a plain circuit is no rule of cells; Golly has no use for it");
+        throw_invalid("a plain circuit is not a cell rule, and Golly only runs cell rules");
       return circuit::to_golly(std::get<circuit::CellRule>(any), rule_name(o));
     case ExportFormat::circuit_json:
       break;

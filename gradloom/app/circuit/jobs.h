@@ -24,7 +24,7 @@ Result<circuit::AnyCircuit> load_circuit_of(const std::filesystem::path& file_or
 
 enum class Minimiser { own, yosys, off };
 inline constexpr Choice<Minimiser> kMinimisers[] = {
-    {Minimiser::own, "own", "that of this program"},
+    {Minimiser::own, "own", "the minimiser of this program"},
     {Minimiser::yosys, "yosys", "yosys and abc, if installed"},
     {Minimiser::off, "off", "none"},
 };

@@ -33,11 +33,12 @@ Start start_of(const RunCircuitOptions& o, const circuit::CellRule& rule) {
   if (o.pattern.empty()) {
     if (o.width == 0 || o.height == 0)
       throw_invalid(
-          "the grid has no start: give a pattern (--pattern FILE.rle), or a size for random cells (--width "
+          "the grid has no initial state: give a pattern (--pattern FILE.rle), or a size for random cells (--width "
           "64 --height 64, and --random DENSITY)");
     constexpr std::uint64_t kMostCells = std::uint64_t{1} << 32;  // as of a grid; random numbers are numbered by cells
     if (o.width > kMostCells / o.height)
-      throw_invalid(fmt::format("a grid of {} x {} cells has more than 2^32 of them", o.width, o.height));
+      throw_invalid(
+          fmt::format("a grid of {} x {} cells is too large; it may have at most 2^32 cells", o.width, o.height));
     const Strip strip = strip_of(o.comm, o.height, rule.boundary);
     Start start{circuit::Grid(rule.channels, strip.rows(), o.width), strip, "", std::nullopt};
     circuit::fill_random(start.grid, o.density, o.seed, strip.rows_of());
@@ -116,11 +117,10 @@ Result<circuit::AnyCircuit> load_circuit_of(const std::filesystem::path& path) {
 Result<RanCircuit> run_circuit(const RunCircuitOptions& o) try {
   const circuit::AnyCircuit any = load_circuit_of(o.circuit).or_throw();
   if (!std::holds_alternative<circuit::CellRule>(any))
-    return Error{
-        ErrorCode::invalid_input,
-        fmt::format("{0}: a plain circuit does not say how cells follow each other; only a \"cell_rule\" runs on a "
-                    "grid; `gradloom export {0} --format c` writes it as a function",
-                    o.circuit.string())};
+    return Error{ErrorCode::invalid_input,
+                 fmt::format("{0}: a plain circuit is not a cell rule; only a circuit of kind \"cell_rule\" runs on a "
+                             "grid; `gradloom export {0} --format c` writes it as a function",
+                             o.circuit.string())};
   circuit::CellRule rule = std::get<circuit::CellRule>(any);
   const std::size_t given = rule.circuit.gates.size();
   if (o.boundary) rule.boundary = *o.boundary;
@@ -145,13 +145,14 @@ Result<RanCircuit> run_circuit(const RunCircuitOptions& o) try {
   if (!start.rule.empty()) {
     const std::string wanted = circuit::standard_rule(start.rule);
     if (wanted.empty())
-      r.warnings.push_back(fmt::format("the pattern's rule, {}, is not known here", start.rule));
+      r.warnings.push_back(fmt::format(
+          "the rule of the pattern, {}, is unknown, so it cannot be compared with the circuit", start.rule));
     else if (wanted != name)
       r.warnings.push_back(fmt::format("the pattern is for the rule {}; the circuit computes {}", wanted,
                                        name.empty() ? "another one" : name));
   }
   if (start.bounds && !o.boundary && start.bounds->boundary != rule.boundary)
-    r.warnings.push_back(fmt::format("the pattern wants {}; --boundary {} gives it that",
+    r.warnings.push_back(fmt::format("the pattern is for {}; set --boundary {}",
                                      rule.boundary == circuit::Boundary::zero ? "a torus" : "zeros around the grid",
                                      rule.boundary == circuit::Boundary::zero ? "periodic" : "zero"));
   const double cells = static_cast<double>(r.width) * static_cast<double>(r.height);

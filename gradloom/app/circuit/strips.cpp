@@ -45,7 +45,7 @@ const std::byte* unpack(const std::byte* from, circuit::Grid& grid, std::size_t 
 Strip strip_of(const Comm* comm, std::size_t height, circuit::Boundary boundary) {
   if (!comm) return {.height = height, .count = height};
   const unsigned rank = comm->rank(), ranks = comm->size();
-  if (height < ranks) throw_invalid(fmt::format("{} rows cannot be cut into strips for {} ranks", height, ranks));
+  if (height < ranks) throw_invalid(fmt::format("{} rows are too few for {} ranks; start fewer ranks", height, ranks));
   Strip s{.height = height, .first = first_row(height, rank, ranks)};
   s.count = first_row(height, rank + 1, ranks) - s.first;
   const std::size_t halo = std::min(kHalo, height / ranks);  // the rows of a neighbour are enough

@@ -13,9 +13,10 @@ std::vector<TextRow> circuit_rows(const nlohmann::json& found) {
 }
 
 Table circuit_table(const nlohmann::json& found, std::initializer_list<std::pair<const char*, const char*>> rows) {
-  Table table{"The circuit",
-              "circuit.json holds it as it was learned; gradloom export minimises it and writes C, Verilog, a drawing.",
-              {"", "gates"}};
+  Table table{
+      "The circuit",
+      "circuit.json holds the circuit as learned; gradloom export minimises it and writes C, Verilog or a drawing.",
+      {"", "gates"}};
   for (const auto& [key, text] : rows) table.rows.push_back({text, found["circuit"][key].get<std::size_t>()});
   return table;
 }

@@ -1,4 +1,4 @@
-// What people are told of a hard circuit, by the figures of found["circuit"].
+// The printed figures of a hard circuit, from found["circuit"].
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -19,7 +19,8 @@ std::span<const AppFamily> families() {
 const AppFamily& find_family(std::string_view name) {
   for (const AppFamily& family : families())
     if (family.name == name) return family;
-  throw_invalid(fmt::format("there is no family \"{}\"; there are {}", name, fmt::join(recipe_families(), ", ")));
+  throw_invalid(
+      fmt::format("there is no family \"{}\"; the families are {}", name, fmt::join(recipe_families(), ", ")));
 }
 
 std::vector<std::string> recipe_families() {

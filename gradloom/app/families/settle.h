@@ -85,7 +85,7 @@ Result<std::optional<SettledRecipe>> settle_size(const SettleCall<O>& call) {
   if (asked.model.size != SizePolicy::automatic) return std::optional<SettledRecipe>();
   if (!recipe.tables("stage").empty())
     return Error{ErrorCode::invalid_input,
-                 "model.size = \"auto\" chooses one stage; take the stages away, or set model.size = \"given\""};
+                 "model.size = \"auto\" needs a recipe without stages; remove them, or set model.size = \"given\""};
   auto parts = call.parts_of(asked);
   if (!parts) return parts.error();
   const std::size_t rows = parts->train.size() + (parts->validation ? parts->validation->size() : 0);

@@ -62,7 +62,8 @@ Result<nlohmann::json> stored_formula(const FilePlace& file) {
   if (!text) return text.error();
   nlohmann::json object = nlohmann::json::parse(*text, nullptr, false);
   if (!object.is_object() || !object.value("text", nlohmann::json()).is_string())
-    return Error{ErrorCode::invalid_input, fmt::format("{} holds no formula; --again searches for it", file.string())};
+    return Error{ErrorCode::invalid_input,
+                 fmt::format("{} contains no formula; --again searches for one", file.string())};
   return object;
 }
 
@@ -80,7 +81,7 @@ Result<FormulaData> data_of(Session& session, const FormulaRows& rows) {
   const AppFamily& family = find_family(session.options().family);
   if (!family.formula_data)
     return Error{ErrorCode::unsupported,
-                 fmt::format("formulas are made of spline networks; this is a model of family \"{}\"", family.name)};
+                 fmt::format("only spline networks have formulas; this is a model of family \"{}\"", family.name)};
   return family.formula_data(session, rows);
 }
 
@@ -135,10 +136,10 @@ std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data
       chosen = rounded(formula::edge_formula(data.network, edges, table, t), table.x, table.y);
       r.status = "approximate";
       r.note =
-          functions.by_edge() ? "made edge by edge, because edges have functions of their own"
+          functions.by_edge() ? "made edge by edge, because functions of edges were set"
           : !data.data        ? "there are no data: the formula approximates the network"
           : !enough
-              ? fmt::format("no search: it needs at least {} rows, there are {}", formula::kLeastRows, table.rows())
+              ? fmt::format("no search: it needs at least {} rows, and there are {}", formula::kLeastRows, table.rows())
           : r.exhausted ? fmt::format("no exact formula within an effort of {}; --effort allows more", options.effort)
                         : "no exact formula was found";
     }
@@ -202,14 +203,14 @@ Result<PruneReport> prune_session(Session& session, const RunOptions& run, const
   const AppFamily& family = find_family(session.options().family);
   if (!family.prune)
     return Error{ErrorCode::unsupported,
-                 fmt::format("spline networks can be pruned; this is a model of family \"{}\"", family.name)};
+                 fmt::format("only spline networks can be pruned; this is a model of family \"{}\"", family.name)};
   auto report = family.prune(session, run, options);
   constexpr double kMuch = 1.5;  // times the error before; --worse says itself how much it may be
   if (report && !options.worse && report->rmse > kMuch * report->rmse_before)
-    report->warnings.push_back(fmt::format(
-        "the RMSE is {:.3g} where it was {:.3g}: what was removed mattered; a smaller threshold, or a bound such as "
-        "worse = 0.1, removes less",
-        report->rmse, report->rmse_before));
+    report->warnings.push_back(
+        fmt::format("the RMSE is {:.3g}, before {:.3g}: too much was removed; a smaller threshold, or a bound such as "
+                    "worse = 0.1, removes less",
+                    report->rmse, report->rmse_before));
   return report;
 }
 

@@ -92,7 +92,7 @@ struct PruneOptions {
   std::filesystem::path data;                // rows to score on instead of those of the run; empty: those
   const RowDataset<double>* rows = nullptr;  // rows in memory instead
   std::optional<double> threshold;           // drop what has a smaller share of the variance
-  std::optional<std::size_t> inputs;         // keep so many inputs
+  std::optional<std::size_t> inputs;         // the number of inputs to keep
   std::optional<double> worse;               // drop as much as makes the error worse by at most this share
 };
 

@@ -82,7 +82,9 @@ void check_same_graphs(Comm& comm, const GraphSet& set) {
   std::vector<std::uint64_t> all(comm.size());
   comm.allgather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
   for (unsigned rank = 1; rank < comm.size(); ++rank)
-    if (all[rank] != all[0]) throw Exception(ErrorCode::io, fmt::format("rank {} has other graphs than rank 0", rank));
+    if (all[rank] != all[0])
+      throw Exception(ErrorCode::io,
+                      fmt::format("rank {} and rank 0 have different graphs; all ranks need the same files", rank));
 }
 
 }  // namespace

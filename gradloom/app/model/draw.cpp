@@ -52,8 +52,9 @@ SplineNetwork network_of(const TypedSession<KanFamily<T>>& session) {
 SplineNetwork network_of_any(const Session& session) {
   if (const auto* single = dynamic_cast<const TypedSession<KanFamily<float>>*>(&session)) return network_of(*single);
   if (const auto* twice = dynamic_cast<const TypedSession<KanFamily<double>>*>(&session)) return network_of(*twice);
-  throw Exception(ErrorCode::unsupported,
-                  fmt::format("models of family \"{}\" have no drawing; spline networks do", session.options().family));
+  throw Exception(
+      ErrorCode::unsupported,
+      fmt::format("models of family \"{}\" cannot be drawn; only spline networks can", session.options().family));
 }
 
 json line_of(const EpochReport& e) {
@@ -73,8 +74,8 @@ std::string draw_network(const Session& session) {
   const SplineNetwork network = network_of_any(session);
   if (network.functions > kMostDrawnEdges)
     throw Exception(ErrorCode::unsupported,
-                    fmt::format("a network of {} functions is too large to be drawn; {} are not", network.functions,
-                                kMostDrawnEdges));
+                    fmt::format("a network of {} edges is too large to be drawn; at most {} are drawn",
+                                network.functions, kMostDrawnEdges));
   std::string picture;
   append_network_picture(picture, network);
   const std::size_t begin = picture.find("<svg"), end = picture.find("</svg>");

@@ -60,8 +60,9 @@ Result<ExportedNetwork> export_network(const std::filesystem::path& model, const
     if (!session) return session.error();
     const AppFamily& family = find_family((*session)->options().family);
     if (!family.export_network)
-      return Error{ErrorCode::unsupported, fmt::format("networks of splines are exported so; {} is of family \"{}\"",
-                                                       model.string(), family.name)};
+      return Error{ErrorCode::unsupported,
+                   fmt::format("only spline networks can be exported in this format; {} is of family \"{}\"",
+                               model.string(), family.name)};
     auto made = family.export_network(**session, options);
     if (made) made->model = model.string();
     return made;

@@ -84,7 +84,7 @@ PartMetrics FittedModel::measure(const MatrixView& x, const TargetView& y) const
 
 Metrics FittedModel::metrics() const {
   if (session_->samples() == 0)
-    throw Exception(ErrorCode::unsupported, "a model from a file has no data; measure(x, y) takes some");
+    throw Exception(ErrorCode::unsupported, "a model from a file has no data; pass some with measure(x, y)");
   return session_->metrics();
 }
 

@@ -52,7 +52,7 @@ RowSplits split_memory(const MemoryRows& rows, const RowFamilyOptions& options) 
   if (rows.validation == 0) return split_rows(all, options.data, data_seed(options)).or_throw();
   if (rows.validation >= all.rows.size())
     throw_invalid(
-        fmt::format("{} of {} rows watch training; none is left to train on", rows.validation, all.rows.size()));
+        fmt::format("{} of {} rows are validation data; none is left for training", rows.validation, all.rows.size()));
   std::vector<std::uint32_t> first(all.rows.size() - rows.validation), last(rows.validation);
   std::iota(first.begin(), first.end(), 0u);
   std::iota(last.begin(), last.end(), static_cast<std::uint32_t>(first.size()));
@@ -89,8 +89,9 @@ std::unique_ptr<Session> open_row_family(const MemoryRows& rows, O options, cons
 std::unique_ptr<Session> open_rows(const MemoryRows& rows, KanOptions options, const SessionOptions& settings,
                                    const Session* from) {
   if (options.model.size == SizePolicy::automatic)
-    throw Exception(ErrorCode::unsupported,
-                    "model.size = \"auto\" is not settled; choose model.hidden and model.grid, or train with a recipe");
+    throw Exception(
+        ErrorCode::unsupported,
+        "model.size = \"auto\" needs data to choose from; set model.hidden and model.grid, or train with a recipe");
   const RowCentres* centres = nullptr;
   if (from) with_family<KanFamily>(*from, [&](const auto& typed) { centres = &typed.family().centres(); });
   return open_row_family<KanFamily>(rows, std::move(options), settings, centres);
@@ -98,10 +99,12 @@ std::unique_ptr<Session> open_rows(const MemoryRows& rows, KanOptions options, c
 
 std::unique_ptr<Session> open_rows(const MemoryRows& rows, GatesOptions options, const SessionOptions& settings,
                                    const Session* from) {
-  if (from) throw Exception(ErrorCode::unsupported, "training of gates cannot start from a trained model; splines can");
+  if (from)
+    throw Exception(ErrorCode::unsupported,
+                    "training of gates cannot start from a trained model; only that of spline networks can");
   if (options.model.size == SizePolicy::automatic)
     throw Exception(ErrorCode::unsupported,
-                    "model.size = \"auto\" is not settled; choose model.gates, or train a recipe");
+                    "model.size = \"auto\" needs data to choose from; set model.gates, or train with a recipe");
   if (!rows.loaded.rows.is_classification())
     throw_invalid("y holds numbers, but gates learn classes: pass integers, or names of classes");
   return open_row_family<GatesFamily>(rows, std::move(options), settings, nullptr);
@@ -223,7 +226,7 @@ std::unique_ptr<Session> refine(const Session& session, std::size_t grid, const 
     check_memory_options(options);
     refined = derive_session<KanFamily>(options, session, settings);
   };
-  if (!with_family<KanFamily>(session, derive)) refuse_family(session, "grid: only spline networks have one");
+  if (!with_family<KanFamily>(session, derive)) refuse_family(session, "grid: only spline networks have a grid");
   return refined;
 }
 

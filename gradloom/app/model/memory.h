@@ -18,7 +18,7 @@
 
 namespace gradloom::app {
 
-// Rows to learn from. The last `validation` of them watch training; 0: the fraction data.validation of the rows does.
+// Rows to learn from. The last `validation` of them are validation data; 0: the fraction data.validation of the rows.
 struct MemoryRows {
   LoadedRows loaded;
   std::size_t validation = 0;
@@ -64,12 +64,12 @@ NewRows<double> new_rows_of_text(const Session& session, std::string text);
 // What a model of graphs says of new ones: the array of a table of predictions. Throws unsupported for other models.
 PredictedTable predict_graphs(const Session& session, GraphSet graphs);
 
-// What a model of graphs makes of each node, or each graph, before its head. Throws as predict_graphs does.
+// The embedding of each node or graph: the input of the model's head. Throws as predict_graphs does.
 PredictedRows embed_graphs(const Session& session, GraphSet graphs);
 // The width of these rows; 0 for models that have none.
 std::size_t embedding_width(const Session& session);
 
-// A spline network with so many grid intervals and the same functions; without data.
+// A spline network with `grid` grid intervals and the same functions; without data.
 std::unique_ptr<Session> refine(const Session& session, std::size_t grid, const SessionOptions& settings);
 
 }  // namespace gradloom::app

@@ -53,7 +53,7 @@ void bind_loss(const OptionPart<TrainingOptions>& train) {
   train.choice_or_auto("loss.kind", &TrainingOptions::loss_kind, kLosses,
                        "auto: mse for regression, cross-entropy for classification.");
   loss.choice("reduction", &LossOptions::reduction, kReductions, "Mean over all terms of a batch, or their sum.");
-  loss.key("huber_delta", &LossOptions::huber_delta, "Where the Huber loss turns from square to linear.")
+  loss.key("huber_delta", &LossOptions::huber_delta, "Error at which the Huber loss changes from quadratic to linear.")
       .above(0)
       .computed()
       .only_with("loss.kind", {"huber"});
@@ -65,13 +65,14 @@ void bind_optimizer(const OptionPart<TrainingOptions>& train) {
   o.choice("kind", &O::kind, kOptimizers, "How parameters are updated.");
   o.key("lr", &O::lr, "Learning rate (L-BFGS: first trial step).").above(0).computed();
   o.key("momentum", &O::momentum, "SGD: momentum.").at_least(0).below(1).computed().only_with(kKind, {"sgd"});
-  o.key("nesterov", &O::nesterov, "SGD: Nesterov's momentum.").only_with(kKind, {"sgd"});
-  o.key("beta1", &O::beta1, "Adam, Lion: decay of the mean.")
+  o.key("nesterov", &O::nesterov, "SGD: Nesterov momentum.").only_with(kKind, {"sgd"});
+  o.key("beta1", &O::beta1, "Adam: decay of the mean gradient; Lion: of the mean in the update.")
       .at_least(0)
       .below(1)
       .computed()
       .only_with(kKind, {"adam", "adamw", "lion"});
-  o.key("beta2", &O::beta2, "Adam: decay of the mean square; Lion: of the mean that is kept (0.99 is usual).")
+  o.key("beta2", &O::beta2,
+        "Adam: decay of the mean squared gradient; Lion: of the mean that is stored (0.99 is usual).")
       .at_least(0)
       .below(1)
       .computed()
@@ -80,13 +81,13 @@ void bind_optimizer(const OptionPart<TrainingOptions>& train) {
       .above(0)
       .computed()
       .only_with(kKind, {"adam", "adamw"});
-  o.key("weight_decay", &O::weight_decay, "Pull towards zero; decoupled for adamw and lion.")
+  o.key("weight_decay", &O::weight_decay, "Weight decay; decoupled for adamw and lion.")
       .at_least(0)
       .computed()
       .not_with(kKind, {kLbfgs});
   train
       .key("optimizer.decay", &TrainOptions::decay,
-           "Parameters that weight decay is for, by name or prefix*; none named: all.")
+           "Parameters that weight decay applies to, by name or prefix*; none named: all.")
       .not_with(kKind, {kLbfgs})
       .needs("optimizer.weight_decay");
   o.key("clip_value", &O::clip_value, "Clip every gradient element to +- this; 0: off.")
@@ -97,16 +98,18 @@ void bind_optimizer(const OptionPart<TrainingOptions>& train) {
       .at_least(0)
       .computed()
       .not_with(kKind, {kLbfgs});
-  o.key("history", &O::history, "L-BFGS: remembered steps.").at_least(1).at_most(1000).only_with(kKind, {kLbfgs});
-  o.key("iterations", &O::iterations, "L-BFGS: most iterations in one epoch.").at_least(1).only_with(kKind, {kLbfgs});
-  o.key("evaluations", &O::evaluations, "L-BFGS: most evaluations in one epoch.")
+  o.key("history", &O::history, "L-BFGS: number of stored steps.").at_least(1).at_most(1000).only_with(kKind, {kLbfgs});
+  o.key("iterations", &O::iterations, "L-BFGS: maximum number of iterations in one epoch.")
+      .at_least(1)
+      .only_with(kKind, {kLbfgs});
+  o.key("evaluations", &O::evaluations, "L-BFGS: maximum number of evaluations in one epoch.")
       .at_least(2)
       .only_with(kKind, {kLbfgs});
   train.choice("optimizer.device", &TrainOptions::place, kOptimizerPlaces,
                "With --device: where parameters are updated; auto: on the device, L-BFGS on the host.");
   const auto compression = train.part("optimizer", &TrainOptions::compression);
   compression.choice("compress", &kernels::compress::CompressionOptions::kind, kernels::compress::kCompressions,
-                     "How gradients of a device travel to an optimizer on the host.");
+                     "How gradients are compressed on their way from a device to an optimizer on the host.");
   compression
       .key("compress_keep", &kernels::compress::CompressionOptions::keep,
            "Top-k: part of the gradient that is sent in a step.")
@@ -147,8 +150,8 @@ void bind_head(const OptionPart<FamilyOptions>& o, std::string epochs_doc) {
   o.key("family", &FamilyOptions::family, "Kind of network.").one_of(recipe_families());
   const auto train = o.part("", &FamilyOptions::train);
   train.key("epochs", &TrainOptions::epochs, std::move(epochs_doc)).at_least(0).at_most(kMostEpochs);
-  train.key("seed", &TrainOptions::seed, "Seed of everything random.").at_least(0);
-  o.choice("precision", &FamilyOptions::precision, kPrecisions, "Type of all numbers.");
+  train.key("seed", &TrainOptions::seed, "Seed of all random numbers.").at_least(0);
+  o.choice("precision", &FamilyOptions::precision, kPrecisions, "Precision of all numbers.");
 }
 
 void bind_row_data(const OptionPart<RowDataOptions>& data) {
@@ -176,7 +179,7 @@ void bind_row_data(const OptionPart<RowDataOptions>& data) {
   formula.key("samples", &FormulaOptions::samples, "Formula: samples to train (and validate) on.")
       .at_least(1)
       .needs(kFormula);
-  data.key("test_samples", &D::test_samples, "Formula: further samples to test on.")
+  data.key("test_samples", &D::test_samples, "Formula: samples to test on.")
       .at_least(0)
       .needs(kFormula)
       .effect([](const ConfigValues& values) {
@@ -194,7 +197,7 @@ void bind_row_data(const OptionPart<RowDataOptions>& data) {
       .needs(kPath)
       .effect(for_target_columns);
   source.key("drop", &RowSource::drop, "Columns to leave out, by name or number.").needs(kPath);
-  source.key("categorical", &RowSource::categorical, "Numeric columns whose values are names.").needs(kPath);
+  source.key("categorical", &RowSource::categorical, "Numeric columns whose values are categories.").needs(kPath);
   source.key("weight", &RowSource::weight, "Column of sample weights; empty: none.").needs(kPath);
   csv.key("separator", &CsvOptions::separator, "CSV separator: one character, tab, or auto.")
       .needs(kPath)
@@ -212,7 +215,7 @@ void bind_row_data(const OptionPart<RowDataOptions>& data) {
   csv.key("comment", &CsvOptions::comment, "CSV lines that start with this are skipped; empty: none.")
       .needs(kPath)
       .effect(for_text);
-  source.choice("missing", &RowSource::missing, kMissingPolicies, "What a missing value does.").needs(kPath);
+  source.choice("missing", &RowSource::missing, kMissingPolicies, "How missing values are treated.").needs(kPath);
   source.choice("categories", &RowSource::categories, kCategoryPolicies, "How text columns become numbers.")
       .needs(kPath)
       .effect(for_text);
@@ -220,7 +223,7 @@ void bind_row_data(const OptionPart<RowDataOptions>& data) {
   source.key("npz_y", &RowSource::npz_y, "Array of an .npz file that holds the targets; empty: columns of the inputs.")
       .needs(kPath)
       .effect(for_npz);
-  data.key("validation", &D::validation, "Fraction of the samples held out to watch training.").at_least(0).below(1);
+  data.key("validation", &D::validation, "Fraction of the samples held out for validation.").at_least(0).below(1);
   data.key("test", &D::test, "Fraction of a file's samples held out for the final test.")
       .at_least(0)
       .below(1)
@@ -238,16 +241,22 @@ void bind_training(const OptionPart<TrainingOptions>& options) {
   const auto train = options.within("train");
   train.key("batch", &T::batch, "Samples per batch; 0: all at once.").at_least(0).not_with(kKind, {kLbfgs});
   train.key("accumulate", &T::accumulate, "Batches per update.").at_least(1).at_most(1000000).needs("train.batch");
-  train.key("shuffle", &T::shuffle, "Another order in each epoch.").not_with(kKind, {kLbfgs}).needs("train.batch");
-  train.key("patience", &T::patience, "Epochs without progress before a stage ends; 0: never.").at_least(0);
-  train.key("freeze", &T::freeze, "Parameters that stay as they are, by name or prefix*.");
+  train.key("shuffle", &T::shuffle, "Shuffle the samples in each epoch.")
+      .not_with(kKind, {kLbfgs})
+      .needs("train.batch");
+  train.key("patience", &T::patience, "Early stopping: epochs without progress before a stage ends; 0: never.")
+      .at_least(0);
+  train.key("freeze", &T::freeze, "Parameters that are frozen, by name or prefix*.");
   train.flag("fused", &T::fused, FusedUpdate::automatic, FusedUpdate::off,
-             "Update parameters while their gradient is in the cache; the same bits.");
-  train.key("keep_best", &T::keep_best, "End each stage with the parameters that did best on validation data.");
-  train.key("restarts", &T::restarts, "Starts from different weights; the one with the lowest training loss goes on.")
+             "Update parameters while their gradient is in the cache; equal bits.");
+  train.key("keep_best", &T::keep_best,
+            "End each stage with the parameters that had the lowest loss on validation data.");
+  train
+      .key("restarts", &T::restarts,
+           "Number of restarts from different initial weights; the one with the lowest training loss goes on.")
       .at_least(1)
       .at_most(1000);
-  train.key("restart_epochs", &T::restart_epochs, "Epochs of each start.")
+  train.key("restart_epochs", &T::restart_epochs, "Epochs of each restart.")
       .at_least(1)
       .effect([](const ConfigValues& values) {
         return std::get<std::int64_t>(values("train.restarts")) > 1 ? "" : "has no effect with train.restarts = 1";

@@ -69,8 +69,8 @@ Result<std::unique_ptr<Session>> open_model(const TensorFile& tensors, const std
   const auto all = families();
   const auto family = std::ranges::find(all, head->family, &AppFamily::name);
   if (family == all.end() || !family->load)
-    return Error{ErrorCode::unsupported,
-                 fmt::format("{}: models of family \"{}\" have no model files", name.string(), head->family)};
+    return Error{ErrorCode::unsupported, fmt::format("{}: a model of family \"{}\" cannot be stored in a model file",
+                                                     name.string(), head->family)};
   SessionOptions followed = settings;
   if (head->arithmetic && available(*head->arithmetic)) followed.exec.variant.arithmetic = *head->arithmetic;
   auto session = family->load(*head, tensors, name, followed);
@@ -87,7 +87,8 @@ Result<PredictReport> predict(const std::filesystem::path& model, const RunOptio
     Session& session = *opened->session;
     const AppFamily& family = find_family(session.options().family);
     if (!family.predict)
-      return Error{ErrorCode::unsupported, fmt::format("models of family \"{}\" take no new data", family.name)};
+      return Error{ErrorCode::unsupported,
+                   fmt::format("models of family \"{}\" cannot be applied to new data", family.name)};
     auto table = family.predict(session, what);
     if (!table) return table.error();
     PredictReport report;
@@ -100,8 +101,8 @@ Result<PredictReport> predict(const std::filesystem::path& model, const RunOptio
     report.data = table->metrics ? to_json(*table->metrics) : nlohmann::json();
     report.warnings = std::move(opened->warnings);
     if (!report.finished)
-      report.warnings.push_back(
-          fmt::format("the training of this model was stopped after {}", counted(report.epochs, "epoch")));
+      report.warnings.push_back(fmt::format("the training of this model was stopped after {}, before its end",
+                                            counted(report.epochs, "epoch")));
     if (table->outside.value_or(0) > 0)
       report.warnings.push_back(fmt::format("{} of {} {} features outside of their range in the training data",
                                             *table->outside, counted(table->rows, "row"),

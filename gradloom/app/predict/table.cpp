@@ -125,9 +125,9 @@ Result<void> write_predictions(const std::filesystem::path& file, const Predicte
   if (auto r = check_prediction_file(file); !r) return r;
   if (file.extension() == ".csv") return write_file_atomic(file, csv_text(table));
   if (table.shape.empty())
-    return Error{
-        ErrorCode::unsupported,
-        fmt::format("what this model predicts are no numbers: write it to a .csv file, not to {}", file.string())};
+    return Error{ErrorCode::unsupported,
+                 fmt::format("the predictions of this model are not numbers: write them to a .csv file, not to {}",
+                             file.string())};
   return write_file_atomic(file, npy_bytes(table));
 }
 

@@ -56,7 +56,7 @@ std::string not_finite_warning(std::span<const double> values, std::size_t width
 
 // Whether `file` names a form that predictions can be written in: .csv or .npy.
 Result<void> check_prediction_file(const std::filesystem::path& file);
-// Written atomically. Fails with unsupported when a .npy file is asked for and there are no numbers, with io.
+// Written atomically. Fails with unsupported when a .npy file is requested and there are no numbers, with io.
 Result<void> write_predictions(const std::filesystem::path& file, const PredictedTable& table);
 
 }  // namespace gradloom::app

@@ -86,7 +86,7 @@ std::string class_name(const GraphPicture& graph, std::size_t node_class) {
 }
 
 void append_dot(std::string& out, const GraphPicture& graph, const GraphNode& node, Point at) {
-  const char* verdict = node.wrong ? ", which is wrong" : node.labelled ? ", labelled" : "";
+  const char* verdict = node.wrong ? ", wrong" : node.labelled ? ", labelled" : "";
   fmt::format_to(std::back_inserter(out), "<g class=\"{}\"><title>{}: {}{}</title>", kClassStyles[node.node_class],
                  escape_html(node.name), escape_html(class_name(graph, node.node_class)), verdict);
   if (node.wrong)
@@ -115,7 +115,7 @@ void append_graph_legend(std::string& out, const GraphPicture& graph) {
   if (any([](const GraphNode& node) { return node.labelled; }))
     item("<rect class=\"sample\" x=\"4\" y=\"4\" width=\"14\" height=\"14\"/>", "labelled");
   if (any([](const GraphNode& node) { return node.wrong; }))
-    item("<circle class=\"ring\" cx=\"11\" cy=\"11\" r=\"9\"/>", "predicted wrongly");
+    item("<circle class=\"ring\" cx=\"11\" cy=\"11\" r=\"9\"/>", "wrong prediction");
   out += "</ul>\n";
 }
 
@@ -125,9 +125,9 @@ void append_graph(std::string& out, const GraphPicture& graph) {
   if (graph.nodes.empty()) return;
   for (const auto& [a, b] : graph.edges)
     if (a >= graph.nodes.size() || b >= graph.nodes.size())
-      throw_invalid(fmt::format("the edge {} - {} has an end that is not there", a, b));
+      throw_invalid(fmt::format("report: the edge {} - {} has an end that is not a node", a, b));
   if (class_count(graph) > kMostDrawnClasses)
-    throw_invalid(fmt::format("a graph of {} classes has no picture; there are {} colours", class_count(graph),
+    throw_invalid(fmt::format("report: a graph of {} classes cannot be drawn; there are {} colours", class_count(graph),
                               kMostDrawnClasses));
   std::vector<Point> at = settle(graph);
   turn(at);

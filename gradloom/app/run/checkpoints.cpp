@@ -33,11 +33,11 @@ Result<SavedCheckpoint> read_checkpoint(const RunFolder& folder, const LogCallba
   auto before = read_whole_checkpoint(previous).file;
   if (!before) {
     if (before.error().code != ErrorCode::not_found)
-      error.message += fmt::format("; nor can the checkpoint before it be used: {}", before.error().message);
+      error.message += fmt::format("; the checkpoint before it cannot be used either: {}", before.error().message);
     return error;
   }
   const std::string warning =
-      fmt::format("{}; {} is used instead, the checkpoint before it", error.message, previous.string());
+      fmt::format("{}; the checkpoint before it, {}, is used instead", error.message, previous.string());
   if (log) log(LogLevel::warning, warning);
   return SavedCheckpoint{std::move(*before), previous, damaged, warning};
 }

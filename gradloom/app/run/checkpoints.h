@@ -11,7 +11,7 @@ struct SavedCheckpoint {
   TensorFile file;
   FilePlace place;
   bool last_is_damaged = false;  // so this is the one before it
-  std::string warning;           // what `log` was told; empty for the newest
+  std::string warning;           // the warning passed to `log`; empty for the newest
 };
 
 // Reads the newest checkpoint whose bytes are right. Warns when that is not the newest. Fails as read_safetensors does

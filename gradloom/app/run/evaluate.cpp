@@ -75,7 +75,8 @@ Result<void> evaluate_files(const AppFamily& family, Session& session, const std
     return write_outputs(what.predictions, y, added->numbers);
   }
   if (!family.predict)
-    return Error{ErrorCode::unsupported, fmt::format("models of family \"{}\" take no new data", family.name)};
+    return Error{ErrorCode::unsupported,
+                 fmt::format("models of family \"{}\" cannot be applied to new data", family.name)};
   auto table = family.predict(session, {what.data, what.distances});
   if (!table) return table.error();
   evaluation.data = table->metrics ? to_json(*table->metrics) : json();

@@ -29,8 +29,8 @@ Result<std::unique_ptr<Session>> reopen_session(const Config& recipe, const RunO
   Error error = session.error();
   std::error_code unreadable;
   error.message += fmt::format(
-      ", looked for from {}{}; {} names its training data from the folder that it was trained in: call this from "
-      "there, or let GRADLOOM_DATA be that folder{}",
+      ", looked for from {}{}; {} has the path of its training data relative to the folder that it was trained in: run "
+      "this command there, or set GRADLOOM_DATA to that folder{}",
       std::filesystem::current_path(unreadable).string(),
       options.data_root == "." ? "" : fmt::format(" and {}", options.data_root.string()), folder.path().string(),
       std::filesystem::exists(folder.model(), unreadable)
@@ -50,7 +50,7 @@ Result<RunOptions> follow_checkpoint(const RunFolder& folder, RunOptions options
     if (other == OtherData::tell) return options;
     return Error{
         ErrorCode::invalid_input,
-        fmt::format("{} was trained in {} arithmetic; {} arithmetic would give other bits than those of the run",
+        fmt::format("{} was trained in {} arithmetic; {} arithmetic would not give equal bits; leave --arithmetic out",
                     folder.path().string(), name_of(kArithmetics, its), name_of(kArithmetics, *options.arithmetic))};
   }
   if (options.device && options.device->info().arithmetic != its) {
@@ -59,10 +59,10 @@ Result<RunOptions> follow_checkpoint(const RunFolder& folder, RunOptions options
         options.device->info().name, name_of(kArithmetics, options.device->info().arithmetic));
     if (options.device_policy == DevicePolicy::required && other == OtherData::refuse)
       return Error{ErrorCode::unsuitable_device,
-                   difference + "; open it for the arithmetic of the run, or continue on the cpu"};
+                   difference + "; set --arithmetic to that of the run, or continue on the CPU"};
     if (options.device_policy == DevicePolicy::preferred) {
       options.device = nullptr;
-      if (options.log) options.log(LogLevel::info, "running on the cpu: " + difference);
+      if (options.log) options.log(LogLevel::info, "running on the CPU: " + difference);
     }
   }
   if (available(its)) {
@@ -101,7 +101,7 @@ Result<Restored> restore(Session& session, const RunFolder& folder, OtherData ot
                                "continues the run itself",
                                folder.path().string())};
     session.restart_optimizer();
-    warn("whether the training data are those of the run cannot be told: they are taken as they are");
+    warn("the checkpoint does not say which training data the run had; those found now are used");
   }
   if (other == OtherData::refuse && saved->last_is_damaged)
     if (auto r = folder.set_last_checkpoint_aside(); !r) return r.error();
@@ -113,8 +113,8 @@ Result<Restored> restore(Session& session, const RunFolder& folder, OtherData ot
   if (restored.data_changed)
     return Error{
         ErrorCode::invalid_input,
-        fmt::format("the training data are not those that {} was trained on: a file has changed, or another "
-                    "one of the same name was found from this folder; put the old data back, or start a new run",
+        fmt::format("the training data are not those that {} was trained on: a file has changed, or another file "
+                    "of the same name was found from this folder; put the old data back, or start a new run",
                     folder.path().string())};
   auto lines = read_run_log(folder.log());
   if (!lines && lines.error().code != ErrorCode::not_found) return lines.error();

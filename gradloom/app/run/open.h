@@ -12,7 +12,7 @@ namespace gradloom::app {
 // What to do when a run's data have changed since it was saved: going on would mix two runs; a look at it is harmless.
 enum class OtherData { refuse, tell };
 
-// The recipe of a run. `edited`, if it is not null, tells whether somebody has changed it since the run began.
+// The recipe of a run. `edited`, if it is not null, is set to whether it was edited after the run was started.
 Result<Config> reopen_recipe(const RunFolder& folder, bool* edited = nullptr);
 
 // The session of a run, from wherever this is called: fails with not_found, saying where data were looked for.
@@ -55,8 +55,7 @@ auto guarded(Work&& work) -> decltype(work()) {
   } catch (const Exception& e) {
     return e.error();
   } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::out_of_memory,
-                 "there is not enough memory for this model and batch; try a smaller train.batch"};
+    return Error{ErrorCode::out_of_memory, "not enough memory for this model and batch; try a smaller train.batch"};
   }
 }
 

@@ -56,9 +56,10 @@ Chart loss_chart(const std::vector<json>& log) {
 }
 
 Table metrics_table(const Metrics& metrics) {
-  Table table{"Metrics",
-              "Of the parameters that were kept. The curve has the mean over each epoch, while they changed.",
-              {"part"}};
+  Table table{
+      "Metrics",
+      "Metrics of the final parameters. The curve shows the mean over each epoch, while the parameters changed.",
+      {"part"}};
   const json parts = to_json(metrics);
   for (const auto& [name, value] : parts["train"].items()) table.columns.push_back(name);
   for (const char* part : {"train", "validation", "test"}) {
@@ -74,7 +75,7 @@ Table metrics_table(const Metrics& metrics) {
 // Nothing where no row is outside.
 void add_outside_rows(const RunResult& result, Report& r) {
   Table table{"Rows outside of the training range",
-              "Some feature of theirs was never so small or so large in training.",
+              "Rows with a feature below its minimum or above its maximum in the training data.",
               {"part", "rows"}};
   for (const auto& [part, count] : result.rows_outside)
     if (count > 0) table.rows.push_back({part, count});
@@ -125,7 +126,7 @@ Report run_report(const Session& session, std::span<const Headline> headlines, s
 void add_phases(const RunResult& result, Report& r) {
   if (!result.phases) return;
   Table phases{"Where the time went",
-               "Phases by the clock; parts of a phase are added up over threads.",
+               "Elapsed time of each phase; parts of a phase are summed over threads.",
                {"phase", "ms"},
                {},
                1};

@@ -71,12 +71,13 @@ void meet_ranks(const Config& recipe, Session& session, const RunOptions& option
   for (unsigned rank = 1; rank < comm.size(); ++rank)
     for (std::size_t i = 0; i < kCount; ++i)
       if (all[rank * kCount + i] != all[i])
-        throw Exception(ErrorCode::io, fmt::format("rank {} has another {} than rank 0; all ranks need the same files",
-                                                   rank, kNames[i]));
+        throw Exception(ErrorCode::io,
+                        fmt::format("rank {} and rank 0 differ in {}; all ranks need the same files", rank, kNames[i]));
   if (session.shares_steps()) return;
   session.leave_ranks();
   if (options.log)
-    options.log(LogLevel::info, fmt::format("rank 0 trains, the others wait: {}", session.why_not_shared()));
+    options.log(LogLevel::info,
+                fmt::format("rank 0 trains alone, the other ranks are idle: {}", session.why_not_shared()));
 }
 
 // What a rank other than 0 listens for: where rank 0 measures, all do.
@@ -370,10 +371,10 @@ Result<RunSummary> resume(const std::filesystem::path& path, const RunOptions& g
     warnings.push_back(warning);
   };
   if (edited)
-    warn(
-        fmt::format("{} was edited since the run began: the run goes on by its new values, and its bits are not those "
-                    "of a run by either recipe",
-                    folder->recipe().string()));
+    warn(fmt::format(
+        "{} was edited after the run was started: the run continues with the new values, and its bits are not those "
+        "of a run with either recipe",
+        folder->recipe().string()));
   return guarded([&]() -> Result<RunSummary> {
     auto session = reopen_session(*recipe, options, *folder);
     if (!session) return session.error();
@@ -391,7 +392,7 @@ Result<RunSummary> resume(const std::filesystem::path& path, const RunOptions& g
     }
     if (!begun) {  // stopped before its first checkpoint
       if (auto log = read_run_log(folder->log()); log && !log->lines.empty())
-        warn(fmt::format("{} has no checkpoint: the run begins again, and its log with it", folder->path().string()));
+        warn(fmt::format("{} has no checkpoint: the run and its log start again", folder->path().string()));
       if (auto kept = keep_first_lines(folder->log(), 0); !kept) return kept.error();
       if ((*session)->start() == TrainEnd::stopped) return interrupted(**session, &*folder, recorder);
     }

@@ -33,7 +33,7 @@ using gradloom::to_json;
 
 struct RunOptions : SessionOptions {
   std::filesystem::path data_root = ".";
-  // What a run that goes on must compute in; unset: what its checkpoint says. `exec` has that of a new run.
+  // The arithmetic that a resumed run must have; unset: that of its checkpoint. `exec` has that of a new run.
   std::optional<Arithmetic> arithmetic;
   bool restart_optimizer = false;  // resume() of a run of an earlier numerical contract: with fresh optimizer memory
   std::function<void(const Progress&)> progress;  // after each epoch; may be empty
@@ -81,8 +81,8 @@ struct RunSummary {
   std::optional<unsigned> ranks;                    // that trained together; absent: one process, as are the next two
   std::optional<std::vector<unsigned>> idle_ranks;  // for which a batch was too small
   std::optional<std::uint64_t> bytes_sent;          // by this rank, to others
-  std::optional<bool> interrupted;                  // true: stopped on request; `gradloom resume` goes on
-  std::optional<std::string> resume;                // the command for that, from whoever prints the summary
+  std::optional<bool> interrupted;                  // true: stopped on request; `gradloom resume` continues
+  std::optional<std::string> resume;                // the command for that, set by the caller that prints the summary
   std::optional<RunResult> result;
   GRADLOOM_FIELDS(run, epochs, seconds, ranks, idle_ranks, bytes_sent, interrupted, resume)
 };

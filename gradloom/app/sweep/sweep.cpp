@@ -48,7 +48,7 @@ Result<SweepKey> parse_sweep(const std::string& text) {
   const std::size_t at = text.find('=');
   if (at == std::string::npos || at == 0)
     return Error{ErrorCode::invalid_input,
-                 fmt::format("'{}' is no sweep; write KEY=VALUE,VALUE, for example optimizer.lr=0.1,0.01", text)};
+                 fmt::format("'{}' is not a sweep; write KEY=VALUE,VALUE, for example optimizer.lr=0.1,0.01", text)};
   SweepKey sweep{text.substr(0, at), {""}};
   int depth = 0;
   char quote = 0;
@@ -78,7 +78,7 @@ Result<std::vector<SweepRun>> plan_sweep(const SweepOptions& options,
       return Error{ErrorCode::invalid_input,
                    fmt::format("the key '{}' is swept twice; name all its values at once", key.key)};
   if (keys.contains("seed"))
-    return Error{ErrorCode::invalid_input, "a sweep has seeds of its own: how many, and the first"};
+    return Error{ErrorCode::invalid_input, "seed cannot be swept; --seed and --seeds set the seeds of a sweep"};
   const std::size_t count = combinations(options);
   if (count * options.seeds > kMostRuns)
     return Error{ErrorCode::invalid_input, fmt::format("the sweep has more than {} runs", kMostRuns)};

@@ -84,7 +84,7 @@ void Commands::copy(const DeviceBuffer& from, std::uint64_t from_offset, const D
                     std::uint64_t to_offset, std::uint64_t bytes) {
   if (bytes == 0) return;
   if (from_offset + bytes > from.bytes() || to_offset + bytes > to.bytes())
-    throw_invalid("a copy of " + std::to_string(bytes) + " bytes leaves its buffers");
+    throw_invalid("a copy of " + std::to_string(bytes) + " bytes exceeds its buffers");
   const VkBufferCopy region{from_offset, to_offset, bytes};
   vkCmdCopyBuffer(impl_->buffer, from.impl()->buffer, to.impl()->buffer, 1, &region);
   if (from.impl()->use == BufferUse::upload) impl_->each.bytes_up += bytes;
@@ -101,7 +101,7 @@ void Commands::dispatch(const Dispatch& what) {
   if (what.groups == 0) return;
   const Kernel& kernel = *what.kernel;
   if (what.bindings.size() != kernel.bindings || what.push.size() != kernel.push_bytes)
-    throw_invalid("the shader " + kernel.name + " was given other bindings than it has");
+    throw_invalid("the shader " + kernel.name + " was not given the bindings that it has");
   const VkDescriptorSet set = allocate_set(*impl_, kernel);
   std::vector<VkDescriptorBufferInfo> infos;
   for (const Binding& b : what.bindings) infos.push_back({b.buffer->impl()->buffer, b.offset, b.bytes});

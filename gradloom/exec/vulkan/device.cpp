@@ -26,7 +26,7 @@ Result<void> check_limits(const DeviceInfo& info) {
   if (info.max_group_size < kNeededGroup) return lacks("invocations per group:", info.max_group_size, kNeededGroup);
   if (info.push_bytes < kNeededPush) return lacks("bytes of push constants:", info.push_bytes, kNeededPush);
   if (!info.shuffles)
-    return Error{ErrorCode::unsuitable_device, "the device " + info.name + " has no shuffles within subgroups"};
+    return Error{ErrorCode::unsuitable_device, "the device " + info.name + " has no subgroup shuffles"};
   return {};
 }
 
@@ -107,8 +107,8 @@ Result<std::unique_ptr<Device>> Device::open(const DeviceOptions& options) try {
   auto device = std::make_unique<Device>(std::move(impl));
   const bool fuses = options.faults.as_fused || fma_rounds_once(*device);
   if (options.arithmetic == Arithmetic::fused && !fuses)
-    return Error{ErrorCode::unsuitable_device, "fused arithmetic was asked for; fma() of the device " +
-                                                   device->info().name + " rounds the product, too"};
+    return Error{ErrorCode::unsuitable_device, "fused arithmetic was requested, but fma() of the device " +
+                                                   device->info().name + " also rounds the product"};
   Impl& opened = device->impl();
   opened.info.arithmetic =
       options.arithmetic.value_or(fuses && available(Arithmetic::fused) ? Arithmetic::fused : Arithmetic::split);

@@ -47,9 +47,9 @@ void check(VkResult result, const char* what) {
   const std::string where = std::string(what) + " failed (VkResult " + std::to_string(result) + ")";
   switch (result) {
     case VK_ERROR_DEVICE_LOST:
-      throw Exception(ErrorCode::device_lost, "the device stopped answering: " + where);
+      throw Exception(ErrorCode::device_lost, "the device was lost: " + where);
     case VK_ERROR_OUT_OF_HOST_MEMORY:
-      throw Exception(ErrorCode::out_of_memory, "there is not enough memory: " + where);
+      throw Exception(ErrorCode::out_of_memory, "not enough memory: " + where);
     case VK_ERROR_OUT_OF_DEVICE_MEMORY:
     case VK_ERROR_OUT_OF_POOL_MEMORY:
       throw Exception(ErrorCode::device_memory, "the device has no memory left: " + where);
@@ -91,7 +91,7 @@ Result<std::unique_ptr<Instance>> make_instance(Validation validation,
   const char* extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
   if (validation == Validation::on) {
     if (!has_validation_layer())
-      return Error{ErrorCode::unsupported, "validation was asked for, but the validation layer is not installed"};
+      return Error{ErrorCode::unsupported, "validation was requested, but the validation layer is not installed"};
     info.pNext = &features;
     info.enabledLayerCount = 1;
     info.ppEnabledLayerNames = &kValidationLayer;

@@ -32,7 +32,7 @@ Block& MemoryPool::add_block(VkDeviceSize size, std::uint32_t type, bool mapped)
   const auto full = [&] {
     throw Exception(ErrorCode::device_memory, "the device has no room for " + std::to_string(size) + " bytes more; " +
                                                   std::to_string(block_bytes_) +
-                                                  " are taken; a smaller train.batch needs less");
+                                                  " are in use; a smaller train.batch needs less");
   };
   if (size > max_allocation_ || (limit_ > 0 && block_bytes_ + size > limit_)) full();
   VkMemoryAllocateInfo info{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};

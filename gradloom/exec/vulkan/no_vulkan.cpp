@@ -4,7 +4,7 @@
 namespace gradloom::vulkan {
 
 namespace {
-const Error kMissing{ErrorCode::missing_device, "this build has no GPU backend, only the cpu"};
+const Error kMissing{ErrorCode::missing_device, "this build has no GPU backend, only the CPU"};
 [[noreturn]] void refuse() { throw Exception(kMissing); }
 }  // namespace
 

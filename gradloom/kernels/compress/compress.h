@@ -18,9 +18,9 @@ namespace gradloom::kernels::compress {
 
 enum class Compression { none, half, top_k };
 inline constexpr Choice<Compression> kCompressions[] = {
-    {Compression::none, "none", "as it is"},
+    {Compression::none, "none", "not compressed"},
     {Compression::half, "16-bit", "16-bit floating-point numbers"},
-    {Compression::top_k, "top-k", "the largest elements; the rest waits"},
+    {Compression::top_k, "top-k", "the largest elements, with error feedback"},
 };
 
 inline constexpr std::size_t kCompressionChunk = 256;

@@ -73,7 +73,7 @@ void check(const Options& o, const Wanted<T>& wanted, std::size_t out) {
   if (!wanted.weight.empty() && wanted.weight.size() != wanted.size)
     fail(fmt::format("{} weights were given for {} samples", wanted.weight.size(), wanted.size));
   if (!wanted.mask.empty() && (wanted.mask.extent(1) != out || o.kind == Kind::cross_entropy))
-    fail("the mask does not fit the loss: it needs one column per output, and cross-entropy takes none");
+    fail("the mask does not fit the loss: it needs one column per output, and cross-entropy allows no mask");
 }
 
 template <class T>

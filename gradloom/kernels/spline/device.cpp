@@ -68,8 +68,8 @@ constexpr std::size_t kMostTurns = 60'000, kMostTurnsOfNorm = 5'000;
 void require_turns(const vulkan::DeviceInfo& device, std::size_t turns) {
   if (counts_loads(device) && turns > kMostTurns)
     throw Exception(ErrorCode::unsuitable_device, "a layer with this batch needs " + std::to_string(turns) +
-                                                      " turns of a shader's loop; " + device.name + " runs at most " +
-                                                      std::to_string(kMostTurns));
+                                                      " iterations of a shader's loops; " + device.name +
+                                                      " runs at most " + std::to_string(kMostTurns));
 }
 
 // Turns of one evaluation of the basis: the search for a knot.

@@ -71,9 +71,9 @@ enum class OutOfGrid : std::uint8_t {
   zero,    // value and derivative zero
 };
 inline constexpr Choice<OutOfGrid> kOutOfGrid[] = {
-    {OutOfGrid::linear, "linear", "the tangent goes on"},
-    {OutOfGrid::clamp, "clamp", "the value of the edge"},
-    {OutOfGrid::extend, "extend", "the spline goes on"},
+    {OutOfGrid::linear, "linear", "extended by the tangent at the end"},
+    {OutOfGrid::clamp, "clamp", "constant, the value at the end"},
+    {OutOfGrid::extend, "extend", "the splines continued with the spacing of the knots, 0 further out"},
     {OutOfGrid::zero, "zero", "zero"},
 };
 

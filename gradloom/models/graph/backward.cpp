@@ -96,7 +96,7 @@ void GraphNetwork<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape
     throw_invalid("backward needs the tape of the forward pass of the same batch");
   const bool inputs = !call.dl_dx.empty();
   if (inputs && (!tape.limits_.input_gradient || options_.sparse))
-    throw_invalid("dl_dx was asked for, but the tape was not made for it or the features are sparse");
+    throw_invalid("dl_dx was requested, but the tape was not made for it or the features are sparse");
   tape.edge_weight_gradient_ = {}, tape.edge_feature_gradient_ = {};
   if (inputs) begin_edges(batch, tape);
   find_needed(call.step, inputs, tape);

@@ -46,7 +46,7 @@ void GraphNetwork<T>::check(const Call& call) const {
     throw_invalid(
         fmt::format("the edges have {} features, the network {}", batch.edge_x.extent(1), options_.edge_features));
   if (!batch.edge_weight.empty() && !takes_edge_weights(options_.kind))
-    throw_invalid("the edges have weights, which layers of attention or of maxima would not look at");
+    throw_invalid("the edges have weights, which attention and maximum layers cannot use");
 }
 
 template <class T>

@@ -48,20 +48,20 @@ void validate(const NetworkOptions& o) {
     throw_invalid(fmt::format("a network from {} features to {} outputs", o.inputs, o.outputs));
   const bool headless = o.task == GraphTask::node && o.jumping == Jumping::none;
   if (o.hidden.empty() && !headless)
-    throw_invalid("hidden is empty; this network needs at least one layer of messages");
+    throw_invalid("hidden is empty; this network needs at least one message passing layer");
   for (const std::size_t w : o.hidden) {
     if (w == 0 || w > kWidest)
       throw_invalid(fmt::format("a hidden layer has width {}; it must be 1 to {}", w, kWidest));
     if (o.kind == LayerKind::gat && (o.heads == 0 || w % o.heads != 0))
-      throw_invalid(fmt::format("a hidden layer of width {} cannot be dealt evenly to {} heads", w, o.heads));
+      throw_invalid(fmt::format("a hidden layer of width {} cannot be divided evenly among {} heads", w, o.heads));
     if (o.jumping == Jumping::max && w != o.hidden.front())
-      throw_invalid("jumping by maximum needs hidden layers of one width");
+      throw_invalid("jumping knowledge by maximum needs hidden layers of equal widths");
   }
   for (const double p : {o.dropout, o.head_dropout})
     if (!(p >= 0 && p < 1)) throw_invalid(fmt::format("dropout is {}; it must be at least 0 and below 1", p));
-  if (o.kind == LayerKind::sage_max && o.edge_features > 0) throw_invalid("a layer of maxima takes no edge features");
-  if (o.kind == LayerKind::sage_max && o.sparse) throw_invalid("a layer of maxima takes no sparse features");
-  if (o.sparse && o.task == GraphTask::graph) throw_invalid("graph tasks take dense features");
+  if (o.kind == LayerKind::sage_max && o.edge_features > 0) throw_invalid("a maximum layer cannot use edge features");
+  if (o.kind == LayerKind::sage_max && o.sparse) throw_invalid("a maximum layer cannot use sparse features");
+  if (o.sparse && o.task == GraphTask::graph) throw_invalid("graph tasks need dense features");
 }
 
 template <class T>
@@ -247,7 +247,7 @@ void GraphNetwork<T>::initialise(std::uint64_t seed, std::span<T> parameters, st
 
 template <class T>
 GraphTape<T> GraphNetwork<T>::make_tape(const Exec& ex, const TapeLimits& limits) const {
-  if (limits.batch == 0) throw_invalid("a tape for batches of 0 rows was asked for");
+  if (limits.batch == 0) throw_invalid("a tape for batches of 0 rows was requested");
   const GraphLimits& l = options_.limits;
   return make_tape_for(ex, limits, l.batch_of(options_.task == GraphTask::node ? l.nodes.size() : limits.batch, 0),
                        l.batch_of(1, 0).nodes);

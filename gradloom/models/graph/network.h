@@ -37,9 +37,9 @@ enum class Jumping {
   max,     // the head sees the largest of all layers, number by number; layers have one width
 };
 inline constexpr Choice<Jumping> kJumpings[] = {
-    {Jumping::none, "none", "the last layer alone"},
+    {Jumping::none, "none", "only the last layer"},
     {Jumping::concat, "concat", "every layer"},
-    {Jumping::max, "max", "the largest of all layers"},
+    {Jumping::max, "max", "the maximum over all layers"},
 };
 inline constexpr Choice<Readout> kReadouts[] = {
     {Readout::sum, "sum", "sum over nodes"},

@@ -38,7 +38,7 @@ TreeNetwork<T>::TreeNetwork(TreeOptions options)
 template <class T>
 GraphTape<T> TreeNetwork<T>::make_tape(const Exec& ex, const TapeLimits& limits) const {
   if (limits.batch == 0) throw_invalid("a tape for batches of 0 trees was asked for");
-  if (limits.input_gradient) throw_invalid("symbols are no numbers; a tree network has no dl_dx");
+  if (limits.input_gradient) throw_invalid("symbols are not numbers; a tree network has no dl_dx");
   const std::size_t nodes = limits.batch * options_.most_nodes;
   return this->make_tape_for(ex, limits, {.nodes = nodes, .graphs = limits.batch}, options_.most_nodes);
 }

@@ -87,7 +87,7 @@ void Network<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& ca
   if (tape.batch_ != call.batch.size)
     throw_invalid(fmt::format("backward of {} samples after a forward pass of {}", call.batch.size, tape.batch_));
   if (!call.dl_dx.empty() && !tape.limits_.input_gradient)
-    throw_invalid("dl_dx was asked for, but the tape was made without input gradients");
+    throw_invalid("dl_dx was requested, but the tape was made without input gradients");
   const auto trainable = [&](std::size_t l) {
     return !call.step.is_frozen(slices_[l].weight) || (shapes_[l].bias && !call.step.is_frozen(slices_[l].bias));
   };

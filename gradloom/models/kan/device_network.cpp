@@ -85,7 +85,7 @@ void DeviceNetwork<T>::require_backward(std::size_t batch) const {
                     "model.sparsity is computed on the CPU only; train with --device cpu");
   if (network_.options().keep_zero)
     throw Exception(ErrorCode::unsuitable_device,
-                    "training goes on after model.prune on the CPU only; train with --device cpu");
+                    "training after model.prune runs on the CPU only; train with --device cpu");
   for (std::size_t l = 0; l < layers(); ++l) spline::require_backward<T>(device_.info(), network_.shape(l), batch);
 }
 

@@ -39,7 +39,7 @@ EfficientKan<T> to_efficient_kan(const Network<T>& network, const ModelArrays<T>
   if (any_but(mean, 0) || any_but(std, 1)) {
     e.tensors.push_back(exported<T>("input.mean", {mean.size()}, mean));
     e.tensors.push_back(exported<T>("input.std", {std.size()}, std));
-    e.differences.push_back("inputs are normalised: the network takes (x - input.mean) / input.std");
+    e.differences.push_back("inputs must be normalised: the network reads (x - input.mean) / input.std");
   }
   std::vector<double> out_mean = buffer(affine.output_mean);
   const std::vector<double> out_std = buffer(affine.output_std);
@@ -82,9 +82,10 @@ EfficientKan<T> to_efficient_kan(const Network<T>& network, const ModelArrays<T>
   }
   const NetworkOptions& o = network.options();
   if (o.outside != OutOfGrid::extend)
-    e.differences.push_back("outside of a grid efficient-kan goes on with the splines, as model.outside = \"extend\"");
+    e.differences.push_back("outside of a grid, efficient-kan extends the splines, as model.outside = \"extend\" does");
   if (constants)
-    e.differences.push_back("biases and the mean of the output are part of the splines, which end outside of a grid");
+    e.differences.push_back(
+        "biases and the mean of the output are part of the splines, which become 0 outside of a grid");
   if (head.classes) e.differences.push_back("outputs are logits");
   e.metadata = {{"format", "efficient-kan"},
                 {"layers_hidden", fmt::format("[{}]", fmt::join(o.widths, ", "))},

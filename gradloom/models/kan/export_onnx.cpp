@@ -265,7 +265,7 @@ Result<std::string> to_onnx(const Network<T>& network, const ModelArrays<T>& arr
   }
   if (model.text().size() > std::numeric_limits<std::int32_t>::max())
     return Error{ErrorCode::unsupported,
-                 fmt::format("the network takes {} bytes; an ONNX file has at most 2 GB", model.text().size())};
+                 fmt::format("the network needs {} bytes; an ONNX file has at most 2 GB", model.text().size())};
   return model.text();
 }
 

@@ -118,8 +118,9 @@ Result<void> Network<T>::derive(std::span<T> buffers) const {
   for (std::size_t j = 0; j < output_width(); ++j)
     if (!(std::isfinite(at(affine_.output_mean)[j]) && std::isfinite(at(affine_.output_std)[j]) &&
           at(affine_.output_std)[j] > 0))
-      return Error{ErrorCode::invalid_input,
-                   fmt::format("output {} has a mean or standard deviation that is not usable", j)};
+      return Error{ErrorCode::invalid_input, fmt::format("output {} has a mean or standard deviation that is not "
+                                                         "finite, or a standard deviation that is not positive",
+                                                         j)};
   for (std::size_t l = 0; l < layers(); ++l) {
     const spline::Shape& s = shapes_[l];
     const LayerSlices& slices = slices_[l];

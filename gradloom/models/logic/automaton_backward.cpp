@@ -218,7 +218,7 @@ void Automaton<T>::sum_shards(const Exec& ex, const BackwardCall<T, Batch, Tape>
   Tape& tape = call.tape;
   check(ex, step, batch, tape);
   if (!tape.limits_.backward) refuse("the tape was made for forward passes only");
-  if (tape.batch_ == kNoPass) refuse("backward came before forward, or after one that failed");
+  if (tape.batch_ == kNoPass) refuse("backward was called before forward, or after a forward pass that failed");
   if (tape.batch_ != batch.size)
     refuse(fmt::format("backward of {} samples after a forward pass of {}", batch.size, tape.batch_));
   if (!any_trains(step) && call.dl_dx.empty()) return;

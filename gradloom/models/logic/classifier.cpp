@@ -60,8 +60,8 @@ void validate(const ClassifierOptions& o) {
     throw_invalid(fmt::format("inputs is {}; it must be 1 to {}", o.inputs, kLargest - 1));
   if (o.layers.empty()) throw_invalid("a classifier of gates needs at least one layer");
   if (o.classes == 0 || o.layers.back() % o.classes != 0)
-    throw_invalid(fmt::format("the last layer has {} gates; they cannot be dealt evenly to {} classes", o.layers.back(),
-                              o.classes));
+    throw_invalid(fmt::format("the last layer has {} gates; they cannot be divided evenly among {} classes",
+                              o.layers.back(), o.classes));
   if (!(o.tau > 0)) throw_invalid(fmt::format("tau is {}; it must be positive", o.tau));
   std::size_t in = o.inputs;
   for (std::size_t l = 0; l < o.layers.size(); in = o.layers[l++]) {
@@ -266,7 +266,7 @@ void GateClassifier<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Ta
   Tape& tape = call.tape;
   check(ex, batch, tape);
   if (!tape.limits_.backward) throw_invalid("the tape was made for forward passes only");
-  if (tape.batch_ == kNoPass) throw_invalid("backward came before forward, or after one that failed");
+  if (tape.batch_ == kNoPass) throw_invalid("backward was called before forward, or after a forward pass that failed");
   if (tape.batch_ != batch.size)
     throw_invalid(fmt::format("backward of {} samples after a forward pass of {}", batch.size, tape.batch_));
   const std::size_t layers = options_.layers.size();

@@ -19,7 +19,7 @@ enum class WireKind {
 };
 inline constexpr Choice<WireKind> kWires[] = {
     {WireKind::unique, "unique", "no two gates read the same pair"},
-    {WireKind::random, "random", "inputs in random order"},
+    {WireKind::random, "random", "all inputs in random order, as often as needed"},
 };
 
 // Both inputs of one gate, numbers of the layer's inputs.

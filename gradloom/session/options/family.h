@@ -1,4 +1,4 @@
-// What the options of every family have: name, precision, training.
+// Options that every family has: name, precision, training.
 #pragma once
 
 #include <optional>
@@ -22,8 +22,8 @@ inline constexpr Choice<OptimizerPlace> kOptimizerPlaces[] = {
 };
 
 struct TrainingOptions : TrainOptions {
-  std::optional<LossKind> loss_kind;  // goes before loss.kind; unset: that of the task, see train_options()
-  bool keep_best = true;              // end each stage with the parameters that did best on validation data
+  std::optional<LossKind> loss_kind;  // takes precedence over loss.kind; unset: that of the task, see train_options()
+  bool keep_best = true;              // end each stage with the parameters of the lowest loss on validation data
   std::size_t restarts = 1;           // starts from different weights; the one with the lowest training loss goes on
   std::uint64_t restart_epochs = 10;  // of each start
   double checkpoint_seconds = 30.0;   // between two checkpoints

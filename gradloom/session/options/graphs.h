@@ -1,4 +1,4 @@
-// What the options of families that read graphs have in common.
+// Options that families of graphs have in common.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ struct GraphFileOptions {
   std::optional<FileName> path;  // a file or folder
   GraphFormat format = GraphFormat::automatic;
   std::optional<FileName> nodes;         // table of the nodes, `path` being that of the edges
-  std::optional<FileName> graph_folder;  // of the files that a collection lists; unset: beside it
+  std::optional<FileName> graph_folder;  // of the files that a collection lists; unset: its own folder
   std::string class_column = "class";    // attribute or column with the class
   std::vector<std::string> drop;         // columns of the table of nodes
   GraphFeatureOptions features;

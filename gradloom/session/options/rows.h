@@ -1,4 +1,4 @@
-// What the options of families that learn from rows have in common.
+// Options that families of rows have in common.
 #pragma once
 
 #include <optional>
@@ -11,22 +11,22 @@
 
 namespace gradloom {
 
-// Who chooses the size of the network and how it is trained.
+// How the size of the network and its training are chosen.
 enum class SizePolicy { given, automatic };
 inline constexpr Choice<SizePolicy> kSizePolicies[] = {
-    {SizePolicy::given, "given", "the keys say"},
-    {SizePolicy::automatic, "auto", "chosen for the table, but for keys that are set"},
+    {SizePolicy::given, "given", "as the recipe sets them"},
+    {SizePolicy::automatic, "auto", "chosen for the table, except keys that the recipe sets"},
 };
 
 struct RowDataOptions {
   std::string root;                     // folder of the files; empty: the current one, then that of the data
   std::optional<FileName> path;         // unset: formula
   std::optional<FileName> test_path;    // in the columns of `path`; empty: none
-  std::optional<FileName> labels;       // of an IDX file; unset: told by its name
+  std::optional<FileName> labels;       // of an IDX file; unset: derived from its name
   std::optional<std::string> formula;   // several targets are separated by ';'
   std::size_t test_samples = 1000;      // of a formula
   std::optional<std::uint64_t> seed;    // of formula samples and of the split; unset: that of training
-  RowSource source;                     // how files and formulas are read; where from is told above
+  RowSource source;                     // how files and formulas are read; the paths are above
   double validation = 0.1, test = 0.2;  // fractions held out
   std::size_t folds = 0, fold = 0;      // cross-validation; 0: off
 };

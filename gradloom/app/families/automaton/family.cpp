@@ -138,10 +138,10 @@ std::vector<TextRow> automaton_rows(const json& study) {
       return s.value("cut", false) && s["accuracy"].get<double>() < 1;
     });
     if (cut)
-      rows.emplace_back("", "(less is no surprise where the sides are no multiple of the squares: docs/logic.md)");
+      rows.emplace_back("", "(less is expected where the sides are not a multiple of the squares: docs/logic.md)");
   }
   if (study.contains("asynchronous"))
-    rows.emplace_back("asynchronous", fmt::format("{} with cells that fire with probability {}",
+    rows.emplace_back("asynchronous", fmt::format("{} with cells updated with probability {}",
                                                   percent(study["asynchronous"]["accuracy"].get<double>()),
                                                   study["asynchronous"]["fire"].get<double>()));
   if (study.contains("damage")) {
@@ -180,7 +180,7 @@ void describe_automaton(const Exec& ex, const AutomatonSubject& subject, const j
   if (study.contains("damage")) {
     Chart chart{
         "Damage and healing",
-        "A block of a quarter of the side is dead (held at zero), then comes back to life. While it is dead, only "
+        "A block of a quarter of the side is dead (held at zero), then it is updated again. While it is dead, only "
         "the other cells count.",
         "step",
         "right cells, %",
@@ -256,10 +256,11 @@ Result<void> check_reach(const GridTask& task, std::size_t steps) {
       alike = alike && task.image[at + i] == task.image[at + *beyond];
   }
   if (alike) return {};
-  return Error{ErrorCode::invalid_input,
-               fmt::format("the picture has {} x {} cells; its corners are {} steps away from the cell it grows from, "
-                           "but model.steps is {}: they cannot know what to become; set model.steps to {} or more",
-                           task.height, task.width, farthest, steps, farthest)};
+  return Error{
+      ErrorCode::invalid_input,
+      fmt::format("the picture has {} x {} cells; its corners are {} steps away from the cell it grows from, "
+                  "but model.steps is {}: too few for the corners to be reached; set model.steps to {} or more",
+                  task.height, task.width, farthest, steps, farthest)};
 }
 
 }  // namespace
@@ -290,9 +291,9 @@ void describe(const TypedSession<AutomatonFamily<T>>& session, const RunResult& 
   report.sections.push_back(
       circuit_table(result.found, {{"gates", "with weights of their own"},
                                    {"active_gates", "that do more than pass one input on"},
-                                   {"gate_evaluations", "of a cell, with kernels on every channel"},
-                                   {"simplified_gates", "of a cell, simplified"},
-                                   {"depth", "on the longest way, simplified"}}));
+                                   {"gate_evaluations", "per cell, with kernels on every channel"},
+                                   {"simplified_gates", "per cell, simplified"},
+                                   {"depth", "on the longest path, simplified"}}));
 }
 
 namespace {
@@ -325,7 +326,8 @@ Result<Starts> read_starts(const std::filesystem::path& file, std::size_t channe
                              kMostCells)};
   for (const double v : array->to_doubles()) {
     if (v != 0.0 && v != 1.0)
-      return Error{ErrorCode::invalid_input, fmt::format("{}: a cell is {}; bits are 0 or 1", file.string(), v)};
+      return Error{ErrorCode::invalid_input,
+                   fmt::format("{}: a cell has the value {}; it must be 0 or 1", file.string(), v)};
     starts.bits.push_back(v == 1.0);
   }
   return starts;
@@ -382,7 +384,8 @@ PredictedTable run_starts(const Exec& ex, const AutomatonSubject& subject, const
 template <class T>
 Result<PredictedTable> predict_new(const TypedSession<AutomatonFamily<T>>& session, const NewData& data) {
   if (!data.distances.empty())
-    return Error{ErrorCode::invalid_input, "distances are for models of pairs of graphs; this one reads grids"};
+    return Error{ErrorCode::invalid_input,
+                 "distances are for models of family \"graph-pairs\"; this model reads grids"};
   const AutomatonSubject subject = session.family().subject(session.model(), session.result_arrays());
   auto starts = read_starts(data.file, subject.task.channels);
   if (!starts) return starts.error();

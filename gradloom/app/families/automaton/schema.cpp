@@ -12,11 +12,11 @@ void bind_grid_data(const OptionPart<AutomatonDataOptions>& data) {
   data.key("root", &D::root,
            "Folder of data.image and data.rule_table; empty: the current folder, then $GRADLOOM_DATA.");
   task.choice("task", &GridTask::kind, kGridTasks, "What the cells learn: one step of a rule, or a pattern to reach.");
-  task.key("height", &GridTask::height, "Rows of the grid; a picture brings its own.")
+  task.key("height", &GridTask::height, "Rows of the grid; a picture has its own size.")
       .at_least(1)
       .at_most(1 << 16)
       .not_with("data.task", {"picture"});
-  task.key("width", &GridTask::width, "Columns of the grid; a picture brings its own.")
+  task.key("width", &GridTask::width, "Columns of the grid; a picture has its own size.")
       .at_least(1)
       .at_most(1 << 16)
       .not_with("data.task", {"picture"});
@@ -25,12 +25,13 @@ void bind_grid_data(const OptionPart<AutomatonDataOptions>& data) {
       .at_most(1 << 16)
       .only_with("data.task", {"checkerboard"});
   data.key("rule", &D::rule,
-           "Life: which neighbours let a cell be born and survive: B3/S23 is the game of life, B36/S23 HighLife.")
+           "Life: numbers of neighbours with which a cell is born and survives: B3/S23 is the game of life, B36/S23 "
+           "HighLife.")
       .only_with("data.task", {"life"});
   data.key("rule_table", &D::rule_table,
            "Life: a CSV file with the rule instead: 512 rows of a 3 x 3 patch, row by row, and the next state.")
       .only_with("data.task", {"life"});
-  data.key("image", &D::image, "Picture: the name of a shipped one (lizard, letter), or a PNG file.")
+  data.key("image", &D::image, "Picture: the name of a shipped picture (lizard, letter), or a PNG file.")
       .only_with("data.task", {"picture"});
   task.choice("start", &GridTask::start, kGridStarts,
               "State before the first step: random bits, one cell of ones in the centre, zeros.");
@@ -41,14 +42,14 @@ void bind_grid_data(const OptionPart<AutomatonDataOptions>& data) {
   data.key("samples", &D::samples, "Samples drawn anew for each epoch.").at_least(1);
   data.key("test_samples", &D::test_samples, "Samples for the final test, never trained on when starts are random.")
       .at_least(1);
-  data.key("test_steps", &D::test_steps, "Steps of the hard circuit before it is judged; 0: as many as model.steps.")
+  data.key("test_steps", &D::test_steps, "Steps of the hard circuit before it is tested; 0: as many as model.steps.")
       .at_least(0)
       .at_most(100000);
 }
 
 void bind_automaton_model(const OptionPart<logic::AutomatonOptions>& model) {
   using M = logic::AutomatonOptions;
-  model.key("channels", &M::channels, "Bits of a cell.").at_least(1).at_most(1024);
+  model.key("channels", &M::channels, "Bits per cell.").at_least(1).at_most(1024);
   model.key("kernels", &M::kernels, "Perception kernels; each runs on every channel.").at_least(1).at_most(1024);
   model.key("perception", &M::perception, "Gates of the perception layers; the first reads the 3 x 3 patch.")
       .count(1)
@@ -58,10 +59,11 @@ void bind_automaton_model(const OptionPart<logic::AutomatonOptions>& model) {
   model.choice("boundary", &M::boundary, circuit::kBoundaries, "What lies beyond the edge of the grid.");
   model.key("steps", &M::steps, "Steps before the state is compared with the target.").at_least(1).at_most(100000);
   model
-      .key("gate_noise", &M::gate_noise, "Gumbel noise on the logits in training: makes gates choose clearly; 0: none.")
+      .key("gate_noise", &M::gate_noise,
+           "Gumbel noise on the logits in training: makes each gate settle on one function; 0: none.")
       .at_least(0)
       .computed();
-  model.key("noise_ramp", &M::noise_ramp, "Epochs over which model.gate_noise grows from nothing.")
+  model.key("noise_ramp", &M::noise_ramp, "Epochs over which model.gate_noise grows from 0.")
       .at_least(0)
       .at_most(1 << 24)
       .needs("model.gate_noise");
@@ -73,14 +75,14 @@ void bind_automaton_model(const OptionPart<logic::AutomatonOptions>& model) {
 void bind_goal(const OptionPart<AutomatonGoalOptions>& goal) {
   using G = AutomatonGoalOptions;
   goal.key("goal_every", &G::every,
-           "Epochs between two looks at the hard circuit; training ends when it does all that is asked; 0: never.")
+           "Epochs between two tests of the hard circuit; training ends when it reaches the goal; 0: never.")
       .at_least(0);
   goal.key("start_over", &G::start_over,
-           "Epochs after which the first stage begins again with other wires, if the goal is not reached; 0: never.")
+           "Epochs after which the first stage starts again with other wires, if the goal is not reached; 0: never.")
       .at_least(0)
       .needs("train.goal_every");
   goal.key("search", &G::search,
-           "Circuits near the hard one that each look tries in search of one that does all that is asked; 0: none.")
+           "Circuits near the hard circuit that each test tries in search of one that reaches the goal; 0: none.")
       .at_least(0)
       .at_most(100000000)
       .needs("train.goal_every");

@@ -19,7 +19,7 @@ void describe(const TypedSession<GatesFamily<T>>& session, const RunResult& resu
   report.sections.push_back(circuit_table(result.found, {{"gates", "with weights"},
                                                          {"active_gates", "that do more than pass one input on"},
                                                          {"simplified_gates", "simplified"},
-                                                         {"depth", "on the longest way, simplified"}}));
+                                                         {"depth", "on the longest path, simplified"}}));
   Table bits{"Inputs", "The bits that the gates read.", {"number", "bit"}};
   for (std::size_t i = 0; i < train.features(); ++i) bits.rows.push_back({i, train.feature_names()[i]});
   report.sections.push_back(std::move(bits));

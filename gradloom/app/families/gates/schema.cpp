@@ -5,7 +5,7 @@
 
 namespace gradloom::app {
 void bind_options(const OptionPart<GatesOptions>& o) {
-  bind_head(o.as<FamilyOptions>(), "Passes over the data in each stage.");
+  bind_head(o.as<FamilyOptions>(), "Epochs of each stage.");
   o.choice("task", &GatesOptions::task, without(kTasks, Task::regression), "What is learned.");
   bind_row_data(o.part("data", &GatesOptions::data));
   o.key("data.thresholds", &GatesOptions::thresholds,
@@ -26,7 +26,7 @@ void bind_options(const OptionPart<GatesOptions>& o) {
       "How the gates of a layer choose their two inputs; auto: unique where the widths allow it, else random.");
   model
       .key("temperature", &GatesModelOptions::temperature,
-           "The count of a class's gates is divided by this before the softmax.")
+           "The sum of a class's gates is divided by this before the softmax.")
       .above(0)
       .computed();
   bind_training(o.part("", &GatesOptions::train));

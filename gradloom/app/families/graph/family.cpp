@@ -53,7 +53,7 @@ std::optional<GraphPicture> picture(const TypedSession<GraphFamily<T>>& session)
   if (session.family().options().model.task != GraphTask::node || g.nodes() > kMostDrawn ||
       train.arrays().label.empty() || train.arrays().class_names.size() > kMostDrawnClasses)
     return {};
-  GraphPicture drawn{"The graph", "Nodes in the colour of the class that was predicted.", {}, {}, {}};
+  GraphPicture drawn{"The graph", "Nodes have the colour of the predicted class.", {}, {}, {}};
   drawn.classes = train.arrays().class_names;
   const graph::GraphNetwork<T> model = session.model();
   Predictor<graph::GraphNetwork<T>, GraphDataset<T>> predictor(session.exec(), model, train);
@@ -89,7 +89,7 @@ void describe(const TypedSession<GraphFamily<T>>& session, const RunResult& resu
   if (a.edge_features > 0) table.rows.push_back({"features of an edge", a.edge_features});
   report.sections.push_back(std::move(table));
   if (result.curve) {
-    Chart chart{"Accuracy", "After each epoch, on data that is not trained on.", "epoch", "accuracy", Scale::linear, {},
+    Chart chart{"Accuracy", "After each epoch, on validation and test data.", "epoch", "accuracy", Scale::linear, {},
                 {}};
     const auto add = [&](const char* name, Role role, const std::vector<double>& values) {
       Series series{name, role, {}};
@@ -229,7 +229,8 @@ template PredictedRows embed_graph_set(const TypedSession<GraphFamily<double>>&,
 template <class T>
 Result<PredictedTable> predict_new(const TypedSession<GraphFamily<T>>& session, const NewData& data) {
   if (!data.distances.empty())
-    return Error{ErrorCode::invalid_input, "distances are for models of pairs of graphs; this one sees single graphs"};
+    return Error{ErrorCode::invalid_input,
+                 "distances are for models of family \"graph-pairs\"; this model reads single graphs"};
   const GraphFamily<T>& family = session.family();
   auto read = load_new_graphs(family.layout(), family.options().data, data.file);
   if (!read) return read.error();

@@ -16,7 +16,7 @@ namespace gradloom::app {
 Result<GraphSet> load_graphs(const GraphFileOptions& data, const std::filesystem::path& data_root);
 
 // Those of a new file, with the numbers of labels and classes that a model knows. `data` tell how the training file was
-// read; its format is for a text that does not tell its form.
+// read; its format is for a text whose format cannot be detected.
 Result<GraphSet> load_new_graphs(const GraphLayout& layout, const GraphFileOptions& data,
                                  const std::filesystem::path& file);
 

@@ -13,25 +13,27 @@ void bind_graph_data(const OptionPart<GraphDataOptions>& data) {
   data.key("path", &D::path, "File or folder with graphs; docs/graphs.md shows the formats. Unset: data.graph.");
   data.choice("graph", &D::graph, kShippedGraphs, "A graph that ships with the program.");
   data.choice("format", &D::format, kGraphFormats, "Format of data.path.").needs("data.path");
-  data.key("nodes", &D::nodes, "Table of the nodes, data.path being that of the edges; unset: nodes.csv beside it.")
+  data.key("nodes", &D::nodes,
+           "Table of the nodes, where data.path is the table of the edges; unset: nodes.csv in the same folder.")
       .needs("data.path");
-  data.key("graph_folder", &D::graph_folder, "Folder of the files that a collection lists; unset: beside it.")
+  data.key("graph_folder", &D::graph_folder,
+           "Folder of the files that a collection lists; unset: the folder of the collection.")
       .needs("data.path");
   data.key("class_column", &D::class_column, "Attribute or column with the class of a node or graph.")
       .needs("data.path");
   data.key("drop", &D::drop, "Columns of the table of nodes to leave out, by name or number.").needs("data.path");
   features.choice("features", &GraphFeatureOptions::nodes, kNodeFeatures,
-                  "Features of nodes; auto: those given, else labels, else numbers of neighbours.");
+                  "Features of nodes; auto: those of the file, else labels, else numbers of neighbours.");
   features.key("normalise_rows", &GraphFeatureOptions::normalise_rows,
-               "Divide given features by the sum of their node.");
+               "Divide the features of each node by their sum.");
   features.key("standardise", &GraphFeatureOptions::standardise,
-               "Scale given features to mean 0 and standard deviation 1 over all nodes of the file.");
+               "Scale the features of the file to mean 0 and standard deviation 1 over all its nodes.");
   features.key("edge_labels", &GraphFeatureOptions::edge_labels, "Labels of edges become features of edges.");
   data.key("train_nodes", &D::train_nodes,
-           "Nodes: the labelled ones; all others are tested. None: the split of the file.")
+           "Nodes: the training nodes; all others are test nodes. None: the split of the file.")
       .at_least(0)
       .only_with("task", {"nodes"});
-  data.key("validation", &D::validation, "Fraction held out to watch training.").at_least(0).below(1);
+  data.key("validation", &D::validation, "Fraction held out for validation.").at_least(0).below(1);
   data.key("test", &D::test, "Fraction held out for the final test.").at_least(0).below(1);
   data.key("folds", &D::folds, "Graphs: number of folds of a cross-validation; 0: off.")
       .at_least(0)
@@ -40,23 +42,25 @@ void bind_graph_data(const OptionPart<GraphDataOptions>& data) {
       .at_least(-1)
       .needs("data.folds");
   data.key("seed", &D::seed, "Seed of the split; unset: the run's seed.").at_least(0);
-  data.key("curve", &D::curve, "Note the accuracy on validation and test data after every epoch.");
+  data.key("curve", &D::curve, "Measure the accuracy on validation and test data after every epoch.");
 }
 
 void bind_graph_model(const OptionPart<graph::NetworkOptions>& model) {
   using M = graph::NetworkOptions;
   model.choice("layer", &M::kind, graph::kLayers, "Kind of the layers.");
-  model.key("hidden", &M::hidden, "Widths of the layers; for nodes one more, to the classes, follows.")
+  model.key("hidden", &M::hidden, "Widths of the hidden layers; a layer to the classes follows for node tasks.")
       .at_least(1)
       .at_most(1 << 20);
-  model.key("heads", &M::heads, "gat: heads of attention.").at_least(1).only_with("model.layer", {"gat"});
+  model.key("heads", &M::heads, "gat: attention heads.").at_least(1).only_with("model.layer", {"gat"});
   model.choice("activation", &M::activation, kernels::rowwise::kActivations, "Activation.");
   model.choice("norm", &M::norm, graph::kNorms, "Normalisation in every hidden layer.");
-  model.choice("jumping", &M::jumping, graph::kJumpings, "Which layers the last one sees.");
-  model.choice("readout", &M::readout, graph::kReadouts, "Graphs: how nodes become one row.")
+  model.choice("jumping", &M::jumping, graph::kJumpings, "Which layers the output layer reads.");
+  model.choice("readout", &M::readout, graph::kReadouts, "Graphs: how the rows of the nodes become one row.")
       .only_with("task", {"graphs"});
-  model.key("dropout", &M::dropout, "Share of the inputs of each layer that training leaves out.").at_least(0).below(1);
-  model.key("head_dropout", &M::head_dropout, "The same before the last product, where there is one.")
+  model.key("dropout", &M::dropout, "Dropout: share of each layer's inputs that are set to 0 in training.")
+      .at_least(0)
+      .below(1);
+  model.key("head_dropout", &M::head_dropout, "Dropout before the output layer, where there is one.")
       .at_least(0)
       .below(1);
   model.key("residual", &M::residual, "Add the input of a layer to its output where widths agree.");
@@ -65,15 +69,16 @@ void bind_graph_model(const OptionPart<graph::NetworkOptions>& model) {
 void bind_distances(const OptionPart<GraphDistanceOptions>& ged) {
   using G = GraphDistanceOptions;
   ged.key("ged_sample", &G::sample,
-          "Graphs whose exact edit distances are measured and compared with what the network makes of them; 0: none.")
+          "Number of graphs whose exact edit distances are compared with the network's outputs; 0: none.")
       .at_least(0)
       .at_most(1000);
-  ged.key("ged_nodes", &G::nodes, "Most nodes of a graph in that sample.")
+  ged.key("ged_nodes", &G::nodes, "Maximum number of nodes of a graph in that sample.")
       .at_least(1)
       .at_most(64)
       .needs("train.ged_sample");
   ged.key("ged_every", &G::every, "Epochs between two such comparisons.").at_least(1).needs("train.ged_sample");
-  ged.key("ged_expansions", &G::expansions, "Steps of each search for a distance; pairs that need more do not count.")
+  ged.key("ged_expansions", &G::expansions,
+          "Limit of search nodes for each distance; pairs that need more do not count.")
       .at_least(1)
       .needs("train.ged_sample");
 }
@@ -81,17 +86,17 @@ void bind_distances(const OptionPart<GraphDistanceOptions>& ged) {
 }  // namespace
 
 void bind_options(const OptionPart<GraphOptions>& o) {
-  bind_head(o.as<FamilyOptions>(), "Passes over the data in each stage.");
+  bind_head(o.as<FamilyOptions>(), "Epochs of each stage.");
   o.part("", &GraphOptions::model)
       .choice("task", &graph::NetworkOptions::task, kGraphTasks,
-              "What is learned: something about each node of one graph, or about each of many graphs.");
+              "What is predicted: a class of each node of one graph, or a class of each of many graphs.");
   bind_graph_data(o.part("data", &GraphOptions::data));
   bind_graph_model(o.part("model", &GraphOptions::model));
   const auto train = o.part("", &GraphOptions::train);
   bind_training(train);
   train
       .key("train.parallel_examples", &TrainOptions::parallel_examples,
-           "Graphs that are computed at once; larger batches are cut, with the same bits; 0: whole batches.")
+           "Graphs per micro-batch; larger batches are cut, with equal bits; 0: whole batches.")
       .at_least(0);
   bind_distances(o.part("train", &GraphOptions::ged));
 }

@@ -57,14 +57,14 @@ Result<FormulaData> collect(TypedSession<KanFamily<T>>& session, const FormulaRo
   const KanFamily<T>& family = session.family();
   const RowSchema& schema = family.schema();
   if (family.options().task == Task::classification)
-    return Error{ErrorCode::unsupported,
-                 "formulas are made of networks that predict numbers; this one predicts classes"};
+    return Error{ErrorCode::unsupported, "formulas need a network that predicts numbers; this one predicts classes"};
   std::size_t functions = 0;
   const kan::Network<T> network = session.model();
   for (std::size_t l = 0; l < network.layers(); ++l) functions += network.shape(l).in * network.shape(l).out;
   if (functions > kMostFunctions)
-    return Error{ErrorCode::unsupported, fmt::format("the network has {} functions; formulas are made of at most {}",
-                                                     functions, kMostFunctions)};
+    return Error{ErrorCode::unsupported,
+                 fmt::format("the network has {} edges; formulas are made of at most {}; prune it first", functions,
+                             kMostFunctions)};
   FormulaData data;
   std::optional<RowDataset<double>> seen, test;
   if (given.rows) {
@@ -78,7 +78,7 @@ Result<FormulaData> collect(TypedSession<KanFamily<T>>& session, const FormulaRo
     auto rows = load_new_rows(family.options(), given.data_root, schema.training, given.file, family.kLargestInput);
     if (!rows) return rows.error();
     if (!rows->has_targets)
-      return Error{ErrorCode::invalid_input, fmt::format("{} lacks the target column", given.file.string())};
+      return Error{ErrorCode::invalid_input, fmt::format("{} has no target column", given.file.string())};
     seen = std::move(rows->rows);
   } else if (given.of_run && family.train().size() > 1) {
     auto splits = load_splits(family.options(), given.data_root);
@@ -90,7 +90,8 @@ Result<FormulaData> collect(TypedSession<KanFamily<T>>& session, const FormulaRo
     seen = rows_in_range(schema.ranges, schema.training.rows);
     data.data = false;
   } else {
-    return Error{ErrorCode::invalid_input, "the model file does not know the range of its features; --data names rows"};
+    return Error{ErrorCode::invalid_input,
+                 "the model file does not contain the range of its features; pass rows with --data FILE"};
   }
   take(*seen, data.x, data.y);
   if (!data.data) data.y = columns_of(session.predict(*seen));
@@ -181,7 +182,8 @@ template <class T>
 Result<PruneReport> prune_typed(TypedSession<KanFamily<T>>& session, const RunOptions& run, const PruneOptions& o) {
   auto data = collect(session, {o.rows, o.data, o.rows == nullptr, run.data_root});
   if (!data) return data.error();
-  if (!data->data) return Error{ErrorCode::invalid_input, "a model file has no rows to score on; --data names some"};
+  if (!data->data)
+    return Error{ErrorCode::invalid_input, "a model file contains no rows to score on; pass some with --data FILE"};
   const KanFamily<T>& family = session.family();
   const kan::Network<T> network = session.model();
   const ModelDescription description = family.describe();
@@ -269,12 +271,14 @@ void check_prune_options(const Session& session) {
     if ((o.prune ? 1 : 0) + (o.prune_inputs ? 1 : 0) + (o.prune_worse ? 1 : 0) > 1)
       throw_invalid(
           "model.prune, model.prune_inputs and model.prune_worse exclude each other; a stage has one of them");
-    if (o.prunes() && !o.bias) throw_invalid("model.prune needs model.bias = true, which takes up what is removed");
+    if (o.prunes() && !o.bias)
+      throw_invalid("model.prune needs model.bias = true: the bias takes up the mean of what is removed");
   };
   check(options.model);
   for (const KanOptions& stage : options.stages) check(stage.model);
   if (session.stages() == 1 && options.model.prunes())
-    throw_invalid("model.prune removes edges before a stage that is not the first; the run has one: add [[stage]]");
+    throw_invalid(
+        "model.prune removes edges before each stage but the first, and the run has only one stage; add a [[stage]]");
 }
 
 void check_formula_options(const Session& session) {

@@ -75,8 +75,8 @@ SplineNetwork spline_picture(const Exec& ex, const kan::Network<T>& network, con
   SplineNetwork picture;
   picture.title = "The network and what it learned";
   picture.note =
-      "Each box is the function on one edge, spline and base branch together, over the values that arrive there. The "
-      "stronger the line, the more of the next node's variation comes over this edge.";
+      "Each box is the function on one edge, spline and base branch together, over its input values. The "
+      "stronger the line, the larger the edge's share of the next node's variation.";
   picture.widths = network.options().widths;
   picture.input_names = rows.feature_names();
   picture.output_names = rows.is_classification() ? rows.class_names() : rows.target_names();

@@ -53,7 +53,7 @@ TypesetFormula typeset(const json& f) {
 
 Table inputs_table(const json& f) {
   Table inputs{"Inputs",
-               "The share of the output's variance that comes through each, and its standard error.",
+               "The share of the output's variance that each contributes, and its standard error.",
                {"input", "share", "error"}};
   inputs.bar_column = 1;
   for (const json& i : f.at("inputs"))
@@ -126,9 +126,9 @@ void add_formula_sections(const json& found, SplineNetwork picture, Report& repo
   const std::size_t before = picture.edges.size();
   EdgePlots plots{
       "Edges",
-      "The function on each edge over the values that arrive there, whose density is the grey bars, and the "
-      "function of the library that it is most like, dashed. Beside the name, the share of the output's "
-      "variance that comes over the edge.",
+      "The function on each edge over its input values, whose density is the grey bars, and the most similar "
+      "function of the library, dashed. Beside the name, the share of the output's "
+      "variance that the edge contributes.",
       {},
       {}};
   plots.network.widths = picture.widths, plots.network.input_names = picture.input_names;
@@ -144,7 +144,7 @@ void add_formula_sections(const json& found, SplineNetwork picture, Report& repo
     plots.plots.resize(kMostPlots);
   }
   picture.title = "The pruned network";
-  picture.note += fmt::format(" {} of {} functions are drawn; the others matter too little for a formula.",
+  picture.note += fmt::format(" {} of {} functions are drawn; the others contribute too little for a formula.",
                               picture.edges.size(), std::max(before, picture.functions));
   drop_lonely_nodes(picture);
   report.sections.push_back(std::move(picture));
@@ -167,7 +167,7 @@ void add_predictions(const TypedSession<KanFamily<T>>& session, const json& foun
           static_cast<double>(parts.x[s * parts.features + i]) + (parts.centre.x.empty() ? 0.0 : parts.centre.x[i]);
   for (std::size_t j = 0; j < std::min(parts.targets, kMostScatters); ++j) {
     Scatter scatter{"Predicted against true",
-                    fmt::format("{} {} rows; on the dashed line a prediction is right.", count,
+                    fmt::format("{} {} rows; a prediction on the dashed line is exact.", count,
                                 family.test() ? "test" : "training"),
                     "true",
                     "predicted",

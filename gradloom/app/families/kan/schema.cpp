@@ -12,21 +12,22 @@ namespace {
 std::string for_epochs_that_come(const ConfigValues& values) {
   const std::int64_t epochs = std::get<std::int64_t>(values("epochs"));
   for (const std::int64_t epoch : std::get<std::vector<std::int64_t>>(values("model.refit")))
-    if (epoch > epochs) return fmt::format("has no effect at epoch {}, which never comes: there are {}", epoch, epochs);
+    if (epoch > epochs)
+      return fmt::format("has no effect at epoch {}, which is never reached: the stage has {}", epoch, epochs);
   return "";
 }
 
 void bind_kan_model(const OptionPart<KanModelOptions>& model) {
   using M = KanModelOptions;
   model.choice("size", &M::size, kSizePolicies,
-               "Who chooses model.hidden, model.grid, model.refit, optimizer.weight_decay, train.batch and epochs.");
+               "How model.hidden, model.grid, model.refit, optimizer.weight_decay, train.batch and epochs are chosen.");
   model.key("hidden", &M::hidden, "Widths of the hidden layers; inputs and outputs follow from the data.").at_least(1);
-  model.key("grid", &M::grid, "Grid intervals of every spline, until a stage refines them.").at_least(1).at_most(1024);
+  model.key("grid", &M::grid, "Grid intervals of every spline before a stage refines them.").at_least(1).at_most(1024);
   model.key("degree", &M::degree, "Degree of the splines.").at_least(1).at_most(7);
   model.key("base", &M::base, "Add u * silu(x) to every spline.");
   model.key("bias", &M::bias, "Add a bias to every node.");
   model.choice("outside", &M::outside, kernels::spline::kOutOfGrid, "What a spline does outside its grid.");
-  model.choice("knots", &M::knots, kernels::spline::kKnots, "Even knots, or knots of each input's own.");
+  model.choice("knots", &M::knots, kernels::spline::kKnots, "Uniform knots, or knots placed freely for each input.");
   model.key("lo", &M::lo, "Lower end of the grids before they are refitted.").computed();
   model.key("hi", &M::hi, "Upper end of the grids before they are refitted.").computed();
   model
@@ -39,14 +40,12 @@ void bind_kan_model(const OptionPart<KanModelOptions>& model) {
       .computed()
       .needs("model.base");
   model.choice("normalise", &M::normalise, kInputScales,
-               "How inputs are scaled: not, to mean 0 and standard deviation 1, or to the grid's range.");
-  model
-      .key("scale_targets", &M::scale_targets,
-           "Regression: let the network predict in units of the targets' standard deviation.")
+               "How inputs are scaled: not at all, to mean 0 and standard deviation 1, or to the range of the grid.");
+  model.key("scale_targets", &M::scale_targets, "Regression: predict in units of the targets' standard deviation.")
       .only_with("task", {"regression"});
   model
       .key("refit", &M::refit,
-           "Epochs of a stage before which its grids are refitted to the data; the number of epochs itself: after the "
+           "Epochs of a stage before which its grids are refitted to the data; the number of epochs: after the "
            "last.")
       .at_least(0)
       .effect(for_epochs_that_come);
@@ -70,16 +69,16 @@ void bind_kan_model(const OptionPart<KanModelOptions>& model) {
            "stay 0 in later stages.")
       .at_least(0)
       .at_most(1);
-  model.key("prune_inputs", &M::prune_inputs, "The same for all but so many inputs.").at_least(1);
+  model.key("prune_inputs", &M::prune_inputs, "Instead of model.prune: the number of inputs to keep.").at_least(1);
   model
-      .key(
-          "prune_worse", &M::prune_worse,
-          "The same for as much as makes the loss on validation data (or training data, where there are none) worse by "
-          "at most this share.")
+      .key("prune_worse", &M::prune_worse,
+           "Instead of model.prune: remove as much as possible while the loss on validation data (or training data) "
+           "grows by "
+           "at most this share.")
       .at_least(0);
   model
       .key("sparsity", &M::sparsity,
-           "Weight of a penalty on the strengths of edges, which makes most of them vanish; 0: none.")
+           "Weight of a penalty on the strengths of edges, which drives most of them to 0; 0: none.")
       .at_least(0)
       .computed();
   const auto share = [&](const char* name, auto field, const char* text) {
@@ -94,9 +93,9 @@ void bind_kan_model(const OptionPart<KanModelOptions>& model) {
 
 void bind_kan_formula(const OptionPart<KanFormulaOptions>& formula) {
   using F = KanFormulaOptions;
-  formula.key("search", &F::search, "Look for the formula behind the data when training has ended.")
+  formula.key("search", &F::search, "Search for the formula of the data after training.")
       .only_with("task", {"regression"});
-  formula.key("effort", &F::effort, "Work that the search may use, in millions of multiply-adds.")
+  formula.key("effort", &F::effort, "Limit of the search's work, in millions of multiply-adds.")
       .at_least(1)
       .needs("formula.search");
   formula
@@ -107,31 +106,31 @@ void bind_kan_formula(const OptionPart<KanFormulaOptions>& formula) {
       .needs("formula.search");
   formula.key("functions", &F::functions, "Functions that edges are compared with, by name; none: all of the library.")
       .needs("formula.search");
-  formula.key("define", &F::define, "Functions of your own beside the library, each \"name = expression in x\".")
+  formula.key("define", &F::define, "Functions to add to the library, each \"name = expression in x\".")
       .needs("formula.search");
   formula
       .key("forbid", &F::forbid,
-           "Functions that no edge becomes, by name; for one edge alone \"LAYER.FROM.TO name\", counted from 0.")
+           "Functions that are never used, by name; for one edge only, \"LAYER.FROM.TO name\", counted from 0.")
       .needs("formula.search");
-  formula.key("fix", &F::fix, "What an edge becomes, \"LAYER.FROM.TO name\"; the formula is then made edge by edge.")
+  formula.key("fix", &F::fix, "The function of an edge, \"LAYER.FROM.TO name\"; the formula is then made edge by edge.")
       .needs("formula.search");
 }
 
 }  // namespace
 
 void bind_options(const OptionPart<KanOptions>& o) {
-  bind_head(o.as<FamilyOptions>(), "Passes over the data in each stage (L-BFGS: steps).");
+  bind_head(o.as<FamilyOptions>(), "Epochs of each stage (L-BFGS: steps).");
   o.choice("task", &KanOptions::task, kTasks, "What is learned.");
   bind_row_data(o.part("data", &KanOptions::data));
   bind_kan_model(o.part("model", &KanOptions::model));
   bind_kan_formula(o.part("formula", &KanOptions::formula));
   bind_training(o.part("", &KanOptions::train));
-  o.stage("grid", "model.grid", "Grid intervals from here on; the function is kept.", Lasting::rest);
+  o.stage("grid", "model.grid", "Grid intervals from this stage on; the function is kept.", Lasting::rest);
   o.stage("sparsity", "model.sparsity", "Weight of the penalty on edges in this stage; unset: model.sparsity.");
-  o.stage("prune", "model.prune", "What is removed before this stage; unset: model.prune.");
+  o.stage("prune", "model.prune", "Threshold of pruning before this stage; unset: model.prune.");
   o.stage("prune_inputs", "model.prune_inputs", "Inputs that are kept from this stage on; unset: model.prune_inputs.");
   o.stage("prune_worse", "model.prune_worse",
-          "How much worse the loss may be made before this stage; unset: model.prune_worse.");
+          "Allowed growth of the loss by pruning before this stage; unset: model.prune_worse.");
   o.stage("refit", "model.refit", "Epochs before which grids are refitted in this stage; unset: model.refit.");
 }
 

@@ -24,14 +24,14 @@ Result<PairSource> load_pairs(const PairOptions& options, const std::filesystem:
 template <class T>
 void describe(const TypedSession<PairFamily<T>>& session, const RunResult& result, Report& report) {
   const PairFamily<T>& family = session.family();
-  Table table{"The pairs", "Pairs that are not trained on hold a graph that was held out.", {"", "number"}};
+  Table table{"The pairs", "Validation and test pairs contain a graph that was held out.", {"", "number"}};
   table.rows.push_back({"graphs", family.graphs().size()});
   table.rows.push_back({"training pairs", family.train().size()});
   if (family.validation()) table.rows.push_back({"validation pairs", family.validation()->size()});
   if (family.test()) table.rows.push_back({"test pairs", family.test()->size()});
   if (family.unseen()) table.rows.push_back({"pairs of two test graphs", family.unseen()->size()});
   report.sections.push_back(std::move(table));
-  add_figures("Pairs of two graphs that were never seen", result.found["unseen"], report);
+  add_figures("Pairs of two graphs held out of training", result.found["unseen"], report);
   report.sections.push_back(parameter_table(session.model().parameters()));
 }
 
@@ -44,8 +44,9 @@ Result<PredictedTable> predict_new(const TypedSession<PairFamily<T>>& session, c
   const GraphSet& set = *read;
   const std::size_t pairs = set.size() * (set.size() - 1) / 2;
   if (pairs == 0 || pairs > kMostPairs)
-    return Error{ErrorCode::invalid_input, fmt::format("{}: {} graphs make {} pairs; they must be 1 to {}",
-                                                       data.file.string(), set.size(), pairs, kMostPairs)};
+    return Error{ErrorCode::invalid_input,
+                 fmt::format("{}: {} graphs make {} pairs; the number of pairs must be from 1 to {}",
+                             data.file.string(), set.size(), pairs, kMostPairs)};
   std::optional<DistanceTable> distances;
   if (!data.distances.empty()) {
     auto known = load_distances(data.distances);
@@ -75,9 +76,9 @@ Result<PredictedTable> predict_new(const TypedSession<PairFamily<T>>& session, c
     if (!of_graph.empty()) outside.push_back(of_graph[a] + of_graph[b]);
   }
   if (zeros > 0)
-    table.warnings.push_back(fmt::format(
-        "{} of {} have the similarity 0, which stands for no finite distance: it is below what {} can tell from 0",
-        zeros, counted(pairs, "pair"), name_of(kPrecisions, y.precision)));
+    table.warnings.push_back(
+        fmt::format("{} of {} have the predicted similarity 0, so their distance is infinite: it is too large for {}",
+                    zeros, counted(pairs, "pair"), name_of(kPrecisions, y.precision)));
   table.add("id", std::move(id));
   table.add("other", std::move(other));
   if (distances) table.add("similarity", std::move(similarity));

@@ -23,7 +23,7 @@ void describe(const TypedSession<RewriteFamily<T>>& session, const RunResult& re
   table.rows.push_back({"left out: a cheaper edit path exists", family.proofs().beaten});
   table.rows.push_back({"left out: not proven", family.proofs().open});
   report.sections.push_back(std::move(table));
-  add_figures("Larger expressions than were trained on", result.found["large"], report);
+  add_figures("Expressions larger than those of training", result.found["large"], report);
   const TreeDataset<T>& shown = family.test() ? *family.test() : family.train();
   std::vector<Expression> some;
   for (std::size_t k = 0; k < std::min<std::size_t>(8, shown.size()); ++k) some.push_back(shown.samples()[k].source);
@@ -52,7 +52,7 @@ Result<std::vector<Expression>> read_expressions(const std::filesystem::path& fi
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
     if (line.empty()) continue;
     try {
-      if (line.size() > 4 * kMostNodes) throw_invalid(fmt::format("it has more than {} nodes", kMostNodes));
+      if (line.size() > 4 * kMostNodes) throw_invalid(fmt::format("the expression has more than {} nodes", kMostNodes));
       expressions.push_back(parse_expression(line));
     } catch (const Exception& e) {
       return Error{e.code(), fmt::format("{}: line {}: {}", file.string(), number, e.what())};
@@ -67,7 +67,8 @@ Result<std::vector<Expression>> read_expressions(const std::filesystem::path& fi
 template <class T>
 Result<PredictedTable> predict_new(const TypedSession<RewriteFamily<T>>& session, const NewData& data) {
   if (!data.distances.empty())
-    return Error{ErrorCode::invalid_input, "distances are for models of pairs of graphs; this one reads expressions"};
+    return Error{ErrorCode::invalid_input,
+                 "distances are for models of family \"graph-pairs\"; this model reads expressions"};
   auto read = read_expressions(data.file);
   if (!read) return read.error();
   const RewriteFamily<T>& family = session.family();

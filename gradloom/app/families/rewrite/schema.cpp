@@ -12,9 +12,9 @@ void bind_expressions(const OptionPart<RewriteDataOptions>& data) {
   set.key("samples", &E::train, "Training expressions; each gives a sample for every pass to its normal form.")
       .at_least(1)
       .at_most(1 << 20);
-  set.key("validation_samples", &E::validation, "Further expressions to watch training.").at_least(0).at_most(1 << 20);
-  set.key("test_samples", &E::test, "Further expressions for the final test.").at_least(0).at_most(1 << 20);
-  set.key("large_samples", &E::large, "Further expressions that are larger than any trained on.")
+  set.key("validation_samples", &E::validation, "Expressions for validation.").at_least(0).at_most(1 << 20);
+  set.key("test_samples", &E::test, "Expressions for the final test.").at_least(0).at_most(1 << 20);
+  set.key("large_samples", &E::large, "Expressions for the test on larger expressions than those of training.")
       .at_least(0)
       .at_most(1 << 20);
   set.key("least_nodes", &E::least_nodes, "Nodes of the smallest expressions.").at_least(1).at_most(1000);
@@ -22,7 +22,7 @@ void bind_expressions(const OptionPart<RewriteDataOptions>& data) {
   set.key("large_least", &E::large_least, "Nodes of the smallest of the larger expressions.").at_least(1).at_most(1000);
   set.key("large_most", &E::large_most, "Nodes of the largest of the larger expressions.").at_least(1).at_most(1000);
   data.key("expansions", &RewriteDataOptions::expansions,
-           "Nodes of the search tree that may be opened to prove that a sample's edits are an exact path; a sample "
+           "Limit of search nodes to prove that a sample's edits are an exact edit path; a sample "
            "that is not proven is not trained on.")
       .at_least(1);
   data.key("seed", &RewriteDataOptions::seed, "Seed of the expressions; unset: the run's seed.").at_least(0);
@@ -32,17 +32,19 @@ void bind_expressions(const OptionPart<RewriteDataOptions>& data) {
 
 void bind_options(const OptionPart<RewriteOptions>& o) {
   using M = RewriteModelOptions;
-  bind_head(o.as<FamilyOptions>(), "Passes over the training samples in each stage.");
+  bind_head(o.as<FamilyOptions>(), "Epochs of each stage.");
   bind_expressions(o.part("data", &RewriteOptions::data));
   const auto model = o.part("model", &RewriteOptions::model);
-  model.key("width", &M::width, "Numbers of a node, a multiple of 16.").at_least(16).at_most(4096);
-  model.key("layers", &M::layers, "Layers: how many edges away a node can see.").at_least(1).at_most(256);
-  model.key("passes", &M::passes, "How often the network is applied at most when it is judged.")
+  model.key("width", &M::width, "Width of the layers, a multiple of 16.").at_least(16).at_most(4096);
+  model.key("layers", &M::layers, "Number of layers, which is how many edges away a node can see.")
+      .at_least(1)
+      .at_most(256);
+  model.key("passes", &M::passes, "Maximum number of times the network is applied when it is tested.")
       .at_least(1)
       .at_most(1000);
   const auto loss = o.part("loss", &RewriteOptions::soft);
   loss.key("soft_weight", &RewriteLoss::soft_weight,
-           "How much the soft edit distance to the target counts; 0: not at all.")
+           "Weight of the soft edit distance to the target in the loss; 0: none.")
       .at_least(0);
   loss.key("soft_temperature", &RewriteLoss::temperature, "Soft edit distance: temperature of the matching.").above(0);
   loss.key("soft_iterations", &RewriteLoss::iterations, "Soft edit distance: iterations of Sinkhorn.")

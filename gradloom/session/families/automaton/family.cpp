@@ -60,7 +60,7 @@ AutomatonFamily<T>::AutomatonFamily(AutomatonOptions options, Source source)
     throw Exception(
         ErrorCode::invalid_input,
         fmt::format("train.start_over is {}, train.goal_every {}; the first must be a multiple of the second, "
-                    "so that every start is looked at before it is given up",
+                    "so that every start is tested before it is given up",
                     start_over, look));
 }
 
@@ -93,23 +93,23 @@ AutomatonFamily<T> AutomatonFamily<T>::from_model(const AutomatonOptions& option
   if (reader.has("rule")) {
     const std::string rule = reader.text("rule");
     if (rule.size() != task.rule.size() || rule.find_first_not_of("01") != std::string::npos)
-      reader.fail("the rule is not 512 bits");
+      reader.fail("the rule does not have 512 bits");
     task.rule = PatchTable(rule);
   }
   reader.done();
   EntryReader(d.normalisation, "normalisation").done();
   if (task.height == 0 || task.width == 0) reader.fail("the grid has no cells");
   if (image.size() % task.height != 0 || image.empty() == (task.kind == GridTaskKind::picture))
-    reader.fail(fmt::format("{} rows of an image do not fit the task", image.size()));
+    reader.fail(fmt::format("an image of {} rows does not fit the task", image.size()));
   for (const std::string& row : image) {
     if (row.size() != task.width || row.find_first_not_of("01") != std::string::npos)
-      reader.fail(fmt::format("a row of the image is not {} bits", task.width));
+      reader.fail(fmt::format("a row of the image does not have {} bits", task.width));
     for (const char bit : row) task.image.push_back(bit == '1');
   }
   if (task.kind == GridTaskKind::picture && task.image.size() != target_channels(task) * task.height * task.width)
-    reader.fail("the image has another size than the grid");
+    reader.fail("the image and the grid differ in size");
   if (d.features.size() != task.channels || d.targets.size() != target_channels(task) || !d.classes.empty())
-    reader.fail("the names are not those of the channels");
+    reader.fail("the numbers of features and targets do not fit the channels");
   return AutomatonFamily(options, std::move(task), WithoutData());
 }
 
@@ -259,7 +259,7 @@ std::vector<std::string> AutomatonFamily<T>::warnings(const Exec&, const Model& 
       const auto unread = logic::unread_inputs(model.wires(layers[l], arrays.buffers), layers[l].in);
       if (!unread.empty())
         found.push_back(
-            fmt::format("{} of the {} inputs of {}.{} are read by no gate", unread.size(), layers[l].in, name, l));
+            fmt::format("no gate reads {} of the {} inputs of {}.{}", unread.size(), layers[l].in, name, l));
     }
   };
   look(model.perception(), "perception");

@@ -20,14 +20,14 @@ struct AutomatonDataOptions {
   std::optional<FileName> rule_table;  // the rule as a table of 512 rows, instead of `rule`
   std::size_t samples = 2;             // drawn anew for each epoch
   std::size_t test_samples = 8;
-  std::size_t test_steps = 0;  // of the hard circuit before it is judged; 0: as many as the model has
+  std::size_t test_steps = 0;  // of the hard circuit before it is tested; 0: as many as the model has
 };
 
-// What ends training before its epochs are over, and what is done to get there.
+// The goal that ends training early, and how it is reached.
 struct AutomatonGoalOptions {
-  std::uint64_t every = 0;       // epochs between two looks at the hard circuit; 0: never
-  std::uint64_t start_over = 0;  // epochs after which the first stage begins again with other wires; 0: never
-  std::size_t search = 0;        // circuits near the hard one that each look tries; 0: none
+  std::uint64_t every = 0;       // epochs between two tests of the hard circuit; 0: never
+  std::uint64_t start_over = 0;  // epochs after which the first stage starts again with other wires; 0: never
+  std::size_t search = 0;        // circuits near the hard one that each test tries; 0: none
 };
 
 struct AutomatonOptions : FamilyOptions {

@@ -59,7 +59,7 @@ GatesFamily<T> GatesFamily<T>::from_model(const GatesOptions& options, const Mod
     EntryReader bit(element, "normalisation");
     const std::size_t feature = bit.count("feature", description.features.size() - 1);
     const json& threshold = bit.at("threshold");
-    if (!threshold.is_number()) bit.fail("a 'threshold' is no number");
+    if (!threshold.is_number()) bit.fail("a 'threshold' is not a number");
     source.bits.push_back({feature, threshold.get<double>(), bit.text("name")});
     bit.done();
   }
@@ -132,7 +132,7 @@ std::vector<std::string> GatesFamily<T>::warnings(const Exec&, const Model& mode
     const auto unread = logic::unread_inputs(model.wires(l, arrays.buffers), model.layer_inputs(l));
     if (!unread.empty())
       found.push_back(
-          fmt::format("{} of the {} inputs of layer.{} are read by no gate", unread.size(), model.layer_inputs(l), l));
+          fmt::format("no gate reads {} of the {} inputs of layer.{}", unread.size(), model.layer_inputs(l), l));
   }
   return found;
 }

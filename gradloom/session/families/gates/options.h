@@ -10,10 +10,10 @@
 namespace gradloom {
 
 struct GatesModelOptions {
-  SizePolicy size = SizePolicy::given;            // automatic: settled before training, by whoever has the data
+  SizePolicy size = SizePolicy::given;            // automatic: chosen before training, from the data
   std::vector<std::size_t> gates{256, 256, 256};  // of each layer; the last is rounded up to a multiple of the classes
   std::optional<logic::WireKind> wires = logic::WireKind::random;  // unset: unique where the widths allow it
-  double temperature = 8.0;  // the count of a class's gates is divided by this before the softmax
+  double temperature = 8.0;  // the sum of a class's gates is divided by this before the softmax
 };
 
 struct GatesOptions : RowFamilyOptions {

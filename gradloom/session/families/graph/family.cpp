@@ -62,7 +62,8 @@ GraphSet first_nodes(const GraphSet& set, std::uint32_t count) {
 
 void check_norm(const graph::NetworkOptions& model, const TrainingOptions& train) {
   if (model.norm == graph::Norm::batch && train.keep_best)
-    throw_invalid("model.norm = \"batch\" needs train.keep_best = false: its statistics belong to the last parameters");
+    throw_invalid(
+        "model.norm = \"batch\" needs train.keep_best = false: its statistics are those of the last parameters");
 }
 
 template <class T>
@@ -111,7 +112,7 @@ void GraphFamily<T>::split_nodes() {
   const char* for_many = options_.train.parallel_examples != 0 ? "train.parallel_examples"
                          : options_.ged.sample != 0            ? "train.ged_sample"
                                                                : nullptr;
-  if (for_many) throw_invalid(fmt::format("{} is for tasks with many graphs; a node task has one", for_many));
+  if (for_many) throw_invalid(fmt::format("{} is for graph tasks; a node task has only one graph", for_many));
   if (set_->size() != 1) throw_invalid(fmt::format("a node task needs one graph; the data has {}", set_->size()));
   const std::uint32_t which[] = {0};
   auto arrays =
@@ -124,7 +125,9 @@ void GraphFamily<T>::split_nodes() {
   const auto* given = find_split(*set_, {"train"});
   if (!options_.data.train_nodes.empty()) {
     for (const std::uint64_t v : options_.data.train_nodes) {
-      if (v >= nodes) throw_invalid(fmt::format("data.train_nodes names node {}; there are {}", v, nodes));
+      if (v >= nodes)
+        throw_invalid(
+            fmt::format("data.train_nodes names node {}, but the graph has {} nodes, counted from 0", v, nodes));
       split.train.push_back(static_cast<std::uint32_t>(v));
     }
     for (const std::uint32_t v : known)
@@ -196,7 +199,7 @@ graph::NetworkOptions GraphFamily<T>::network_options(const GraphLayout& l) cons
   o.outputs = l.classes.empty() || one_logit ? 1 : l.classes.size();
   if (l.edge_weights && !graph::takes_edge_weights(o.kind))
     throw_invalid(
-        fmt::format("the edges have weights, which model.layer = \"{}\" cannot use; take another layer (mean, gcn, "
+        fmt::format("the edges have weights, which model.layer = \"{}\" cannot use; choose another layer (mean, gcn, "
                     "sage-mean, gin), or data without weights",
                     name_of(graph::kLayers, o.kind)));
   return o;

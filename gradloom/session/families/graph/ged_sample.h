@@ -1,4 +1,4 @@
-// What a graph network in training makes of graph edit distances: exact distances of a sample, and how its outputs
+// Graph edit distances beside a graph network in training: exact distances of a sample, and how its outputs
 // follow them.
 #pragma once
 

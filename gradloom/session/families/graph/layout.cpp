@@ -119,7 +119,7 @@ Error unknown_name(const GraphSet& set, const LabelTable& table, std::size_t kno
         return {ErrorCode::invalid_input, fmt::format("graph '{}' has the {} '{}', which the model was not trained on",
                                                       set.ids[g], what, table.names()[number])};
   return {ErrorCode::invalid_input,
-          fmt::format("there is the {} '{}', which the model was not trained on", what, table.names()[known])};
+          fmt::format("the data have the {} '{}', which the model was not trained on", what, table.names()[known])};
 }
 
 bool contains_number(std::span<const std::uint32_t> numbers, std::uint32_t number) {
@@ -147,14 +147,14 @@ std::string misfit_of(const GraphLayout& l, const Graph& g) {
   if (g.nodes() == 0) return "has no nodes";
   if (l.nodes == NodeFeatures::labels && g.node_labels().empty()) return "has nodes without labels";
   if (l.nodes == NodeFeatures::identity && g.nodes() > l.node_features)
-    return fmt::format("has {} nodes, but the model tells {} apart", g.nodes(), l.node_features);
+    return fmt::format("has {} nodes, but the model was trained with {}", g.nodes(), l.node_features);
   if (l.nodes == NodeFeatures::given) {
     const bool sparse = !g.sparse_features().empty();
     const std::size_t width = sparse ? g.sparse_features().columns : g.node_feature_width();
     if (width != l.node_features)
-      return fmt::format("has {} features of a node; the model was trained with {}", width, l.node_features);
+      return fmt::format("has {} node features; the model was trained with {}", width, l.node_features);
     if (l.task == GraphTask::node && sparse != l.sparse)
-      return fmt::format("has {} features of nodes; the model was trained with {} ones", sparse ? "sparse" : "dense",
+      return fmt::format("has {} node features; the model was trained with {} ones", sparse ? "sparse" : "dense",
                          l.sparse ? "sparse" : "dense");
   }
   if (g.edges() == 0) return "";
@@ -165,7 +165,7 @@ std::string misfit_of(const GraphLayout& l, const Graph& g) {
     return l.edge_weights ? "has edges without weights; the model was trained with weights"
                           : "has edges with weights; the model was trained without them";
   if (g.edge_feature_width() != l.given_edge_features)
-    return fmt::format("has {} features of an edge; the model was trained with {}", g.edge_feature_width(),
+    return fmt::format("has {} edge features; the model was trained with {}", g.edge_feature_width(),
                        l.given_edge_features);
   if (l.edge_features > l.given_edge_features && g.edge_labels().empty()) return "has edges without labels";
   return "";
@@ -251,17 +251,17 @@ GraphLayout restore_layout(const ModelDescription& d, GraphTask task) {
     const bool fits = l.mean.size() == l.node_features && l.deviation.size() == l.node_features &&
                       l.nodes == NodeFeatures::given && !l.sparse &&
                       std::ranges::all_of(l.deviation, [](double s) { return s > 0; });
-    if (!fits) scale.fail(fmt::format("{} means do not scale {} features", l.mean.size(), l.node_features));
+    if (!fits) scale.fail(fmt::format("there are {} means for {} features", l.mean.size(), l.node_features));
   }
   if (l.nodes == NodeFeatures::automatic) reader.fail("'nodes' does not say what features are");
   if (l.node_features == 0 || l.node_features + l.edge_features != d.features.size())
-    reader.fail(fmt::format("{} features of nodes and {} of edges are not {} names", l.node_features, l.edge_features,
-                            d.features.size()));
+    reader.fail(fmt::format("there are {} node features and {} edge features, but {} names", l.node_features,
+                            l.edge_features, d.features.size()));
   if (named_nodes && l.nodes == NodeFeatures::given)
     l.node_names.assign(d.features.begin(), d.features.begin() + static_cast<std::ptrdiff_t>(l.node_features));
   for (std::size_t c = 0; c < l.given_edge_features && named_edges; ++c) {
     const std::string& name = d.features[l.node_features + c];
-    if (!name.starts_with("edge ")) reader.fail(fmt::format("the feature '{}' is not one of edges", name));
+    if (!name.starts_with("edge ")) reader.fail(fmt::format("the feature '{}' is not an edge feature", name));
     l.edge_names.push_back(name.substr(5));
   }
   if (l.nodes == NodeFeatures::labels && l.node_labels.size() != l.node_features)
@@ -272,7 +272,7 @@ GraphLayout restore_layout(const ModelDescription& d, GraphTask task) {
     reader.fail(
         fmt::format("{} edge labels for {} features", l.edge_labels.size(), l.edge_features - l.given_edge_features));
   if (l.sparse && (l.nodes != NodeFeatures::given || task != GraphTask::node))
-    reader.fail("only given features of nodes are sparse");
+    reader.fail("only node features of the data can be sparse");
   if (d.targets.empty() == d.classes.empty() || d.classes.size() == 1 || d.targets.size() > 1)
     reader.fail(fmt::format("a model of graphs has one target or several classes, not {} and {}", d.targets.size(),
                             d.classes.size()));

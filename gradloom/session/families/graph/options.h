@@ -21,15 +21,15 @@ struct GraphDataOptions : GraphFileOptions {
   std::vector<std::uint64_t> train_nodes;   // labelled nodes; none: the split of the file
   std::size_t folds = 0;                    // cross-validation over graphs; 0: off
   std::int64_t fold = -1;                   // the fold to test on; -1: the seed modulo `folds`
-  bool curve = false;                       // note the accuracy on validation and test data after every epoch
+  bool curve = false;                       // measure the accuracy on validation and test data after every epoch
 };
 
-// Graphs whose exact edit distances are compared with what the network makes of them.
+// Graphs whose exact edit distances are compared with the network's outputs.
 struct GraphDistanceOptions {
   std::size_t sample = 0;            // graphs; 0: none
-  std::uint32_t nodes = 16;          // most of a graph
+  std::uint32_t nodes = 16;          // at most, of a graph
   std::uint64_t every = 10;          // epochs between two comparisons
-  std::uint64_t expansions = 20000;  // steps of each search
+  std::uint64_t expansions = 20000;  // search nodes of each distance
 };
 
 struct GraphOptions : FamilyOptions {

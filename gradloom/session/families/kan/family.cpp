@@ -190,7 +190,7 @@ void KanFamily<T>::take_over(const Model& trained, TrainState<T>& state) const {
   if (is.degree != asked.degree)
     throw_invalid(fmt::format("the trained network has splines of degree {}, not {}", is.degree, asked.degree));
   if (is.knots != asked.knots || is.outside != asked.outside)
-    throw_invalid("the trained network has another model.knots or model.outside; both stay what they are");
+    throw_invalid("the trained network has another model.knots or model.outside; neither can be changed");
   refine_state(trained, asked.grid, state);
   Base::take_over(Model([&] {
                     kan::NetworkOptions refined = is;
@@ -281,12 +281,12 @@ std::vector<std::string> KanFamily<T>::warnings(const Exec& ex, const Model& net
     if (share <= 0.01) continue;
     const std::string cure =
         l == 0 && !options_.model.refit_inputs
-            ? "model.normalise = \"range\" would bring the data into the grids, model.refit with model.refit_inputs = "
-              "true the grids to the data"
+            ? "model.normalise = \"range\" would scale the data to the grids, model.refit with model.refit_inputs = "
+              "true would move the grids to the data"
             : fmt::format("{} in model.refit would move the grids to the data",
                           options_.model.refit.empty() ? "an epoch" : "a later epoch");
     found.push_back(
-        fmt::format("{:.1f} % of the inputs of layer {} lie outside its grid, where functions go on as "
+        fmt::format("{:.1f} % of the inputs of layer {} lie outside of its grid, where splines are extended as "
                     "model.outside says; {}",
                     100 * share, l, cure));
   }
@@ -306,11 +306,11 @@ std::vector<std::string> KanFamily<T>::data_warnings(const Data& rows, std::stri
   const std::size_t c = far.column;
   const double centre = centres_.x.empty() ? 0.0 : centres_.x[c];
   const auto in_file = [&](T value) { return static_cast<double>(value) + centre; };
-  return {
-      fmt::format("{} of {} {} are far outside of the training data, such as one where {} is {:.7g} and training "
-                  "had {:.7g} to {:.7g}; functions go on there as model.outside says, whatever is true",
-                  far.count, rows.size(), name, rows.feature_names()[c], in_file(rows.all().x(far.row, c)),
-                  in_file(ranges_.low[c]), in_file(ranges_.high[c]))};
+  return {fmt::format(
+      "{} of {} {} are far outside of the training data, such as one where {} is {:.7g} and training "
+      "had {:.7g} to {:.7g}; splines are extended there as model.outside says, so the prediction is a guess",
+      far.count, rows.size(), name, rows.feature_names()[c], in_file(rows.all().x(far.row, c)), in_file(ranges_.low[c]),
+      in_file(ranges_.high[c]))};
 }
 
 template <class T>

@@ -13,14 +13,14 @@ namespace gradloom {
 // How inputs are scaled before the first layer.
 enum class InputScale { none, standard, range };
 inline constexpr Choice<InputScale> kInputScales[] = {
-    {InputScale::none, "none", "not"},
+    {InputScale::none, "none", "not at all"},
     {InputScale::standard, "standard", "to mean 0 and standard deviation 1"},
     {InputScale::range, "range", "to the range of the grid"},
 };
 
 // `widths` follow from the data and `hidden`.
 struct KanModelOptions : kan::NetworkOptions {
-  SizePolicy size = SizePolicy::given;  // automatic: settled before training, by whoever has the data
+  SizePolicy size = SizePolicy::given;  // automatic: chosen before training, from the data
   std::vector<std::size_t> hidden{5};   // widths
   InputScale normalise = InputScale::none;
   bool scale_targets = true;         // regression: predict in units of the targets' standard deviation
@@ -29,9 +29,9 @@ struct KanModelOptions : kan::NetworkOptions {
   double refit_margin = 0.02;        // how far grids reach beyond the data, as a fraction of its range
   double refit_uniform = 0.05;       // free knots: 0 at quantiles, 1 evenly
   // Before a stage that is not the first, at most one of them; unset: nothing is removed.
-  std::optional<double> prune;              // what has a smaller share of the outputs' variance
-  std::optional<std::size_t> prune_inputs;  // all but so many inputs
-  std::optional<double> prune_worse;        // as much as makes the loss worse by at most this share
+  std::optional<double> prune;              // edges and inputs with a smaller share of the outputs' variance
+  std::optional<std::size_t> prune_inputs;  // all but this number of inputs
+  std::optional<double> prune_worse;        // as much as possible while the loss grows by at most this share
 
   bool prunes() const { return prune || prune_inputs || prune_worse; }
 };
@@ -40,7 +40,7 @@ struct KanModelOptions : kan::NetworkOptions {
 struct KanFormulaOptions {
   bool search = false;
   double effort = 60000;               // units of a million multiply-adds
-  double threshold = 1e-3;             // edges that score less are left out of approximations
+  double threshold = 1e-3;             // edges with a smaller score are left out of approximations
   std::vector<std::string> functions;  // of the library that edges are compared with; empty: all
   std::vector<std::string> define;     // "name = expression in x": more functions
   std::vector<std::string> forbid;     // functions, or "LAYER.FROM.TO function" for one edge

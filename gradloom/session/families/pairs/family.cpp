@@ -90,7 +90,7 @@ void PairFamily<T>::split() {
       make_split(set_->size(), SplitFractions{1.0 - validation - test, validation, test}, data_seed(options_));
   if (s.train.size() < 2)
     throw_invalid(
-        fmt::format("{} graphs leave {} to train on after the split; a pair needs two", set_->size(), s.train.size()));
+        fmt::format("{} graphs leave {} for training after the split; a pair needs two", set_->size(), s.train.size()));
   train_.emplace(part(s.train, {}));
   if (!s.validation.empty()) validation_.emplace(part(s.validation, s.train));
   if (!s.test.empty()) test_.emplace(part(s.test, s.train));

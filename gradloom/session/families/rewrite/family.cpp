@@ -30,7 +30,7 @@ template <class T>
 RewriteFamily<T>::RewriteFamily(RewriteOptions options, Source)
     : Family<T, Model, Data, RewriteOptions>(std::move(options)) {
   if (options_.train.loss_kind != LossKind::cross_entropy)
-    throw_invalid(fmt::format("loss.kind = \"{}\"; edits are classes and take cross-entropy (and loss.soft_weight)",
+    throw_invalid(fmt::format("loss.kind = \"{}\"; edits are classes and need cross-entropy (and loss.soft_weight)",
                               loss_name(options_)));
   validate(options_.model);  // before the data, which takes a while
   make_data();
@@ -79,7 +79,7 @@ RewriteFamily<T> RewriteFamily<T>::from_model(const RewriteOptions& options, con
   const std::size_t most_nodes = reader.count("most_nodes", 1 << 20);
   std::vector<std::string> symbols;
   for (std::size_t s = 0; s < kSymbols; ++s) symbols.emplace_back(symbol_name(static_cast<Symbol>(s)));
-  if (reader.names("symbols") != symbols) reader.fail("'symbols' are others than those of this program");
+  if (reader.names("symbols") != symbols) reader.fail("'symbols' differ from those of this program");
   reader.done();
   if (most_nodes == 0) reader.fail("'most_nodes' is 0");
   if (!d.features.empty() || d.targets.size() != 1 || !d.classes.empty())

@@ -11,14 +11,14 @@
 namespace gradloom {
 
 struct RewriteDataOptions {
-  // How many and how large; their seed is told below.
+  // Numbers and sizes; the seed is below.
   ExpressionSetOptions expressions{.train = 4000, .validation = 500, .test = 1000, .large = 500};
   std::uint64_t expansions = 2000;    // nodes of the search tree that proves the edits of a sample
   std::optional<std::uint64_t> seed;  // of the expressions; unset: that of training
 };
 
 struct RewriteModelOptions : graph::TreeOptions {
-  std::size_t passes = 32;  // how often the network is applied at most when it is judged
+  std::size_t passes = 32;  // maximum number of times the network is applied when it is tested
 };
 
 struct RewriteOptions : FamilyOptions {
