@@ -221,4 +221,15 @@ void Comm::leave(std::string_view why) {
   send_farewell(sends);
 }
 
+void require_same(Comm& comm, std::initializer_list<InputHash> own) {
+  std::vector<std::uint64_t> hashes, all(own.size() * comm.size());
+  for (const InputHash& input : own) hashes.push_back(input.hash);
+  comm.allgather(std::as_bytes(std::span(hashes)), std::as_writable_bytes(std::span(all)));
+  for (unsigned rank = 1; rank < comm.size(); ++rank)
+    for (std::size_t i = 0; i < own.size(); ++i)
+      if (all[rank * own.size() + i] != all[i])
+        throw Exception(ErrorCode::io, "rank " + std::to_string(rank) + " has " + own.begin()[i].other +
+                                           " than rank 0; start all ranks alike, with the same files");
+}
+
 }  // namespace gradloom

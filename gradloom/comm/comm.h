@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -122,5 +123,15 @@ class Comm {
   std::vector<Part> sends_, receives_;
   CommCounters counters_;
 };
+
+// One input of ranks that work together: what a rank has that has another hash ("other graphs"), and the hash.
+struct InputHash {
+  const char* other;
+  std::uint64_t hash = 0;
+};
+
+// All ranks call it with as many. Where one of them differs from rank 0, all throw Exception{io}: "rank 2 has other
+// graphs than rank 0; ...".
+void require_same(Comm& comm, std::initializer_list<InputHash> own);
 
 }  // namespace gradloom

@@ -58,6 +58,10 @@ class FamilySession final : public TypedSession<F> {
     if (!data_) data_ = fingerprint(family_.train());
     return *data_;
   }
+  Session::Fingerprints data_fingerprints() override {
+    return {data_fingerprint(), family_.validation() ? fingerprint(*family_.validation()) : 0,
+            family_.test() ? fingerprint(*family_.test()) : 0};
+  }
 
   void preflight() override;
   TrainEnd start() override;

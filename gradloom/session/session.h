@@ -112,6 +112,11 @@ class Session {
   virtual Arithmetic arithmetic() const = 0;
   virtual bool logs_accuracy() const = 0;
   virtual std::uint64_t data_fingerprint() = 0;  // of the training data
+  // Of all data; 0 for a part that is not there.
+  struct Fingerprints {
+    std::uint64_t train = 0, validation = 0, test = 0;
+  };
+  virtual Fingerprints data_fingerprints() = 0;
   virtual const TrainPosition& position() const = 0;
   // All ranks that train together get the same answer.
   bool stop_requested() const {

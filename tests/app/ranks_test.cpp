@@ -284,26 +284,69 @@ TEST_F(RanksOfFamilies, ARunStoppedOnThreeRanksAndResumedOnTwoEndsAsIfNothingHad
   EXPECT_EQ(content_of(scratch_ / "parts/log.jsonl"), content_of(scratch_ / "whole/log.jsonl"));
 }
 
-TEST_F(RanksOfFamilies, OtherDataOrAnotherRecipeOnARankAreNamed) {
-  for (const bool other_data : {true, false}) {
+// What all of three ranks say where rank 2 has other files or overrides than the others.
+class UnlikeRanks {
+ public:
+  std::string table = "1,2\n3,4\n5,6\n7,8\n2,3\n4,5\n", test_table = "1,2\n3,5\n";
+  Overrides overrides = {"seed=1"};
+
+  std::string said_beside(const UnlikeRanks& others, const std::filesystem::path& out) const {
     const auto failures = run_ranks(3, [&](Comm& comm) {
+      const UnlikeRanks& mine = comm.rank() == 2 ? *this : others;
+      const Scratch own;
+      std::ofstream(own / "table.csv") << mine.table;
+      std::ofstream(own / "test.csv") << mine.test_table;
       app::RunOptions options;
       options.comm = &comm;
       options.exec.threads = 1;
-      const Scratch own;
-      std::ofstream(own / "table.csv") << (other_data && comm.rank() == 2 ? "1,2\n3,4\n5,7\n" : "1,2\n3,4\n5,6\n");
       options.data_root = own.path();
-      const Config recipe =
-          app::load_recipe(
-              "kan-rows", Overrides{"data.path=table.csv", "data.header=no", "data.target=-1", "data.test=0",
-                                    "epochs=1", "train.batch=0", !other_data && comm.rank() == 2 ? "seed=1" : "seed=2"})
-              .or_throw();
-      app::train(recipe, scratch_ / "never", options).or_throw();
+      const Overrides common = {"data.path=table.csv", "data.test_path=test.csv", "data.header=no", "data.target=-1",
+                                "data.validation=0.5", "epochs=1",                "train.batch=0"};
+      app::train(app::load_recipe("kan-rows", common + mine.overrides).or_throw(), out, options).or_throw();
     });
-    for (const std::string& failure : failures)
-      EXPECT_THAT(failure, HasSubstr(other_data ? "rank 2 has another training data" : "rank 2 has another recipe"));
-    EXPECT_FALSE(std::filesystem::exists(scratch_ / "never"));
+    EXPECT_THAT(failures, Each(StrEq(failures[0])));
+    EXPECT_FALSE(std::filesystem::exists(out));
+    return failures[0];
   }
+};
+
+TEST_F(RanksOfFamilies, OtherDataOrAnotherRecipeOnARankAreNamed) {
+  const UnlikeRanks others;
+  const auto said_with = [&](auto&& change) {
+    UnlikeRanks one;
+    change(one);
+    return one.said_beside(others, scratch_ / "never");
+  };
+  EXPECT_EQ(said_with([](UnlikeRanks& r) { r.overrides = {"seed=2"}; }),
+            "rank 2 has another recipe than rank 0; start all ranks alike, with the same files");
+  EXPECT_THAT(said_with([](UnlikeRanks& r) { r.test_table = "1,2\n3,6\n"; }), HasSubstr("rank 2 has other test data"));
+  std::map<std::string, int> said;  // by the row that differs
+  for (std::size_t line = 0; line < 6; ++line)
+    ++said[said_with([&](UnlikeRanks& r) { r.table[4 * line + 2] = '9'; })];
+  EXPECT_EQ(said.size(), 2u);
+  for (const auto& [text, count] : said)
+    EXPECT_THAT(text, ::testing::AnyOf(HasSubstr("rank 2 has other training data"),
+                                       HasSubstr("rank 2 has other validation data")));
+}
+
+TEST_F(RanksOfFamilies, OtherGraphsOrCostsOnARankAreNamed) {
+  const auto said = [&](const std::string& graphs, const char* costs) {
+    std::ofstream(scratch_ / "other.json") << graphs;
+    const auto failures = run_ranks(3, [&](Comm& comm) {
+      app::GedAllPairsOptions o;
+      o.file = (scratch_ / (comm.rank() == 1 ? "other.json" : "rings.json")).string();
+      o.costs = app::ged_costs(comm.rank() == 1 ? costs : "uniform").or_throw();
+      o.threads = 1;
+      o.comm = &comm;
+      app::ged_all_pairs(o).or_throw();
+    });
+    EXPECT_THAT(failures, Each(StrEq(failures[0])));
+    return failures[0];
+  };
+  std::string moved = rings_and_paths();  // as many nodes and edges, under the same names
+  moved.replace(moved.find("[0,1],[1,2]"), 11, "[0,1],[0,2]");
+  EXPECT_EQ(said(moved, "uniform"), "rank 1 has other graphs than rank 0; start all ranks alike, with the same files");
+  EXPECT_THAT(said(rings_and_paths(), "1,1,2,1"), HasSubstr("rank 1 has other costs than rank 0"));
 }
 
 }  // namespace

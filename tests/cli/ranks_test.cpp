@@ -206,7 +206,7 @@ TEST_F(RanksOfMpi, OtherDataOnARankAreNamedBeforeAnythingIsWritten) {
   };
   const Ended ended = Process(mpirun(rank_in("here") + Words{":"} + rank_in("there"))).wait();
   EXPECT_EQ(ended.code, 1);
-  EXPECT_THAT(ended.err, HasSubstr("rank 1 has another training data than rank 0"));
+  EXPECT_THAT(ended.err, HasSubstr("rank 1 has other training data than rank 0"));
   EXPECT_FALSE(std::filesystem::exists(scratch_ / "never"));
 }
 

@@ -148,6 +148,15 @@ TEST(Comm, AllRanksSaveAtTheSameExchangeOnceForEachWishOfRankZero) {
   EXPECT_THAT(failures, Each(StrEq("")));
 }
 
+TEST(Comm, RefusesInputsThatDifferAndNamesTheFirstRankThatHasThem) {
+  auto failures = run_ranks(3, [](Comm& comm) { require_same(comm, {{"other graphs", 7}, {"other costs", 8}}); });
+  EXPECT_THAT(failures, Each(StrEq("")));
+  failures = run_ranks(4, [](Comm& comm) {
+    require_same(comm, {{"other graphs", 7}, {"other costs", comm.rank() < 2 ? 8u : comm.rank()}});
+  });
+  EXPECT_THAT(failures, Each(StrEq("rank 2 has other costs than rank 0; start all ranks alike, with the same files")));
+}
+
 TEST(Comm, ARankThatLeavesIsNamedWithItsReason) {
   const auto failures = run_ranks(4, [](Comm& comm) {
     comm.barrier();

@@ -1,14 +1,10 @@
 #include "gradloom/app/ged/shared_pairs.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numeric>
 
-#include "gradloom/base/error.h"
-#include "gradloom/base/hash.h"
 
 namespace gradloom::app {
 namespace {
@@ -73,23 +69,10 @@ ged::PairDistances solve(const Exec& ex, const GraphSet& set, const ged::CostTab
   return ged::cross_pairs(ex, some, blocks.size(p.a), costs, options);
 }
 
-void check_same_graphs(Comm& comm, const GraphSet& set) {
-  Hash hash;
-  for (const Graph& g : set.graphs) hash.mix(g.nodes()), hash.mix(g.edges());
-  for (const std::string& id : set.ids)
-    for (const char c : id) hash.mix(static_cast<unsigned char>(c));
-  const std::uint64_t own = hash.value();
-  std::vector<std::uint64_t> all(comm.size());
-  comm.allgather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
-  for (unsigned rank = 1; rank < comm.size(); ++rank)
-    if (all[rank] != all[0]) throw Exception(ErrorCode::io, fmt::format("rank {} has other graphs than rank 0", rank));
-}
-
 }  // namespace
 
 ged::AllPairs shared_pairs(Comm& comm, const Exec& ex, const GraphSet& set, const ged::CostTable& costs,
                            const ged::AllPairsOptions& given) {
-  check_same_graphs(comm, set);
   ged::AllPairsOptions options = given;
   options.progress = {};
   const auto wanted = static_cast<std::size_t>(std::ceil(std::sqrt(32.0 * comm.size())));

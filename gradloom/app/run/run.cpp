@@ -15,8 +15,8 @@
 #include "gradloom/app/run/recorder.h"
 #include "gradloom/app/run/report.h"
 #include "gradloom/app/settings.h"
-#include "gradloom/base/hash.h"
 #include "gradloom/comm/comm.h"
+#include "gradloom/data/fingerprint.h"
 #include "gradloom/exec/arithmetic_names.h"
 #include "gradloom/io/file.h"
 #include "gradloom/train/checkpoint.h"
@@ -42,12 +42,6 @@ RunOptions alone(RunOptions options) {
 
 bool follows(const RunOptions& options) { return options.comm && options.comm->rank() > 0; }
 
-std::uint64_t hash_of(std::string_view text) {
-  Hash hash;
-  for (const char c : text) hash.mix(static_cast<unsigned char>(c));
-  return hash.value();
-}
-
 bool any_rank_stops(const RunOptions& options) {
   const std::uint8_t own = options.stop && *options.stop;
   if (!options.comm) return own;
@@ -62,17 +56,12 @@ void meet_ranks(const Config& recipe, Session& session, const RunOptions& option
   if (!options.comm) return;
   Comm& comm = *options.comm;
   comm.barrier(Patience::unlimited);  // rank 0 may still be busy with what follows another run of a series
-  constexpr const char* kNames[] = {"recipe", "training data", "arithmetic"};
-  constexpr std::size_t kCount = std::size(kNames);
-  const std::uint64_t own[kCount] = {hash_of(recipe.to_toml()), session.data_fingerprint(),
-                                     static_cast<std::uint64_t>(session.arithmetic())};
-  std::vector<std::uint64_t> all(kCount * comm.size());
-  comm.allgather(std::as_bytes(std::span(own)), std::as_writable_bytes(std::span(all)));
-  for (unsigned rank = 1; rank < comm.size(); ++rank)
-    for (std::size_t i = 0; i < kCount; ++i)
-      if (all[rank * kCount + i] != all[i])
-        throw Exception(ErrorCode::io, fmt::format("rank {} has another {} than rank 0; all ranks need the same files",
-                                                   rank, kNames[i]));
+  const Session::Fingerprints data = session.data_fingerprints();
+  require_same(comm, {{"another recipe", fingerprint_of_text(recipe.to_toml())},
+                      {"other training data", data.train},
+                      {"other validation data", data.validation},
+                      {"other test data", data.test},
+                      {"another arithmetic", static_cast<std::uint64_t>(session.arithmetic())}});
   if (session.shares_steps()) return;
   session.leave_ranks();
   if (options.log)
