@@ -155,6 +155,7 @@ class FamilySession final : public TypedSession<F> {
   static bool can_share(const M& model) {
     if constexpr (HasShards<M>) return model.shards(1).count > 0;
     if constexpr (HasParts<M>) return true;
+    if constexpr (HasEncoder<M>) return shares_parts(model);
     return shared_leaf_samples(model) > 0;
   }
   void choose_device();
