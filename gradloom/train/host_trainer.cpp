@@ -336,8 +336,9 @@ double HostTrainer<T>::evaluate_shared(const Step& step, LossOptions loss, std::
   });
   sum_share(loss, samples_of(share));
   add_shares(step, all, unit(), gradient, [&](LeafShare of) { return share_loss(samples_of(of)); });
-  if (step.gradient_is == GradientIs::complete) finish_gradient(step, parameters, gradient);
-  return total_loss(loss);
+  double value = total_loss(loss);
+  if (step.gradient_is == GradientIs::complete) value += finish_gradient(step, parameters, gradient);
+  return value;
 }
 
 // Each rank encodes a share of the parts, which are leaves; the head is computed by all of them, from all codes.

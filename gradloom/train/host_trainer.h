@@ -74,7 +74,10 @@ class HostTrainer : public EpochLoop {
                            std::span<T> /*levels*/) {}
   // Whether finish_gradient() does anything: no part of the gradient is complete then without the others.
   virtual bool finishes_gradient() const { return false; }
-  virtual void finish_gradient(const Step&, std::span<const T> /*parameters*/, std::span<T> /*gradient*/) {}
+  // Returns what the loss gets beside that of samples: a penalty.
+  virtual double finish_gradient(const Step&, std::span<const T> /*parameters*/, std::span<T> /*gradient*/) {
+    return 0.0;
+  }
 
   // Of the samples that load() took up; 0: evaluate() adds their gradient to what there is.
   virtual std::size_t leaves() const { return 0; }

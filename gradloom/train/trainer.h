@@ -43,13 +43,11 @@ concept DrawnDataset = Dataset<D, Batch> &&
 };
 
 // Samples of a leaf that ranks may compute by itself; 0: none. Statistics of a batch (batch norm) tie its samples
-// together; a penalty is no sum over samples.
+// together.
 template <class M>
 std::size_t shared_leaf_samples(const M& model) {
   if constexpr (HasRunningBuffers<M>)
     if (model.buffers().flat_size() > 0) return 0;
-  if constexpr (requires { model.sums_are_gradient(); })
-    if (!model.sums_are_gradient()) return 0;
   if constexpr (HasLeaves<M>) return model.leaf_samples();
   return 0;
 }
@@ -306,9 +304,14 @@ class Trainer final : public HostTrainer<typename M::Scalar> {
       encoded_->sum_part(step, this->arrays(parameters), batch_, of, gradient, levels);
     }
   }
-  bool finishes_gradient() const override { return FinishesGradient<M>; }
-  void finish_gradient(const Step& step, std::span<const T> parameters, std::span<T> gradient) override {
+  bool finishes_gradient() const override {
+    if constexpr (HasPenalty<M>) return !model_.sums_are_gradient();
+    return FinishesGradient<M>;
+  }
+  double finish_gradient(const Step& step, std::span<const T> parameters, std::span<T> gradient) override {
     if constexpr (FinishesGradient<M>) model_.finish_gradient(this->exec(), step, this->arrays(parameters), gradient);
+    if constexpr (HasPenalty<M>) return model_.complete_gradient(this->exec(), step, parameters, tape_, gradient);
+    return 0.0;
   }
 
   std::size_t leaves() const override {

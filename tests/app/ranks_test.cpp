@@ -92,6 +92,20 @@ TEST_F(RanksOfFamilies, SplinesEndWithTheCheckpointOfOneProcess) {
               thinned(kSizes));
 }
 
+TEST_F(RanksOfFamilies, SplinesWithAPenaltyThatAreThenPrunedEndWithTheCheckpointOfOneProcess) {
+  std::ofstream(scratch_ / "pruned.toml")
+      << "family = \"kan\"\ntask = \"regression\"\nepochs = 6\n[data]\nformula = \"sin(3*x1) + 0*x2 + x3^2\"\n"
+         "samples = 2500\ntest_samples = 50\nvalidation = 0.1\n[model]\nhidden = [4]\nnormalise = \"range\"\n"
+         "sparsity = 1e-3\n[optimizer]\nkind = \"lbfgs\"\nlr = 1.0\n[[stage]]\n[[stage]]\nsparsity = 0.0\n"
+         "prune = 0.01\n";
+  const std::string recipe = (scratch_ / "pruned.toml").string();
+  expect_same(recipe, {}, thinned<unsigned>({2, 3, 7}), {1, 2});
+  const Overrides adam = {"optimizer.kind=adam", "optimizer.lr=0.02", "train.batch=1100"};
+  expect_same(recipe, adam, {3}, {1});
+  expect_same(recipe, adam + Overrides{"train.accumulate=2", "optimizer.clip_norm=0.1", "train.freeze=['layer0.*']"},
+              {2}, {1});
+}
+
 TEST_F(RanksOfFamilies, GateClassifiersEndWithTheCheckpointOfOneProcess) {
   expect_same("logic-classify",
               {"epochs=3", "data.path=table.csv", "data.test_path=", "data.test=0.1", "data.header=no",
@@ -271,6 +285,7 @@ class RandomRecipes {
             {"stage=[]", "data.samples=" + std::to_string(samples), "data.test_samples=10",
              "model.hidden=" + one_of({"[3]", "[2,3]", "[17]"}), "model.grid=" + one_of({"3", "5"}),
              "model.degree=" + one_of({"1", "2", "3"}), "data.validation=" + one_of({"0", "0.1"}),
+             "model.sparsity=" + one_of({"0", "0", "0.001"}),
              "train.freeze=" + one_of({"[]", "['layer0.*']"})}};
   }
 
