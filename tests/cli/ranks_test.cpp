@@ -2,6 +2,7 @@
 #include <signal.h>
 
 #include <cctype>
+#include <fstream>
 
 #include "tests/cli/program.h"
 #include "tests/support/small_data.h"
@@ -24,7 +25,20 @@ Words with_settings(const Words& settings) {
 class RanksOfMpi : public ProgramTest {
  protected:
   void SetUp() override {
-    if (std::string(GRADLOOM_MPIRUN).empty()) GTEST_SKIP() << "this build has no MPI";
+    if (const std::string& reason = why_no_ranks(); !reason.empty()) GTEST_SKIP() << reason;
+  }
+  // Why ranks cannot be started as the tests do, or an empty text.
+  static const std::string& why_no_ranks() {
+    static const std::string reason = [] {
+      if (std::string(GRADLOOM_MPIRUN).empty()) return "this build has no MPI";
+      Launch l;
+      l.program = GRADLOOM_MPIRUN;
+      l.arguments = {"--version"};
+      l.folder = "/";
+      return Process(l).wait().out.find("Open MPI") == std::string::npos ? "this build's mpirun is not that of Open MPI"
+                                                                         : "";
+    }();
+    return reason;
   }
   Launch on_ranks(unsigned ranks, const Words& words) const {
     return mpirun(Words{"-n", std::to_string(ranks), GRADLOOM_PROGRAM} + words);
@@ -33,17 +47,11 @@ class RanksOfMpi : public ProgramTest {
   Launch mpirun(const Words& words) const {
     Launch l = launch(words);
     l.program = GRADLOOM_MPIRUN;
-    for (const auto& [name, value] :
-         std::map<std::string, std::string>{{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
-                                            {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
-                                            {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
-                                            {"OMPI_MCA_hwloc_base_binding_policy", "none"},
-                                            {"OMPI_MCA_btl", "self,vader,tcp"},
-                                            {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},
-                                            {"OMPI_MCA_btl_tcp_if_include", "lo"},
-                                            {"OMPI_MCA_oob_tcp_if_include", "lo"},
-                                            {"OMPI_MCA_plm_rsh_agent", "false"}})
-      l.environment[name] = value;
+    std::ifstream variables(GRADLOOM_MPI_ENVIRONMENT);
+    EXPECT_TRUE(variables.is_open()) << GRADLOOM_MPI_ENVIRONMENT;
+    for (std::string line; std::getline(variables, line);)
+      if (const std::size_t equals = line.find('='); !line.starts_with('#') && equals != std::string::npos)
+        l.environment[line.substr(0, equals)] = line.substr(equals + 1);
     return l;
   }
   Ended run_on(unsigned ranks, const Words& words) const { return Process(on_ranks(ranks, words)).wait(); }
@@ -297,8 +305,7 @@ TEST_F(RanksOfMpi, WithoutThePlugInOneSentenceSaysWhatToDo) {
   EXPECT_THAT(ended.err, HasSubstr("libgradloom_mpi.so was not loaded"));
 }
 
-TEST_F(ProgramTest, RanksOfAnotherMpiAreRefused) {
-  if (std::string(GRADLOOM_MPIRUN).empty()) GTEST_SKIP() << "this build has no MPI";
+TEST_F(RanksOfMpi, OfAnotherMpiAreRefused) {
   Launch l = launch({"train", "kan-hello"});
   l.environment["PMI_RANK"] = "0", l.environment["PMI_SIZE"] = "4";
   const Ended ended = Process(l).wait();
