@@ -53,19 +53,14 @@ class EncodedShare {
   }
   void head_backward(const Step& step, const ModelArrays<T>& arrays, const Batch& batch, typename M::Tape& tape,
                      View<const T, 2> dl_dy) {
-    model_.head_backward(ex_,
-                         {.step = step,
-                          .arrays = arrays,
-                          .batch = batch,
-                          .tape = tape,
-                          .dl_dy = dl_dy,
-                          .gradient = head_.span()},
-                         rows_of(dl_dcodes_, {0, batch.graphs}));
+    model_.head_backward(
+        ex_, {.step = step, .arrays = arrays, .batch = batch, .tape = tape, .dl_dy = dl_dy, .gradient = head_.span()},
+        rows_of(dl_dcodes_, {0, batch.graphs}));
   }
 
   // The sum of an aligned range of leaves, in `gradient`: `of` are its parts.
-  void sum_part(const Step& step, const ModelArrays<T>& arrays, const Batch& batch, LeafShare of,
-                std::span<T> gradient, std::span<T> levels) {
+  void sum_part(const Step& step, const ModelArrays<T>& arrays, const Batch& batch, LeafShare of, std::span<T> gradient,
+                std::span<T> levels) {
     if (of.first != encoded_.first || of.count != encoded_.count) encode(step, arrays, batch, of);
     const std::size_t size = model_.encoder().parameters().flat_size();
     model_.encoder().backward(ex_, {.step = step,

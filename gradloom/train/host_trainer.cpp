@@ -183,7 +183,8 @@ void HostTrainer<T>::update_range(std::size_t begin, std::size_t end) {
 // The norm of a gradient, and the sums of which a gradient is made behind the last leaf, need all of it.
 template <class T>
 bool HostTrainer<T>::splits() const {
-  return shares() && (leaf_samples() > 0 || most_parts() > 0) && elements_ && !finishes_gradient() && !(options().optimizer.clip_norm > 0);
+  return shares() && (leaf_samples() > 0 || most_parts() > 0) && elements_ && !finishes_gradient() &&
+         !(options().optimizer.clip_norm > 0);
 }
 
 template <class T>
@@ -375,8 +376,7 @@ void HostTrainer<T>::share_codes(std::size_t parts) {
   }
   comm.exchange(expected_);
   for (unsigned other = 0; other < comm.size(); ++other)
-    if (other != comm.rank())
-      std::copy(comm.incoming(other).begin(), comm.incoming(other).end(), codes(other).begin());
+    if (other != comm.rank()) std::copy(comm.incoming(other).begin(), comm.incoming(other).end(), codes(other).begin());
 }
 
 // Memory for the upper levels of an aligned range of so many leaves.

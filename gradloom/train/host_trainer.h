@@ -14,7 +14,7 @@
 namespace gradloom {
 
 // The state belongs to the caller and must match the model's layout; an empty optimizer state is created, a present one
-// continues. A steady-state step allocates nothing.
+// continues. A steady-state step allocates nothing; of one that ranks share, what carries their messages may.
 template <class T>
 class HostTrainer : public EpochLoop {
  public:

@@ -263,9 +263,8 @@ class Trainer final : public HostTrainer<typename M::Scalar> {
   std::size_t most_parts() const override {
     if constexpr (HasEncoder<M>)
       if (shares_parts(model_))
-        return this->largest_piece() < this->samples()
-                   ? std::min(2 * this->largest_piece(), data_.graphs().size())
-                   : data_.graphs().size();
+        return this->largest_piece() < this->samples() ? std::min(2 * this->largest_piece(), data_.graphs().size())
+                                                       : data_.graphs().size();
     return 0;
   }
   void encode(const Step& step, LeafShare of, std::span<const T> parameters) override {
