@@ -46,7 +46,7 @@ class FamilySession final : public TypedSession<F> {
     if (device_) return "ranks do not share a device";
     constexpr bool kDrawn = DrawnDataset<D, typename M::Batch>;
     for (std::size_t stage = 0; stage < stages(); ++stage) {
-      if (const M model = family_.model(stage); !can_share(model)) return family_.why_not_shared(model);
+      if (const M model = family_.model(stage); !ranks_can_share(model)) return family_.why_not_shared(model);
       if (kDrawn && family_.train_options(stage).optimizer.kind == OptimizerKind::lbfgs)
         return "L-BFGS takes all drawn samples at once";
     }
@@ -152,12 +152,6 @@ class FamilySession final : public TypedSession<F> {
   }
 
  private:
-  static bool can_share(const M& model) {
-    if constexpr (HasShards<M>) return model.shards(1).count > 0;
-    if constexpr (HasParts<M>) return true;
-    if constexpr (HasEncoder<M>) return shares_parts(model);
-    return shared_leaf_samples(model) > 0;
-  }
   void choose_device();
   void make_exec();
   void check_part(const M& model, const D& part, const char* name) const;

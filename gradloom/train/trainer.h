@@ -52,6 +52,14 @@ std::size_t shared_leaf_samples(const M& model) {
   return 0;
 }
 
+// Whether ranks can share the steps of a model.
+template <class M>
+bool ranks_can_share(const M& model) {
+  if constexpr (HasShards<M>) return model.shards(1).count > 0;
+  if constexpr (HasParts<M>) return true;
+  return shared_leaf_samples(model) > 0 || shares_parts(model);
+}
+
 // Model and data belong to the caller and outlive the trainer. Memory is made in the constructor.
 template <class M, class D>
 requires Model<M, typename M::Scalar> && Dataset<D, typename M::Batch>

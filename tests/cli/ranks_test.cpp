@@ -273,6 +273,24 @@ TEST_F(RanksOfMpi, SendWhatTheFormulaSays) {
   }
 }
 
+TEST_F(RanksOfMpi, MeasureSharedStepsOfAutomataAndGraphs) {
+  for (const Words& words : {Words{"bench", "logic", "--recipe", "checkerboard-small", "--set", "train.batch=4"},
+                             Words{"bench", "graph", "--graphs", "8", "--nodes", "20", "--features", "8"}}) {
+    const Ended ended = run_on(2, words + Words{"--threads", "1", "--seconds", "0.1", "--json"});
+    ASSERT_EQ(ended.code, 0) << ended.err;
+    const nlohmann::json r = parsed(ended);
+    EXPECT_EQ(r["ranks"], 2);
+    EXPECT_EQ(r["messages_per_step"], 2.0);
+    EXPECT_GT(r["bytes_sent_per_step"], 100.0);
+    EXPECT_GT(r["communication_ms"], 0.0);
+    EXPECT_EQ(r["overlap"], 0.0);
+  }
+  const Ended alone = run_on(2, {"bench", "graph", "--nodes", "50", "--threads", "1", "--seconds", "0.1", "--json"});
+  ASSERT_EQ(alone.code, 0) << alone.err;
+  EXPECT_THAT(alone.err, HasSubstr("ranks do not share the steps of this model"));
+  EXPECT_GT(parsed(alone)["train_step_ms"], 0.0);
+}
+
 TEST_F(RanksOfMpi, ASignalFinishesTheStepAndSavesOnAllRanks) {
   const Words words = kSplines + Words{"--set", "epochs=2000", "--set", "train.checkpoint_seconds=0.05", "--quiet"};
   ASSERT_EQ(run(words + Words{"--out", "whole"}).code, 0);
