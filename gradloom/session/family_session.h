@@ -137,10 +137,12 @@ class FamilySession final : public TypedSession<F> {
     return rows;
   }
   PredictedRows predict(const RowDataset<double>& rows) override { return predict_part(new_rows(rows)); }
-  PartMetrics measure(const RowDataset<double>& rows) override { return measure_part(this->model(), new_rows(rows)); }
+  PartMetrics measure(const RowDataset<double>& rows) override {
+    return measure_part(this->model(), new_rows(rows), this->settings_.comm);
+  }
   PredictedRows predict_on(const D& data) const override { return predict_part(data); }
   PartMetrics measure_on(const D& data) const override {
-    return measure_part(family_.model_for(state_.position.stage, data), data);
+    return measure_part(family_.model_for(state_.position.stage, data), data, this->settings_.comm);
   }
 
   std::map<std::string, double> phases() const override {
@@ -171,8 +173,8 @@ class FamilySession final : public TypedSession<F> {
     return keeps_best() ? state_.best->parameters.span() : state_.parameters.span();
   }
   // By all ranks of `comm` together; null: by this process.
-  std::unique_ptr<AnyPredictor<T>> make_predictor(const M& model, const D& data, Comm* comm = nullptr) const;
-  PartMetrics measure_part(const M& model, const D& data, Comm* comm = nullptr) const;
+  std::unique_ptr<AnyPredictor<T>> make_predictor(const M& model, const D& data, Comm* comm) const;
+  PartMetrics measure_part(const M& model, const D& data, Comm* comm) const;
   PredictedRows predict_part(const D& data) const;
   D new_rows(const RowDataset<double>& rows) const {
     if (auto own = family_.new_rows(rows)) return std::move(*own);
@@ -531,7 +533,7 @@ PartMetrics FamilySession<F>::measure_part(const M& model, const D& data, Comm* 
 template <class F>
 PredictedRows FamilySession<F>::predict_part(const D& data) const {
   const M model = family_.model_for(state_.position.stage, data);
-  const auto predictor = make_predictor(model, data);
+  const auto predictor = make_predictor(model, data, this->settings_.comm);
   const auto& y = predictor->run(result_arrays());
   PredictedRows rows;
   std::vector<double> centre(y.width, 0.0);

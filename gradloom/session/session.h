@@ -170,7 +170,7 @@ class Session {
                                      const std::filesystem::path& name) = 0;
 
   // All of the following is of the parameters that the session hands out: the best ones where they are kept, else the
-  // last. Ranks that train together call metrics() together.
+  // last. Ranks that work together call metrics(), predict() and measure() together.
   virtual Metrics metrics() = 0;
   virtual nlohmann::json study() = 0;
   // What the family adds to the summary of a finished run with these metrics, by key.

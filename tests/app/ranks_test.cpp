@@ -9,6 +9,7 @@
 
 #include "gradloom/app/families/families.h"
 #include "gradloom/app/ged/run.h"
+#include "gradloom/app/predict/predict.h"
 #include "gradloom/app/recipe.h"
 #include "gradloom/app/run/run.h"
 #include "tests/support/sanitized.h"
@@ -161,8 +162,12 @@ class RanksOfPairs : public RanksOfFamilies {
     out << '\n';
   }
 
-  const Overrides small_ = {"epochs=2",          "data.path=rings.json", "data.distances=distances.txt",
-                            "data.features=degrees", "model.hidden=[5,4]", "model.code=3",
+  const Overrides small_ = {"epochs=2",
+                            "data.path=rings.json",
+                            "data.distances=distances.txt",
+                            "data.features=degrees",
+                            "model.hidden=[5,4]",
+                            "model.code=3",
                             "model.head=6"};
 };
 
@@ -270,12 +275,12 @@ class RandomRecipes {
                  "model.layer=" + one_of({"gin", "gcn", "gat"})}};
       case 3:
         batch_ = 1 + below(200);
-        return {"ged-regression",
-                {"data.path=rings.json", "data.distances=distances.txt", "data.features=degrees",
-                 "model.hidden=" + one_of({"[4]", "[4,4]"}), "model.code=" + one_of({"2", "5"}), "model.head=4",
-                 "model.norm=" + one_of({"none", "layer"}), "model.dropout=" + one_of({"0", "0.3"}),
-                 "train.freeze=" + one_of({"[]", "['encoder.layer.*']"}),
-                 "model.layer=" + one_of({"gin", "gcn", "gat"})}};
+        return {
+            "ged-regression",
+            {"data.path=rings.json", "data.distances=distances.txt", "data.features=degrees",
+             "model.hidden=" + one_of({"[4]", "[4,4]"}), "model.code=" + one_of({"2", "5"}), "model.head=4",
+             "model.norm=" + one_of({"none", "layer"}), "model.dropout=" + one_of({"0", "0.3"}),
+             "train.freeze=" + one_of({"[]", "['encoder.layer.*']"}), "model.layer=" + one_of({"gin", "gcn", "gat"})}};
       default:
         break;
     }
@@ -285,8 +290,7 @@ class RandomRecipes {
             {"stage=[]", "data.samples=" + std::to_string(samples), "data.test_samples=10",
              "model.hidden=" + one_of({"[3]", "[2,3]", "[17]"}), "model.grid=" + one_of({"3", "5"}),
              "model.degree=" + one_of({"1", "2", "3"}), "data.validation=" + one_of({"0", "0.1"}),
-             "model.sparsity=" + one_of({"0", "0", "0.001"}),
-             "train.freeze=" + one_of({"[]", "['layer0.*']"})}};
+             "model.sparsity=" + one_of({"0", "0", "0.001"}), "train.freeze=" + one_of({"[]", "['layer0.*']"})}};
   }
 
   std::mt19937 random_{20};
@@ -344,6 +348,52 @@ TEST_F(RanksOfFamilies, ARunStoppedOnThreeRanksAndResumedOnTwoEndsAsIfNothingHad
   EXPECT_EQ(content_of(scratch_ / "parts/log.jsonl"), content_of(scratch_ / "whole/log.jsonl"));
 }
 
+TEST_F(RanksOfFamilies, PredictAndMeasureAsOneProcess) {
+  app::RunOptions plain;
+  plain.exec.threads = 1;
+  plain.data_root = scratch_.path();
+  const auto train_small = [&](const char* name, const Overrides& overrides, const char* folder) {
+    ASSERT_TRUE(app::train(app::load_recipe(name, overrides).or_throw(), scratch_ / folder, plain));
+  };
+  train_small(
+      "kan-rows",
+      {"data.path=table.csv", "data.header=no", "data.target=-1", "data.test=0.3", "epochs=2", "data.validation=0.1"},
+      "rows");
+  train_small("tu",
+              {"epochs=2", "data.path=rings.json", "data.folds=4", "data.fold=0", "data.features=degrees",
+               "model.hidden=[4]", "model.norm=none"},
+              "graphs");
+  train_small("karate", {"epochs=2"}, "nodes");
+  for (const auto& [folder, file] :
+       std::map<std::string, std::string>{{"rows", "table.csv"}, {"graphs", "rings.json"}, {"nodes", ""}}) {
+    const auto evaluated = [&](const app::RunOptions& options, const std::string& out) {
+      return to_json(
+          app::evaluate(scratch_ / folder, options, {.predictions = scratch_ / out, .data = {}, .distances = {}})
+              .or_throw());
+    };
+    const auto predicted = [&](const app::RunOptions& options, const std::string& out) {
+      app::PredictOptions what;
+      what.file = scratch_ / file, what.out = scratch_ / out;
+      return to_json(app::predict(scratch_ / folder, options, what).or_throw());
+    };
+    const nlohmann::json expected = evaluated(plain, "one.csv");
+    const nlohmann::json asked = file.empty() ? nlohmann::json() : predicted(plain, "asked-one.csv");
+    const auto failures = run_ranks(3, [&](Comm& comm) {
+      app::RunOptions options = plain;
+      options.comm = &comm;
+      const auto seen = evaluated(options, "many.csv");
+      for (const char* key : {"train", "test", "rows"}) EXPECT_EQ(seen[key], expected[key]) << folder << key;
+      if (!file.empty()) {
+        EXPECT_EQ(predicted(options, "asked-many.csv")["data"], asked["data"]) << folder;
+      }
+      EXPECT_EQ(comm.counters().bytes > 2000, folder != "nodes") << folder << ": " << comm.counters().bytes;
+    });
+    EXPECT_THAT(failures, Each(StrEq("")));
+    EXPECT_EQ(content_of(scratch_ / "many.csv"), content_of(scratch_ / "one.csv"));
+    EXPECT_EQ(content_of(scratch_ / "asked-many.csv"), content_of(scratch_ / "asked-one.csv"));
+  }
+}
+
 // What all of three ranks say where rank 2 has other files or overrides than the others.
 class UnlikeRanks {
  public:
@@ -360,8 +410,9 @@ class UnlikeRanks {
       options.comm = &comm;
       options.exec.threads = 1;
       options.data_root = own.path();
-      const Overrides common = {"data.path=table.csv", "data.test_path=test.csv", "data.header=no", "data.target=-1",
-                                "data.validation=0.5", "epochs=1",                "train.batch=0"};
+      const Overrides common = {"data.path=table.csv", "data.test_path=test.csv", "data.header=no",
+                                "data.target=-1",      "data.validation=0.5",     "epochs=1",
+                                "train.batch=0"};
       app::train(app::load_recipe("kan-rows", common + mine.overrides).or_throw(), out, options).or_throw();
     });
     EXPECT_THAT(failures, Each(StrEq(failures[0])));
@@ -381,8 +432,7 @@ TEST_F(RanksOfFamilies, OtherDataOrAnotherRecipeOnARankAreNamed) {
             "rank 2 has another recipe than rank 0; start all ranks alike, with the same files");
   EXPECT_THAT(said_with([](UnlikeRanks& r) { r.test_table = "1,2\n3,6\n"; }), HasSubstr("rank 2 has other test data"));
   std::map<std::string, int> said;  // by the row that differs
-  for (std::size_t line = 0; line < 6; ++line)
-    ++said[said_with([&](UnlikeRanks& r) { r.table[4 * line + 2] = '9'; })];
+  for (std::size_t line = 0; line < 6; ++line) ++said[said_with([&](UnlikeRanks& r) { r.table[4 * line + 2] = '9'; })];
   EXPECT_EQ(said.size(), 2u);
   for (const auto& [text, count] : said)
     EXPECT_THAT(text, ::testing::AnyOf(HasSubstr("rank 2 has other training data"),

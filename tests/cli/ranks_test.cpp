@@ -291,6 +291,21 @@ TEST_F(RanksOfMpi, MeasureSharedStepsOfAutomataAndGraphs) {
   EXPECT_GT(parsed(alone)["train_step_ms"], 0.0);
 }
 
+TEST_F(RanksOfMpi, PredictWithTheBytesOfOneProcess) {
+  write("table.csv", small_table(300));
+  ASSERT_EQ(run(Words{"train", "kan-rows", "--out", "run", "--quiet"} +
+                with_settings({"data.path=table.csv", "data.header=no", "data.target=-1", "epochs=2"}))
+                .code,
+            0);
+  const Words words = {"predict", "run", "--data", "table.csv", "--json", "--out"};
+  const Ended one = run(words + Words{"one.csv"}), many = run_on(3, words + Words{"many.csv"});
+  ASSERT_EQ(one.code, 0) << one.err;
+  ASSERT_EQ(many.code, 0) << many.err;
+  EXPECT_EQ(parsed(many)["data"], parsed(one)["data"]);
+  ASSERT_FALSE(bytes_of(scratch_ / "one.csv").empty());
+  EXPECT_EQ(bytes_of(scratch_ / "many.csv"), bytes_of(scratch_ / "one.csv"));
+}
+
 TEST_F(RanksOfMpi, ASignalFinishesTheStepAndSavesOnAllRanks) {
   const Words words = kSplines + Words{"--set", "epochs=2000", "--set", "train.checkpoint_seconds=0.05", "--quiet"};
   ASSERT_EQ(run(words + Words{"--out", "whole"}).code, 0);

@@ -74,12 +74,14 @@ class Follower final : public SessionListener {
   void stage_finished(Session& session) override { session.metrics(); }
 };
 
-// What a rank other than 0 does: its share of the steps.
+// What a rank other than 0 does: its share of the steps, and of their end.
 RunSummary train_share(Session& session, const RunOptions& options) {
   RunSummary summary;
   if (!session.shares_steps()) return summary;
   Follower follower;
-  if (gradloom::train(session, follower) == TrainEnd::stopped) summary.interrupted = true;
+  // As run_session() does.
+  summary.interrupted = gradloom::train(session, follower) == TrainEnd::stopped || session.stop_requested();
+  if (!summary.interrupted) session.metrics();
   session.leave_ranks();
   summary.epochs = session.position().run_epoch;
   summary.ranks = options.comm->size();
@@ -133,9 +135,9 @@ void add_curve(const std::vector<json>& lines, RunResult& result) {
   result.chosen = {epochs[at], *best, test[at]};
 }
 
-RunResult measure_result(const Config& recipe, Session& session, const std::vector<json>& lines) {
+RunResult describe_result(const Config& recipe, Session& session, Metrics metrics, const std::vector<json>& lines) {
   RunResult result;
-  result.metrics = session.metrics();
+  result.metrics = std::move(metrics);
   result.stages = stages_of(lines);
   result.parameters = session.parameter_count();
   result.device = session.device();
@@ -192,6 +194,8 @@ Result<RunSummary> run_session(const Config& recipe, Session& session, const Run
       at.stage + 1 == session.stages() && at.stage_closed && folder && std::filesystem::exists(folder->report());
   // What follows training takes a while for some families; whoever resumes a stopped run gets it.
   const bool stopped = gradloom::train(session, recorder) == TrainEnd::stopped || session.stop_requested();
+  std::optional<Metrics> metrics;
+  if (!stopped) metrics = session.metrics();
   session.leave_ranks();
   std::string no_model;
   if (folder) {
@@ -207,7 +211,7 @@ Result<RunSummary> run_session(const Config& recipe, Session& session, const Run
       if (auto r = report_so_far(recipe, session, recorder, *folder, *lines); !r) return r.error();
     return interrupted(session, folder, recorder);
   }
-  RunResult result = measure_result(recipe, session, *lines);
+  RunResult result = describe_result(recipe, session, std::move(*metrics), *lines);
   if (was_finished) result.finished_before = true;
   if (!no_model.empty()) result.warnings.push_back(std::move(no_model));
   if (folder) result.report = folder->report().string();
