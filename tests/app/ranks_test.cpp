@@ -8,6 +8,7 @@
 #include <random>
 
 #include "gradloom/app/families/families.h"
+#include "gradloom/app/formula/formula.h"
 #include "gradloom/app/ged/run.h"
 #include "gradloom/app/predict/predict.h"
 #include "gradloom/app/recipe.h"
@@ -391,6 +392,32 @@ TEST_F(RanksOfFamilies, PredictAndMeasureAsOneProcess) {
     EXPECT_THAT(failures, Each(StrEq("")));
     EXPECT_EQ(content_of(scratch_ / "many.csv"), content_of(scratch_ / "one.csv"));
     EXPECT_EQ(content_of(scratch_ / "asked-many.csv"), content_of(scratch_ / "asked-one.csv"));
+  }
+}
+
+TEST_F(RanksOfFamilies, SearchForTheFormulaOfOneProcess) {
+  app::RunOptions plain;
+  plain.exec.threads = 1;
+  const Config recipe = app::load_recipe("kan-formula", Overrides{"epochs=2", "data.samples=200", "model.hidden=[2]",
+                                                                  "data.formula='x1*sin(x2)'", "model.refit=[]"})
+                            .or_throw();
+  ASSERT_TRUE(app::train(recipe, scratch_ / "one", plain));
+  const std::string expected = content_of(scratch_ / "one/formula.json");
+  EXPECT_THAT(expected, HasSubstr("\"exact\""));
+  app::FormulaSearchOptions again;
+  again.again = true, again.effort = 50;  // too little
+  const auto limited = app::model_formula(scratch_ / "one", plain, again, {}).or_throw();
+  EXPECT_TRUE(limited["exhausted"]);
+  for (const unsigned ranks : {2u, 3u}) {
+    const std::filesystem::path folder = scratch_ / ("ranks-" + std::to_string(ranks));
+    const auto failures = run_ranks(ranks, [&](Comm& comm) {
+      app::RunOptions options = plain;
+      options.comm = &comm;
+      app::train(recipe, folder, options).or_throw();
+      EXPECT_EQ(app::model_formula(scratch_ / "one", options, again, {}).or_throw(), limited);
+    });
+    EXPECT_THAT(failures, Each(StrEq("")));
+    EXPECT_EQ(content_of(folder / "formula.json"), expected);
   }
 }
 

@@ -74,8 +74,15 @@ class Follower final : public SessionListener {
   void stage_finished(Session& session) override { session.metrics(); }
 };
 
-// What a rank other than 0 does: its share of the steps, and of their end.
-RunSummary train_share(Session& session, const RunOptions& options) {
+// What a family does behind training, by all ranks that have trained together; rank 0 may come late to it.
+Result<json> finish_run(const AppFamily& family, Session& session, const RunOptions& options, const RunFolder* folder) {
+  const bool shared = options.comm && session.shares_steps();
+  if (shared) options.comm->barrier(Patience::unlimited);
+  return family.finish(session, shared ? options : alone(options), folder);
+}
+
+// What a rank other than 0 does: its share of the steps, and of what follows.
+RunSummary train_share(const AppFamily& family, Session& session, const RunOptions& options) {
   RunSummary summary;
   if (!session.shares_steps()) return summary;
   Follower follower;
@@ -83,6 +90,7 @@ RunSummary train_share(Session& session, const RunOptions& options) {
   summary.interrupted = gradloom::train(session, follower) == TrainEnd::stopped || session.stop_requested();
   if (!summary.interrupted) session.metrics();
   session.leave_ranks();
+  if (!summary.interrupted && family.finish) finish_run(family, session, options, nullptr).or_throw();
   summary.epochs = session.position().run_epoch;
   summary.ranks = options.comm->size();
   return summary;
@@ -216,7 +224,7 @@ Result<RunSummary> run_session(const Config& recipe, Session& session, const Run
   if (!no_model.empty()) result.warnings.push_back(std::move(no_model));
   if (folder) result.report = folder->report().string();
   if (family.finish) {
-    auto more = family.finish(session, alone(options), folder);
+    auto more = finish_run(family, session, options, folder);
     if (!more) return more.error();
     if (!more->is_null()) result.found[std::string(family.finish_key)] = std::move(*more);
   }
@@ -274,7 +282,7 @@ Result<RunSummary> train(const Config& asked, const std::filesystem::path& path,
     if (follows(options)) {
       if ((*session)->shares_steps() && (*session)->start() == TrainEnd::stopped)
         return RunSummary{.interrupted = true};
-      return train_share(**session, options);
+      return train_share(family_of(recipe), **session, options);
     }
     std::optional<RunFolder> folder;
     if (!path.empty()) {
@@ -342,7 +350,7 @@ Result<RunSummary> follow_resume(RunOptions options) {
   meet_ranks(*recipe, **session, options);
   if (!file && (*session)->shares_steps() && (*session)->start() == TrainEnd::stopped)
     return RunSummary{.interrupted = true};
-  return train_share(**session, options);
+  return train_share(family_of(*recipe), **session, options);
 }
 
 }  // namespace
