@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/allocation_counter.h"
+#include "cli/bench_ranks.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/phases.h"
@@ -72,19 +73,6 @@ void print_device_bench(const Output& out, const app::BenchKanDeviceReport& r) {
   out.print_rows(rows);
 }
 
-void print_ranks_bench(const Output& out, const app::BenchKanRanksReport& r) {
-  out.print(fmt::format("{}  on {} ranks, {} each\n", out.paint(Paint::bold, "kan"), r.ranks,
-                        counted(r.options.threads, "thread")));
-  out.print_rows({{"train step (Adam)", cell(r.train_step_median_us) + " us"},
-                  {"of one process", fmt::format("{} us on {}", cell(r.alone_train_step_us),
-                                                 counted(r.ranks * r.options.threads, "thread"))},
-                  {"ratio", cell(r.ratio)},
-                  {"bytes sent", fmt::format("{:.0f} per step; by the formula {:.0f} at most", r.bytes_sent_per_step,
-                                             r.bytes_by_formula)},
-                  {"messages", fmt::format("{:.0f} per step", r.messages_per_step)},
-                  {"communication", cell(r.communication_ms) + " ms per step"}});
-}
-
 int bench_kan(const Output& out, BenchFlags flags) {
   app::BenchKanOptions& o = flags.options;
   if (o.widths.size() < 2) throw_invalid("--widths needs at least two widths, such as 21,64,24");
@@ -102,7 +90,8 @@ int bench_kan(const Output& out, BenchFlags flags) {
     o.comm = out.comm();
     const app::BenchKanRanksReport report = app::bench_kan_ranks(o).or_throw();
     if (!out.writes()) return kDone;
-    print_ranks_bench(out, report);
+    print_ranks_bench(out, "kan", o.threads, report.step);
+    out.print_rows({{"bytes by the formula", fmt::format("{:.0f} at most", report.bytes_by_formula)}});
     out.result(to_json(report));
   } else if (o.device) {
     const app::BenchKanDeviceReport report = app::bench_kan_device(o).or_throw();
@@ -157,6 +146,30 @@ void add_bench_circuit_command(CLI::App& bench, Choice& choice) {
 }
 
 }  // namespace
+
+void print_ranks_bench(const Output& out, std::string_view what, unsigned threads, const app::RanksTiming& step) {
+  out.print(fmt::format("{}  on {} ranks, {} each\n", out.paint(Paint::bold, std::string(what)), step.ranks,
+                        counted(threads, "thread")));
+  out.print_rows({{"train step", cell(step.train_step_median_us) + " us"},
+                  {"of one process",
+                   fmt::format("{} us on {}", cell(step.alone_train_step_us), counted(step.ranks * threads, "thread"))},
+                  {"ratio", cell(step.ratio)},
+                  {"bytes sent", fmt::format("{:.0f} per step", step.bytes_sent_per_step)},
+                  {"messages", fmt::format("{:.0f} per step", step.messages_per_step)},
+                  {"communication", cell(step.communication_ms) + " ms per step"}});
+}
+
+bool bench_ranks(const Output& out, FunctionRef<Result<std::optional<app::BenchRanksReport>>(Comm&)> bench) {
+  const std::optional<app::BenchRanksReport> report = bench(*out.comm()).or_throw();
+  if (!report) {
+    if (out.writes()) out.tell("ranks do not share the steps of this model: rank 0 measures, the others wait\n");
+    return !out.writes();
+  }
+  if (!out.writes()) return true;
+  print_ranks_bench(out, report->model, report->threads, report->step);
+  out.result(to_json(*report));
+  return true;
+}
 
 void add_bench_command(CLI::App& program, Choice& choice) {
   CLI::App* bench = program.add_subcommand("bench", "Measure speed, after checking the result");

@@ -5,9 +5,11 @@
 #include <memory>
 
 #include "cli/allocation_counter.h"
+#include "cli/bench_ranks.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/phases.h"
+#include "cli/ranks.h"
 #include "cli/text.h"
 #include "gradloom/app/bench/bench.h"
 #include "gradloom/exec/pool.h"
@@ -17,7 +19,12 @@ namespace gradloom::cli {
 namespace {
 
 int run_bench(const Output& out, app::BenchGraphOptions o) {
-  if (o.threads == 0) o.threads = default_threads();
+  if (o.threads == 0) o.threads = out.comm() ? threads_of_this_rank() : default_threads();
+  if (out.comm() && bench_ranks(out, [&](Comm& comm) {
+        o.comm = &comm;
+        return app::bench_graph_ranks(o);
+      }))
+    return kDone;
   o.allocated_bytes = allocated_bytes;
   app::BenchGraphReport r = app::bench_graph(o).or_throw();
   rusage used{};
@@ -44,8 +51,13 @@ int run_bench(const Output& out, app::BenchGraphOptions o) {
 }
 
 int run_recipe(const Output& out, app::BenchRecipeOptions o) {
-  if (o.threads == 0) o.threads = default_threads();
+  if (o.threads == 0) o.threads = out.comm() ? threads_of_this_rank() : default_threads();
   o.data_root = default_data_root();
+  if (out.comm() && bench_ranks(out, [&](Comm& comm) {
+        o.comm = &comm;
+        return app::bench_graph_recipe_ranks(o);
+      }))
+    return kDone;
   const app::BenchGraphRecipeReport r = app::bench_graph_recipe(o).or_throw();
   out.print(fmt::format("{}  {}, {}, {}\n", out.paint(Paint::bold, o.recipe), counted(r.samples, "sample"),
                         counted(r.updates, "update"), counted(o.threads, "thread")));
@@ -88,6 +100,7 @@ void add_bench_graph_command(CLI::App& bench, Choice& choice) {
   command->footer("Example:\n  gradloom bench graph --nodes 1000 --graphs 32 --layers gin --threads 2");
   command->callback([o, recipe, &choice] {
     recipe->threads = o->threads, recipe->seconds = o->seconds, recipe->profile = o->profile;
+    choice.who = Who::all_ranks;
     choice.run = [o, recipe](const Output& out) {
       return recipe->recipe.empty() ? run_bench(out, *o) : run_recipe(out, *recipe);
     };

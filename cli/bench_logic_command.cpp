@@ -3,9 +3,11 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "cli/bench_ranks.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/phases.h"
+#include "cli/ranks.h"
 #include "cli/text.h"
 #include "gradloom/app/bench/bench.h"
 #include "gradloom/exec/pool.h"
@@ -14,8 +16,13 @@ namespace gradloom::cli {
 namespace {
 
 int bench_logic(const Output& out, app::BenchRecipeOptions options) {
-  if (options.threads == 0) options.threads = default_threads();
+  if (options.threads == 0) options.threads = out.comm() ? threads_of_this_rank() : default_threads();
   options.data_root = default_data_root();
+  if (out.comm() && bench_ranks(out, [&](Comm& comm) {
+        options.comm = &comm;
+        return app::bench_logic_ranks(options);
+      }))
+    return kDone;
   const app::BenchLogicReport r = app::bench_logic(options).or_throw();
   out.print(fmt::format("{}: {} ({} evaluations for a cell), {}, {}, batch {}, {}\n",
                         out.paint(Paint::bold, options.recipe), counted(r.gates, "gate"), r.gate_evaluations_per_cell,
@@ -50,8 +57,10 @@ void add_bench_logic_command(CLI::App& bench, Choice& choice) {
   command->add_flag("--profile", options->profile, "Also measure the time of each phase");
   add_output_options(*command, choice.flags);
   command->footer("Example:\n  gradloom bench logic --recipe checkerboard --threads 1");
-  command->callback(
-      [options, &choice] { choice.run = [options](const Output& out) { return bench_logic(out, *options); }; });
+  command->callback([options, &choice] {
+    choice.who = Who::all_ranks;
+    choice.run = [options](const Output& out) { return bench_logic(out, *options); };
+  });
 }
 
 }  // namespace gradloom::cli

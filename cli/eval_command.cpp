@@ -24,7 +24,10 @@ int evaluate_file(const Output& out, const EvalFlags& flags) {
                   "pass the data to measure it on with --data FILE");
   app::PredictOptions what;
   what.file = flags.data, what.distances = flags.distances, what.out = flags.predictions;
-  const app::PredictReport r = app::predict(flags.folder, run_options(out, flags.exec), what).or_throw();
+  app::RunOptions options = run_options(out, flags.exec);
+  options.comm = out.comm();
+  const app::PredictReport r = app::predict(flags.folder, options, what).or_throw();
+  if (!out.writes()) return kDone;
   print_prediction(out, r, flags.data);
   out.result(to_json(r));
   return kDone;
@@ -36,6 +39,7 @@ int evaluate(const Output& out, const EvalFlags& flags) {
   refuse_recipe_name(flags.folder);
   refuse_overwriting_run(flags.predictions, flags.folder);
   app::RunOptions options = run_options(out, flags.exec);
+  options.comm = out.comm();
   std::set<std::string> told;  // warnings that have been shown while the run was opened
   options.log = [&](LogLevel level, const std::string& text) {
     out.tell(fmt::format("{}{}\n", level == LogLevel::warning ? "warning: " : "", text));
@@ -45,6 +49,7 @@ int evaluate(const Output& out, const EvalFlags& flags) {
       app::evaluate(flags.folder, options,
                     {.predictions = flags.predictions, .data = flags.data, .distances = flags.distances})
           .or_throw();
+  if (!out.writes()) return kDone;
   out.print(fmt::format("{}, after {}\n", flags.folder, counted(e.epochs, "epoch")));
   if (e.data_changed) out.tell("warning: the training data have changed since this run was trained\n");
   std::vector<app::TextRow> rows = metrics_rows(e.metrics);
@@ -83,7 +88,10 @@ void add_eval_command(CLI::App& program, Choice& choice) {
   command->footer(
       "Examples:\n  gradloom eval runs/kan-hello-0 --predictions test.csv\n"
       "  gradloom eval runs/wine --data new.csv --predictions new-quality.csv");
-  command->callback([flags, &choice] { choice.run = [flags](const Output& out) { return evaluate(out, *flags); }; });
+  command->callback([flags, &choice] {
+    choice.who = Who::all_ranks;
+    choice.run = [flags](const Output& out) { return evaluate(out, *flags); };
+  });
 }
 
 }  // namespace gradloom::cli

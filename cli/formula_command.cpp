@@ -47,8 +47,10 @@ int formula(const Output& out, FormulaFlags flags) {
     shown = percent;
     out.tell(fmt::format("searched {} % of the effort\n", std::min(percent, 100)));
   };
-  const nlohmann::json f =
-      app::model_formula(flags.model, run_options(out, flags.exec), flags.options, progress).or_throw();
+  app::RunOptions run = run_options(out, flags.exec);
+  run.comm = out.comm();
+  const nlohmann::json f = app::model_formula(flags.model, run, flags.options, progress).or_throw();
+  if (!out.writes()) return kDone;
   if (f.contains("targets"))
     for (const auto& one : f.at("targets")) print_formula(out, one);
   else
@@ -93,6 +95,7 @@ void add_formula_command(CLI::App& program, Choice& choice) {
   command->callback([flags, effort, threshold, &choice] {
     // A stored formula was found with other limits.
     flags->options.again |= effort->count() > 0 || threshold->count() > 0;
+    choice.who = Who::all_ranks;
     choice.run = [flags](const Output& out) { return formula(out, *flags); };
   });
 }

@@ -20,7 +20,10 @@ int predict(const Output& out, const PredictFlags& flags) {
   refuse_recipe_name(flags.model);
   app::PredictOptions what;
   what.file = flags.data, what.distances = flags.distances, what.out = flags.out;
-  const app::PredictReport r = app::predict(flags.model, run_options(out, flags.exec), what).or_throw();
+  app::RunOptions options = run_options(out, flags.exec);
+  options.comm = out.comm();
+  const app::PredictReport r = app::predict(flags.model, options, what).or_throw();
+  if (!out.writes()) return kDone;
   print_prediction(out, r, flags.data);
   out.result(to_json(r));
   return kDone;
@@ -56,7 +59,10 @@ void add_predict_command(CLI::App& program, Choice& choice) {
   command->footer(
       "Examples:\n  gradloom predict runs/wine --data new.csv --out quality.csv\n"
       "  gradloom predict model.safetensors --data new.csv --out quality.npy");
-  command->callback([flags, &choice] { choice.run = [flags](const Output& out) { return predict(out, *flags); }; });
+  command->callback([flags, &choice] {
+    choice.who = Who::all_ranks;
+    choice.run = [flags](const Output& out) { return predict(out, *flags); };
+  });
 }
 
 }  // namespace gradloom::cli

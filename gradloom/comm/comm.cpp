@@ -10,7 +10,7 @@
 namespace gradloom {
 namespace {
 
-// In front of every message. A farewell has a text behind it instead of what was expected.
+// In front of every message. A farewell has a text behind it instead of what was expected, and nothing up to its end.
 struct Header {
   std::uint64_t sequence = 0;
   std::uint64_t bytes = 0;
@@ -18,7 +18,8 @@ struct Header {
   std::uint32_t mark = 0x676c6d31;
 };
 constexpr std::uint32_t kStop = 1, kFarewell = 2, kSave = 4;
-constexpr std::size_t kLongestFarewell = 1000;
+// Pieces behind the first have no header: none is as long as a farewell, so that it can come instead of any of them.
+constexpr std::size_t kFarewellBytes = 1024, kLeastPiece = 2 * kFarewellBytes;
 
 Header header_of(std::span<const std::byte> message) {
   Header header;
@@ -26,25 +27,41 @@ Header header_of(std::span<const std::byte> message) {
   return header;
 }
 
+[[noreturn]] void throw_lost() {
+  throw Exception(ErrorCode::io, "a rank that has left the others cannot exchange messages with them");
+}
+
 }  // namespace
 
-Comm::Comm(unsigned rank, unsigned size) : rank_(rank), size_(size), out_(size), in_(size) {
-  for (auto& message : out_) message.resize(sizeof(Header));
+Comm::Comm(unsigned rank, unsigned size, std::size_t piece_bytes)
+    : rank_(rank), size_(size), piece_bytes_(std::max(piece_bytes, kLeastPiece)), out_(size), in_(size) {
+  for (auto* messages : {&out_, &in_})
+    for (Message& message : *messages) message = {std::vector<std::byte>(sizeof(Header)), sizeof(Header)};
   sends_.reserve(size), receives_.reserve(size);
 }
 
+void Comm::abandon_messages() {
+  // Nobody waits for them; a network may still read and write there.
+  static auto* const kept = new std::vector<std::vector<Message>>();
+  kept->push_back(std::move(out_)), kept->push_back(std::move(in_));
+  out_.clear(), in_.clear();
+}
+
 std::span<std::byte> Comm::outgoing(unsigned to, std::size_t bytes) {
-  out_[to].resize(sizeof(Header) + bytes);
-  return std::span(out_[to]).subspan(sizeof(Header));
+  if (under_way_) throw_lost();
+  Message& message = out_[to];
+  message.bytes = sizeof(Header) + bytes;
+  if (message.memory.size() < message.bytes) message.memory.resize(message.bytes);
+  return std::span(message.memory).subspan(sizeof(Header), bytes);
 }
 
 std::span<const std::byte> Comm::incoming(unsigned from) const {
-  return std::span(in_[from]).subspan(sizeof(Header), header_of(in_[from]).bytes);
+  return std::span(in_[from].memory).subspan(sizeof(Header), in_[from].bytes - sizeof(Header));
 }
 
-void Comm::fill_header(std::vector<std::byte>& message, std::uint32_t flags) const {
-  const Header header{sequence_, message.size() - sizeof(Header), flags};
-  std::memcpy(message.data(), &header, sizeof(header));
+void Comm::fill_header(Message& message, std::uint32_t flags) const {
+  const Header header{sequence_, message.bytes - sizeof(Header), flags};
+  std::memcpy(message.memory.data(), &header, sizeof(header));
 }
 
 void Comm::fail(unsigned who, const std::string& what) const {
@@ -57,42 +74,88 @@ void Comm::fail_silent(unsigned who, double seconds) const {
   fail(who, std::string("did not answer for ") + text + " s");
 }
 
-void Comm::check_message(const Part& part, std::size_t expected) {
+// Throws when it is a farewell.
+void Comm::check_farewell(const Part& part) {
+  if (part.received != kFarewellBytes) return;
+  const Header header = header_of(part.bytes);
+  if (header.mark != Header().mark || !(header.flags & kFarewell)) return;
+  const auto text = part.bytes.subspan(sizeof(Header), std::min(header.bytes, kFarewellBytes - sizeof(Header)));
+  gone_ = true;
+  fail(part.rank, "has ended: " + std::string(reinterpret_cast<const char*>(text.data()), text.size()));
+}
+
+// Of the first piece. Returns whether the rank wants to stop.
+bool Comm::check_head(const Part& part, std::size_t expected) {
   const Header header = part.received < sizeof(Header) ? Header{.mark = 0} : header_of(part.bytes);
-  if (header.mark != Header().mark || part.received != sizeof(Header) + header.bytes)
+  if (header.mark != Header().mark || part.received != piece_at(0, sizeof(Header) + header.bytes))
     fail(part.rank, "sent something that is not a message of this program");
-  if (header.flags & kFarewell) {
-    const auto text = part.bytes.subspan(sizeof(Header), header.bytes);
-    gone_ = true;
-    fail(part.rank, "has ended: " + std::string(reinterpret_cast<const char*>(text.data()), text.size()));
-  }
   if (header.sequence != sequence_ || header.bytes != expected)
     fail(part.rank, "is at another point of the run: its message " + std::to_string(header.sequence) + " has " +
                         std::to_string(header.bytes) + " bytes, message " + std::to_string(sequence_) + " with " +
                         std::to_string(expected) + " was expected");
-  stop_ = stop_ || (header.flags & kStop);
   if (part.rank == 0) save_ = header.flags & kSave;
+  return header.flags & kStop;
 }
 
-void Comm::exchange(std::span<const std::size_t> expected, Patience patience) {
-  if (gone_) throw Exception(ErrorCode::io, "a rank that has left the others cannot exchange messages with them");
-  const auto start = std::chrono::steady_clock::now();
+// The length of the piece that begins there, of a message of so many bytes with its header.
+std::size_t Comm::piece_at(std::size_t at, std::size_t bytes) const {
+  const std::size_t rest = bytes - at;
+  if (rest <= piece_bytes_) return rest;
+  return rest - piece_bytes_ == kFarewellBytes ? piece_bytes_ - 1 : piece_bytes_;
+}
+
+void Comm::begin_messages(std::span<const std::size_t> expected) {
   const std::uint32_t flags = (wants_stop_ ? kStop : 0) | (wants_save_ ? kSave : 0);
+  for (unsigned other = 0; other < size_; ++other) {
+    if (other == rank_) continue;
+    fill_header(out_[other], flags);
+    Message& in = in_[other];
+    in.bytes = sizeof(Header) + expected[other];
+    // A farewell may come instead of any piece.
+    if (in.memory.size() < in.bytes + kFarewellBytes) in.memory.resize(in.bytes + kFarewellBytes);
+    out_[other].done = in.done = 0;
+  }
+}
+
+// The next piece of every message that has one, in sends_ and receives_. False: all is done.
+bool Comm::take_pieces() {
   sends_.clear(), receives_.clear();
   for (unsigned i = 1; i < size_; ++i) {  // each rank begins with another one
     const unsigned to = (rank_ + i) % size_, from = (rank_ + size_ - i) % size_;
-    fill_header(out_[to], flags);
-    sends_.push_back({to, out_[to]});
-    in_[from].resize(sizeof(Header) + std::max(expected[from], kLongestFarewell));
-    receives_.push_back({from, in_[from]});
-    ++counters_.messages;
-    counters_.bytes += out_[to].size();
+    Message &out = out_[to], &in = in_[from];
+    if (const std::size_t length = piece_at(out.done, out.bytes)) {
+      sends_.push_back({to, std::span(out.memory).subspan(out.done, length)});
+      out.done += length;
+      ++counters_.messages;
+      counters_.bytes += length;
+    }
+    if (const std::size_t length = piece_at(in.done, in.bytes))
+      receives_.push_back({from, std::span(in.memory).subspan(in.done, std::max(length, kFarewellBytes))});
   }
-  transfer(sends_, receives_, patience);
-  stop_ = stop_ || wants_stop_;
+  return !sends_.empty() || !receives_.empty();
+}
+
+void Comm::exchange(std::span<const std::size_t> expected, Patience patience) {
+  if (gone_ || under_way_) throw_lost();
+  const auto start = std::chrono::steady_clock::now();
+  begin_messages(expected);
+  bool stop = wants_stop_;
   if (rank_ == 0) save_ = wants_save_;
-  for (const Part& part : receives_) check_message(part, expected[part.rank]);
-  for (auto& message : out_) message.resize(sizeof(Header));
+  while (take_pieces()) {
+    under_way_ = true;
+    transfer(sends_, receives_, patience);
+    under_way_ = false;
+    for (const Part& part : receives_) {
+      Message& in = in_[part.rank];
+      const std::size_t length = piece_at(in.done, in.bytes);
+      check_farewell(part);
+      if (in.done == 0) stop = check_head(part, expected[part.rank]) || stop;
+      if (part.received != length) fail(part.rank, "sent something that is not a message of this program");
+      in.done += length;
+    }
+  }
+  stop_ = stop_ || stop;
+  for (Message& message : out_) message.bytes = sizeof(Header);
   ++sequence_, ++counters_.exchanges;
   counters_.nanoseconds += static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count());
@@ -145,17 +208,29 @@ std::vector<std::string> Comm::gather(std::string_view text, Patience patience) 
 void Comm::barrier(Patience patience) { exchange(std::vector<std::size_t>(size_, 0), patience); }
 
 void Comm::leave(std::string_view why) {
-  if (gone_) return;
-  gone_ = true;
-  why = why.substr(0, kLongestFarewell);
-  sends_.clear();
-  for (unsigned i = 1; i < size_; ++i) {
-    const unsigned to = (rank_ + i) % size_;
-    std::memcpy(outgoing(to, why.size()).data(), why.data(), why.size());
-    fill_header(out_[to], kFarewell);
-    sends_.push_back({to, out_[to]});
-  }
-  send_farewell(sends_);
+  if (left_) return;
+  // Also where another rank has said so: some may wait for this one before they hear of it.
+  left_ = gone_ = true;
+  // In memory of its own: what was sent before may still be under way.
+  farewell_.assign(kFarewellBytes, std::byte(0));
+  why = why.substr(0, kFarewellBytes - sizeof(Header));
+  const Header header{sequence_, why.size(), kFarewell};
+  std::memcpy(farewell_.data(), &header, sizeof(header));
+  std::memcpy(farewell_.data() + sizeof(header), why.data(), why.size());
+  std::vector<Part> sends;
+  for (unsigned i = 1; i < size_; ++i) sends.push_back({(rank_ + i) % size_, farewell_});
+  send_farewell(sends);
+}
+
+void require_same(Comm& comm, std::initializer_list<InputHash> own) {
+  std::vector<std::uint64_t> hashes, all(own.size() * comm.size());
+  for (const InputHash& input : own) hashes.push_back(input.hash);
+  comm.allgather(std::as_bytes(std::span(hashes)), std::as_writable_bytes(std::span(all)));
+  for (unsigned rank = 1; rank < comm.size(); ++rank)
+    for (std::size_t i = 0; i < own.size(); ++i)
+      if (all[rank * own.size() + i] != all[i])
+        throw Exception(ErrorCode::io, "rank " + std::to_string(rank) + " has " + own.begin()[i].other +
+                                           " than rank 0; start all ranks alike, with the same files");
 }
 
 }  // namespace gradloom

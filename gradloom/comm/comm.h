@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,11 +15,14 @@ namespace gradloom {
 // What this rank sent so far, and how long it waited for the others.
 struct CommCounters {
   std::uint64_t exchanges = 0;
-  std::uint64_t messages = 0;  // to other ranks
+  std::uint64_t messages = 0;  // to other ranks; pieces of long ones count
   std::uint64_t bytes = 0;     // of them, headers included
   std::uint64_t nanoseconds = 0;
   std::uint64_t shares = 0;  // of the common work that this rank did, as its callers count them
 };
+
+// The longest message that travels as a whole: MPI counts the bytes of one by an int. Longer ones travel in pieces.
+inline constexpr std::size_t kPieceBytes = std::size_t{1} << 30;
 
 // Whether the time that other ranks may take is limited.
 enum class Patience { limited, unlimited };
@@ -73,32 +77,61 @@ class Comm {
   void count_share() { ++counters_.shares; }
 
  protected:
-  Comm(unsigned rank, unsigned size);
+  // Messages are cut into pieces of so many bytes, at least 2048; all ranks cut alike.
+  Comm(unsigned rank, unsigned size, std::size_t piece_bytes);
   bool gone() const { return gone_; }  // this rank has left, or another has said that it leaves
+  // Whether an exchange failed before all was sent and received.
+  bool under_way() const { return under_way_; }
+  // For who ends then: keeps the memory of all messages until the process ends.
+  void abandon_messages();
 
   struct Part {
     unsigned rank = 0;  // the other one
     std::span<std::byte> bytes;
     std::size_t received = 0;  // of a message to this rank, filled by transfer()
   };
-  // Sends all, and receives into `in` messages that are at most as long. Throws as said above.
+  // Sends all, and receives into `in` messages that are at most as long. Throws as said above; the messages may be
+  // under way then, and nothing touches their memory until this is destroyed.
   virtual void transfer(std::span<const Part> out, std::span<Part> in, Patience patience) = 0;
-  // The same for a message that nobody may ever take; returns soon.
+  // The same for a message that nobody may ever take; returns soon. The memory is not used afterwards.
   virtual void send_farewell(std::span<const Part> out) = 0;
 
   [[noreturn]] void fail(unsigned who, const std::string& what) const;
   [[noreturn]] void fail_silent(unsigned who, double seconds) const;  // it did not answer
 
  private:
-  void fill_header(std::vector<std::byte>& message, std::uint32_t flags) const;
-  void check_message(const Part& part, std::size_t expected);
+  // A header, then the message; memory is kept.
+  struct Message {
+    std::vector<std::byte> memory;
+    std::size_t bytes = 0;  // with the header
+    std::size_t done = 0;   // bytes that were sent or received
+  };
+  void fill_header(Message& message, std::uint32_t flags) const;
+  std::size_t piece_at(std::size_t at, std::size_t bytes) const;
+  void begin_messages(std::span<const std::size_t> expected);
+  bool take_pieces();
+  bool check_head(const Part& part, std::size_t expected);
+  void check_farewell(const Part& part);
 
   unsigned rank_, size_;
+  std::size_t piece_bytes_;
   std::uint64_t sequence_ = 0;
-  bool wants_stop_ = false, stop_ = false, wants_save_ = false, save_ = false, gone_ = false;
-  std::vector<std::vector<std::byte>> out_, in_;  // by rank; a header, then the message
+  bool wants_stop_ = false, stop_ = false, wants_save_ = false, save_ = false;
+  bool left_ = false, gone_ = false, under_way_ = false;
+  std::vector<Message> out_, in_;  // by rank
+  std::vector<std::byte> farewell_;
   std::vector<Part> sends_, receives_;
   CommCounters counters_;
 };
+
+// One input of ranks that work together: what a rank has that has another hash ("other graphs"), and the hash.
+struct InputHash {
+  const char* other;
+  std::uint64_t hash = 0;
+};
+
+// All ranks call it with as many. Where one of them differs from rank 0, all throw Exception{io}: "rank 2 has other
+// graphs than rank 0; ...".
+void require_same(Comm& comm, std::initializer_list<InputHash> own);
 
 }  // namespace gradloom

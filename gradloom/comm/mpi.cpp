@@ -26,8 +26,13 @@ struct Identity {
 class MpiComm final : public Comm {
  public:
   MpiComm(const GradloomMpi& mpi, unsigned rank, unsigned size, std::string library, double seconds)
-      : Comm(rank, size), mpi_(mpi), library_(std::move(library)), seconds_(seconds) {}
+      : Comm(rank, size, kPieceBytes), mpi_(mpi), library_(std::move(library)), seconds_(seconds) {}
   ~MpiComm() override {
+    if (under_way()) {
+      static auto* const kept = new std::vector<std::vector<GradloomMpiMessage>>();
+      kept->push_back(std::move(out_)), kept->push_back(std::move(in_));
+      abandon_messages();
+    }
     // Whoever waits for a dead rank in there waits for ever.
     if (!broken_ && !gone()) mpi_.close();
   }
@@ -54,10 +59,9 @@ class MpiComm final : public Comm {
  private:
   static bool is_alive(std::int64_t process) { return kill(static_cast<pid_t>(process), 0) == 0 || errno == EPERM; }
 
-  static std::vector<GradloomMpiMessage> messages_of(std::span<const Part> parts) {
-    std::vector<GradloomMpiMessage> all;
+  static void list_messages(std::span<const Part> parts, std::vector<GradloomMpiMessage>& all) {
+    all.clear();
     for (const Part& p : parts) all.push_back({static_cast<int>(p.rank), p.bytes.data(), p.bytes.size()});
-    return all;
   }
 
   void check(const char* error) {
@@ -67,11 +71,10 @@ class MpiComm final : public Comm {
   }
 
   void transfer(std::span<const Part> out, std::span<Part> in, Patience patience) override {
-    const auto sends = messages_of(out);
-    auto receives = messages_of(in);
-    check(mpi_.post(sends.data(), static_cast<int>(sends.size()), receives.data(), static_cast<int>(receives.size())));
+    list_messages(out, out_), list_messages(in, in_);
+    check(mpi_.post(out_.data(), static_cast<int>(out_.size()), in_.data(), static_cast<int>(in_.size())));
     wait(patience);
-    for (std::size_t i = 0; i < in.size(); ++i) in[i].received = receives[i].bytes;
+    for (std::size_t i = 0; i < in.size(); ++i) in[i].received = in_[i].bytes;
   }
 
   // Asks at once, then sleeps longer and longer: on a machine with more ranks than cores, whoever spins keeps the
@@ -109,7 +112,8 @@ class MpiComm final : public Comm {
 
   void send_farewell(std::span<const Part> out) override {
     if (broken_) return;
-    const auto sends = messages_of(out);
+    std::vector<GradloomMpiMessage> sends;
+    list_messages(out, sends);
     check(mpi_.post_farewell(sends.data(), static_cast<int>(sends.size())));
     broken_ = true;  // others may have ended without a word
   }
@@ -119,6 +123,7 @@ class MpiComm final : public Comm {
   double seconds_;
   bool broken_ = false;  // no rank may wait for all others any more
   std::vector<Identity> peers_;
+  std::vector<GradloomMpiMessage> out_, in_;  // of the last transfer
 };
 
 }  // namespace

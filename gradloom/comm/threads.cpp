@@ -24,8 +24,8 @@ struct Mailboxes {
 
 class ThreadComm final : public Comm {
  public:
-  ThreadComm(unsigned rank, std::shared_ptr<Mailboxes> mail, double seconds)
-      : Comm(rank, mail->size), mail_(std::move(mail)), seconds_(seconds) {}
+  ThreadComm(unsigned rank, std::shared_ptr<Mailboxes> mail, double seconds, std::size_t piece_bytes)
+      : Comm(rank, mail->size, piece_bytes), mail_(std::move(mail)), seconds_(seconds) {}
   std::string library() const override { return "threads of one process"; }
 
  private:
@@ -61,11 +61,12 @@ class ThreadComm final : public Comm {
 
 }  // namespace
 
-std::vector<std::unique_ptr<Comm>> make_thread_ranks(unsigned size, double seconds) {
+std::vector<std::unique_ptr<Comm>> make_thread_ranks(unsigned size, double seconds, std::size_t piece_bytes) {
   if (size == 0) throw_invalid("there must be at least one rank");
   const auto mail = std::make_shared<Mailboxes>(size);
   std::vector<std::unique_ptr<Comm>> ranks;
-  for (unsigned rank = 0; rank < size; ++rank) ranks.push_back(std::make_unique<ThreadComm>(rank, mail, seconds));
+  for (unsigned rank = 0; rank < size; ++rank)
+    ranks.push_back(std::make_unique<ThreadComm>(rank, mail, seconds, piece_bytes));
   return ranks;
 }
 

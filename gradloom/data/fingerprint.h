@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <type_traits>
 
 #include "gradloom/data/batch.h"
+#include "gradloom/data/graph.h"
 #include "gradloom/data/graph_batch.h"
 #include "gradloom/data/graph_pairs.h"
 #include "gradloom/data/rewrite_dataset.h"
@@ -25,6 +27,7 @@ class Fingerprint {
     take(values.size());
     take_bytes(values.data(), values.size());
   }
+  void take(std::string_view text) { take(std::span(text.data(), text.size())); }
   template <class V>
   void take(View<const V, 2> rows) {
     take(rows.extent(0));
@@ -107,5 +110,10 @@ std::uint64_t fingerprint(const RowDataset<T>& data) {
     if (!centre->empty()) f.take(std::span<const double>(*centre));
   return f.value();
 }
+
+// Of everything that graphs and their names hold.
+std::uint64_t fingerprint(const GraphSet& set);
+
+std::uint64_t fingerprint_of_text(std::string_view text);
 
 }  // namespace gradloom

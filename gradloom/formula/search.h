@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gradloom/exec/exec.h"
+#include "gradloom/formula/deal.h"
 #include "gradloom/formula/expression.h"
 
 namespace gradloom::formula {
@@ -29,6 +30,7 @@ struct SearchOptions {
   std::uint64_t seed = 0;                                   // which rows are kept to verify what is found
   std::function<void(double used, double limit)> progress;  // may be empty
   AllowedFormula allowed = {};                              // what is not is not found; empty: everything is
+  Deal deal = {};                                           // all ranks search the same table
 };
 
 struct SearchResult {

@@ -12,13 +12,14 @@
 #include "gradloom/base/function_ref.h"
 #include "gradloom/exec/exec.h"
 #include "gradloom/formula/alphabet.h"
+#include "gradloom/formula/deal.h"
 
 namespace gradloom::formula {
 
 class Work {
  public:
-  Work(const Exec& ex, double limit, std::function<void(double used, double limit)> progress)
-      : ex_(ex), limit_(limit), progress_(std::move(progress)) {}
+  Work(const Exec& ex, double limit, std::function<void(double used, double limit)> progress, Deal deal)
+      : ex_(ex), limit_(limit), progress_(std::move(progress)), deal_(std::move(deal)) {}
 
   double used() const { return used_; }
   double limit() const { return limit_; }
@@ -35,12 +36,21 @@ class Work {
     for (std::size_t from = 0; from < tasks && !exhausted(); from += kBatch) {
       const std::size_t count = std::min(kBatch, tasks - from);
       std::vector<std::optional<T>> answers(count);
-      std::vector<double> work(count, 0.0);
-      ex_.parallel_for(count, [&](std::size_t i, unsigned) { answers[i] = task(from + i, work[i]); });
-      for (const double w : work) used_ += w;
+      std::vector<Outcome> outcomes(count);
+      const std::size_t rank = deal_.rank, ranks = deal_.ranks;
+      ex_.parallel_for((count + ranks - 1 - rank) / ranks, [&](std::size_t t, unsigned) {
+        const std::size_t i = rank + t * ranks;
+        answers[i] = task(from + i, outcomes[i].work);
+        outcomes[i].found = answers[i].has_value();
+      });
+      if (ranks > 1) deal_.exchange(outcomes);
+      for (const Outcome& o : outcomes) used_ += o.work;
       if (progress_) progress_(used_, limit_);
-      for (std::optional<T>& a : answers)
-        if (a) return std::move(a);
+      for (std::size_t i = 0; i < count; ++i) {
+        if (!outcomes[i].found) continue;
+        double known = 0.0;  // what another one has answered is computed again
+        return answers[i] ? std::move(answers[i]) : task(from + i, known);
+      }
     }
     return std::nullopt;
   }
@@ -60,6 +70,7 @@ class Work {
   const Exec& ex_;
   double used_ = 0, limit_;
   std::function<void(double, double)> progress_;
+  Deal deal_;
 };
 
 // What is searched for: y as a function of the variables, on rows that the search may see.

@@ -42,4 +42,26 @@ concept HasParts = requires(const M& m, typename M::Tape& tape, std::size_t n) {
   m.place(tape, n);
 };
 
+// A model of samples that have parts in common, such as the graphs of pairs: an encoder, itself a model, whose samples
+// are the parts and whose parameters are the first of all, and a head on what it gives of the parts of a batch (their
+// codes). Parts are the leaves of a batch; the gradient of the head is in the first of them. head_backward() overwrites
+// the head's part of the gradient, and dl_dcodes unless the encoder learns nothing.
+template <class M>
+concept HasEncoder = requires(const M& m, const Exec& ex, const Step& step,
+                              const ModelArrays<typename M::Scalar>& arrays, const typename M::Batch& batch,
+                              typename M::Tape& tape, View<const typename M::Scalar, 2> codes,
+                              View<typename M::Scalar, 2> y,
+                              const BackwardCall<typename M::Scalar, typename M::Batch, typename M::Tape>& call) {
+  { m.encoder() } -> std::convertible_to<const typename M::Encoder&>;
+  m.head_forward(ex, step, arrays, batch, tape, codes, y);
+  m.head_backward(ex, call, y);  // y: dl_dcodes
+};
+
+// Whether ranks can share the parts of a batch: statistics of a batch would tie them together.
+template <class M>
+bool shares_parts(const M& model) {
+  if constexpr (HasEncoder<M>) return model.buffers().flat_size() == 0;
+  return false;
+}
+
 }  // namespace gradloom

@@ -46,7 +46,7 @@ class FamilySession final : public TypedSession<F> {
     if (device_) return "ranks cannot share a device";
     constexpr bool kDrawn = DrawnDataset<D, typename M::Batch>;
     for (std::size_t stage = 0; stage < stages(); ++stage) {
-      if (const M model = family_.model(stage); !can_share(model)) return family_.why_not_shared(model);
+      if (const M model = family_.model(stage); !ranks_can_share(model)) return family_.why_not_shared(model);
       if (kDrawn && family_.train_options(stage).optimizer.kind == OptimizerKind::lbfgs)
         return "L-BFGS uses all drawn samples at once";
     }
@@ -57,6 +57,10 @@ class FamilySession final : public TypedSession<F> {
   std::uint64_t data_fingerprint() override {
     if (!data_) data_ = fingerprint(family_.train());
     return *data_;
+  }
+  Session::Fingerprints data_fingerprints() override {
+    return {data_fingerprint(), family_.validation() ? fingerprint(*family_.validation()) : 0,
+            family_.test() ? fingerprint(*family_.test()) : 0};
   }
 
   void preflight() override;
@@ -133,10 +137,12 @@ class FamilySession final : public TypedSession<F> {
     return rows;
   }
   PredictedRows predict(const RowDataset<double>& rows) override { return predict_part(new_rows(rows)); }
-  PartMetrics measure(const RowDataset<double>& rows) override { return measure_part(this->model(), new_rows(rows)); }
+  PartMetrics measure(const RowDataset<double>& rows) override {
+    return measure_part(this->model(), new_rows(rows), this->settings_.comm);
+  }
   PredictedRows predict_on(const D& data) const override { return predict_part(data); }
   PartMetrics measure_on(const D& data) const override {
-    return measure_part(family_.model_for(state_.position.stage, data), data);
+    return measure_part(family_.model_for(state_.position.stage, data), data, this->settings_.comm);
   }
 
   std::map<std::string, double> phases() const override {
@@ -148,11 +154,6 @@ class FamilySession final : public TypedSession<F> {
   }
 
  private:
-  static bool can_share(const M& model) {
-    if constexpr (HasShards<M>) return model.shards(1).count > 0;
-    if constexpr (HasParts<M>) return true;
-    return shared_leaf_samples(model) > 0;
-  }
   void choose_device();
   void make_exec();
   void check_part(const M& model, const D& part, const char* name) const;
@@ -172,8 +173,8 @@ class FamilySession final : public TypedSession<F> {
     return keeps_best() ? state_.best->parameters.span() : state_.parameters.span();
   }
   // By all ranks of `comm` together; null: by this process.
-  std::unique_ptr<AnyPredictor<T>> make_predictor(const M& model, const D& data, Comm* comm = nullptr) const;
-  PartMetrics measure_part(const M& model, const D& data, Comm* comm = nullptr) const;
+  std::unique_ptr<AnyPredictor<T>> make_predictor(const M& model, const D& data, Comm* comm) const;
+  PartMetrics measure_part(const M& model, const D& data, Comm* comm) const;
   PredictedRows predict_part(const D& data) const;
   D new_rows(const RowDataset<double>& rows) const {
     if (auto own = family_.new_rows(rows)) return std::move(*own);
@@ -535,7 +536,7 @@ PartMetrics FamilySession<F>::measure_part(const M& model, const D& data, Comm* 
 template <class F>
 PredictedRows FamilySession<F>::predict_part(const D& data) const {
   const M model = family_.model_for(state_.position.stage, data);
-  const auto predictor = make_predictor(model, data);
+  const auto predictor = make_predictor(model, data, this->settings_.comm);
   const auto& y = predictor->run(result_arrays());
   PredictedRows rows;
   std::vector<double> centre(y.width, 0.0);

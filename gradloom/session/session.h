@@ -112,6 +112,11 @@ class Session {
   virtual Arithmetic arithmetic() const = 0;
   virtual bool logs_accuracy() const = 0;
   virtual std::uint64_t data_fingerprint() = 0;  // of the training data
+  // Of all data; 0 for a part that is not there.
+  struct Fingerprints {
+    std::uint64_t train = 0, validation = 0, test = 0;
+  };
+  virtual Fingerprints data_fingerprints() = 0;
   virtual const TrainPosition& position() const = 0;
   // All ranks that train together get the same answer.
   bool stop_requested() const {
@@ -165,8 +170,8 @@ class Session {
   virtual Result<void> restore_model(const ModelHead& head, const TensorFile& file,
                                      const std::filesystem::path& name) = 0;
 
-  // All of the following uses the parameters of the result: the best ones where they are kept, else the
-  // last. Ranks that train together call metrics() together.
+  // All of the following uses the parameters of the result: the best ones where they are kept, else the last. Ranks
+  // that work together call metrics(), predict() and measure() together.
   virtual Metrics metrics() = 0;
   virtual nlohmann::json study() = 0;
   // What the family adds to the summary of a finished run with these metrics, by key.

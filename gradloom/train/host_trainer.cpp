@@ -183,7 +183,8 @@ void HostTrainer<T>::update_range(std::size_t begin, std::size_t end) {
 // The norm of a gradient, and the sums of which a gradient is made behind the last leaf, need all of it.
 template <class T>
 bool HostTrainer<T>::splits() const {
-  return shares() && leaf_samples() > 0 && elements_ && !finishes_gradient() && !(options().optimizer.clip_norm > 0);
+  return shares() && (leaf_samples() > 0 || most_parts() > 0) && elements_ && !finishes_gradient() &&
+         !(options().optimizer.clip_norm > 0);
 }
 
 template <class T>
@@ -230,7 +231,8 @@ void HostTrainer<T>::collect_state(StateOf which) {
 
 template <class T>
 bool HostTrainer<T>::shares() const {
-  return options().comm && options().comm->size() > 1 && (leaf_samples() > 0 || shards(loaded()).count > 0);
+  return options().comm && options().comm->size() > 1 &&
+         (leaf_samples() > 0 || most_parts() > 0 || shards(loaded()).count > 0);
 }
 
 template <class T>
@@ -238,11 +240,12 @@ std::vector<unsigned> HostTrainer<T>::idle_ranks() const {
   std::vector<unsigned> idle;
   const Comm* comm = options().comm;
   const ShardLayout layout = shards(largest_piece());
-  if (!comm || comm->size() == 1 || (leaf_samples() == 0 && layout.count == 0)) return idle;
-  const std::size_t leaves = leaf_samples() > 0 ? divide_up(largest_piece(), leaf_samples()) : layout.count;
-  for (unsigned rank = 0; rank < comm->size(); ++rank)
-    if (share_of(rank, comm->size(), leaves, leaf_samples() > 0 ? unit() : layout.per_sample).count == 0)
-      idle.push_back(rank);
+  if (!comm || comm->size() == 1) return idle;
+  std::size_t leaves = layout.count, unit_leaves = layout.per_sample;
+  if (most_parts() > 0) leaves = most_parts(), unit_leaves = 1;
+  if (leaf_samples() > 0) leaves = divide_up(largest_piece(), leaf_samples()), unit_leaves = unit();
+  for (unsigned rank = 0; rank < comm->size() && leaves > 0; ++rank)
+    if (share_of(rank, comm->size(), leaves, unit_leaves).count == 0) idle.push_back(rank);
   return idle;
 }
 
@@ -256,6 +259,7 @@ template <class T>
 double HostTrainer<T>::evaluate_step(const Step& step, const LossOptions& loss, std::span<const T> parameters,
                                      std::span<T> gradient, GradientSink* sink) {
   if (!shares()) return evaluate(step, loss, parameters, gradient, sink);
+  if (most_parts() > 0) return evaluate_encoded(step, loss, parameters, gradient);
   return leaf_samples() > 0 ? evaluate_shared(step, loss, parameters, gradient)
                             : evaluate_shards(step, loss, parameters, gradient);
 }
@@ -328,31 +332,79 @@ double HostTrainer<T>::evaluate_shared(const Step& step, LossOptions loss, std::
   const LeafShare share = share_of(comm.rank(), comm.size(), all, unit());
   std::size_t i = 0;
   each_node(step.leaf + share.first, share.count, [&](const LeafNode& node) {
-    const std::size_t levels = (kernels::reduce::tree_levels(node.size()) - 1) * parameters_.flat_size();
-    if (part_levels_.size() < levels) part_levels_ = Buffer<T>(levels);
     evaluate_part(step_of_part(step, node), loss, samples_of({node.first - step.leaf, node.size()}), parameters,
-                  ranks_->node_sum(i++), part_levels_.span());
+                  ranks_->node_sum(i++), levels_of_part(node.size()));
   });
   sum_share(loss, samples_of(share));
-  make_levels(step.leaf + all);
-  const bool complete = step.gradient_is == GradientIs::complete;
-  const auto loss_of = [&](LeafShare of) { return share_loss(samples_of(of)); };
-  {
-    const ProfileScope scope(ex_, phases_.communication);
-    const typename RankSum<T>::Call call{.leaf = step.leaf,
-                                         .leaves = all,
-                                         .unit = unit(),
-                                         .complete = complete,
-                                         .gradient = gradient,
-                                         .levels = state_.levels.span(),
-                                         .loss = loss_of};
-    if (complete && splits())
-      ranks_->finish_own(ex_, call);
-    else
-      ranks_->finish(ex_, call);
+  add_shares(step, all, unit(), gradient, [&](LeafShare of) { return share_loss(samples_of(of)); });
+  double value = total_loss(loss);
+  if (step.gradient_is == GradientIs::complete) value += finish_gradient(step, parameters, gradient);
+  return value;
+}
+
+// Each rank encodes a share of the parts, which are leaves; the head is computed by all of them, from all codes.
+template <class T>
+double HostTrainer<T>::evaluate_encoded(const Step& step, const LossOptions& loss, std::span<const T> parameters,
+                                        std::span<T> gradient) {
+  Comm& comm = *options().comm;
+  if (!ranks_) ranks_ = std::make_unique<RankSum<T>>(comm, parameters_.flat_size(), update_ranges_);
+  const std::size_t all = leaves();
+  const LeafShare share = share_of(comm.rank(), comm.size(), all, 1);
+  encode(step, share, parameters);
+  share_codes(all);
+  const double value = run_head(step_of_part(step, {}), loss, parameters);
+  if (!std::isfinite(value)) return value;  // on all ranks
+  std::size_t i = 0;
+  each_node(step.leaf + share.first, share.count, [&](const LeafNode& node) {
+    sum_encoded(step_of_part(step, node), {node.first - step.leaf, node.size()}, parameters, ranks_->node_sum(i++),
+                levels_of_part(node.size()));
+  });
+  add_shares(step, all, 1, gradient, [](LeafShare) { return std::span<std::byte>(); });
+  return value;
+}
+
+template <class T>
+void HostTrainer<T>::share_codes(std::size_t parts) {
+  const ProfileScope scope(ex_, phases_.communication);
+  Comm& comm = *options().comm;
+  const auto codes = [&](unsigned rank) { return codes_of(share_of(rank, comm.size(), parts, 1)); };
+  const std::span<const std::byte> own = codes(comm.rank());
+  expected_.resize(comm.size());
+  for (unsigned other = 0; other < comm.size(); ++other) {
+    expected_[other] = codes(other).size();
+    if (other != comm.rank()) std::copy(own.begin(), own.end(), comm.outgoing(other, own.size()).begin());
   }
-  if (complete) finish_gradient(step, parameters, gradient);
-  return total_loss(loss);
+  comm.exchange(expected_);
+  for (unsigned other = 0; other < comm.size(); ++other)
+    if (other != comm.rank()) std::copy(comm.incoming(other).begin(), comm.incoming(other).end(), codes(other).begin());
+}
+
+// Memory for the upper levels of an aligned range of so many leaves.
+template <class T>
+std::span<T> HostTrainer<T>::levels_of_part(std::size_t leaves) {
+  const std::size_t levels = (kernels::reduce::tree_levels(leaves) - 1) * parameters_.flat_size();
+  if (part_levels_.size() < levels) part_levels_ = Buffer<T>(levels);
+  return part_levels_.span();
+}
+
+// Behind the sums of the own share: the gradient, or the own part of it where ranks update their parts.
+template <class T>
+void HostTrainer<T>::add_shares(const Step& step, std::size_t leaves, std::size_t unit, std::span<T> gradient,
+                                FunctionRef<std::span<std::byte>(LeafShare)> loss) {
+  make_levels(step.leaf + leaves);
+  const bool complete = step.gradient_is == GradientIs::complete;
+  const ProfileScope scope(ex_, phases_.communication);
+  const typename RankSum<T>::Call call{.leaf = step.leaf,
+                                       .leaves = leaves,
+                                       .unit = unit,
+                                       .complete = complete,
+                                       .gradient = gradient,
+                                       .levels = state_.levels.span(),
+                                       .loss = loss};
+  if (complete && splits())
+    ranks_->finish_own(ex_, call);
+  else
+    ranks_->finish(ex_, call);
 }
 
 template <class T>

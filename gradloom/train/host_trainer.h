@@ -14,7 +14,7 @@
 namespace gradloom {
 
 // The state belongs to the caller and must match the model's layout; an empty optimizer state is created, a present one
-// continues. A steady-state step allocates nothing.
+// continues. A steady-state step allocates nothing; of one that ranks share, what carries their messages may.
 template <class T>
 class HostTrainer : public EpochLoop {
  public:
@@ -64,9 +64,20 @@ class HostTrainer : public EpochLoop {
   virtual void add_shards(std::size_t /*first*/, std::size_t /*count*/, std::span<T> /*to*/) {}
   virtual void finish_shards(const Step&, std::span<const T> /*parameters*/, std::span<T> /*sums*/,
                              std::span<T> /*gradient*/) {}
+  // Where leaves are parts that samples have in common (HasEncoder): whether ranks share them, and the most of a batch.
+  virtual std::size_t most_parts() const { return 0; }  // 0: they do not
+  virtual void encode(const Step&, LeafShare, std::span<const T> /*parameters*/) {}
+  virtual std::span<std::byte> codes_of(LeafShare) { return {}; }
+  // With all codes: the loss of what load() took up, and, where it is finite, the gradients of head and codes.
+  virtual double run_head(const Step&, const LossOptions&, std::span<const T> /*parameters*/) { return 0.0; }
+  virtual void sum_encoded(const Step&, LeafShare, std::span<const T> /*parameters*/, std::span<T> /*gradient*/,
+                           std::span<T> /*levels*/) {}
   // Whether finish_gradient() does anything: no part of the gradient is complete then without the others.
   virtual bool finishes_gradient() const { return false; }
-  virtual void finish_gradient(const Step&, std::span<const T> /*parameters*/, std::span<T> /*gradient*/) {}
+  // Returns what the loss gets beside that of samples: a penalty.
+  virtual double finish_gradient(const Step&, std::span<const T> /*parameters*/, std::span<T> /*gradient*/) {
+    return 0.0;
+  }
 
   // Of the samples that load() took up; 0: evaluate() adds their gradient to what there is.
   virtual std::size_t leaves() const { return 0; }
@@ -103,6 +114,12 @@ class HostTrainer : public EpochLoop {
   double evaluate_step(const Step& step, const LossOptions& loss, std::span<const T> parameters, std::span<T> gradient,
                        GradientSink* sink);
   double evaluate_shared(const Step& step, LossOptions loss, std::span<const T> parameters, std::span<T> gradient);
+  double evaluate_encoded(const Step& step, const LossOptions& loss, std::span<const T> parameters,
+                          std::span<T> gradient);
+  void share_codes(std::size_t parts);
+  std::span<T> levels_of_part(std::size_t leaves);
+  void add_shares(const Step& step, std::size_t leaves, std::size_t unit, std::span<T> gradient,
+                  FunctionRef<std::span<std::byte>(LeafShare)> loss);
   double evaluate_shards(const Step& step, LossOptions loss, std::span<const T> parameters, std::span<T> gradient);
   Best keep_best(double loss) override { return keep_best_parameters(state_, loss); }
   void lbfgs_step(const Piece& piece);
@@ -127,6 +144,7 @@ class HostTrainer : public EpochLoop {
   std::unique_ptr<RankSum<T>> ranks_;  // made by the first shared step
   bool holds_part_ = false;            // of the optimizer's memory
   Buffer<T> part_levels_, shard_sum_;
+  std::vector<std::size_t> expected_;  // bytes of messages
 };
 
 }  // namespace gradloom

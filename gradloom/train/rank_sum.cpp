@@ -115,9 +115,9 @@ template <class T>
 void RankSum<T>::return_sums(const Call& call) {
   const std::size_t levels = call.complete ? 1 : kernels::reduce::tree_height(call.leaf + call.leaves);
   const TreeSum<T> stack{.root = call.gradient.data(), .upper = call.levels.data(), .stride = size_};
-  std::vector<std::span<T>> arrays;
-  for (unsigned level = 0; level < levels; ++level) arrays.emplace_back(stack.level(level), size_);
-  return_parts(arrays);
+  arrays_.clear();
+  for (unsigned level = 0; level < levels; ++level) arrays_.emplace_back(stack.level(level), size_);
+  return_parts(arrays_);
 }
 
 template <class T>

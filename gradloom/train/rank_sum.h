@@ -103,6 +103,7 @@ class RankSum {
   std::vector<std::size_t> lengths_;  // elements of each part
   std::vector<Buffer<T>> sums_;
   std::vector<std::size_t> expected_;
+  std::vector<std::span<T>> arrays_;
 };
 
 }  // namespace gradloom

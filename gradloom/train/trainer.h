@@ -9,6 +9,7 @@
 #include "gradloom/base/rounding.h"
 #include "gradloom/exec/profile.h"
 #include "gradloom/models/penalty.h"
+#include "gradloom/train/encoded_share.h"
 #include "gradloom/train/host_trainer.h"
 
 namespace gradloom {
@@ -42,15 +43,21 @@ concept DrawnDataset = Dataset<D, Batch> &&
 };
 
 // Samples of a leaf that ranks may compute by itself; 0: none. Statistics of a batch (batch norm) tie its samples
-// together; a penalty is no sum over samples.
+// together.
 template <class M>
 std::size_t shared_leaf_samples(const M& model) {
   if constexpr (HasRunningBuffers<M>)
     if (model.buffers().flat_size() > 0) return 0;
-  if constexpr (requires { model.sums_are_gradient(); })
-    if (!model.sums_are_gradient()) return 0;
   if constexpr (HasLeaves<M>) return model.leaf_samples();
   return 0;
+}
+
+// Whether ranks can share the steps of a model.
+template <class M>
+bool ranks_can_share(const M& model) {
+  if constexpr (HasShards<M>) return model.shards(1).count > 0;
+  if constexpr (HasParts<M>) return true;
+  return shared_leaf_samples(model) > 0 || shares_parts(model);
 }
 
 // Model and data belong to the caller and outlive the trainer. Memory is made in the constructor.
@@ -261,9 +268,57 @@ class Trainer final : public HostTrainer<typename M::Scalar> {
       if (step.gradient_is == GradientIs::complete) kernels::reduce::finish_levels(tree, step.leaf + 1, 0, size);
     }
   }
-  bool finishes_gradient() const override { return FinishesGradient<M>; }
-  void finish_gradient(const Step& step, std::span<const T> parameters, std::span<T> gradient) override {
+  std::size_t most_parts() const override {
+    if constexpr (HasEncoder<M>)
+      if (shares_parts(model_))
+        return this->largest_piece() < this->samples() ? std::min(2 * this->largest_piece(), data_.graphs().size())
+                                                       : data_.graphs().size();
+    return 0;
+  }
+  void encode(const Step& step, LeafShare of, std::span<const T> parameters) override {
+    if constexpr (HasEncoder<M>) {
+      const ProfileScope scope(this->exec(), this->phases_.forward);
+      if (!encoded_) {
+        const std::size_t parts = most_parts();
+        encoded_.emplace(this->exec(), model_, data_, parts, divide_up(parts, this->options().comm->size()));
+      }
+      encoded_->encode(step, this->arrays(parameters), batch_, of);
+    }
+  }
+  std::span<std::byte> codes_of(LeafShare of) override {
+    if constexpr (HasEncoder<M>) return encoded_->codes_of(of);
+    return {};
+  }
+  double run_head(const Step& step, const LossOptions& loss, std::span<const T> parameters) override {
+    if constexpr (HasEncoder<M>) {
+      const Exec& ex = this->exec();
+      const View<T, 2> y = rows_of(y_, {0, batch_.size}), dl_dy = rows_of(dl_dy_, {0, batch_.size});
+      {
+        const ProfileScope scope(ex, this->phases_.forward);
+        encoded_->head_forward(step, this->arrays(parameters), batch_, tape_, y);
+      }
+      const double value = evaluate_loss<T>(ex, loss, batch_, y, dl_dy, partials_);
+      const ProfileScope scope(ex, this->phases_.backward);
+      if (std::isfinite(value)) encoded_->head_backward(step, this->arrays(parameters), batch_, tape_, dl_dy);
+      return value;
+    }
+    return 0.0;
+  }
+  void sum_encoded(const Step& step, LeafShare of, std::span<const T> parameters, std::span<T> gradient,
+                   std::span<T> levels) override {
+    if constexpr (HasEncoder<M>) {
+      const ProfileScope scope(this->exec(), this->phases_.backward);
+      encoded_->sum_part(step, this->arrays(parameters), batch_, of, gradient, levels);
+    }
+  }
+  bool finishes_gradient() const override {
+    if constexpr (HasPenalty<M>) return !model_.sums_are_gradient();
+    return FinishesGradient<M>;
+  }
+  double finish_gradient(const Step& step, std::span<const T> parameters, std::span<T> gradient) override {
     if constexpr (FinishesGradient<M>) model_.finish_gradient(this->exec(), step, this->arrays(parameters), gradient);
+    if constexpr (HasPenalty<M>) return model_.complete_gradient(this->exec(), step, parameters, tape_, gradient);
+    return 0.0;
   }
 
   std::size_t leaves() const override {
@@ -288,6 +343,9 @@ class Trainer final : public HostTrainer<typename M::Scalar> {
   std::span<const std::uint32_t> loaded_rows_;
   std::optional<typename D::Storage> part_storage_;  // of samples that are gathered for a share
   std::vector<std::uint32_t> part_rows_;
+  struct None {};
+  // Made by the first step that ranks share.
+  std::conditional_t<HasEncoder<M>, std::optional<EncodedShare<M, D>>, None> encoded_;
 };
 
 template <class M, class D>

@@ -8,7 +8,9 @@
 #include <random>
 
 #include "gradloom/app/families/families.h"
+#include "gradloom/app/formula/formula.h"
 #include "gradloom/app/ged/run.h"
+#include "gradloom/app/predict/predict.h"
 #include "gradloom/app/recipe.h"
 #include "gradloom/app/run/run.h"
 #include "tests/support/sanitized.h"
@@ -92,6 +94,20 @@ TEST_F(RanksOfFamilies, SplinesEndWithTheCheckpointOfOneProcess) {
               thinned(kSizes));
 }
 
+TEST_F(RanksOfFamilies, SplinesWithAPenaltyThatAreThenPrunedEndWithTheCheckpointOfOneProcess) {
+  std::ofstream(scratch_ / "pruned.toml")
+      << "family = \"kan\"\ntask = \"regression\"\nepochs = 6\n[data]\nformula = \"sin(3*x1) + 0*x2 + x3^2\"\n"
+         "samples = 2500\ntest_samples = 50\nvalidation = 0.1\n[model]\nhidden = [4]\nnormalise = \"range\"\n"
+         "sparsity = 1e-3\n[optimizer]\nkind = \"lbfgs\"\nlr = 1.0\n[[stage]]\n[[stage]]\nsparsity = 0.0\n"
+         "prune = 0.01\n";
+  const std::string recipe = (scratch_ / "pruned.toml").string();
+  expect_same(recipe, {}, thinned<unsigned>({2, 3, 7}), {1, 2});
+  const Overrides adam = {"optimizer.kind=adam", "optimizer.lr=0.02", "train.batch=1100"};
+  expect_same(recipe, adam, {3}, {1});
+  expect_same(recipe, adam + Overrides{"train.accumulate=2", "optimizer.clip_norm=0.1", "train.freeze=['layer0.*']"},
+              {2}, {1});
+}
+
 TEST_F(RanksOfFamilies, GateClassifiersEndWithTheCheckpointOfOneProcess) {
   expect_same("logic-classify",
               {"epochs=3", "data.path=table.csv", "data.test_path=", "data.test=0.1", "data.header=no",
@@ -135,9 +151,50 @@ TEST_F(RanksOfFamilies, RewritersEndWithTheCheckpointOfOneProcess) {
   expect_same("rewrite", small + Overrides{"data.samples=300", "train.batch=290"}, {4}, {1});  // 29 parts of 10 trees
 }
 
-TEST_F(RanksOfFamilies, ModelsThatCannotBeSharedSaySo) {
-  const auto failures =
-      run_ranks(2, [&](Comm& comm) { EXPECT_FALSE(open("karate", {"epochs=2"}, 1, &comm)->shares_steps()); });
+class RanksOfPairs : public RanksOfFamilies {
+ protected:
+  void SetUp() override {
+    RanksOfFamilies::SetUp();
+    std::ofstream out(scratch_ / "distances.txt");  // not those of the graphs, but numbers to learn
+    out << "40\n";
+    for (int i = 0; i < 40; ++i) out << i << ' ';
+    for (int i = 1; i < 40; ++i)
+      for (int j = 0; j < i; ++j) out << (j == 0 ? "\n" : " ") << i / 4 - j / 4 + (i + j) % 2;
+    out << '\n';
+  }
+
+  const Overrides small_ = {"epochs=2",
+                            "data.path=rings.json",
+                            "data.distances=distances.txt",
+                            "data.features=degrees",
+                            "model.hidden=[5,4]",
+                            "model.code=3",
+                            "model.head=6"};
+};
+
+TEST_F(RanksOfPairs, EndWithTheCheckpointOfOneProcess) {
+  expect_same("ged-regression", small_ + Overrides{"train.batch=120"}, thinned(kSizes), {1, 2});
+  for (const char* layer : {"gcn", "gat"})
+    expect_same("ged-regression",
+                small_ + Overrides{"train.batch=40", "train.accumulate=3", "optimizer.clip_norm=0.1",
+                                   "model.dropout=0.2", "model.jumping=concat", std::string("model.layer=") + layer},
+                {2, 3}, {1});
+}
+
+TEST_F(RanksOfPairs, EndWithTheCheckpointOfOneProcessWhateverIsFrozenAndHowever) {
+  expect_same("ged-regression", small_ + Overrides{"train.batch=50", "train.freeze=['encoder.*']"}, {3}, {1});
+  expect_same("ged-regression", small_ + Overrides{"train.batch=50", "train.freeze=['pair.*','encoder.layer.0.*']"},
+              {3}, {2});
+  expect_same("ged-regression", small_ + Overrides{"optimizer.kind=lbfgs", "optimizer.lr=1"}, {2, 5}, {1});
+  expect_same("ged-regression", small_ + Overrides{"train.batch=1", "epochs=1"}, {4}, {1}, 0);  // 2 graphs
+}
+
+TEST_F(RanksOfPairs, ModelsThatCannotBeSharedSaySo) {
+  const auto failures = run_ranks(2, [&](Comm& comm) {
+    EXPECT_EQ(open("karate", {"epochs=2"}, 1, &comm)->why_not_shared(), "the nodes of a graph are computed together");
+    EXPECT_EQ(open("ged-regression", small_ + Overrides{"model.norm=batch"}, 1, &comm)->why_not_shared(),
+              "batch norm ties the graphs of a batch together");
+  });
   EXPECT_THAT(failures, Each(StrEq("")));
 }
 
@@ -199,7 +256,7 @@ class RandomRecipes {
 
  private:
   Recipe base() {
-    switch (below(8)) {
+    switch (below(9)) {
       case 0:
         batch_ = 30 + below(800);
         return {"logic-classify",
@@ -217,6 +274,14 @@ class RandomRecipes {
                 {"data.path=rings.json", "data.folds=4", "data.fold=" + one_of({"0", "1"}), "data.features=degrees",
                  "model.hidden=" + one_of({"[4]", "[4,4]"}), "model.norm=none", "train.ged_sample=0",
                  "model.layer=" + one_of({"gin", "gcn", "gat"})}};
+      case 3:
+        batch_ = 1 + below(200);
+        return {
+            "ged-regression",
+            {"data.path=rings.json", "data.distances=distances.txt", "data.features=degrees",
+             "model.hidden=" + one_of({"[4]", "[4,4]"}), "model.code=" + one_of({"2", "5"}), "model.head=4",
+             "model.norm=" + one_of({"none", "layer"}), "model.dropout=" + one_of({"0", "0.3"}),
+             "train.freeze=" + one_of({"[]", "['encoder.layer.*']"}), "model.layer=" + one_of({"gin", "gcn", "gat"})}};
       default:
         break;
     }
@@ -226,14 +291,14 @@ class RandomRecipes {
             {"stage=[]", "data.samples=" + std::to_string(samples), "data.test_samples=10",
              "model.hidden=" + one_of({"[3]", "[2,3]", "[17]"}), "model.grid=" + one_of({"3", "5"}),
              "model.degree=" + one_of({"1", "2", "3"}), "data.validation=" + one_of({"0", "0.1"}),
-             "train.freeze=" + one_of({"[]", "['layer0.*']"})}};
+             "model.sparsity=" + one_of({"0", "0", "0.001"}), "train.freeze=" + one_of({"[]", "['layer0.*']"})}};
   }
 
   std::mt19937 random_{20};
   unsigned batch_ = 1;
 };
 
-TEST_F(RanksOfFamilies, TwoHundredRandomRecipesEndWithTheBitsOfOneProcess) {
+TEST_F(RanksOfPairs, AmongTwoHundredRandomRecipesEndWithTheBitsOfOneProcess) {
   RandomRecipes random;
   const int recipes = kSanitized ? 20 : 200;
   std::map<std::string, int> drawn;
@@ -247,7 +312,7 @@ TEST_F(RanksOfFamilies, TwoHundredRandomRecipesEndWithTheBitsOfOneProcess) {
       return;
     }
   }
-  EXPECT_EQ(drawn.size(), 4u) << "families";
+  EXPECT_EQ(drawn.size(), 5u) << "families";
 }
 
 // The folder of a run, written by rank 0 alone, and its continuation by another number of ranks.
@@ -284,27 +349,141 @@ TEST_F(RanksOfFamilies, ARunStoppedOnThreeRanksAndResumedOnTwoEndsAsIfNothingHad
   EXPECT_EQ(content_of(scratch_ / "parts/log.jsonl"), content_of(scratch_ / "whole/log.jsonl"));
 }
 
-TEST_F(RanksOfFamilies, OtherDataOrAnotherRecipeOnARankAreNamed) {
-  for (const bool other_data : {true, false}) {
+TEST_F(RanksOfFamilies, PredictAndMeasureAsOneProcess) {
+  app::RunOptions plain;
+  plain.exec.threads = 1;
+  plain.data_root = scratch_.path();
+  const auto train_small = [&](const char* name, const Overrides& overrides, const char* folder) {
+    ASSERT_TRUE(app::train(app::load_recipe(name, overrides).or_throw(), scratch_ / folder, plain));
+  };
+  train_small(
+      "kan-rows",
+      {"data.path=table.csv", "data.header=no", "data.target=-1", "data.test=0.3", "epochs=2", "data.validation=0.1"},
+      "rows");
+  train_small("tu",
+              {"epochs=2", "data.path=rings.json", "data.folds=4", "data.fold=0", "data.features=degrees",
+               "model.hidden=[4]", "model.norm=none"},
+              "graphs");
+  train_small("karate", {"epochs=2"}, "nodes");
+  for (const auto& [folder, file] :
+       std::map<std::string, std::string>{{"rows", "table.csv"}, {"graphs", "rings.json"}, {"nodes", ""}}) {
+    const auto evaluated = [&](const app::RunOptions& options, const std::string& out) {
+      return to_json(
+          app::evaluate(scratch_ / folder, options, {.predictions = scratch_ / out, .data = {}, .distances = {}})
+              .or_throw());
+    };
+    const auto predicted = [&](const app::RunOptions& options, const std::string& out) {
+      app::PredictOptions what;
+      what.file = scratch_ / file, what.out = scratch_ / out;
+      return to_json(app::predict(scratch_ / folder, options, what).or_throw());
+    };
+    const nlohmann::json expected = evaluated(plain, "one.csv");
+    const nlohmann::json asked = file.empty() ? nlohmann::json() : predicted(plain, "asked-one.csv");
     const auto failures = run_ranks(3, [&](Comm& comm) {
+      app::RunOptions options = plain;
+      options.comm = &comm;
+      const auto seen = evaluated(options, "many.csv");
+      for (const char* key : {"train", "test", "rows"}) EXPECT_EQ(seen[key], expected[key]) << folder << key;
+      if (!file.empty()) {
+        EXPECT_EQ(predicted(options, "asked-many.csv")["data"], asked["data"]) << folder;
+      }
+      EXPECT_EQ(comm.counters().bytes > 2000, folder != "nodes") << folder << ": " << comm.counters().bytes;
+    });
+    EXPECT_THAT(failures, Each(StrEq("")));
+    EXPECT_EQ(content_of(scratch_ / "many.csv"), content_of(scratch_ / "one.csv"));
+    EXPECT_EQ(content_of(scratch_ / "asked-many.csv"), content_of(scratch_ / "asked-one.csv"));
+  }
+}
+
+TEST_F(RanksOfFamilies, SearchForTheFormulaOfOneProcess) {
+  app::RunOptions plain;
+  plain.exec.threads = 1;
+  const Config recipe = app::load_recipe("kan-formula", Overrides{"epochs=2", "data.samples=200", "model.hidden=[2]",
+                                                                  "data.formula='x1*sin(x2)'", "model.refit=[]"})
+                            .or_throw();
+  ASSERT_TRUE(app::train(recipe, scratch_ / "one", plain));
+  const std::string expected = content_of(scratch_ / "one/formula.json");
+  EXPECT_THAT(expected, HasSubstr("\"exact\""));
+  app::FormulaSearchOptions again;
+  again.again = true, again.effort = 50;  // too little
+  const auto limited = app::model_formula(scratch_ / "one", plain, again, {}).or_throw();
+  EXPECT_TRUE(limited["exhausted"]);
+  for (const unsigned ranks : {2u, 3u}) {
+    const std::filesystem::path folder = scratch_ / ("ranks-" + std::to_string(ranks));
+    const auto failures = run_ranks(ranks, [&](Comm& comm) {
+      app::RunOptions options = plain;
+      options.comm = &comm;
+      app::train(recipe, folder, options).or_throw();
+      EXPECT_EQ(app::model_formula(scratch_ / "one", options, again, {}).or_throw(), limited);
+    });
+    EXPECT_THAT(failures, Each(StrEq("")));
+    EXPECT_EQ(content_of(folder / "formula.json"), expected);
+  }
+}
+
+// What all of three ranks say where rank 2 has other files or overrides than the others.
+class UnlikeRanks {
+ public:
+  std::string table = "1,2\n3,4\n5,6\n7,8\n2,3\n4,5\n", test_table = "1,2\n3,5\n";
+  Overrides overrides = {"seed=1"};
+
+  std::string said_beside(const UnlikeRanks& others, const std::filesystem::path& out) const {
+    const auto failures = run_ranks(3, [&](Comm& comm) {
+      const UnlikeRanks& mine = comm.rank() == 2 ? *this : others;
+      const Scratch own;
+      std::ofstream(own / "table.csv") << mine.table;
+      std::ofstream(own / "test.csv") << mine.test_table;
       app::RunOptions options;
       options.comm = &comm;
       options.exec.threads = 1;
-      const Scratch own;
-      std::ofstream(own / "table.csv") << (other_data && comm.rank() == 2 ? "1,2\n3,4\n5,7\n" : "1,2\n3,4\n5,6\n");
       options.data_root = own.path();
-      const Config recipe =
-          app::load_recipe(
-              "kan-rows", Overrides{"data.path=table.csv", "data.header=no", "data.target=-1", "data.test=0",
-                                    "epochs=1", "train.batch=0", !other_data && comm.rank() == 2 ? "seed=1" : "seed=2"})
-              .or_throw();
-      app::train(recipe, scratch_ / "never", options).or_throw();
+      const Overrides common = {"data.path=table.csv", "data.test_path=test.csv", "data.header=no",
+                                "data.target=-1",      "data.validation=0.5",     "epochs=1",
+                                "train.batch=0"};
+      app::train(app::load_recipe("kan-rows", common + mine.overrides).or_throw(), out, options).or_throw();
     });
-    for (const std::string& failure : failures)
-      EXPECT_THAT(failure, HasSubstr(other_data ? "rank 2 and rank 0 differ in training data"
-                                                : "rank 2 and rank 0 differ in recipe"));
-    EXPECT_FALSE(std::filesystem::exists(scratch_ / "never"));
+    EXPECT_THAT(failures, Each(StrEq(failures[0])));
+    EXPECT_FALSE(std::filesystem::exists(out));
+    return failures[0];
   }
+};
+
+TEST_F(RanksOfFamilies, OtherDataOrAnotherRecipeOnARankAreNamed) {
+  const UnlikeRanks others;
+  const auto said_with = [&](auto&& change) {
+    UnlikeRanks one;
+    change(one);
+    return one.said_beside(others, scratch_ / "never");
+  };
+  EXPECT_EQ(said_with([](UnlikeRanks& r) { r.overrides = {"seed=2"}; }),
+            "rank 2 has another recipe than rank 0; start all ranks alike, with the same files");
+  EXPECT_THAT(said_with([](UnlikeRanks& r) { r.test_table = "1,2\n3,6\n"; }), HasSubstr("rank 2 has other test data"));
+  std::map<std::string, int> said;  // by the row that differs
+  for (std::size_t line = 0; line < 6; ++line) ++said[said_with([&](UnlikeRanks& r) { r.table[4 * line + 2] = '9'; })];
+  EXPECT_EQ(said.size(), 2u);
+  for (const auto& [text, count] : said)
+    EXPECT_THAT(text, ::testing::AnyOf(HasSubstr("rank 2 has other training data"),
+                                       HasSubstr("rank 2 has other validation data")));
+}
+
+TEST_F(RanksOfFamilies, OtherGraphsOrCostsOnARankAreNamed) {
+  const auto said = [&](const std::string& graphs, const char* costs) {
+    std::ofstream(scratch_ / "other.json") << graphs;
+    const auto failures = run_ranks(3, [&](Comm& comm) {
+      app::GedAllPairsOptions o;
+      o.file = (scratch_ / (comm.rank() == 1 ? "other.json" : "rings.json")).string();
+      o.costs = app::ged_costs(comm.rank() == 1 ? costs : "uniform").or_throw();
+      o.threads = 1;
+      o.comm = &comm;
+      app::ged_all_pairs(o).or_throw();
+    });
+    EXPECT_THAT(failures, Each(StrEq(failures[0])));
+    return failures[0];
+  };
+  std::string moved = rings_and_paths();  // as many nodes and edges, under the same names
+  moved.replace(moved.find("[0,1],[1,2]"), 11, "[0,1],[0,2]");
+  EXPECT_EQ(said(moved, "uniform"), "rank 1 has other graphs than rank 0; start all ranks alike, with the same files");
+  EXPECT_THAT(said(rings_and_paths(), "1,1,2,1"), HasSubstr("rank 1 has other costs than rank 0"));
 }
 
 }  // namespace

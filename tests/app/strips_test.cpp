@@ -77,5 +77,30 @@ TEST(Strips, NeedARowForEachRank) {
   EXPECT_THAT(failures, Each(StrEq("2 rows are too few for 3 ranks; start fewer ranks")));
 }
 
+TEST(Strips, OfOtherCircuitsStartsOrStepsAreRefused) {
+  const Scratch scratch;
+  std::ofstream(scratch / "glider.rle") << "x = 3, y = 3\nbob$2bo$3o!\n";
+  std::ofstream(scratch / "block.rle") << "x = 3, y = 3\n2o$2o$3b!\n";
+  const auto said = [&](auto&& change) {
+    const auto failures = run_ranks(3, [&](Comm& comm) {
+      app::RunCircuitOptions o;
+      o.circuit = "game-of-life";
+      o.pattern = scratch / "glider.rle";
+      o.comm = &comm, o.height = 12, o.width = 9, o.threads = 1, o.steps = 3;
+      if (comm.rank() == 2) change(o);
+      app::run_circuit(o).or_throw();
+    });
+    EXPECT_THAT(failures, Each(StrEq(failures[0])));
+    return failures[0];
+  };
+  constexpr const char* kAdvice = " than rank 0; start all ranks alike, with the same files";
+  EXPECT_EQ(said([](app::RunCircuitOptions& o) { o.boundary = circuit::Boundary::zero; }),
+            std::string("rank 2 has another circuit") + kAdvice);
+  EXPECT_EQ(said([&](app::RunCircuitOptions& o) { o.pattern = scratch / "block.rle"; }),
+            std::string("rank 2 has another start") + kAdvice);
+  EXPECT_EQ(said([](app::RunCircuitOptions& o) { o.steps = 4; }),
+            std::string("rank 2 has other steps or options") + kAdvice);
+}
+
 }  // namespace
 }  // namespace gradloom::test

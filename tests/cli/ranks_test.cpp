@@ -2,6 +2,7 @@
 #include <signal.h>
 
 #include <cctype>
+#include <fstream>
 
 #include "tests/cli/program.h"
 #include "tests/support/small_data.h"
@@ -24,7 +25,20 @@ Words with_settings(const Words& settings) {
 class RanksOfMpi : public ProgramTest {
  protected:
   void SetUp() override {
-    if (std::string(GRADLOOM_MPIRUN).empty()) GTEST_SKIP() << "this build has no MPI";
+    if (const std::string& reason = why_no_ranks(); !reason.empty()) GTEST_SKIP() << reason;
+  }
+  // Why ranks cannot be started as the tests do, or an empty text.
+  static const std::string& why_no_ranks() {
+    static const std::string reason = [] {
+      if (std::string(GRADLOOM_MPIRUN).empty()) return "this build has no MPI";
+      Launch l;
+      l.program = GRADLOOM_MPIRUN;
+      l.arguments = {"--version"};
+      l.folder = "/";
+      return Process(l).wait().out.find("Open MPI") == std::string::npos ? "this build's mpirun is not that of Open MPI"
+                                                                         : "";
+    }();
+    return reason;
   }
   Launch on_ranks(unsigned ranks, const Words& words) const {
     return mpirun(Words{"-n", std::to_string(ranks), GRADLOOM_PROGRAM} + words);
@@ -33,17 +47,11 @@ class RanksOfMpi : public ProgramTest {
   Launch mpirun(const Words& words) const {
     Launch l = launch(words);
     l.program = GRADLOOM_MPIRUN;
-    for (const auto& [name, value] :
-         std::map<std::string, std::string>{{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
-                                            {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
-                                            {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
-                                            {"OMPI_MCA_hwloc_base_binding_policy", "none"},
-                                            {"OMPI_MCA_btl", "self,vader,tcp"},
-                                            {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},
-                                            {"OMPI_MCA_btl_tcp_if_include", "lo"},
-                                            {"OMPI_MCA_oob_tcp_if_include", "lo"},
-                                            {"OMPI_MCA_plm_rsh_agent", "false"}})
-      l.environment[name] = value;
+    std::ifstream variables(GRADLOOM_MPI_ENVIRONMENT);
+    EXPECT_TRUE(variables.is_open()) << GRADLOOM_MPI_ENVIRONMENT;
+    for (std::string line; std::getline(variables, line);)
+      if (const std::size_t equals = line.find('='); !line.starts_with('#') && equals != std::string::npos)
+        l.environment[line.substr(0, equals)] = line.substr(equals + 1);
     return l;
   }
   Ended run_on(unsigned ranks, const Words& words) const { return Process(on_ranks(ranks, words)).wait(); }
@@ -206,7 +214,7 @@ TEST_F(RanksOfMpi, OtherDataOnARankAreNamedBeforeAnythingIsWritten) {
   };
   const Ended ended = Process(mpirun(rank_in("here") + Words{":"} + rank_in("there"))).wait();
   EXPECT_EQ(ended.code, 1);
-  EXPECT_THAT(ended.err, HasSubstr("rank 1 and rank 0 differ in training data"));
+  EXPECT_THAT(ended.err, HasSubstr("rank 1 has other training data than rank 0"));
   EXPECT_FALSE(std::filesystem::exists(scratch_ / "never"));
 }
 
@@ -265,6 +273,39 @@ TEST_F(RanksOfMpi, SendWhatTheFormulaSays) {
   }
 }
 
+TEST_F(RanksOfMpi, MeasureSharedStepsOfAutomataAndGraphs) {
+  for (const Words& words : {Words{"bench", "logic", "--recipe", "checkerboard-small", "--set", "train.batch=4"},
+                             Words{"bench", "graph", "--graphs", "8", "--nodes", "20", "--features", "8"}}) {
+    const Ended ended = run_on(2, words + Words{"--threads", "1", "--seconds", "0.1", "--json"});
+    ASSERT_EQ(ended.code, 0) << ended.err;
+    const nlohmann::json r = parsed(ended);
+    EXPECT_EQ(r["ranks"], 2);
+    EXPECT_EQ(r["messages_per_step"], 2.0);
+    EXPECT_GT(r["bytes_sent_per_step"], 100.0);
+    EXPECT_GT(r["communication_ms"], 0.0);
+    EXPECT_EQ(r["overlap"], 0.0);
+  }
+  const Ended alone = run_on(2, {"bench", "graph", "--nodes", "50", "--threads", "1", "--seconds", "0.1", "--json"});
+  ASSERT_EQ(alone.code, 0) << alone.err;
+  EXPECT_THAT(alone.err, HasSubstr("ranks do not share the steps of this model"));
+  EXPECT_GT(parsed(alone)["train_step_ms"], 0.0);
+}
+
+TEST_F(RanksOfMpi, PredictWithTheBytesOfOneProcess) {
+  write("table.csv", small_table(300));
+  ASSERT_EQ(run(Words{"train", "kan-rows", "--out", "run", "--quiet"} +
+                with_settings({"data.path=table.csv", "data.header=no", "data.target=-1", "epochs=2"}))
+                .code,
+            0);
+  const Words words = {"predict", "run", "--data", "table.csv", "--json", "--out"};
+  const Ended one = run(words + Words{"one.csv"}), many = run_on(3, words + Words{"many.csv"});
+  ASSERT_EQ(one.code, 0) << one.err;
+  ASSERT_EQ(many.code, 0) << many.err;
+  EXPECT_EQ(parsed(many)["data"], parsed(one)["data"]);
+  ASSERT_FALSE(bytes_of(scratch_ / "one.csv").empty());
+  EXPECT_EQ(bytes_of(scratch_ / "many.csv"), bytes_of(scratch_ / "one.csv"));
+}
+
 TEST_F(RanksOfMpi, ASignalFinishesTheStepAndSavesOnAllRanks) {
   const Words words = kSplines + Words{"--set", "epochs=2000", "--set", "train.checkpoint_seconds=0.05", "--quiet"};
   ASSERT_EQ(run(words + Words{"--out", "whole"}).code, 0);
@@ -297,8 +338,7 @@ TEST_F(RanksOfMpi, WithoutThePlugInOneSentenceSaysWhatToDo) {
   EXPECT_THAT(ended.err, HasSubstr("libgradloom_mpi.so was not loaded"));
 }
 
-TEST_F(ProgramTest, RanksOfAnotherMpiAreRefused) {
-  if (std::string(GRADLOOM_MPIRUN).empty()) GTEST_SKIP() << "this build has no MPI";
+TEST_F(RanksOfMpi, OfAnotherMpiAreRefused) {
   Launch l = launch({"train", "kan-hello"});
   l.environment["PMI_RANK"] = "0", l.environment["PMI_SIZE"] = "4";
   const Ended ended = Process(l).wait();

@@ -46,6 +46,63 @@ TEST(Comm, GivesEveryRankTheMessageThatWasMeantForIt) {
   EXPECT_THAT(failures, Each(StrEq("")));
 }
 
+TEST(Comm, CutsLongMessagesIntoPieces) {
+  constexpr std::size_t kPiece = 2048, kHeader = 24, kFarewell = 1024;
+  for (const std::size_t length : {kPiece - kHeader, kPiece - kHeader + 1, kPiece + kFarewell - kHeader, 3 * kPiece,
+                                   3 * kPiece + kFarewell - kHeader, std::size_t{100000}}) {
+    const auto failures = run_ranks(
+        3,
+        [&](Comm& comm) {
+          const auto bytes = [&](unsigned from, unsigned to) { return from == 2 ? length + to : 10 * from + to; };
+          const auto byte = [](unsigned from, unsigned to, std::size_t i) { return std::byte(i * 7 + 3 * from + to); };
+          for (int round = 0; round < 3; ++round) {
+            std::vector<std::size_t> expected(3);
+            for (unsigned other = 0; other < 3; ++other) {
+              expected[other] = bytes(other, comm.rank());
+              if (other == comm.rank()) continue;
+              const auto out = comm.outgoing(other, bytes(comm.rank(), other));
+              for (std::size_t i = 0; i < out.size(); ++i) out[i] = byte(comm.rank(), other, i);
+            }
+            comm.exchange(expected);
+            for (unsigned other = 0; other < 3; ++other) {
+              if (other == comm.rank()) continue;
+              const auto in = comm.incoming(other);
+              ASSERT_EQ(in.size(), expected[other]);
+              for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(in[i], byte(other, comm.rank(), i));
+            }
+          }
+          const std::size_t pieces = (length + kHeader + kPiece - 1) / kPiece;
+          EXPECT_GE(comm.counters().messages, comm.rank() == 2 ? 6 * pieces : 6);
+        },
+        120, kPiece);
+    EXPECT_THAT(failures, Each(StrEq(""))) << length;
+  }
+}
+
+// A rank that fails between two pieces.
+TEST(Comm, AFarewellIsUnderstoodInsteadOfAPiece) {
+  for (const std::size_t length : {std::size_t{1500}, std::size_t{2048}, std::size_t{9000}}) {
+    const auto failures = run_ranks(
+        3,
+        [&](Comm& comm) {
+          // Rank 0 sends rank 1 less than that waits for; rank 1 leaves while rank 2 waits for its pieces.
+          const auto bytes = [&](unsigned from, unsigned to) { return from == 1 && to == 2 ? 3000 + length : 8; };
+          std::vector<std::size_t> expected(3);
+          for (unsigned other = 0; other < 3; ++other) {
+            expected[other] = bytes(other, comm.rank());
+            if (comm.rank() == 1 && other == 0) expected[other] = 16;
+            if (other != comm.rank()) comm.outgoing(other, bytes(comm.rank(), other));
+          }
+          comm.exchange(expected);
+          comm.barrier();
+        },
+        120, 2048);
+    EXPECT_THAT(failures[1], HasSubstr("rank 0 is at another point of the run"));
+    EXPECT_THAT(failures[2], HasSubstr("rank 1 has ended: rank 0 is at another point of the run"));
+    EXPECT_THAT(failures[0], HasSubstr("has ended: "));  // it waits for rank 2, which passes on why it goes
+  }
+}
+
 TEST(Comm, GathersAndBroadcasts) {
   const auto failures = run_ranks(3, [](Comm& comm) {
     const std::uint32_t own = 10 + comm.rank();
@@ -89,6 +146,15 @@ TEST(Comm, AllRanksSaveAtTheSameExchangeOnceForEachWishOfRankZero) {
     EXPECT_THAT(saves, ::testing::ElementsAre(4, 9));
   });
   EXPECT_THAT(failures, Each(StrEq("")));
+}
+
+TEST(Comm, RefusesInputsThatDifferAndNamesTheFirstRankThatHasThem) {
+  auto failures = run_ranks(3, [](Comm& comm) { require_same(comm, {{"other graphs", 7}, {"other costs", 8}}); });
+  EXPECT_THAT(failures, Each(StrEq("")));
+  failures = run_ranks(4, [](Comm& comm) {
+    require_same(comm, {{"other graphs", 7}, {"other costs", comm.rank() < 2 ? 8u : comm.rank()}});
+  });
+  EXPECT_THAT(failures, Each(StrEq("rank 2 has other costs than rank 0; start all ranks alike, with the same files")));
 }
 
 TEST(Comm, ARankThatLeavesIsNamedWithItsReason) {
@@ -177,14 +243,22 @@ TEST(Mpi, WithoutThePlugInSaysWhatToDo) {
   EXPECT_THAT(comm.error().message, HasSubstr("libopenmpi-dev"));
 }
 
-// What open_mpi() says of a plug-in with which something is wrong.
-std::string said_of(OtherPlugin what) {
+template <class F>
+F* from_other_plugin(const char* symbol) {
   void* library = dlopen(GRADLOOM_OTHER_PLUGIN, RTLD_NOW);
   EXPECT_NE(library, nullptr) << dlerror();
-  const auto choose = reinterpret_cast<void (*)(OtherPlugin)>(dlsym(library, "choose_other_plugin"));
-  choose(what);
-  const auto comm = open_mpi({.launcher = "MPICH", .rank = 0, .size = 2},
-                             {.places = {GRADLOOM_OTHER_PLUGIN}, .version = kTestedVersion, .seconds = 0.2});
+  return reinterpret_cast<F*>(dlsym(library, symbol));
+}
+
+Result<std::unique_ptr<Comm>> open_other(OtherPlugin what) {
+  from_other_plugin<void(OtherPlugin)>("choose_other_plugin")(what);
+  return open_mpi({.launcher = "MPICH", .rank = 0, .size = 2},
+                  {.places = {GRADLOOM_OTHER_PLUGIN}, .version = kTestedVersion, .seconds = 0.2});
+}
+
+// What open_mpi() says of a plug-in with which something is wrong.
+std::string said_of(OtherPlugin what) {
+  const auto comm = open_other(what);
   EXPECT_FALSE(comm);
   return comm ? "" : comm.error().message;
 }
@@ -207,6 +281,22 @@ TEST(Mpi, ARankOfAnotherVersionIsNamed) {
 
 TEST(Mpi, ARankThatNeverAnswersIsNamedAfterTheStatedTime) {
   EXPECT_EQ(said_of(OtherPlugin::silent_peer), "rank 1 did not answer for 0.2 s");
+}
+
+TEST(Mpi, MessagesUnderWayStayAsTheyAreWhenTheRankLeavesAndEnds) {
+  const auto intact = from_other_plugin<bool()>("other_plugin_sees_what_was_sent");
+  auto comm = open_other(OtherPlugin::silent_later).or_throw();
+  const auto message = comm->outgoing(1, 5000);
+  std::fill(message.begin(), message.end(), std::byte(7));
+  EXPECT_THROW(comm->exchange(std::array<std::size_t, 2>{0, 5000}), Exception);
+  EXPECT_TRUE(intact());
+  EXPECT_THROW(comm->outgoing(1, 5000), Exception) << "the memory is in use";
+  EXPECT_THROW(comm->barrier(), Exception);
+  comm->leave(std::string(900, 'x'));
+  EXPECT_TRUE(intact());
+  comm.reset();
+  const std::vector<std::byte> others(5024, std::byte(9));  // would take the place of what is freed
+  EXPECT_TRUE(intact());
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ enum class OtherPlugin {
   another_size,
   peer_of_another_version,
   silent_peer,
+  silent_later,  // rank 1 answers once
 };
 
 inline constexpr const char* kTestedVersion = "9.9.1";

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "gradloom/base/random.h"
+#include "gradloom/data/fingerprint.h"
 
 namespace gradloom {
 namespace {
@@ -124,6 +127,35 @@ TEST(GraphSet, AppendGivesEqualNamesEqualNumbers) {
   EXPECT_EQ(set.find("c").error().code, ErrorCode::not_found);
   set.append(set_of({"C"}, "b"));
   EXPECT_THAT(set.find("b").error().message, HasSubstr("several"));
+}
+
+// A set of one graph in which one of thirteen things is another.
+GraphSet changed_set(int change) {
+  GraphSetBuilder set;
+  GraphBuilder builder(change == 1 ? Direction::directed : Direction::undirected);
+  const double feature[] = {change == 2 ? 0.25 : 0.5};
+  for (std::uint32_t v = 0; v < 3; ++v)
+    builder.add_node({set.node_labels.intern(change == 3 ? "b" : "a"), v == 1 && change == 4 ? 1u : 0u, feature})
+        .or_throw();
+  const double of_edge[] = {change == 5 ? 2.0 : 1.0};
+  builder.add_edge(0, 1, {change == 6 ? 1u : 0u, change == 7 ? 3.0 : 1.0, of_edge}).or_throw();
+  if (change != 8) builder.add_edge(change == 9 ? 0 : 1, 2, {0u, 1.0, of_edge}).or_throw();
+  if (change == 10) builder.set_class(0);
+  if (change == 11) builder.set_target(0.0);
+  set.edge_labels.intern("x"), set.edge_labels.intern("y");
+  set.graph_classes.intern("yes");
+  set.node_classes.intern("c"), set.node_classes.intern("d");
+  set.add(builder, change == 12 ? "second" : "first");
+  set.name_nodes({"u", "v", change == 13 ? "z" : "w"});
+  return set.finish();
+}
+
+TEST(GraphSet, AnyChangeGivesAnotherFingerprint) {
+  std::set<std::uint64_t> seen;
+  for (int change = 0; change <= 13; ++change) {
+    EXPECT_TRUE(seen.insert(fingerprint(changed_set(change))).second) << "change " << change;
+    EXPECT_FALSE(seen.insert(fingerprint(changed_set(change))).second);
+  }
 }
 
 }  // namespace

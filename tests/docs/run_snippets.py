@@ -5,22 +5,20 @@ Usage: run_snippets.py PROGRAM REPOSITORY
 Blocks marked ```cpp FILE must stand in that example, which other tests build and run.
 Each file gets a folder of its own with a small my.csv and circuit.json. In blocks marked ```sh every line that calls gradloom is run and must succeed; a block marked
 ```sh fails must end with another exit code than 0. Lines that build or install are left to other tests, and are counted. So are lines with
-mpirun, and the cmp behind them, where it is not installed.
+mpirun, and the cmp behind them, where there is no Open MPI.
 """
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts"))
+import local_mpi  # noqa: E402
+
 FENCE = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```", re.S | re.M)
 NEEDS_DATA = re.compile(r"kan-digits|tabular/")
 NEEDS_MPI = re.compile(r"^(mpirun|cmp) ")
-# Ranks of this machine alone, also where it has fewer processors, and for whoever runs the tests.
-MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
-       "OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_MCA_btl": "self,vader", "OMPI_MCA_oob_tcp_if_include": "lo",
-       "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OMPI_MCA_plm_rsh_agent": "false"}
 
 
 def commands(text):
@@ -49,6 +47,7 @@ def main():
     program, root = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
     names = ["README.md"] + sorted(os.path.join("docs", n) for n in os.listdir(os.path.join(root, "docs")) if n.endswith(".md"))
     ran = failed = skipped = 0
+    no_ranks = local_mpi.why_no_ranks()
     for name in names:
         with open(os.path.join(root, name), encoding="utf-8") as f, tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "my.csv"), "w", encoding="utf-8") as table:
@@ -70,13 +69,13 @@ def main():
                     print(f"skipped (needs GRADLOOM_DATA): {name}: {line}")
                     skipped += 1
                     continue
-                if NEEDS_MPI.search(line) and not shutil.which("mpirun"):
-                    print(f"skipped (needs mpirun): {name}: {line}")
+                if no_ranks and NEEDS_MPI.search(line):
+                    print(f"skipped ({no_ranks}): {name}: {line}")
                     skipped += 1
                     continue
                 line = re.sub(r"(^|\s)(\./)?(build/release/)?gradloom(?=\s|$)", lambda m: m.group(1) + program, line)
                 result = subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True, text=True, timeout=300,
-                                        env={**os.environ, **MPI})
+                                        env=local_mpi.environment())
                 ran += 1
                 if (result.returncode != 0) != must_fail:
                     failed += 1

@@ -12,8 +12,9 @@
 namespace gradloom::test {
 
 // What each rank threw, or an empty text. A rank that throws leaves the others, as the program does.
-inline std::vector<std::string> run_ranks(unsigned size, const std::function<void(Comm&)>& body, double seconds = 120) {
-  auto ranks = make_thread_ranks(size, seconds);
+inline std::vector<std::string> run_ranks(unsigned size, const std::function<void(Comm&)>& body, double seconds = 120,
+                                          std::size_t piece_bytes = kPieceBytes) {
+  auto ranks = make_thread_ranks(size, seconds, piece_bytes);
   std::vector<std::string> failures(size);
   std::vector<std::thread> threads;
   for (unsigned rank = 0; rank < size; ++rank)

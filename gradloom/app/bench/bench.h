@@ -102,26 +102,44 @@ struct BenchKanDeviceReport {
 // On options.device. Fails with numeric when max_difference is above 1e-4.
 Result<BenchKanDeviceReport> bench_kan_device(const BenchKanOptions& options);
 
-struct BenchKanRanksReport {
-  BenchKanOptions options;
+// A step that ranks share.
+struct RanksTiming {
   unsigned ranks = 1;
-  double train_step_us = 0.0, train_step_median_us = 0.0;  // of all ranks together, options.threads threads each
+  double train_step_us = 0.0, train_step_median_us = 0.0;  // of all ranks together, with their threads
   // Of rank 0 alone on as many threads as all ranks have, in turn with the above; and that time by the first.
   double alone_train_step_us = 0.0, ratio = 0.0;
   double bytes_sent_per_step = 0.0, messages_per_step = 0.0;  // by rank 0
-  double bytes_by_formula = 0.0;                              // (r + 1) (P - 1) / P N, docs/cluster.md
   double communication_ms = 0.0;                              // of a step: packing, sending, waiting, adding what came
   double overlap = 0.0;                                       // share of that time in which the rank computed
+};
+
+struct BenchKanRanksReport {
+  BenchKanOptions options;
+  RanksTiming step;
+  double bytes_by_formula = 0.0;  // (r + 1) (P - 1) / P N, docs/cluster.md
   std::size_t parameter_bytes = 0;
 
   GRADLOOM_FIELDS(options.widths, options.grid, options.degree, options.batch, options.base, options.precision,
-                  options.threads, ranks, train_step_us, train_step_median_us, alone_train_step_us, ratio,
-                  bytes_sent_per_step, messages_per_step, bytes_by_formula, communication_ms, overlap, parameter_bytes)
+                  options.threads, step.ranks, step.train_step_us, step.train_step_median_us, step.alone_train_step_us,
+                  step.ratio, step.bytes_sent_per_step, step.messages_per_step, bytes_by_formula, step.communication_ms,
+                  step.overlap, parameter_bytes)
 };
 
 // By all ranks of options.comm, which call it alike. Fails with numeric when they do not end with the bits of one
 // process.
 Result<BenchKanRanksReport> bench_kan_ranks(const BenchKanOptions& options);
+
+// Of other models than splines.
+struct BenchRanksReport {
+  std::string model;  // a recipe, or what else names it
+  unsigned threads = 1;
+  RanksTiming step;
+  std::size_t parameter_bytes = 0;
+
+  GRADLOOM_FIELDS(model, threads, step.ranks, step.train_step_us, step.train_step_median_us, step.alone_train_step_us,
+                  step.ratio, step.bytes_sent_per_step, step.messages_per_step, step.communication_ms, step.overlap,
+                  parameter_bytes)
+};
 
 struct BenchRecipeOptions {
   std::string recipe;
@@ -130,6 +148,7 @@ struct BenchRecipeOptions {
   unsigned threads = 1;
   bool profile = false;
   double seconds = 1.0;  // spent on each figure, about
+  Comm* comm = nullptr;  // ranks that measure together, for bench_logic_ranks() and bench_graph_recipe_ranks() alone
 };
 
 struct BenchLogicReport {
@@ -152,6 +171,8 @@ struct BenchLogicReport {
 
 // One update (forward, backward, optimizer) of a logic automaton.
 Result<BenchLogicReport> bench_logic(const BenchRecipeOptions& options);
+// As bench_kan_ranks(). None, for all ranks alike: they do not share the steps of this model.
+Result<std::optional<BenchRanksReport>> bench_logic_ranks(const BenchRecipeOptions& options);
 
 enum class RandomGraph { uniform, powerlaw, star };
 inline constexpr Choice<RandomGraph> kRandomGraphs[] = {
@@ -172,6 +193,7 @@ struct BenchGraphOptions {
   bool profile = false;
   double seconds = 0.5;  // spent on each figure, about
   std::function<std::uint64_t()> allocated_bytes;
+  Comm* comm = nullptr;  // ranks that measure together, for bench_graph_ranks() alone
 };
 
 // A training step is one of Adam.
@@ -198,6 +220,7 @@ struct BenchGraphReport {
 };
 
 Result<BenchGraphReport> bench_graph(const BenchGraphOptions& options);
+Result<std::optional<BenchRanksReport>> bench_graph_ranks(const BenchGraphOptions& options);  // as bench_logic_ranks()
 
 struct BenchGraphRecipeReport {
   std::string recipe;
@@ -216,5 +239,6 @@ struct BenchGraphRecipeReport {
 
 // One epoch (all updates, no validation) of a recipe of graph networks on its own data.
 Result<BenchGraphRecipeReport> bench_graph_recipe(const BenchRecipeOptions& options);
+Result<std::optional<BenchRanksReport>> bench_graph_recipe_ranks(const BenchRecipeOptions& options);
 
 }  // namespace gradloom::app

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "gradloom/app/bench/ranks.h"
 #include "gradloom/app/bench/timing.h"
 #include "gradloom/base/random.h"
 #include "gradloom/base/rounding.h"
@@ -122,9 +123,11 @@ graph::NetworkOptions network_options(const BenchGraphOptions& o, const GraphDat
 using GraphTraining = BenchTraining<graph::GraphNetwork<float>, GraphDataset<float>>;
 
 std::unique_ptr<GraphTraining> make_graph_training(const BenchGraphOptions& o, const GraphDataset<float>& data,
-                                                   const ExecOptions& exec, Profile* profile = nullptr) {
+                                                   const ExecOptions& exec, Profile* profile = nullptr,
+                                                   Comm* comm = nullptr) {
   graph::GraphNetwork<float> network(network_options(o, data));
   TrainOptions options = steady_options();
+  options.comm = comm;
   options.shuffle = false;
   options.loss.kind = LossKind::cross_entropy;
   auto start = initial_state(network, 1);
@@ -294,6 +297,21 @@ BenchGraphReport measure(const BenchGraphOptions& o, const GraphDataset<float>& 
 }
 
 }  // namespace
+
+Result<std::optional<BenchRanksReport>> bench_graph_ranks(const BenchGraphOptions& o) try {
+  const GraphDataset<float> data(std::make_shared<const Arrays>(random_arrays(o)), {});
+  const graph::GraphNetwork<float> network(network_options(o, data));
+  if (!ranks_can_share(network)) return std::optional<BenchRanksReport>();
+  const auto make = [&](const ExecOptions& exec, Profile* profile, Comm* comm) {
+    return make_graph_training(o, data, exec, profile, comm);
+  };
+  BenchRanksReport r{fmt::format("{} random graphs, {}", o.graphs, o.layers), o.threads};
+  r.step = time_ranks(*o.comm, o.threads, o.seconds, 1.0, make, [](GraphTraining& training) { training.step(); });
+  r.parameter_bytes = network.parameters().flat_size() * sizeof(float);
+  return std::optional(std::move(r));
+} catch (const Exception& e) {
+  return e.error();
+}
 
 Result<BenchGraphReport> bench_graph(const BenchGraphOptions& o) try {
   const GraphDataset<float> data(std::make_shared<const Arrays>(random_arrays(o)), {});

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "gradloom/app/bench/dense_blas.h"
+#include "gradloom/app/bench/ranks.h"
 #include "gradloom/app/bench/timing.h"
 #include "gradloom/base/random.h"
 #include "gradloom/base/rounding.h"
-#include "gradloom/comm/comm.h"
 #include "gradloom/data/rows.h"
 #include "gradloom/kernels/peak/peak.h"
 #include "gradloom/models/kan/device_network.h"
@@ -46,11 +46,13 @@ kan::NetworkOptions spline_options(const BenchKanOptions& o) {
 
 template <class T>
 auto make_spline_training(const BenchKanOptions& o, const RowDataset<T>& data, const ExecOptions& exec,
-                          Profile* profile) {
+                          Profile* profile, Comm* comm = nullptr) {
   kan::Network<T> network(spline_options(o));
+  TrainOptions options = steady_options();
+  options.comm = comm;
   auto start = initial_state(network, 1);
   return std::make_unique<BenchTraining<kan::Network<T>, RowDataset<T>>>(exec, profile, std::move(network), data,
-                                                                         steady_options(), std::move(start));
+                                                                         options, std::move(start));
 }
 
 // Throws when two arrays are not the same to 2e-5 per grid interval of the largest number: slopes of splines, which
@@ -243,60 +245,22 @@ BenchKanDeviceReport bench_device(const BenchKanOptions& o) {
   return r;
 }
 
-// A step that all ranks share, in turn with the same step by rank 0 on as many threads, while the others sleep.
 template <class T>
 BenchKanRanksReport bench_ranks(const BenchKanOptions& o) {
-  constexpr int kRounds = 6;
-  Comm& comm = *o.comm;
   const RowDataset<T> data = random_rows<T>(o);
-  const kan::Network<T> network(spline_options(o));
-  TrainOptions options = steady_options();
-  options.comm = o.comm;
-  Profile profile(o.threads);
-  BenchTraining<kan::Network<T>, RowDataset<T>> shared({.threads = o.threads}, &profile, network, data, options,
-                                                       initial_state(network, 1));
-  const auto alone =
-      comm.rank() == 0 ? make_spline_training(o, data, {.threads = o.threads * comm.size()}, nullptr) : nullptr;
-  shared.step();
-  const auto start = BenchClock::now();
-  shared.step();
-  const double steps_wanted = o.seconds * 1e6 / kRounds / std::max(1.0, microseconds_since(start));
-  const int steps = std::stoi(comm.broadcast(std::to_string(std::clamp(static_cast<int>(steps_wanted), 4, 100000))));
-  const std::uint64_t bytes_before = comm.counters().bytes;
-  comm.barrier();  // messages of a header alone
-  const double barrier_bytes = static_cast<double>(comm.counters().bytes - bytes_before);
-  const CommCounters before = comm.counters();
-  profile.clear();
-  Repetitions together, by_itself;
-  if (alone) alone->step(), alone->step();
-  for (int round = 0; round < kRounds; ++round) {
-    comm.barrier();
-    for (int i = 0; i < steps; ++i) together.run(0.0, [&] { shared.step(); });
-    comm.barrier();
-    if (alone)
-      for (int i = 0; i < steps; ++i) by_itself.run(0.0, [&] { alone->step(); });
-  }
-  comm.barrier();
-  if (alone && !same_bits(shared.state.parameters, alone->state.parameters))
-    throw Exception(ErrorCode::numeric, "the ranks and one process do not give equal bits: their speed means nothing");
+  const auto make = [&](const ExecOptions& exec, Profile* profile, Comm* comm) {
+    return make_spline_training(o, data, exec, profile, comm);
+  };
   BenchKanRanksReport r;
   r.options = o;
-  r.ranks = comm.size();
-  const CommCounters after = comm.counters();
-  const double count = kRounds * steps, barriers = 2.0 * kRounds + 1.0, others = comm.size() - 1.0;
-  r.messages_per_step = (static_cast<double>(after.messages - before.messages) - barriers * others) / count;
-  r.bytes_sent_per_step = (static_cast<double>(after.bytes - before.bytes) - barriers * barrier_bytes) / count;
-  const Timing of_all = together.timing();
-  r.train_step_us = of_all.fastest, r.train_step_median_us = of_all.median;
-  if (alone) r.alone_train_step_us = by_itself.timing().median;
-  r.ratio = r.alone_train_step_us / r.train_step_median_us;
-  for (const Profile::Entry& entry : profile.entries())
-    if (entry.name == "communication") r.communication_ms = entry.milliseconds / count;
-  const LeafShare share = share_of(comm.rank(), comm.size(), network.leaves(data.all()), 1);
+  r.step = time_ranks(*o.comm, o.threads, o.seconds, 1.0, make, [](auto& training) { training.step(); });
+  const kan::Network<T> network(spline_options(o));
+  const unsigned ranks = o.comm->size();
+  const LeafShare share = share_of(o.comm->rank(), ranks, network.leaves(data.all()), 1);
   double nodes = 0.0;
   each_node(share.first, share.count, [&](const LeafNode&) { ++nodes; });
-  r.parameter_bytes = shared.state.parameters.size() * sizeof(T);
-  r.bytes_by_formula = (nodes + 1) * others / comm.size() * static_cast<double>(r.parameter_bytes);
+  r.parameter_bytes = network.parameters().flat_size() * sizeof(T);
+  r.bytes_by_formula = (nodes + 1) * (ranks - 1.0) / ranks * static_cast<double>(r.parameter_bytes);
   return r;
 }
 

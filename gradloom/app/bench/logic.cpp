@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gradloom/app/bench/ranks.h"
 #include "gradloom/app/bench/timing.h"
 #include "gradloom/app/families/automaton/automaton.h"
 #include "gradloom/app/families/families.h"
@@ -17,29 +18,51 @@ namespace {
 // the gradients of both inputs, four sums.
 constexpr double kFlops = 2 * 6 + 8 + 8;
 
-}  // namespace
-
-Result<BenchLogicReport> bench_logic(const BenchRecipeOptions& o) try {
-  auto recipe = load_recipe(o.recipe, o.overrides);
-  if (!recipe) return recipe.error();
-  if (recipe->string("family") != "automaton")
-    return Error{ErrorCode::invalid_input,
-                 fmt::format("bench logic needs a recipe of the family automaton; {} is of {}", o.recipe,
-                             recipe->string("family"))};
+AutomatonFamily<float> load_benched(const BenchRecipeOptions& o) {
+  Config recipe = load_recipe(o.recipe, o.overrides).or_throw();
+  if (recipe.string("family") != "automaton")
+    throw_invalid(fmt::format("bench logic needs a recipe of the family automaton; {} is of {}", o.recipe,
+                              recipe.string("family")));
   // Every cell is computed, unless asked otherwise: dead ones would make the figures depend on the draw.
   std::vector<std::string> overrides = {"data.damage=0"};
   overrides.insert(overrides.end(), o.overrides.begin(), o.overrides.end());
-  recipe = load_recipe(o.recipe, overrides);
-  if (!recipe) return recipe.error();
-  const AutomatonOptions options = option_schema<AutomatonOptions>().read(*recipe);
+  recipe = load_recipe(o.recipe, overrides).or_throw();
+  const AutomatonOptions options = option_schema<AutomatonOptions>().read(recipe);
   auto task = load_automaton(options, o.data_root);
-  if (!task) return with_places(task.error(), *recipe, o.data_root);
-  const AutomatonFamily<float> family(options, std::move(*task));
+  if (!task) throw Exception(with_places(task.error(), recipe, o.data_root));
+  return AutomatonFamily<float>(options, std::move(*task));
+}
+
+auto make_automaton_training(const AutomatonFamily<float>& family, const ExecOptions& exec, Profile* profile,
+                             Comm* comm = nullptr) {
+  TrainOptions train = family.train_options(0);
+  train.comm = comm;
+  // The last stage: what the recipe is about.
+  return std::make_unique<BenchTraining<logic::Automaton<float>, GridDataset<float>>>(
+      exec, profile, family.model(family.stages() - 1), family.train(), train, family.start(Exec({.threads = 1}), 0));
+}
+
+}  // namespace
+
+Result<std::optional<BenchRanksReport>> bench_logic_ranks(const BenchRecipeOptions& o) try {
+  const AutomatonFamily<float> family = load_benched(o);
+  const auto model = family.model(family.stages() - 1);
+  if (!ranks_can_share(model)) return std::optional<BenchRanksReport>();
+  const auto make = [&](const ExecOptions& exec, Profile* profile, Comm* comm) {
+    return make_automaton_training(family, exec, profile, comm);
+  };
+  BenchRanksReport r{o.recipe, o.threads};
+  r.step = time_ranks(*o.comm, o.threads, o.seconds, 1.0, make, [](auto& training) { training.step(); });
+  r.parameter_bytes = model.parameters().flat_size() * sizeof(float);
+  return std::optional(std::move(r));
+} catch (const Exception& e) {
+  return e.error();
+}
+
+Result<BenchLogicReport> bench_logic(const BenchRecipeOptions& o) try {
+  const AutomatonFamily<float> family = load_benched(o);
   const auto make = [&](const ExecOptions& exec, Profile* profile) {
-    // The last stage: what the recipe is about.
-    return std::make_unique<BenchTraining<logic::Automaton<float>, GridDataset<float>>>(
-        exec, profile, family.model(family.stages() - 1), family.train(), family.train_options(0),
-        family.start(Exec({.threads = 1}), 0));
+    return make_automaton_training(family, exec, profile);
   };
   const auto step = [](auto& training) { training.step(); };
   TrainingPair pair(o.threads, make, step);

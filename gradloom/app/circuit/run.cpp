@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "gradloom/circuit/life_rule.h"
 #include "gradloom/circuit/minimise.h"
 #include "gradloom/circuit/rle.h"
+#include "gradloom/data/fingerprint.h"
 #include "gradloom/io/file.h"
 
 namespace gradloom::app {
@@ -27,7 +29,27 @@ struct Start {
   Strip strip;
   std::string rule;
   std::optional<circuit::Bounds> bounds;  // that the pattern names
+  std::uint64_t fingerprint = 0;          // of what the whole grid follows from
 };
+
+std::uint64_t fingerprint_of_start(const RunCircuitOptions& o, std::string_view pattern) {
+  Fingerprint f;
+  f.take(pattern);
+  f.take(o.width);
+  f.take(o.height);
+  f.take(std::bit_cast<std::uint64_t>(o.density));
+  f.take(o.seed);
+  return f.value();
+}
+
+// What else the cells follow from, and whether rank 0 asks the others for them.
+std::uint64_t fingerprint_of_options(const RunCircuitOptions& o) {
+  Fingerprint f;
+  f.take(o.steps);
+  f.take(std::bit_cast<std::uint64_t>(o.fire));
+  f.take(o.out.empty());
+  return f.value();
+}
 
 Start start_of(const RunCircuitOptions& o, const circuit::CellRule& rule) {
   if (o.pattern.empty()) {
@@ -40,7 +62,8 @@ Start start_of(const RunCircuitOptions& o, const circuit::CellRule& rule) {
       throw_invalid(
           fmt::format("a grid of {} x {} cells is too large; it may have at most 2^32 cells", o.width, o.height));
     const Strip strip = strip_of(o.comm, o.height, rule.boundary);
-    Start start{circuit::Grid(rule.channels, strip.rows(), o.width), strip, "", std::nullopt};
+    Start start{circuit::Grid(rule.channels, strip.rows(), o.width), strip, "", std::nullopt,
+                fingerprint_of_start(o, {})};
     circuit::fill_random(start.grid, o.density, o.seed, strip.rows_of());
     return start;
   }
@@ -57,7 +80,8 @@ Start start_of(const RunCircuitOptions& o, const circuit::CellRule& rule) {
     throw Exception(e.code(), fmt::format("{}: {}", o.pattern.string(), e.what()));
   }
   const Strip strip = strip_of(o.comm, height, rule.boundary);
-  return {o.comm ? cut_strip(whole, strip) : std::move(whole), strip, read->rule, read->bounds};
+  return {o.comm ? cut_strip(whole, strip) : std::move(whole), strip, read->rule, read->bounds,
+          fingerprint_of_start(o, text)};
 }
 
 // Whether it is shown: a line that is wider than a terminal would show nothing.
@@ -128,6 +152,10 @@ Result<RanCircuit> run_circuit(const RunCircuitOptions& o) try {
     rule.circuit = circuit::minimise(rule.circuit, {.moves = 2000, .walks = 1}).circuit;
 
   Start start = start_of(o, rule);
+  if (o.comm)
+    require_same(*o.comm, {{"another circuit", fingerprint_of_text(circuit::to_json(rule))},
+                           {"another start", start.fingerprint},
+                           {"other steps or options", fingerprint_of_options(o)}});
   if (!o.out.empty() && start.grid.channels() > 8)
     return Error{ErrorCode::unsupported,
                  fmt::format("a pattern file has at most 8 channels; the circuit has {}", start.grid.channels())};

@@ -72,12 +72,9 @@ Result<std::optional<SettledRecipe>> choose(const Config& recipe, const Comparis
   overrides.push_back("model.size=\"given\"");
   auto settled = parse_recipe(recipe.to_toml(), "the recipe", overrides);
   if (!settled) return settled.error();
-  return std::optional<SettledRecipe>(
-      SettledRecipe{std::move(*settled),
-                    {{"rows", what.rows},
-                     {"folds", what.folds},
-                     {"candidates", candidates},
-                     {"chosen", best.value_or(0)}}});
+  return std::optional<SettledRecipe>(SettledRecipe{
+      std::move(*settled),
+      {{"rows", what.rows}, {"folds", what.folds}, {"candidates", candidates}, {"chosen", best.value_or(0)}}});
 }
 
 }  // namespace settle_detail

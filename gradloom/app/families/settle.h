@@ -1,5 +1,5 @@
-// Settings that a recipe leaves to its table (model.size = "auto"): candidates are trained and compared on rows that are
-// held out.
+// Settings that a recipe leaves to its table (model.size = "auto"): candidates are trained and compared on rows that
+// are held out.
 #pragma once
 
 #include <cmath>
@@ -44,8 +44,8 @@ class OpenKeys {
 struct SizeChoice {
   std::vector<nlohmann::json> candidates;  // from the smallest; what `settled` shows of each, without its error
   std::function<std::vector<std::string>(std::size_t candidate, TrainingRows rows)> overrides;
-  std::vector<const char*> keys;           // a recipe that sets all of them leaves nothing to choose
-  const char* error_name = "loss";         // in `settled`
+  std::vector<const char*> keys;    // a recipe that sets all of them leaves nothing to choose
+  const char* error_name = "loss";  // in `settled`
   double (*error)(const PartMetrics& held_out) = [](const PartMetrics& m) { return m.loss; };
 };
 

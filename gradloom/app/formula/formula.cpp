@@ -8,6 +8,8 @@
 #include "gradloom/app/families/families.h"
 #include "gradloom/app/predict/predict.h"
 #include "gradloom/app/run/open.h"
+#include "gradloom/comm/comm.h"
+#include "gradloom/data/fingerprint.h"
 #include "gradloom/formula/noisy.h"
 #include "gradloom/formula/print.h"
 #include "gradloom/formula/refine.h"
@@ -85,6 +87,22 @@ Result<FormulaData> data_of(Session& session, const FormulaRows& rows) {
   return family.formula_data(session, rows);
 }
 
+// Ranks must be about to search the same.
+formula::Deal deal_of(Comm* comm, const formula::Table& table, double effort) {
+  if (!comm) return {};
+  Fingerprint f;
+  for (const auto& column : table.x) f.take(std::span<const double>(column));
+  f.take(std::span<const double>(table.y));
+  f.take(std::span<const double>(&effort, 1));
+  require_same(*comm, {{"other rows to search on", f.value()}});
+  const auto exchange = [comm](std::span<formula::Outcome> batch) {
+    std::vector<formula::Outcome> all(batch.size() * comm->size());
+    comm->allgather(std::as_bytes(batch), std::as_writable_bytes(std::span(all)));
+    for (std::size_t i = 0; i < batch.size(); ++i) batch[i] = all[i % comm->size() * batch.size() + i];
+  };
+  return {comm->rank(), comm->size(), exchange};
+}
+
 // The formula behind the rows, exact or down to their noise; null: none. Tells status, steps, work and note.
 formula::Expr search(const Exec& ex, const formula::Table& table, const formula::SearchOptions& options,
                      FormulaReport& r) {
@@ -131,7 +149,12 @@ std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data
     formula::Expr chosen;
     const bool enough = table.rows() >= formula::kLeastRows;
     if (data.data && enough && !functions.by_edge())
-      chosen = search(ex, table, {.effort = options.effort, .progress = progress, .allowed = allowed}, r);
+      chosen = search(ex, table,
+                      {.effort = options.effort,
+                       .progress = progress,
+                       .allowed = allowed,
+                       .deal = deal_of(options.comm, table, options.effort)},
+                      r);
     if (!chosen) {
       chosen = rounded(formula::edge_formula(data.network, edges, table, t), table.x, table.y);
       r.status = "approximate";
@@ -176,12 +199,20 @@ Result<nlohmann::json> model_formula(const std::filesystem::path& model, const R
       if (!folder) return folder.error();
       return stored_formula(folder->file(kFormulaFile));
     }
-    auto session = open_for_formula(model, run);
+    std::vector<std::filesystem::path> files = {model};
+    if (std::filesystem::is_directory(model, ignored)) files.push_back(model / "checkpoint" / "last.safetensors");
+    if (!options.data.empty()) files.push_back(options.data);
+    const auto own = options_of_rank(run, files);
+    if (!own) return nlohmann::json();
+    auto session = open_for_formula(model, *own);
     if (!session) return session.error();
+    (*session)->leave_ranks();  // the network itself is asked by each
     auto data = data_of(**session, {.file = options.data, .of_run = true, .data_root = run.data_root});
     if (!data) return data.error();
     const Exec ex(run.exec);
-    nlohmann::json object = to_json(find_formulas(ex, *data, options, progress));
+    FormulaSearchOptions shared = options;
+    shared.comm = own->comm;
+    nlohmann::json object = to_json(find_formulas(ex, *data, shared, progress));
     object["model"] = model.string();
     return object;
   });

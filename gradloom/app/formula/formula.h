@@ -17,6 +17,7 @@ struct FormulaSearchOptions : formula::FunctionOptions {
   double threshold = 1e-3;     // edges that score less are left out of approximations
   std::filesystem::path data;  // rows to search on instead of those of the run; empty: those
   bool again = false;          // search although the run has a stored formula
+  Comm* comm = nullptr;        // ranks that search the same rows together, each some of the candidates; not owned
 };
 
 struct FormulaScore {
@@ -60,7 +61,8 @@ struct FormulaReport {
                   steps, work, exhausted, inputs, edges, note)
 };
 
-// One for each target. Throws invalid_input on functions that are not known or cannot be read.
+// One for each target. Throws invalid_input on functions that are not known or cannot be read, and io where ranks have
+// other rows.
 std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data, const FormulaSearchOptions& options,
                                          const std::function<void(double used, double limit)>& progress);
 // The first one's keys; with several targets, all of them under `targets` too.
@@ -68,7 +70,8 @@ nlohmann::json to_json(const std::vector<FormulaReport>& reports);
 
 // `model` is the folder of a run, or a model file. A formula that a run has stored is returned as it is, unless
 // `again`, other data or other functions are asked for. Fails as predict() does, with unsupported for models that have
-// no formulas.
+// no formulas. Ranks (run.comm) that all see the model and the data share the search; else rank 0 makes it, and the
+// others return nothing.
 Result<nlohmann::json> model_formula(const std::filesystem::path& model, const RunOptions& run,
                                      const FormulaSearchOptions& options,
                                      const std::function<void(double used, double limit)>& progress);

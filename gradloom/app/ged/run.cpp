@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <chrono>
 #include <functional>
@@ -14,6 +15,7 @@
 
 #include "gradloom/app/ged/shared_pairs.h"
 #include "gradloom/data/csv.h"
+#include "gradloom/data/fingerprint.h"
 #include "gradloom/data/npy.h"
 #include "gradloom/io/file.h"
 
@@ -181,6 +183,37 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+std::uint64_t fingerprint_of_costs(const ged::Costs& costs) {
+  Fingerprint f;
+  const double numbers[] = {costs.node_sub, costs.node_delete, costs.node_insert,
+                            costs.edge_sub, costs.edge_delete, costs.edge_insert};
+  f.take(std::span<const double>(numbers));
+  f.take(static_cast<std::uint64_t>(costs.labels));
+  for (const auto* pairs : {&costs.node_pairs, &costs.edge_pairs}) {
+    f.take(pairs->size());
+    for (const ged::PairCost& pair : *pairs) {
+      f.take(pair.a);
+      f.take(pair.b);
+      f.take(std::bit_cast<std::uint64_t>(pair.cost));
+    }
+  }
+  for (const auto* labels : {&costs.node_deletes, &costs.node_inserts, &costs.edge_deletes, &costs.edge_inserts}) {
+    f.take(labels->size());
+    for (const ged::LabelCost& label : *labels) {
+      f.take(label.label);
+      f.take(std::bit_cast<std::uint64_t>(label.cost));
+    }
+  }
+  return f.value();
+}
+
+std::uint64_t fingerprint_of_limits(const ged::Limits& limits) {
+  Fingerprint f;
+  f.take(std::bit_cast<std::uint64_t>(limits.seconds));
+  f.take(limits.expansions);
+  return f.value();
+}
+
 // The graphs of one file against those of another.
 GedAllPairsReport cross_distances(const GedAllPairsOptions& o) {
   if (!o.out.empty() && o.out.extension() != ".csv" && o.out.extension() != ".npy")
@@ -253,6 +286,10 @@ Result<GedAllPairsReport> ged_all_pairs(const GedAllPairsOptions& o) try {
   const GraphSet set = load(o.file, o.files);
   if (set.size() < 2)
     return Error{ErrorCode::invalid_input, fmt::format("{} holds one graph; all pairs need at least two", o.file)};
+  if (o.comm)
+    require_same(*o.comm, {{"other graphs", fingerprint(set)},
+                           {"other costs", fingerprint_of_costs(o.costs)},
+                           {"other limits", fingerprint_of_limits(o.ged.limits)}});
   const ged::CostTable costs(o.costs, set.node_labels, set.edge_labels);
   const Exec ex({.threads = o.threads});
   const auto start = std::chrono::steady_clock::now();

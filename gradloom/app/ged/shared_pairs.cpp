@@ -1,14 +1,9 @@
 #include "gradloom/app/ged/shared_pairs.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numeric>
-
-#include "gradloom/base/error.h"
-#include "gradloom/base/hash.h"
 
 namespace gradloom::app {
 namespace {
@@ -52,13 +47,17 @@ std::vector<BlockPair> deal(const GraphSet& set, const Blocks& blocks, unsigned 
   return all;
 }
 
-// The place of pair number n of two blocks among all pairs.
-std::size_t place_of_pair(const Blocks& blocks, const BlockPair& p, std::size_t n) {
-  if (p.a != p.b)
-    return ged::AllPairs::at(blocks.begin(p.b) + n % blocks.size(p.b), blocks.begin(p.a) + n / blocks.size(p.b));
-  std::size_t i = 1;
-  while (ged::AllPairs::at(i + 1, 0) <= n) ++i;
-  return ged::AllPairs::at(blocks.begin(p.a) + i, blocks.begin(p.a) + n - ged::AllPairs::at(i, 0));
+// f(n, place) for each pair of two blocks: its number among them, and its place among all pairs.
+template <class F>
+void each_pair(const Blocks& blocks, const BlockPair& p, F&& f) {
+  std::size_t n = 0;
+  const std::size_t a = blocks.begin(p.a), b = blocks.begin(p.b);
+  if (p.a == p.b)
+    for (std::size_t i = 1; i < blocks.size(p.a); ++i)
+      for (std::size_t j = 0; j < i; ++j) f(n++, ged::AllPairs::at(a + i, a + j));
+  else
+    for (std::size_t i = 0; i < blocks.size(p.a); ++i)
+      for (std::size_t j = 0; j < blocks.size(p.b); ++j) f(n++, ged::AllPairs::at(b + j, a + i));
 }
 
 ged::PairDistances solve(const Exec& ex, const GraphSet& set, const ged::CostTable& costs,
@@ -73,25 +72,10 @@ ged::PairDistances solve(const Exec& ex, const GraphSet& set, const ged::CostTab
   return ged::cross_pairs(ex, some, blocks.size(p.a), costs, options);
 }
 
-void check_same_graphs(Comm& comm, const GraphSet& set) {
-  Hash hash;
-  for (const Graph& g : set.graphs) hash.mix(g.nodes()), hash.mix(g.edges());
-  for (const std::string& id : set.ids)
-    for (const char c : id) hash.mix(static_cast<unsigned char>(c));
-  const std::uint64_t own = hash.value();
-  std::vector<std::uint64_t> all(comm.size());
-  comm.allgather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
-  for (unsigned rank = 1; rank < comm.size(); ++rank)
-    if (all[rank] != all[0])
-      throw Exception(ErrorCode::io,
-                      fmt::format("rank {} and rank 0 have different graphs; all ranks need the same files", rank));
-}
-
 }  // namespace
 
 ged::AllPairs shared_pairs(Comm& comm, const Exec& ex, const GraphSet& set, const ged::CostTable& costs,
                            const ged::AllPairsOptions& given) {
-  check_same_graphs(comm, set);
   ged::AllPairsOptions options = given;
   options.progress = {};
   const auto wanted = static_cast<std::size_t>(std::ceil(std::sqrt(32.0 * comm.size())));
@@ -104,41 +88,40 @@ ged::AllPairs shared_pairs(Comm& comm, const Exec& ex, const GraphSet& set, cons
   for (const BlockPair& p : tasks) {
     if (p.rank != comm.rank()) continue;
     const ged::PairDistances some = solve(ex, set, costs, options, blocks, p);
-    for (std::size_t n = 0; n < blocks.pairs(p); ++n) {
-      const std::size_t at = place_of_pair(blocks, p, n);
+    each_pair(blocks, p, [&](std::size_t n, std::size_t at) {
       r.lower[at] = some.lower[n], r.upper[at] = some.upper[n], r.expanded[at] = some.expanded[n];
-    }
+    });
   }
   // To rank 0: lower, upper, expanded of each pair, in the order of tasks.
   constexpr std::size_t kBytes = 3 * sizeof(double);
-  const auto each_of = [&](unsigned rank, std::byte* message, bool sends) {
+  const auto bytes_of = [&](unsigned rank) {
     std::size_t bytes = 0;
-    for (const BlockPair& p : tasks) {
-      if (p.rank != rank) continue;
-      for (std::size_t n = 0; n < blocks.pairs(p); ++n, bytes += kBytes) {
-        if (!message) continue;
-        const std::size_t at = place_of_pair(blocks, p, n);
-        std::byte* to = message + bytes;
-        void* values[3] = {&r.lower[at], &r.upper[at], &r.expanded[at]};
-        for (std::size_t i = 0; i < 3; ++i) {
-          if (sends)
-            std::memcpy(to + i * sizeof(double), values[i], sizeof(double));
-          else
-            std::memcpy(values[i], to + i * sizeof(double), sizeof(double));
-        }
-      }
-    }
+    for (const BlockPair& p : tasks) bytes += p.rank == rank ? blocks.pairs(p) * kBytes : 0;
     return bytes;
   };
+  // f(place, bytes of the message) for each pair of a rank.
+  const auto each_of = [&](unsigned rank, auto* message, auto&& f) {
+    for (const BlockPair& p : tasks) {
+      if (p.rank != rank) continue;
+      each_pair(blocks, p, [&](std::size_t n, std::size_t at) { f(at, message + n * kBytes); });
+      message += blocks.pairs(p) * kBytes;
+    }
+  };
   std::vector<std::size_t> expected(comm.size(), 0);
+  for (unsigned from = 1; comm.rank() == 0 && from < comm.size(); ++from) expected[from] = bytes_of(from);
   if (comm.rank() > 0)
-    each_of(comm.rank(), comm.outgoing(0, each_of(comm.rank(), nullptr, true)).data(), true);
-  else
-    for (unsigned from = 1; from < comm.size(); ++from) expected[from] = each_of(from, nullptr, false);
+    each_of(comm.rank(), comm.outgoing(0, bytes_of(comm.rank())).data(), [&](std::size_t at, std::byte* to) {
+      std::memcpy(to, &r.lower[at], sizeof(double));
+      std::memcpy(to + sizeof(double), &r.upper[at], sizeof(double));
+      std::memcpy(to + 2 * sizeof(double), &r.expanded[at], sizeof(std::uint64_t));
+    });
   comm.exchange(expected, Patience::unlimited);
-  if (comm.rank() == 0)
-    for (unsigned from = 1; from < comm.size(); ++from)
-      each_of(from, const_cast<std::byte*>(comm.incoming(from).data()), false);
+  for (unsigned rank = 1; comm.rank() == 0 && rank < comm.size(); ++rank)
+    each_of(rank, comm.incoming(rank).data(), [&](std::size_t at, const std::byte* from) {
+      std::memcpy(&r.lower[at], from, sizeof(double));
+      std::memcpy(&r.upper[at], from + sizeof(double), sizeof(double));
+      std::memcpy(&r.expanded[at], from + 2 * sizeof(double), sizeof(std::uint64_t));
+    });
   for (std::size_t at = 0; at < total; ++at) r.exact += r.lower[at] == r.upper[at];
   return r;
 }

@@ -54,6 +54,15 @@ Result<void> check_files(const std::filesystem::path& model, const PredictOption
   return refuse_overwriting(what.out, read, InFolders::contents);
 }
 
+// What the predictions follow from.
+std::vector<std::filesystem::path> files_of(const std::filesystem::path& model, const PredictOptions& what) {
+  std::error_code ignored;
+  std::vector<std::filesystem::path> files = {model, what.file};
+  if (std::filesystem::is_directory(model, ignored)) files.push_back(model / "model.safetensors");
+  if (!what.distances.empty()) files.push_back(what.distances);
+  return files;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Session>> open_model(const FilePlace& file, const SessionOptions& settings, ModelHead* out) {
@@ -80,11 +89,14 @@ Result<std::unique_ptr<Session>> open_model(const TensorFile& tensors, const std
 
 Result<PredictReport> predict(const std::filesystem::path& model, const RunOptions& options,
                               const PredictOptions& what) {
-  if (auto r = check_files(model, what); !r) return r.error();
   return guarded([&]() -> Result<PredictReport> {
-    auto opened = open_asked(model, options);
+    const auto own = options_of_rank(options, files_of(model, what));
+    if (!own) return PredictReport();
+    if (auto r = check_files(model, what); !r) return r.error();
+    auto opened = open_asked(model, *own);
     if (!opened) return opened.error();
     Session& session = *opened->session;
+    if (!session.shares_steps()) session.leave_ranks();  // each computes all
     const AppFamily& family = find_family(session.options().family);
     if (!family.predict)
       return Error{ErrorCode::unsupported,
@@ -111,7 +123,7 @@ Result<PredictReport> predict(const std::filesystem::path& model, const RunOptio
     if (!table->shape.empty())
       if (std::string warning = not_finite_warning(table->values, table->shape.back()); !warning.empty())
         report.warnings.push_back(std::move(warning));
-    if (what.out.empty()) return report;
+    if (what.out.empty() || (options.comm && options.comm->rank() > 0)) return report;
     if (auto r = write_predictions(what.out, *table); !r) return r.error();
     report.out = what.out.string();
     return report;

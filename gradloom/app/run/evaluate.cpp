@@ -47,7 +47,7 @@ Result<void> write_outputs(const std::filesystem::path& path, const PredictedRow
 // The metrics of a new file, and predictions for it or for the run's own data.
 // `added` are the rows of the file, where the family reads rows.
 Result<void> evaluate_files(const AppFamily& family, Session& session, const std::optional<NewRows<double>>& added,
-                            const EvaluateOptions& what, Evaluation& evaluation) {
+                            const EvaluateOptions& what, bool writes, Evaluation& evaluation) {
   const auto wrote = [&](std::size_t rows) {
     evaluation.rows = rows;
     evaluation.predictions = what.predictions.string();
@@ -62,7 +62,7 @@ Result<void> evaluate_files(const AppFamily& family, Session& session, const std
     const PredictedRows y = session.predict();
     warn(y.values, y.width);
     wrote(rows_of(y));
-    return write_outputs(what.predictions, y, {});
+    return writes ? write_outputs(what.predictions, y, {}) : Result<void>();
   }
   if (added) {
     for (std::string& warning : session.warnings(added->rows, "new rows"))
@@ -72,7 +72,7 @@ Result<void> evaluate_files(const AppFamily& family, Session& session, const std
     warn(y.values, y.width);
     if (what.predictions.empty()) return {};
     wrote(rows_of(y));
-    return write_outputs(what.predictions, y, added->numbers);
+    return writes ? write_outputs(what.predictions, y, added->numbers) : Result<void>();
   }
   if (!family.predict)
     return Error{ErrorCode::unsupported,
@@ -85,7 +85,7 @@ Result<void> evaluate_files(const AppFamily& family, Session& session, const std
   if (!table->shape.empty()) warn(table->values, table->shape.back());
   if (what.predictions.empty()) return {};
   wrote(table->rows);
-  return write_predictions(what.predictions, *table);
+  return writes ? write_predictions(what.predictions, *table) : Result<void>();
 }
 
 }  // namespace
@@ -96,7 +96,14 @@ nlohmann::json to_json(const Evaluation& evaluation) {
   return object;
 }
 
-Result<Evaluation> evaluate(const std::filesystem::path& path, const RunOptions& given, const EvaluateOptions& what) {
+Result<Evaluation> evaluate(const std::filesystem::path& path, const RunOptions& asked, const EvaluateOptions& what) {
+  std::vector<std::filesystem::path> files = {path / "recipe.toml", path / "checkpoint" / "last.safetensors"};
+  if (!what.data.empty()) files.push_back(what.data);
+  if (!what.distances.empty()) files.push_back(what.distances);
+  auto shared = guarded([&]() -> Result<std::optional<RunOptions>> { return options_of_rank(asked, files); });
+  if (!shared) return shared.error();
+  if (!*shared) return Evaluation();
+  const RunOptions& given = **shared;
   auto folder = RunFolder::open(path, FolderAccess::read);
   if (!folder) return folder.error();
   auto recipe = reopen_recipe(*folder);
@@ -118,6 +125,14 @@ Result<Evaluation> evaluate(const std::filesystem::path& path, const RunOptions&
     }
     auto restored = restore(session, *folder, OtherData::tell, options);
     if (!restored) return restored.error();
+    if (options.comm) {
+      const Session::Fingerprints data = session.data_fingerprints();
+      require_same(*options.comm, {{"other training data", data.train},
+                                   {"other validation data", data.validation},
+                                   {"other test data", data.test},
+                                   {"another arithmetic", static_cast<std::uint64_t>(session.arithmetic())}});
+    }
+    if (!session.shares_steps()) session.leave_ranks();  // each computes all
     Evaluation evaluation;
     evaluation.run = path.string();
     evaluation.epochs = session.position().run_epoch;
@@ -130,7 +145,9 @@ Result<Evaluation> evaluate(const std::filesystem::path& path, const RunOptions&
       evaluation.study = std::move(study);
     }
     evaluation.rows_outside = session.rows_outside();
-    if (auto r = evaluate_files(family, session, added, what, evaluation); !r) return r.error();
+    if (auto r = evaluate_files(family, session, added, what, !options.comm || options.comm->rank() == 0, evaluation);
+        !r)
+      return r.error();
     return evaluation;
   });
 }

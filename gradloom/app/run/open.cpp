@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "gradloom/app/families/families.h"
 #include "gradloom/app/recipe.h"
 #include "gradloom/app/run/checkpoints.h"
+#include "gradloom/comm/comm.h"
+#include "gradloom/data/fingerprint.h"
 #include "gradloom/exec/arithmetic_names.h"
 #include "gradloom/io/file.h"
 #include "gradloom/io/run_log.h"
@@ -152,6 +156,26 @@ Result<OpenedRun> open_run(const RunFolder& folder, const RunOptions& given) {
   auto restored = restore(**session, folder, OtherData::tell, options);
   if (!restored) return restored.error();
   return OpenedRun{std::move(*recipe), std::move(*session), restored->data_changed};
+}
+
+std::optional<RunOptions> options_of_rank(RunOptions options, std::span<const std::filesystem::path> files) {
+  if (!options.comm) return options;
+  Comm& comm = *options.comm;
+  std::error_code ignored;
+  char sees = 1;
+  for (const auto& file : files) sees = sees && std::filesystem::exists(file, ignored);
+  std::vector<char> all(comm.size());
+  comm.allgather(std::as_bytes(std::span(&sees, 1)), std::as_writable_bytes(std::span(all)));
+  if (std::find(all.begin(), all.end(), 0) != all.end()) {
+    options.comm = nullptr;
+    return comm.rank() == 0 ? std::optional(std::move(options)) : std::nullopt;
+  }
+  Fingerprint f;
+  for (const auto& file : files)
+    if (std::filesystem::is_regular_file(file, ignored))
+      f.take(read_file(file, std::numeric_limits<std::size_t>::max()).or_throw());
+  require_same(comm, {{"another model or other data", f.value()}});
+  return options;
 }
 
 }  // namespace gradloom::app

@@ -3,6 +3,8 @@
 
 #include <memory>
 #include <new>
+#include <optional>
+#include <span>
 
 #include "gradloom/app/run/run.h"
 #include "gradloom/io/run_folder.h"
@@ -46,6 +48,11 @@ struct OpenedRun {
 
 // Loads the data that the recipe names. Fails with not_found when there is no checkpoint yet.
 Result<OpenedRun> open_run(const RunFolder& folder, const RunOptions& options);
+
+// How a rank takes part in a look at these files, which none of them changes: with its options where all ranks see
+// them; else rank 0 works alone, and there is nothing to do for the others. Throws Exception{io} where they differ.
+// Without ranks: the options.
+std::optional<RunOptions> options_of_rank(RunOptions options, std::span<const std::filesystem::path> files);
 
 // Runs `work`, which may throw, as a function that fails.
 template <class Work>

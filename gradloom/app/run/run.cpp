@@ -15,8 +15,8 @@
 #include "gradloom/app/run/recorder.h"
 #include "gradloom/app/run/report.h"
 #include "gradloom/app/settings.h"
-#include "gradloom/base/hash.h"
 #include "gradloom/comm/comm.h"
+#include "gradloom/data/fingerprint.h"
 #include "gradloom/exec/arithmetic_names.h"
 #include "gradloom/io/file.h"
 #include "gradloom/train/checkpoint.h"
@@ -42,12 +42,6 @@ RunOptions alone(RunOptions options) {
 
 bool follows(const RunOptions& options) { return options.comm && options.comm->rank() > 0; }
 
-std::uint64_t hash_of(std::string_view text) {
-  Hash hash;
-  for (const char c : text) hash.mix(static_cast<unsigned char>(c));
-  return hash.value();
-}
-
 bool any_rank_stops(const RunOptions& options) {
   const std::uint8_t own = options.stop && *options.stop;
   if (!options.comm) return own;
@@ -62,17 +56,12 @@ void meet_ranks(const Config& recipe, Session& session, const RunOptions& option
   if (!options.comm) return;
   Comm& comm = *options.comm;
   comm.barrier(Patience::unlimited);  // rank 0 may still be busy with what follows another run of a series
-  constexpr const char* kNames[] = {"recipe", "training data", "arithmetic"};
-  constexpr std::size_t kCount = std::size(kNames);
-  const std::uint64_t own[kCount] = {hash_of(recipe.to_toml()), session.data_fingerprint(),
-                                     static_cast<std::uint64_t>(session.arithmetic())};
-  std::vector<std::uint64_t> all(kCount * comm.size());
-  comm.allgather(std::as_bytes(std::span(own)), std::as_writable_bytes(std::span(all)));
-  for (unsigned rank = 1; rank < comm.size(); ++rank)
-    for (std::size_t i = 0; i < kCount; ++i)
-      if (all[rank * kCount + i] != all[i])
-        throw Exception(ErrorCode::io,
-                        fmt::format("rank {} and rank 0 differ in {}; all ranks need the same files", rank, kNames[i]));
+  const Session::Fingerprints data = session.data_fingerprints();
+  require_same(comm, {{"another recipe", fingerprint_of_text(recipe.to_toml())},
+                      {"other training data", data.train},
+                      {"other validation data", data.validation},
+                      {"other test data", data.test},
+                      {"another arithmetic", static_cast<std::uint64_t>(session.arithmetic())}});
   if (session.shares_steps()) return;
   session.leave_ranks();
   if (options.log)
@@ -86,13 +75,23 @@ class Follower final : public SessionListener {
   void stage_finished(Session& session) override { session.metrics(); }
 };
 
-// What a rank other than 0 does: its share of the steps.
-RunSummary train_share(Session& session, const RunOptions& options) {
+// What a family does behind training, by all ranks that have trained together; rank 0 may come late to it.
+Result<json> finish_run(const AppFamily& family, Session& session, const RunOptions& options, const RunFolder* folder) {
+  const bool shared = options.comm && session.shares_steps();
+  if (shared) options.comm->barrier(Patience::unlimited);
+  return family.finish(session, shared ? options : alone(options), folder);
+}
+
+// What a rank other than 0 does: its share of the steps, and of what follows.
+RunSummary train_share(const AppFamily& family, Session& session, const RunOptions& options) {
   RunSummary summary;
   if (!session.shares_steps()) return summary;
   Follower follower;
-  if (gradloom::train(session, follower) == TrainEnd::stopped) summary.interrupted = true;
+  // As run_session() does.
+  summary.interrupted = gradloom::train(session, follower) == TrainEnd::stopped || session.stop_requested();
+  if (!summary.interrupted) session.metrics();
   session.leave_ranks();
+  if (!summary.interrupted && family.finish) finish_run(family, session, options, nullptr).or_throw();
   summary.epochs = session.position().run_epoch;
   summary.ranks = options.comm->size();
   return summary;
@@ -145,9 +144,9 @@ void add_curve(const std::vector<json>& lines, RunResult& result) {
   result.chosen = {epochs[at], *best, test[at]};
 }
 
-RunResult measure_result(const Config& recipe, Session& session, const std::vector<json>& lines) {
+RunResult describe_result(const Config& recipe, Session& session, Metrics metrics, const std::vector<json>& lines) {
   RunResult result;
-  result.metrics = session.metrics();
+  result.metrics = std::move(metrics);
   result.stages = stages_of(lines);
   result.parameters = session.parameter_count();
   result.device = session.device();
@@ -204,6 +203,8 @@ Result<RunSummary> run_session(const Config& recipe, Session& session, const Run
       at.stage + 1 == session.stages() && at.stage_closed && folder && std::filesystem::exists(folder->report());
   // What follows training takes a while for some families; whoever resumes a stopped run gets it.
   const bool stopped = gradloom::train(session, recorder) == TrainEnd::stopped || session.stop_requested();
+  std::optional<Metrics> metrics;
+  if (!stopped) metrics = session.metrics();
   session.leave_ranks();
   std::string no_model;
   if (folder) {
@@ -219,12 +220,12 @@ Result<RunSummary> run_session(const Config& recipe, Session& session, const Run
       if (auto r = report_so_far(recipe, session, recorder, *folder, *lines); !r) return r.error();
     return interrupted(session, folder, recorder);
   }
-  RunResult result = measure_result(recipe, session, *lines);
+  RunResult result = describe_result(recipe, session, std::move(*metrics), *lines);
   if (was_finished) result.finished_before = true;
   if (!no_model.empty()) result.warnings.push_back(std::move(no_model));
   if (folder) result.report = folder->report().string();
   if (family.finish) {
-    auto more = family.finish(session, alone(options), folder);
+    auto more = finish_run(family, session, options, folder);
     if (!more) return more.error();
     if (!more->is_null()) result.found[std::string(family.finish_key)] = std::move(*more);
   }
@@ -282,7 +283,7 @@ Result<RunSummary> train(const Config& asked, const std::filesystem::path& path,
     if (follows(options)) {
       if ((*session)->shares_steps() && (*session)->start() == TrainEnd::stopped)
         return RunSummary{.interrupted = true};
-      return train_share(**session, options);
+      return train_share(family_of(recipe), **session, options);
     }
     std::optional<RunFolder> folder;
     if (!path.empty()) {
@@ -350,7 +351,7 @@ Result<RunSummary> follow_resume(RunOptions options) {
   meet_ranks(*recipe, **session, options);
   if (!file && (*session)->shares_steps() && (*session)->start() == TrainEnd::stopped)
     return RunSummary{.interrupted = true};
-  return train_share(**session, options);
+  return train_share(family_of(*recipe), **session, options);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ const char* post(const GradloomMpiMessage* out, int outs, GradloomMpiMessage* in
   for (int i = 0; i < ins + outs; ++i) {  // receives first: what arrives then has its place
     const bool receives = i < ins;
     const GradloomMpiMessage& m = receives ? in[i] : out[i - ins];
-    if (m.bytes > INT_MAX) return "a message is longer than 2 GB; use more ranks";
+    if (m.bytes > INT_MAX) return "a piece of a message is longer than 2 GB";
     MPI_Request& request = requests[static_cast<std::size_t>(receives ? outs + i : i - ins)];
     const int count = static_cast<int>(m.bytes);
     const int code = receives ? MPI_Irecv(m.data, count, MPI_BYTE, m.rank, 0, world, &request)

@@ -17,7 +17,8 @@ struct GradloomMpi {
   std::uint32_t abi;    // kGradloomMpiAbi
   const char* version;  // of gradloom
   const char* (*open)(int* rank, int* size, const char** library);
-  // Starts to send and receive. Nothing else is under way; the memory stays until test() is done.
+  // Starts to send and receive. Nothing else is under way; the lists and their memory stay as they are until test() is
+  // done. Messages have at most INT_MAX bytes.
   const char* (*post)(const GradloomMpiMessage* out, int outs, GradloomMpiMessage* in, int ins);
   // Makes progress. *done: 1 when all is sent and received. *waiting_for: a rank whose message lacks, else one that has
   // not taken its own, or -1.

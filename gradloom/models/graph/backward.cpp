@@ -125,6 +125,28 @@ void GraphNetwork<T>::backward(const Exec& ex, const BackwardCall<T, Batch, Tape
   });
 }
 
+template <class T>
+void GraphNetwork<T>::tail_backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, std::size_t first,
+                                    View<T, 2> dl_din) const {
+  Tape& tape = call.tape;
+  if (!tape.limits_.backward) throw_invalid("the tape was made for forward passes only");
+  find_needed(call.step, false, tape);
+  const Call forward{ex, call.step, call.arrays, call.batch, tape};
+  const reduce::TreeSum<T> tree = tree_of(call, 1);
+  begin_backward(forward, call.dl_dy);
+  for (std::size_t k = ops_.size(); k-- > first;) {
+    if (!tape.needed_[ops_[k]->out().id]) continue;
+    const ProfileScope scope(ex, tape.backward_phase_[k]);
+    Pass<T> p = pass_of(forward, ex, whole_part(call.batch), *ops_[k]);
+    p.tree = tree;
+    ops_[k]->backward(p);
+  }
+  const Tensor& read = ops_[first]->inputs()[0].tensor;
+  if (!tape.needed_[read.id]) return;
+  const T* from = tape.workspace_.template at<T>(tape.gradient_[read.id]);
+  for (std::size_t i = 0; i < dl_din.extent(0); ++i) std::copy_n(from + i * read.stride, read.width, dl_din.row(i));
+}
+
 template class GraphNetwork<float>;
 template class GraphNetwork<double>;
 

@@ -82,10 +82,31 @@ void GraphNetwork<T>::run_forward(const Call& call, View<T, 2> y) const {
     const ProfileScope scope(ex, tape.forward_phase_[op.index()], part.worker);
     op.forward(pass_of(call, who, part, op));
   });
-  const T* from = seen_by(tape, *ops_.back()).value(last_);
-  for_rows(ex, 0, batch.size, kElementwise * last_.width, [&](std::size_t begin, std::size_t end) {
+  give_output(call, y);
+}
+
+template <class T>
+void GraphNetwork<T>::give_output(const Call& call, View<T, 2> y) const {
+  const T* from = seen_by(call.tape, *ops_.back()).value(last_);
+  for_rows(call.ex, 0, call.batch.size, kElementwise * last_.width, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) std::copy_n(from + i * last_.stride, last_.width, y.row(i));
   });
+}
+
+template <class T>
+void GraphNetwork<T>::run_tail_forward(const Call& call, std::size_t first, View<const T, 2> in, View<T, 2> y) const {
+  Tape& tape = call.tape;
+  tape.ran_ = true, tape.trained_ = call.step.mode == Mode::train;
+  tape.arrays_ = call.arrays;
+  const Tensor& read = ops_[first]->inputs()[0].tensor;
+  T* rows = tape.workspace_.template at<T>(tape.value_[read.id]);
+  for (std::size_t i = 0; i < in.extent(0); ++i)
+    for (std::size_t c = 0; c < read.stride; ++c) rows[i * read.stride + c] = c < read.width ? in(i, c) : T(0);
+  for (std::size_t k = first; k < ops_.size(); ++k) {
+    const ProfileScope scope(call.ex, tape.forward_phase_[k]);
+    ops_[k]->forward(pass_of(call, call.ex, whole_part(call.batch), *ops_[k]));
+  }
+  give_output(call, y);
 }
 
 template class GraphNetwork<float>;

@@ -162,6 +162,22 @@ class GraphNetwork {
     tape.seen_ = batch;
     run_forward(call, y);
   }
+  // Operations from `first` on, each over the whole batch, on `in` instead of what the one before them gives.
+  template <class B>
+  void run_tail(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const B& batch, Tape& tape,
+                std::size_t first, View<const T, 2> in, View<T, 2> y) const {
+    const Call call{ex, step, arrays, batch, tape};
+    check(call);
+    tape.seen_ = batch;
+    run_tail_forward(call, first, in, y);
+  }
+  // Behind it. The sums are one leaf; dl_din is overwritten unless nothing before `first` learns.
+  template <class B>
+  void run_tail_backward(const Exec& ex, const BackwardCall<T, B, Tape>& c, std::size_t first,
+                         View<T, 2> dl_din) const {
+    tail_backward(ex, {c.step, c.arrays, c.batch, c.tape, c.dl_dy, c.gradient, c.dl_dx, c.sink, c.levels}, first,
+                  dl_din);
+  }
   template <class B>
   void run_backward(const Exec& ex, const BackwardCall<T, B, Tape>& c) const {
     GraphNetwork::backward(ex, {c.step, c.arrays, c.batch, c.tape, c.dl_dy, c.gradient, c.dl_dx, c.sink, c.levels});
@@ -184,6 +200,10 @@ class GraphNetwork {
   Seen<T> seen_by(const Tape& tape, const Op<T>& op) const;
   void check(const Call& call) const;
   void run_forward(const Call& call, View<T, 2> y) const;
+  void run_tail_forward(const Call& call, std::size_t first, View<const T, 2> in, View<T, 2> y) const;
+  void tail_backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, std::size_t first,
+                     View<T, 2> dl_din) const;
+  void give_output(const Call& call, View<T, 2> y) const;
   void plan(const Batch& batch, Tape& tape) const;
   Part whole_part(const Batch& batch) const { return {0, batch.nodes, 0, batch.graphs, batch.size}; }
   Part part_of(const Batch& batch, const Tape& tape, std::size_t list, std::size_t k) const;

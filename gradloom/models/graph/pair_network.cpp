@@ -13,7 +13,7 @@ void validate(const PairOptions& o) {
 
 template <class T>
 PairNetwork<T>::PairNetwork(PairOptions options)
-    : Base((validate(options), options.encoder), "encoder."), options_(std::move(options)) {
+    : Base((validate(options), options.encoder), "encoder."), options_(std::move(options)), encoder_(options_.encoder) {
   const Tensor code = this->last();
   const auto tensor = [&](std::size_t width) { return this->add_tensor(width, RowsAre::pairs); };
   Tensor h = this->template add<PairFeaturesOp>("pair.features", {.in = code, .out = tensor(2 * code.width)});

@@ -31,10 +31,20 @@ class PairNetwork : private GraphNetwork<T> {
   using Scalar = T;
   using Batch = PairBatch<T>;
   using Tape = GraphTape<T>;
+  using Encoder = GraphNetwork<T>;
 
   explicit PairNetwork(PairOptions options);
 
   const PairOptions& options() const { return options_; }
+  // As models/shards.h says (HasEncoder); codes are (G, E).
+  const Encoder& encoder() const { return encoder_; }
+  void head_forward(const Exec& ex, const Step& step, const ModelArrays<T>& arrays, const Batch& batch, Tape& tape,
+                    View<const T, 2> codes, View<T, 2> y) const {
+    this->run_tail(ex, step, arrays, batch, tape, encoder_.ops().size(), codes, y);
+  }
+  void head_backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, View<T, 2> dl_dcodes) const {
+    this->run_tail_backward(ex, call, encoder_.ops().size(), dl_dcodes);
+  }
   using Base::branches;
   using Base::buffers;
   using Base::initialise;
@@ -57,6 +67,7 @@ class PairNetwork : private GraphNetwork<T> {
 
  private:
   PairOptions options_;
+  Encoder encoder_;  // the same operations under the same numbers, for graphs alone
 };
 
 // d/d(parameter `index`) of sum_b dl_dy(b, 0) y_b by dual numbers: exact, slow, independent of the backward pass.

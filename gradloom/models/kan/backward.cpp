@@ -126,6 +126,31 @@ void Network<T>::input_gradients(const Exec& ex, const BackwardCall<T, Batch, Ta
   });
 }
 
+// What follows the sums over samples, for some inputs of a layer; penalty() came before.
+template <class T>
+void Network<T>::complete_inputs(const Exec& ex, std::size_t l, spline::Range inputs, std::span<const T> parameters,
+                                 Tape& tape, std::span<T> gradient) const {
+  const std::size_t offset = parameters_[slices_[l].weight].offset;
+  if (options_.sparsity > 0)
+    add_penalty_gradient<T>(ex.variant(), shapes_[l], options_, parameters.data() + offset, layer_strengths(l, tape),
+                            tape.penalties_[l], inputs, gradient.data() + offset);
+  if (options_.keep_zero) keep_zero_edges<T>(shapes_[l], parameters.data() + offset, inputs, gradient.data() + offset);
+}
+
+template <class T>
+double Network<T>::complete_gradient(const Exec& ex, const Step& step, std::span<const T> parameters, Tape& tape,
+                                     std::span<T> gradient) const {
+  if (sums_are_gradient()) return 0.0;
+  const double value = penalty(ex, parameters, tape);
+  for (std::size_t l = 0; l < layers(); ++l)
+    if (!step.is_frozen(slices_[l].weight))
+      ex.parallel_for(divide_up(shapes_[l].in, kInputs), [&](std::size_t task, unsigned) {
+        const spline::Range inputs{task * kInputs, std::min(shapes_[l].in, (task + 1) * kInputs)};
+        complete_inputs(ex, l, inputs, parameters, tape, gradient);
+      });
+  return value;
+}
+
 // Nobody reads parameters here, but for the penalty, whose strengths are known before the first range is finished and
 // whose gradient reads the range that is about to be, and to see which edges are zero. Tasks are some inputs of a layer
 // or its bias, the top layer first; those of the lowest layer are small, so that the threads end at about the same
@@ -173,13 +198,7 @@ void Network<T>::parameter_gradients(const Exec& ex, const BackwardCall<T, Batch
         };
         spline::weight_gradient(ex.variant(), s, layer_tape(l, tape), gradient_of(l), {i, last}, tree.at(slice.offset),
                                 expect);
-        if (penalised)
-          add_penalty_gradient<T>(ex.variant(), s, options_, call.arrays.parameters.data() + slice.offset,
-                                  layer_strengths(l, tape), tape.penalties_[l], {i, last},
-                                  call.gradient.data() + slice.offset);
-        if (keeps_zero)
-          keep_zero_edges<T>(s, call.arrays.parameters.data() + slice.offset, {i, last},
-                             call.gradient.data() + slice.offset);
+        if (penalised || keeps_zero) complete_inputs(ex, l, {i, last}, call.arrays.parameters, tape, call.gradient);
       }
       // While the gradient of these inputs is in the cache.
       if (call.sink) call.sink->finished(slice.offset + i * row, slice.offset + last * row, worker);
@@ -189,6 +208,10 @@ void Network<T>::parameter_gradients(const Exec& ex, const BackwardCall<T, Batch
 
 template double Network<float>::penalty(const Exec&, std::span<const float>, Tape&) const;
 template double Network<double>::penalty(const Exec&, std::span<const double>, Tape&) const;
+template double Network<float>::complete_gradient(const Exec&, const Step&, std::span<const float>, Tape&,
+                                                  std::span<float>) const;
+template double Network<double>::complete_gradient(const Exec&, const Step&, std::span<const double>, Tape&,
+                                                   std::span<double>) const;
 template void Network<float>::backward(const Exec&, const BackwardCall<float, Batch, Tape>&) const;
 template void Network<double>::backward(const Exec&, const BackwardCall<double, Batch, Tape>&) const;
 

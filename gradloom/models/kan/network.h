@@ -120,6 +120,8 @@ class Network {
   bool sums_are_gradient() const { return options_.sparsity == 0 && !options_.keep_zero; }
   // The penalty of sparsity.h over all layers (penalty.h). The tape was made for backward passes.
   double penalty(const Exec& ex, std::span<const T> parameters, Tape& tape) const;
+  double complete_gradient(const Exec& ex, const Step& step, std::span<const T> parameters, Tape& tape,
+                           std::span<T> gradient) const;
 
   SingleWorkspace<T> make_single_workspace() const;
   // One sample: x (In), y (Out), contiguous. No allocation, no lock, no thread; the same bits as forward.
@@ -148,6 +150,8 @@ class Network {
   // The two halves of backward(), from the top to layer `lowest`.
   void input_gradients(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, std::size_t lowest) const;
   void parameter_gradients(const Exec& ex, const BackwardCall<T, Batch, Tape>& call, std::size_t lowest) const;
+  void complete_inputs(const Exec& ex, std::size_t layer, kernels::spline::Range inputs, std::span<const T> parameters,
+                       Tape& tape, std::span<T> gradient) const;
   kernels::spline::LayerTape<T> layer_tape(std::size_t layer, Tape& tape) const;
   LayerStrengths<T> layer_strengths(std::size_t layer, Tape& tape) const;
   // Reserves the pieces of a tape, with `stride` samples from one input to the next. The memory itself is not made.

@@ -20,7 +20,7 @@ std::vector<std::size_t> reading_all(std::size_t bits, const std::vector<std::si
 }
 
 std::vector<std::string> gate_overrides(const Config& recipe, const GatesSize& size, std::size_t rows,
-                                      TrainingRows training) {
+                                        TrainingRows training) {
   OpenKeys open(recipe);
   const std::uint64_t epochs =
       recipe.was_set("epochs") ? static_cast<std::uint64_t>(recipe.integer("epochs")) : suitable_gate_epochs(rows);

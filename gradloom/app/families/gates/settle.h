@@ -20,7 +20,8 @@ std::vector<GatesSize> gate_sizes_to_try(std::size_t rows, std::size_t bits);
 std::uint64_t suitable_gate_epochs(std::size_t rows);
 
 // settle_size() of gate classifiers with the files that the recipe names. It chooses model.gates, model.temperature,
-// train.batch, epochs, train.restarts, train.restart_epochs, data.validation and train.keep_best by the accuracy of the hard circuit.
+// train.batch, epochs, train.restarts, train.restart_epochs, data.validation and train.keep_best by the accuracy of the
+// hard circuit.
 Result<std::optional<SettledRecipe>> settle_gates(const Config& recipe, const std::filesystem::path& data_root,
                                                   const SessionOptions& settings);
 

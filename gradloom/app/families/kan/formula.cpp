@@ -298,6 +298,7 @@ Result<nlohmann::json> finish_kan_run(Session& session, const RunOptions& option
   FormulaSearchOptions what;
   static_cast<formula::FunctionOptions&>(what) = function_options(asked);
   what.effort = asked.effort, what.threshold = asked.threshold;
+  what.comm = options.comm;
   const Exec ex(options.exec);
   nlohmann::json object = to_json(find_formulas(ex, *data, what, {}));
   if (folder)

@@ -33,9 +33,6 @@ class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOpti
 
   Model model(std::size_t stage) const override;
   std::string stage_note(std::size_t stage) const override;  // "grid 10"
-  std::string why_not_shared(const Model&) const override {
-    return "a penalty on edges, and pruned edges, need the whole gradient";
-  }
   TrainState<T> start(const Exec& ex, std::size_t restart) const override;
   // Refines the grid, where it is another one.
   void take_over(const Model& trained, TrainState<T>& state) const override;

@@ -41,7 +41,7 @@ class PairFamily final : public Family<T, graph::PairNetwork<T>, PairDataset<T>,
   Data new_pairs(const GraphSet& graphs, const DistanceTable* distances) const;
 
   Model model(std::size_t stage) const override;
-  std::string why_not_shared(const Model&) const override { return "the pairs of a batch have graphs in common"; }
+  std::string why_not_shared(const Model&) const override { return "batch norm ties the graphs of a batch together"; }
   Model model_for(std::size_t stage, const Data& data) const override;
 
   std::vector<std::string> output_names() const override { return {"similarity"}; }
