@@ -85,7 +85,7 @@ void add_formula_command(CLI::App& program, Choice& choice) {
   };
   list("--define", o.define, "NAME=EXPRESSION", "Add a function of x to the library; may be repeated");
   list("--forbid", o.forbid, "[EDGE ]NAME",
-       "Never use this function, or not on an edge such as 0.1.2; may be repeated");
+       "Never use this function or what is made of it, or not on an edge such as 0.1.2; may be repeated");
   list("--fix", o.fix, "EDGE NAME", "Make this edge, such as 0.1.2, this function; may be repeated");
   command->add_flag("--again", o.again, "Search although the run has a stored formula");
   add_exec_options(*command, flags->exec);

@@ -69,6 +69,26 @@ void add_errors(std::vector<std::vector<Score>>& all, const std::vector<std::vec
     }
 }
 
+// Leaves the candidates from the first on that is allowed as a function of `inside`.
+void drop_forbidden(const NetworkSamples& s, const Functions& functions, const Expr& inside, ExplainedEdge& e) {
+  const auto forbidden = [&](const EdgeCandidate& c) {
+    const std::vector<Expr> argument{inside};
+    return !functions.allows(substitute(c.text, argument));
+  };
+  const auto keep = [&](std::vector<EdgeCandidate> all) {
+    const auto first = std::find_if_not(all.begin(), all.end(), forbidden);
+    all.erase(all.begin(), first);
+    e.candidates = std::move(all);
+  };
+  keep(std::move(e.candidates));
+  if (!e.candidates.empty()) return;
+  // None of the best: of all.
+  EdgeFitOptions every;
+  every.most = library().size();
+  keep(fit_edge(s.node[e.layer][e.from], s.edge[e.layer][e.from * s.widths[e.layer + 1] + e.to],
+                functions.of_edge(e.layer, e.from, e.to), every));
+}
+
 }  // namespace
 
 Scores score(const NetworkSamples& network) {
@@ -103,8 +123,8 @@ std::vector<ExplainedEdge> explain_edges(const Exec& ex, const NetworkSamples& s
   return edges;
 }
 
-Expr edge_formula(const NetworkSamples& s, const std::vector<ExplainedEdge>& edges, const Table& table,
-                  std::size_t output) {
+Expr edge_formula(const NetworkSamples& s, std::vector<ExplainedEdge>& edges, const Table& table, std::size_t output,
+                  const Functions& functions) {
   std::vector<Expr> nodes;
   for (std::size_t i = 0; i < s.widths[0]; ++i)
     nodes.push_back(s.input_mean[i] == 0 && s.input_scale[i] == 1
@@ -117,7 +137,8 @@ Expr edge_formula(const NetworkSamples& s, const std::vector<ExplainedEdge>& edg
     std::vector<double> constant = s.bias[l];
     for (std::size_t i = 0; i < in; ++i)
       for (std::size_t j = 0; j < out; ++j, ++at) {
-        const ExplainedEdge& e = edges[at];
+        ExplainedEdge& e = edges[at];
+        if (e.kept && !e.candidates.empty()) drop_forbidden(s, functions, nodes[i], e);
         if (e.kept && !e.candidates.empty()) {
           const std::vector<Expr> argument{nodes[i]};
           terms[j].push_back(substitute(e.candidates.front().text, argument));
@@ -138,7 +159,7 @@ Expr edge_formula(const NetworkSamples& s, const std::vector<ExplainedEdge>& edg
   const Expr start = approximate(s.output_scale[output]) * nodes[output] + approximate(s.output_mean[output]);
   const double before = rms_error(start, table.x, table.y);
   const Expr refined = refine_constants(start, table.x, table.y, 30);
-  return rms_error(refined, table.x, table.y) <= before ? refined : start;
+  return rms_error(refined, table.x, table.y) <= before && functions.allows(refined) ? refined : start;
 }
 
 }  // namespace gradloom::formula

@@ -52,8 +52,10 @@ std::vector<ExplainedEdge> explain_edges(const Exec& ex, const NetworkSamples& n
                                          const EdgeFormulaOptions& options);
 
 // The formula in the raw inputs: each edge that is kept becomes its first candidate, then all constants are fitted
-// together to `table`, whose rows need not be those of the samples.
-Expr edge_formula(const NetworkSamples& network, const std::vector<ExplainedEdge>& edges, const Table& table,
-                  std::size_t output);
+// together to `table`, whose rows need not be those of the samples. A candidate that would make a function that is
+// forbidden everywhere of those before it (1/x of x^2 is a lorentz) is removed from its edge; an edge that all of its
+// functions are forbidden on in this way has none left and becomes its mean.
+Expr edge_formula(const NetworkSamples& network, std::vector<ExplainedEdge>& edges, const Table& table,
+                  std::size_t output, const Functions& functions = {});
 
 }  // namespace gradloom::formula

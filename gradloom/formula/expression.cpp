@@ -97,8 +97,16 @@ void walk(const Expr& e, const Visit& visit) {
   for (const Expr& a : e->args) walk(a, visit);
 }
 
-// The same operation on other arguments.
-Expr rebuild(const Node& n, std::vector<Expr> args) {
+Expr replace_constants(const Expr& e, std::span<const Constant> values, std::size_t& next) {
+  if (e->op == Op::number) return e->number.exact ? e : number(values[next++]);
+  std::vector<Expr> args;
+  for (const Expr& a : e->args) args.push_back(replace_constants(a, values, next));
+  return args.empty() ? e : with_args(*e, std::move(args));
+}
+
+}  // namespace
+
+Expr with_args(const Node& n, std::vector<Expr> args) {
   switch (n.op) {
     case Op::number:
       return number(n.number);
@@ -115,15 +123,6 @@ Expr rebuild(const Node& n, std::vector<Expr> args) {
   }
   throw_invalid("an operation that does not exist");
 }
-
-Expr replace_constants(const Expr& e, std::span<const Constant> values, std::size_t& next) {
-  if (e->op == Op::number) return e->number.exact ? e : number(values[next++]);
-  std::vector<Expr> args;
-  for (const Expr& a : e->args) args.push_back(replace_constants(a, values, next));
-  return args.empty() ? e : rebuild(*e, std::move(args));
-}
-
-}  // namespace
 
 double raise(double x, Rational exponent) {
   if (exponent.integer()) return integer_power(x, exponent.p);
@@ -371,7 +370,7 @@ Expr substitute(const Expr& e, std::span<const Expr> replacements) {
   if (e->args.empty()) return e;
   std::vector<Expr> args;
   for (const Expr& a : e->args) args.push_back(substitute(a, replacements));
-  return rebuild(*e, std::move(args));
+  return with_args(*e, std::move(args));
 }
 
 }  // namespace gradloom::formula

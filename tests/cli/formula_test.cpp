@@ -208,6 +208,18 @@ TEST_F(BadInput, AFunctionThatIsForbiddenIsNotFound) {
   EXPECT_THAT(without["text"].get<std::string>(), Not(HasSubstr("cos(")));
 }
 
+TEST_F(BadInput, AForbiddenPowerIsInNoFormula) {
+  write_rows("a,b,y", 120, [](auto& to, double a, double b, int) { to << a << ',' << b << ',' << a + b * b << '\n'; });
+  EXPECT_EQ(formula_of_run()["text"], "a + b^2");
+  const auto without = json_of({"formula", "run", "--forbid", "x^2", "--effort", "500", "--threads", "1"});
+  EXPECT_EQ(without["status"], "approximate");
+  EXPECT_THAT(without["text"].get<std::string>(), Not(HasSubstr("^2")));
+  for (const auto& e : without["edges"])
+    for (const auto& candidate : e["candidates"])
+      EXPECT_THAT(candidate["text"].get<std::string>(), Not(HasSubstr("^2")));
+  expect_error({"formula", "run", "--forbid", "x"}, 2, "invalid_input", {"forbid \"x\"", "single edges"});
+}
+
 // x2 and x4 do nothing.
 const char* const kPruned =
     "family = \"kan\"\ntask = \"regression\"\nprecision = \"float64\"\nepochs = 12\n[data]\nformula = \"sin(3*x1) + "

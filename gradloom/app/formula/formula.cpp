@@ -36,15 +36,16 @@ void write_texts(const formula::Expr& e, const std::vector<std::string>& names, 
   r.complexity = complexity(e);
 }
 
-// Digits that do not matter: as few as leave the error where it is, to a thousandth of it.
-formula::Expr rounded(const formula::Expr& e, const formula::Columns& x, const std::vector<double>& y) {
+// Digits that do not matter: as few as leave the error where it is, to a thousandth of it, and what is allowed.
+formula::Expr rounded(const formula::Expr& e, const formula::Columns& x, const std::vector<double>& y,
+                      const formula::AllowedFormula& accepted) {
   const double allowed = 1.001 * formula::rms_error(e, x, y);
   for (int digits = 3; digits < 15; ++digits) {
     std::vector<formula::Constant> c;
     for (const double v : formula::constants_of(e))
       c.push_back(formula::Constant::approximate(std::stod(fmt::format("{:.{}g}", v, digits))));
     const formula::Expr shorter = formula::with_constants(e, c);
-    if (formula::rms_error(shorter, x, y) <= allowed) return shorter;
+    if (formula::rms_error(shorter, x, y) <= allowed && accepted(shorter)) return shorter;
   }
   return e;
 }
@@ -97,7 +98,7 @@ formula::Expr search(const Exec& ex, const formula::Table& table, const formula:
   r.work += noisy.work;
   if (!noisy.formula) return nullptr;
   r.steps = noisy.steps;
-  const formula::Expr e = rounded(*noisy.formula, table.x, table.y);
+  const formula::Expr e = rounded(*noisy.formula, table.x, table.y, options.allowed);
   if (e->op == formula::Op::number) {
     // Noise alone, or a function that nothing smooth comes close to: a mean does not tell which.
     r.status = "approximate", r.note = "nothing was found that explains the target better than its mean";
@@ -125,14 +126,13 @@ std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data
     formula::EdgeFormulaOptions edge_options;
     edge_options.threshold = options.threshold, edge_options.output = t;
     edge_options.functions = functions;
-    const std::vector<formula::ExplainedEdge> edges = formula::explain_edges(ex, data.network, scores, edge_options);
-    for (const formula::ExplainedEdge& e : edges) r.edges.push_back(edge_report(e));
+    std::vector<formula::ExplainedEdge> edges = formula::explain_edges(ex, data.network, scores, edge_options);
     formula::Expr chosen;
     const bool enough = table.rows() >= formula::kLeastRows;
     if (data.data && enough && !functions.by_edge())
       chosen = search(ex, table, {.effort = options.effort, .progress = progress, .allowed = allowed}, r);
     if (!chosen) {
-      chosen = rounded(formula::edge_formula(data.network, edges, table, t), table.x, table.y);
+      chosen = rounded(formula::edge_formula(data.network, edges, table, t, functions), table.x, table.y, allowed);
       r.status = "approximate";
       r.note =
           functions.by_edge() ? "made edge by edge, because edges have functions of their own"
@@ -142,13 +142,16 @@ std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data
           : r.exhausted ? fmt::format("no exact formula within an effort of {}; --effort allows more", options.effort)
                         : "no exact formula was found";
     }
-    write_texts(chosen, data.features, r);
+    for (const formula::ExplainedEdge& e : edges) r.edges.push_back(edge_report(e));
+    write_texts(functions.spelled(chosen), data.features, r);
     r.rmse_formula = formula::rms_error(chosen, data.test_x, data.test_y[t]);
     r.rmse_network = rms(data.predicted[t], data.test_y[t]);
     for (const formula::ExplainedEdge& e : edges)
       if (functions.fixes(e.layer, e.from, e.to) && e.kept && e.candidates.empty())
-        r.note += fmt::format("; edge {}.{}.{} became its mean, because its function is not defined on its values",
-                              e.layer, e.from, e.to);
+        r.note += fmt::format(
+            "; edge {}.{}.{} became its mean, because its function is not defined on its values or makes one that is "
+            "forbidden",
+            e.layer, e.from, e.to);
     if (!std::isfinite(r.rmse_formula))
       r.note += fmt::format("{}it is not defined on all rows that it is measured on", r.note.empty() ? "" : "; ");
     reports.push_back(std::move(r));

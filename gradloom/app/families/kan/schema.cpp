@@ -111,7 +111,7 @@ void bind_kan_formula(const OptionPart<KanFormulaOptions>& formula) {
       .needs("formula.search");
   formula
       .key("forbid", &F::forbid,
-           "Functions that no edge becomes, by name; for one edge alone \"LAYER.FROM.TO name\", counted from 0.")
+           "Functions that the formula has not, by name; for one edge alone \"LAYER.FROM.TO name\", counted from 0.")
       .needs("formula.search");
   formula.key("fix", &F::fix, "What an edge becomes, \"LAYER.FROM.TO name\"; the formula is then made edge by edge.")
       .needs("formula.search");
