@@ -241,8 +241,19 @@ Expr multiply(std::vector<Expr> factors) {
   if (constant.value == 0) return number(0);
   Node product;
   product.op = Op::multiply;
-  for (const auto& [base, exponent] : collected)
-    if (exponent.p != 0) product.args.push_back(power(base, exponent));
+  bool settled = true;  // a base with its exponent may be a product, a number or another base: sqrt(x y)^2 is x y
+  for (const auto& [base, exponent] : collected) {
+    if (exponent.p == 0) continue;
+    const Expr f = power(base, exponent);
+    const auto [other, raised] = split_power(f);
+    settled = settled && f->op != Op::multiply && f->op != Op::number && other->key == base->key && raised == exponent;
+    product.args.push_back(f);
+  }
+  if (!settled) {
+    product.args.push_back(number(constant));
+    for (const Expr& e : exponents) product.args.push_back(call(Function::exp, e));
+    return multiply(std::move(product.args));
+  }
   if (!exponents.empty()) {
     const Expr e = call(Function::exp, exponents.size() == 1 ? exponents.front() : add(std::move(exponents)));
     if (e->op == Op::number)
