@@ -29,8 +29,8 @@ void print_formula(const Output& out, const nlohmann::json& f) {
   rows.emplace_back("latex", text("latex"));
   rows.emplace_back("python", text("python"));
   std::string inputs;
-  if (f.contains("inputs"))
-    for (const auto& i : f.at("inputs"))
+  if (const char* key = f.contains("columns") ? "columns" : "inputs"; f.contains(key))
+    for (const auto& i : f.at(key))
       inputs += fmt::format("{}{} {}", inputs.empty() ? "" : ", ", i.value("name", std::string()),
                             figure(i.value("score", nlohmann::json())));
   rows.emplace_back("inputs", inputs);

@@ -1,8 +1,11 @@
 #include "gradloom/formula/edges.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
+#include "gradloom/base/error.h"
 #include "gradloom/formula/refine.h"
 
 namespace gradloom::formula {
@@ -27,7 +30,7 @@ double variance(const std::vector<double>& v, std::size_t without) {
 }
 
 // Scores without one block of rows.
-Scores score_without(const NetworkSamples& s, std::size_t without) {
+Scores score_without(const NetworkSamples& s, std::span<const std::size_t> column_of, std::size_t without) {
   const std::size_t layers = s.edge.size();
   Scores scores;
   scores.edges.resize(layers), scores.nodes.resize(layers);
@@ -55,6 +58,11 @@ Scores score_without(const NetworkSamples& s, std::size_t without) {
     }
     for (const double b : below) scores.nodes[l].push_back({b, 0});
     above = std::move(below);
+  }
+  for (std::size_t i = 0; i < above.size(); ++i) {
+    const std::size_t column = column_of.empty() ? i : column_of[i];
+    if (column >= scores.columns.size()) scores.columns.resize(column + 1);
+    scores.columns[column].value += above[i];
   }
   return scores;
 }
@@ -91,15 +99,22 @@ void drop_forbidden(const NetworkSamples& s, const Functions& functions, const E
 
 }  // namespace
 
-Scores score(const NetworkSamples& network) {
-  Scores all = score_without(network, kBlocks);
-  std::vector<std::vector<std::vector<Score>>> edges, nodes;
+Scores score(const NetworkSamples& network, std::span<const std::size_t> column_of) {
+  if (!column_of.empty() && column_of.size() != network.widths.front())
+    throw_invalid(
+        fmt::format("there are columns of {} inputs; the network has {}", column_of.size(), network.widths.front()));
+  Scores all = score_without(network, column_of, kBlocks);
+  std::vector<std::vector<std::vector<Score>>> edges, nodes, columns;
   for (std::size_t b = 0; b < kBlocks; ++b) {
-    Scores s = score_without(network, b);
+    Scores s = score_without(network, column_of, b);
     edges.push_back(std::move(s.edges)), nodes.push_back(std::move(s.nodes));
+    columns.push_back({std::move(s.columns)});
   }
   add_errors(all.edges, edges);
   add_errors(all.nodes, nodes);
+  std::vector<std::vector<Score>> one{std::move(all.columns)};
+  add_errors(one, columns);
+  all.columns = std::move(one.front());
   return all;
 }
 

@@ -1,6 +1,8 @@
 // A spline network as values on rows: what its scores are computed from, and its formula, edge by edge.
 #pragma once
 
+#include <span>
+
 #include "gradloom/formula/functions.h"
 #include "gradloom/formula/search.h"
 
@@ -29,8 +31,10 @@ struct Score {
 struct Scores {
   std::vector<std::vector<Score>> edges;  // (layer, i * Out + j)
   std::vector<std::vector<Score>> nodes;  // (layer, i): the inputs of each layer; nodes[0] are the inputs
+  std::vector<Score> columns;             // of the table: sums over the inputs of each
 };
-Scores score(const NetworkSamples& network);
+// column_of (Inputs): the column that each input was made of, from 0 without a gap; empty: each is one of its own.
+Scores score(const NetworkSamples& network, std::span<const std::size_t> column_of = {});
 
 struct ExplainedEdge {
   std::size_t layer = 0, from = 0, to = 0;

@@ -50,6 +50,12 @@ formula::Expr rounded(const formula::Expr& e, const formula::Columns& x, const s
   return e;
 }
 
+std::vector<FormulaScore> named(const std::vector<std::string>& names, const std::vector<formula::Score>& scores) {
+  std::vector<FormulaScore> list;
+  for (std::size_t i = 0; i < names.size(); ++i) list.push_back({names[i], scores[i].value, scores[i].error});
+  return list;
+}
+
 FormulaEdge edge_report(const formula::ExplainedEdge& e) {
   FormulaEdge r{e.layer, e.from, e.to, e.score.value, e.score.error, e.kept, {}};
   const std::vector<std::string> name{"x"};
@@ -116,12 +122,11 @@ std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data
   std::vector<FormulaReport> reports;
   const formula::Functions functions(options);
   const formula::AllowedFormula allowed = [&](const formula::Expr& e) { return functions.allows(e); };
-  const formula::Scores scores = formula::score(data.network);
+  const formula::Scores scores = formula::score(data.network, data.column_of);
   for (std::size_t t = 0; t < data.targets.size(); ++t) {
     FormulaReport r;
     r.target = data.targets[t];
-    for (std::size_t i = 0; i < data.features.size(); ++i)
-      r.inputs.push_back({data.features[i], scores.nodes[0][i].value, scores.nodes[0][i].error});
+    r.inputs = named(data.features, scores.nodes[0]), r.columns = named(data.columns, scores.columns);
     const formula::Table table{data.features, data.x, data.y[t]};
     formula::EdgeFormulaOptions edge_options;
     edge_options.threshold = options.threshold, edge_options.output = t;
@@ -227,10 +232,9 @@ Result<nlohmann::json> session_formula(const Exec& ex, Session& session, const R
 Result<ScoresReport> session_scores(Session& session, const RowDataset<double>* rows) {
   auto data = data_of(session, {.rows = rows});
   if (!data) return data.error();
-  const formula::Scores scores = formula::score(data->network);
+  const formula::Scores scores = formula::score(data->network, data->column_of);
   ScoresReport report;
-  for (std::size_t i = 0; i < data->features.size(); ++i)
-    report.inputs.push_back({data->features[i], scores.nodes[0][i].value, scores.nodes[0][i].error});
+  report.inputs = named(data->features, scores.nodes[0]), report.columns = named(data->columns, scores.columns);
   for (std::size_t l = 0; l < scores.edges.size(); ++l) {
     const std::size_t out = data->network.widths[l + 1];
     for (std::size_t e = 0; e < scores.edges[l].size(); ++e)
