@@ -42,6 +42,8 @@ void print_bench(const Output& out, const BenchFlags& flags, const app::BenchKan
   out.print(line("  scalar reference", cell(r.sequential_train_step_us), "", ""));
   out.print(line("one sample", cell(r.single_us), "", ""));
   out.print(line("  99th percentile", cell(r.p99_single_us), "", ""));
+  if (r.sparse_train_step_us)
+    out.print(line("  with sparsity", cell(*r.sparse_train_step_us), "", "+" + percent(*r.sparsity_cost)));
   if (r.blas_forward_us) {
     out.print(line("dense + OpenBLAS forward", cell(*r.blas_forward_us), "", ""));
     out.print(line("dense + OpenBLAS step", cell(*r.blas_train_step_us), "", ""));
@@ -80,6 +82,9 @@ int bench_kan(const Output& out, BenchFlags flags) {
   o.base = flags.base == "on";
   o.allocated_bytes = allocated_bytes;
   o.device = open_device(out, flags.device);
+  if (o.sparsity && (o.device || out.comm()))
+    throw Exception(ErrorCode::unsupported,
+                    "--sparsity measures the CPU and one process; leave --device and mpirun out");
   if (o.against_blas) {
     if (o.device) throw Exception(ErrorCode::unsupported, "--against-blas measures the CPU; leave --device out");
     // OpenBLAS of Debian 12 does not know recent processors by itself.
@@ -198,6 +203,7 @@ void add_bench_command(CLI::App& program, Choice& choice) {
       ->check(name_in(kPrecisions));
   add_seconds_option(*command, o.seconds, "Approximate time for each figure");
   command->add_flag("--profile", o.profile, "Also measure the time of each phase");
+  command->add_flag("--sparsity", o.sparsity, "Also measure a step with the penalty on edges in the same run");
   command->add_flag("--against-blas", o.against_blas, "Also measure dense matrices with OpenBLAS in the same run");
   command->add_option("--device", flags->device, "cpu, gpu, auto, or a device by name or number")->type_name("NAME");
   add_output_options(*command, choice.flags);

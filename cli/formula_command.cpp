@@ -29,8 +29,8 @@ void print_formula(const Output& out, const nlohmann::json& f) {
   rows.emplace_back("latex", text("latex"));
   rows.emplace_back("python", text("python"));
   std::string inputs;
-  if (f.contains("inputs"))
-    for (const auto& i : f.at("inputs"))
+  if (const char* key = f.contains("columns") ? "columns" : "inputs"; f.contains(key))
+    for (const auto& i : f.at(key))
       inputs += fmt::format("{}{} {}", inputs.empty() ? "" : ", ", i.value("name", std::string()),
                             figure(i.value("score", nlohmann::json())));
   rows.emplace_back("inputs", inputs);
@@ -86,7 +86,8 @@ void add_formula_command(CLI::App& program, Choice& choice) {
     command->add_option(name, to, text)->type_name(type)->allow_extra_args(false);
   };
   list("--define", o.define, "NAME=EXPRESSION", "Add a function of x to the library; repeatable");
-  list("--forbid", o.forbid, "[EDGE ]NAME", "Never use this function, or not on one edge, such as 0.1.2; repeatable");
+  list("--forbid", o.forbid, "[EDGE ]NAME",
+       "Never use this function or what is made of it, or not on one edge, such as 0.1.2; repeatable");
   list("--fix", o.fix, "EDGE NAME", "Set one edge, such as 0.1.2, to this function; repeatable");
   command->add_flag("--again", o.again, "Search again even if the run has a stored formula");
   add_exec_options(*command, flags->exec);

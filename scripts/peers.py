@@ -1,4 +1,4 @@
-"""The environment of the tools that gradloom is compared with: a virtual environment in build/peers, with pinned packages."""
+"""The tools that gradloom is compared with: virtual environments in build/peers, with pinned packages."""
 import os
 import pathlib
 import subprocess
@@ -10,14 +10,19 @@ PACKAGES = ["torch==2.5.1", "torch_geometric==2.6.1", "numpy==1.26.4", "networkx
             "gplearn==0.4.2", "torchlogix==0.2.2", "matplotlib==3.9.2", "sympy==1.13.1", "pandas==2.2.3", "tqdm==4.67.0", "seaborn==0.13.2", "PyYAML==6.0.2"]
 
 
-def environment():
-    """The Python of build/peers, which has the packages; installs them first where they are missing."""
-    python = PEERS / "bin" / "python3"
-    wanted = " ".join(PACKAGES) + "\n"
-    complete = PEERS / "complete"
+# What scripts/measure_formulas compares with, in a folder of its own: it needs no graphs and no tables.
+FORMULA_PACKAGES = ["torch==2.5.1", "numpy==1.26.4", "scikit-learn==1.5.2", "pykan==0.2.8", "gplearn==0.4.2", "matplotlib==3.9.2", "sympy==1.13.1",
+                    "pandas==2.2.3", "tqdm==4.67.0", "seaborn==0.13.2", "PyYAML==6.0.2"]
+
+
+def environment(folder=PEERS, packages=PACKAGES):
+    """The Python of `folder`, which has the packages; installs them first where they are missing."""
+    python = folder / "bin" / "python3"
+    wanted = " ".join(packages) + "\n"
+    complete = folder / "complete"
     if not complete.exists() or complete.read_text() != wanted:
-        subprocess.run([sys.executable, "-m", "venv", str(PEERS)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "-q", *PACKAGES], check=True)
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "-q", *packages], check=True)
         complete.write_text(wanted)
     return python
 

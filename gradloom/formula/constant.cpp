@@ -9,6 +9,8 @@ namespace gradloom::formula {
 namespace {
 
 constexpr std::int64_t kLargest = 1'000'000'000;  // beyond it a fraction is not what anybody means
+constexpr int kMostPis = 64;                      // likewise a power of pi
+constexpr std::int64_t kMostFactors = 64;
 
 bool small(Rational r) { return std::abs(r.p) < kLargest && r.q < kLargest; }
 
@@ -73,7 +75,8 @@ Constant operator*(const Constant& a, const Constant& b) {
     Rational r = a.ratio * b.ratio;
     int root = a.root_two + b.root_two;
     if (root == 2) r = r * Rational{2, 1}, root = 0;
-    if (small(r)) return Constant::of(r, a.pi_power + b.pi_power, root);
+    const int pis = a.pi_power + b.pi_power;
+    if (small(r) && std::abs(pis) <= kMostPis) return Constant::of(r, pis, root);
   }
   if (a.is(0) || b.is(0)) return Constant::of(0);
   return Constant::approximate(a.value * b.value);
@@ -91,7 +94,7 @@ Constant operator+(const Constant& a, const Constant& b) {
 
 Constant power(const Constant& a, Rational exponent) {
   if (exponent.p == 0) return Constant::of(1);
-  if (exponent.integer() && a.exact && std::abs(exponent.p) <= 16 && !a.is(0)) {
+  if (exponent.integer() && a.exact && std::abs(exponent.p) <= kMostFactors && !a.is(0)) {
     const Constant base =
         exponent.p > 0
             ? a

@@ -1,8 +1,11 @@
 #include "gradloom/formula/edges.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
+#include "gradloom/base/error.h"
 #include "gradloom/formula/refine.h"
 
 namespace gradloom::formula {
@@ -27,7 +30,7 @@ double variance(const std::vector<double>& v, std::size_t without) {
 }
 
 // Scores without one block of rows.
-Scores score_without(const NetworkSamples& s, std::size_t without) {
+Scores score_without(const NetworkSamples& s, std::span<const std::size_t> column_of, std::size_t without) {
   const std::size_t layers = s.edge.size();
   Scores scores;
   scores.edges.resize(layers), scores.nodes.resize(layers);
@@ -56,6 +59,11 @@ Scores score_without(const NetworkSamples& s, std::size_t without) {
     for (const double b : below) scores.nodes[l].push_back({b, 0});
     above = std::move(below);
   }
+  for (std::size_t i = 0; i < above.size(); ++i) {
+    const std::size_t column = column_of.empty() ? i : column_of[i];
+    if (column >= scores.columns.size()) scores.columns.resize(column + 1);
+    scores.columns[column].value += above[i];
+  }
   return scores;
 }
 
@@ -69,17 +77,44 @@ void add_errors(std::vector<std::vector<Score>>& all, const std::vector<std::vec
     }
 }
 
+// Leaves the candidates from the first on that is allowed as a function of `inside`.
+void drop_forbidden(const NetworkSamples& s, const Functions& functions, const Expr& inside, ExplainedEdge& e) {
+  const auto forbidden = [&](const EdgeCandidate& c) {
+    const std::vector<Expr> argument{inside};
+    return !functions.allows(substitute(c.text, argument));
+  };
+  const auto keep = [&](std::vector<EdgeCandidate> all) {
+    const auto first = std::find_if_not(all.begin(), all.end(), forbidden);
+    all.erase(all.begin(), first);
+    e.candidates = std::move(all);
+  };
+  keep(std::move(e.candidates));
+  if (!e.candidates.empty()) return;
+  // None of the best: of all.
+  EdgeFitOptions every;
+  every.most = library().size();
+  keep(fit_edge(s.node[e.layer][e.from], s.edge[e.layer][e.from * s.widths[e.layer + 1] + e.to],
+                functions.of_edge(e.layer, e.from, e.to), every));
+}
+
 }  // namespace
 
-Scores score(const NetworkSamples& network) {
-  Scores all = score_without(network, kBlocks);
-  std::vector<std::vector<std::vector<Score>>> edges, nodes;
+Scores score(const NetworkSamples& network, std::span<const std::size_t> column_of) {
+  if (!column_of.empty() && column_of.size() != network.widths.front())
+    throw_invalid(
+        fmt::format("there are columns of {} inputs; the network has {}", column_of.size(), network.widths.front()));
+  Scores all = score_without(network, column_of, kBlocks);
+  std::vector<std::vector<std::vector<Score>>> edges, nodes, columns;
   for (std::size_t b = 0; b < kBlocks; ++b) {
-    Scores s = score_without(network, b);
+    Scores s = score_without(network, column_of, b);
     edges.push_back(std::move(s.edges)), nodes.push_back(std::move(s.nodes));
+    columns.push_back({std::move(s.columns)});
   }
   add_errors(all.edges, edges);
   add_errors(all.nodes, nodes);
+  std::vector<std::vector<Score>> one{std::move(all.columns)};
+  add_errors(one, columns);
+  all.columns = std::move(one.front());
   return all;
 }
 
@@ -103,8 +138,8 @@ std::vector<ExplainedEdge> explain_edges(const Exec& ex, const NetworkSamples& s
   return edges;
 }
 
-Expr edge_formula(const NetworkSamples& s, const std::vector<ExplainedEdge>& edges, const Table& table,
-                  std::size_t output) {
+Expr edge_formula(const NetworkSamples& s, std::vector<ExplainedEdge>& edges, const Table& table, std::size_t output,
+                  const Functions& functions) {
   std::vector<Expr> nodes;
   for (std::size_t i = 0; i < s.widths[0]; ++i)
     nodes.push_back(s.input_mean[i] == 0 && s.input_scale[i] == 1
@@ -117,7 +152,8 @@ Expr edge_formula(const NetworkSamples& s, const std::vector<ExplainedEdge>& edg
     std::vector<double> constant = s.bias[l];
     for (std::size_t i = 0; i < in; ++i)
       for (std::size_t j = 0; j < out; ++j, ++at) {
-        const ExplainedEdge& e = edges[at];
+        ExplainedEdge& e = edges[at];
+        if (e.kept && !e.candidates.empty()) drop_forbidden(s, functions, nodes[i], e);
         if (e.kept && !e.candidates.empty()) {
           const std::vector<Expr> argument{nodes[i]};
           terms[j].push_back(substitute(e.candidates.front().text, argument));
@@ -138,7 +174,7 @@ Expr edge_formula(const NetworkSamples& s, const std::vector<ExplainedEdge>& edg
   const Expr start = approximate(s.output_scale[output]) * nodes[output] + approximate(s.output_mean[output]);
   const double before = rms_error(start, table.x, table.y);
   const Expr refined = refine_constants(start, table.x, table.y, 30);
-  return rms_error(refined, table.x, table.y) <= before ? refined : start;
+  return rms_error(refined, table.x, table.y) <= before && functions.allows(refined) ? refined : start;
 }
 
 }  // namespace gradloom::formula

@@ -1,6 +1,8 @@
 // A spline network as values on rows: what its scores are computed from, and its formula, edge by edge.
 #pragma once
 
+#include <span>
+
 #include "gradloom/formula/functions.h"
 #include "gradloom/formula/search.h"
 
@@ -29,8 +31,10 @@ struct Score {
 struct Scores {
   std::vector<std::vector<Score>> edges;  // (layer, i * Out + j)
   std::vector<std::vector<Score>> nodes;  // (layer, i): the inputs of each layer; nodes[0] are the inputs
+  std::vector<Score> columns;             // of the table: sums over the inputs of each
 };
-Scores score(const NetworkSamples& network);
+// column_of (Inputs): the column that each input was made of, from 0 without a gap; empty: each is one of its own.
+Scores score(const NetworkSamples& network, std::span<const std::size_t> column_of = {});
 
 struct ExplainedEdge {
   std::size_t layer = 0, from = 0, to = 0;
@@ -52,8 +56,10 @@ std::vector<ExplainedEdge> explain_edges(const Exec& ex, const NetworkSamples& n
                                          const EdgeFormulaOptions& options);
 
 // The formula in the raw inputs: each edge that is kept becomes its first candidate, then all constants are fitted
-// together to `table`, whose rows need not be those of the samples.
-Expr edge_formula(const NetworkSamples& network, const std::vector<ExplainedEdge>& edges, const Table& table,
-                  std::size_t output);
+// together to `table`, whose rows need not be those of the samples. A candidate that would make a function that is
+// forbidden everywhere of those before it (1/x of x^2 is a lorentz) is removed from its edge; an edge that all of its
+// functions are forbidden on in this way has none left and becomes its mean.
+Expr edge_formula(const NetworkSamples& network, std::vector<ExplainedEdge>& edges, const Table& table,
+                  std::size_t output, const Functions& functions = {});
 
 }  // namespace gradloom::formula

@@ -97,8 +97,16 @@ void walk(const Expr& e, const Visit& visit) {
   for (const Expr& a : e->args) walk(a, visit);
 }
 
-// The same operation on other arguments.
-Expr rebuild(const Node& n, std::vector<Expr> args) {
+Expr replace_constants(const Expr& e, std::span<const Constant> values, std::size_t& next) {
+  if (e->op == Op::number) return e->number.exact ? e : number(values[next++]);
+  std::vector<Expr> args;
+  for (const Expr& a : e->args) args.push_back(replace_constants(a, values, next));
+  return args.empty() ? e : with_args(*e, std::move(args));
+}
+
+}  // namespace
+
+Expr with_args(const Node& n, std::vector<Expr> args) {
   switch (n.op) {
     case Op::number:
       return number(n.number);
@@ -115,15 +123,6 @@ Expr rebuild(const Node& n, std::vector<Expr> args) {
   }
   throw_invalid("an operation that does not exist");
 }
-
-Expr replace_constants(const Expr& e, std::span<const Constant> values, std::size_t& next) {
-  if (e->op == Op::number) return e->number.exact ? e : number(values[next++]);
-  std::vector<Expr> args;
-  for (const Expr& a : e->args) args.push_back(replace_constants(a, values, next));
-  return args.empty() ? e : rebuild(*e, std::move(args));
-}
-
-}  // namespace
 
 double raise(double x, Rational exponent) {
   if (exponent.integer()) return integer_power(x, exponent.p);
@@ -242,8 +241,19 @@ Expr multiply(std::vector<Expr> factors) {
   if (constant.value == 0) return number(0);
   Node product;
   product.op = Op::multiply;
-  for (const auto& [base, exponent] : collected)
-    if (exponent.p != 0) product.args.push_back(power(base, exponent));
+  bool settled = true;  // a base with its exponent may be a product, a number or another base: sqrt(x y)^2 is x y
+  for (const auto& [base, exponent] : collected) {
+    if (exponent.p == 0) continue;
+    const Expr f = power(base, exponent);
+    const auto [other, raised] = split_power(f);
+    settled = settled && f->op != Op::multiply && f->op != Op::number && other->key == base->key && raised == exponent;
+    product.args.push_back(f);
+  }
+  if (!settled) {
+    product.args.push_back(number(constant));
+    for (const Expr& e : exponents) product.args.push_back(call(Function::exp, e));
+    return multiply(std::move(product.args));
+  }
   if (!exponents.empty()) {
     const Expr e = call(Function::exp, exponents.size() == 1 ? exponents.front() : add(std::move(exponents)));
     if (e->op == Op::number)
@@ -371,7 +381,7 @@ Expr substitute(const Expr& e, std::span<const Expr> replacements) {
   if (e->args.empty()) return e;
   std::vector<Expr> args;
   for (const Expr& a : e->args) args.push_back(substitute(a, replacements));
-  return rebuild(*e, std::move(args));
+  return with_args(*e, std::move(args));
 }
 
 }  // namespace gradloom::formula

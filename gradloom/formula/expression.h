@@ -100,6 +100,8 @@ std::vector<bool> variables_used(const Expr& e, std::size_t variables);
 // The same expression with its inexact constants replaced, in the order of a walk from the root, first argument first.
 std::vector<double> constants_of(const Expr& e);
 Expr with_constants(const Expr& e, std::span<const Constant> values);
+// The same operation on other arguments, as many as it had.
+Expr with_args(const Node& n, std::vector<Expr> args);
 // Variable i becomes replacements[i].
 Expr substitute(const Expr& e, std::span<const Expr> replacements);
 

@@ -6,10 +6,11 @@
 #include <charconv>
 
 #include "gradloom/base/error.h"
+#include "gradloom/formula/contains.h"
 
 namespace gradloom::formula {
 
-Functions::Functions(const FunctionOptions& o) : all_(library().begin(), library().end()) {
+Functions::Functions(const FunctionOptions& o) : all_(library().begin(), library().end()), own_(all_.size()) {
   for (const std::string& definition : o.define) {
     LibraryFunction f = define_function(definition);
     if (std::any_of(all_.begin(), all_.end(), [&](const LibraryFunction& g) { return g.name == f.name; }))
@@ -22,8 +23,7 @@ Functions::Functions(const FunctionOptions& o) : all_(library().begin(), library
     if (entry.find(' ') != std::string::npos) {
       forbidden_on_.insert(read_edge(entry, "forbid"));
     } else {
-      allowed_[number_of(entry)] = false;
-      forbidden_.insert(entry);
+      forbid_everywhere(entry);
     }
   }
   if (std::find(allowed_.begin(), allowed_.end(), true) == allowed_.end())
@@ -32,9 +32,39 @@ Functions::Functions(const FunctionOptions& o) : all_(library().begin(), library
     const auto [edge, function] = read_edge(entry, "fix");
     if (!fixed_.emplace(edge, function).second)
       throw_invalid(fmt::format("fix \"{}\": the edge is fixed twice", entry));
-    if (forbidden_.contains(all_[function].name) || forbidden_on_.contains({edge, function}))
-      throw_invalid(fmt::format("fix \"{}\": the function is forbidden there", entry));
+    if (forbids(edge, function)) throw_invalid(fmt::format("fix \"{}\": the function is forbidden there", entry));
   }
+}
+
+void Functions::forbid_everywhere(const std::string& name) {
+  const std::size_t forbidden = number_of(name);
+  if (forbidden >= own_)
+    throw_invalid(
+        fmt::format("forbid \"{}\": a function of your own is forbidden on single edges, such as \"0.1.2 {}\"; "
+                    "to have it nowhere, leave out its definition",
+                    name, name));
+  if (!can_be_found(all_[forbidden]))
+    throw_invalid(
+        fmt::format("forbid \"{}\": every formula is made of numbers and inputs; on single edges it can be "
+                    "forbidden, such as \"0.1.2 {}\"",
+                    name, name));
+  forbidden_.insert(forbidden);
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    if (!made_of(i, forbidden)) continue;
+    if (i >= own_)
+      throw_invalid(fmt::format("the function '{}' is made of {}, which is forbidden", all_[i].name, name));
+    allowed_[i] = false;
+  }
+}
+
+bool Functions::made_of(std::size_t i, std::size_t forbidden) const {
+  return i == forbidden || (can_be_found(all_[forbidden]) && contains(all_[i].text, all_[forbidden]));
+}
+
+bool Functions::forbids(const Edge& edge, std::size_t i) const {
+  return std::any_of(forbidden_.begin(), forbidden_.end(), [&](std::size_t f) { return made_of(i, f); }) ||
+         std::any_of(forbidden_on_.begin(), forbidden_on_.end(),
+                     [&](const auto& on) { return on.first == edge && made_of(i, on.second); });
 }
 
 std::size_t Functions::number_of(const std::string& name) const {
@@ -66,15 +96,24 @@ std::vector<LibraryFunction> Functions::of_edge(std::size_t layer, std::size_t f
   if (fixed != fixed_.end()) return {all_[fixed->second]};
   std::vector<LibraryFunction> found;
   for (std::size_t i = 0; i < all_.size(); ++i)
-    if (allowed_[i] && !forbidden_on_.contains({edge, i})) found.push_back(all_[i]);
+    if (allowed_[i] && !forbids(edge, i)) found.push_back(all_[i]);
   return found;
 }
 
 bool Functions::allows(const Expr& e) const {
-  if (forbidden_.empty()) return true;
-  if (e->op == Op::call && forbidden_.contains(std::string(name_of<Function>(kFunctions, e->function)))) return false;
-  if (e->op == Op::power && e->exponent.q == 2 && forbidden_.contains("sqrt")) return false;
-  return std::all_of(e->args.begin(), e->args.end(), [&](const Expr& a) { return allows(a); });
+  return std::none_of(forbidden_.begin(), forbidden_.end(), [&](std::size_t f) { return contains(e, all_[f]); });
+}
+
+Expr Functions::spelled(const Expr& e) const {
+  if (forbidden_.empty()) return e;
+  if (!has_variable(e)) {
+    const bool named =
+        std::any_of(forbidden_.begin(), forbidden_.end(), [&](std::size_t f) { return is_written_with(e, all_[f]); });
+    return named ? approximate(evaluate(e, {}, 1).front()) : e;
+  }
+  std::vector<Expr> args;
+  for (const Expr& a : e->args) args.push_back(spelled(a));
+  return args.empty() ? e : with_args(*e, std::move(args));
 }
 
 void Functions::require_edges(std::span<const std::size_t> widths) const {

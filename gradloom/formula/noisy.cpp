@@ -42,7 +42,10 @@ Vector as_vector(const std::vector<double>& v) {
 class NoisySearch {
  public:
   NoisySearch(Work& work, const Rows& seen, const Rows& unseen, const AllowedFormula& allowed)
-      : work_(work), seen_(seen), unseen_(unseen), allowed_(allowed) {}
+      : work_(work), seen_(seen), unseen_(unseen), allowed_(allowed) {
+    for (const LibraryFunction& f : library())
+      if (!allowed || allowed(f.text)) functions_.push_back(f);
+  }
 
   void solve(const std::vector<Expr>& variables, const Vector& y, const NoisyWrap& wrap, const std::string& how,
              int depth) {
@@ -60,7 +63,7 @@ class NoisySearch {
     sums(p, wrap, how);
     if (p.variables.size() == 1) {
       const Vector& x = p.variables[0].values;
-      for (const EdgeCandidate& c : fit_edge({x.begin(), x.end()}, {y.begin(), y.end()}, library(), {.most = 3})) {
+      for (const EdgeCandidate& c : fit_edge({x.begin(), x.end()}, {y.begin(), y.end()}, functions_, {.most = 3})) {
         const std::vector<Expr> argument{p.variables[0].text};
         propose(wrap(substitute(c.text, argument)), how + "function; ");
       }
@@ -226,6 +229,7 @@ class NoisySearch {
   const Rows& seen_;
   const Rows& unseen_;
   const AllowedFormula& allowed_;
+  std::vector<LibraryFunction> functions_;  // of the library, that are allowed
   double noise_ = 0;
   std::vector<Guess> guesses_;
 };
@@ -260,7 +264,8 @@ NoisyResult search_noisy(const Exec& ex, const Table& table, const SearchOptions
   result.noise = search.noise();
   result.work = work.used();
   if (const auto best = search.best()) {
-    result.formula = simplify(best->formula, positive);
+    const Expr shorter = simplify(best->formula, positive);
+    result.formula = !options.allowed || options.allowed(shorter) ? shorter : best->formula;
     result.rmse = best->unseen;
     result.steps = {best->how};
   }

@@ -14,14 +14,26 @@ namespace gradloom::formula {
 namespace {
 
 constexpr std::size_t kLongestText = 65536;
-constexpr int kDeepestText = 200;
-constexpr std::int64_t kLargestExponent = 64, kLargestNested = 4096;
+constexpr int kDeepestText = 400;
+constexpr std::size_t kDeepestTree = 100;  // which print() writes with fewer than kDeepestText brackets and signs
+constexpr std::int64_t kLargestExponent = 4096;
 
 // The largest part of an exponent in an expression.
 std::int64_t largest_exponent(const Expr& e) {
   std::int64_t largest = e->op == Op::power ? std::max(std::abs(e->exponent.p), e->exponent.q) : 1;
   for (const Expr& a : e->args) largest = std::max(largest, largest_exponent(a));
   return largest;
+}
+
+bool all_finite(const Expr& e) {
+  return (e->op != Op::number || std::isfinite(e->number.value)) &&
+         std::all_of(e->args.begin(), e->args.end(), all_finite);
+}
+
+std::size_t depth_of(const Expr& e) {
+  std::size_t deepest = 0;
+  for (const Expr& a : e->args) deepest = std::max(deepest, depth_of(a));
+  return deepest + 1;
 }
 
 class ExpressionParser {
@@ -34,6 +46,8 @@ class ExpressionParser {
     Expr e = sum();
     skip();
     if (at_ < text_.size()) fail("an operator is missing");
+    if (!all_finite(e)) fail("a number that is too large");
+    if (depth_of(e) > kDeepestTree) fail("the expression is nested too deeply");
     return e;
   }
 
@@ -68,71 +82,102 @@ class ExpressionParser {
     return true;
   }
 
-  Expr sum() {
-    std::vector<Expr> terms{product()};
+  Expr sum() { return multiplied(sum_factors()); }
+
+  // The factors of a sum of one term, which a product around it takes as its own: 3/(2*(x + y)) is 3, 1/2 and the
+  // inverse of a sum. A sum of several terms is one factor.
+  std::vector<Expr> sum_factors() {
+    std::vector<Expr> first = product_factors(false), terms;
     while (true) {
-      if (take("+"))
-        terms.push_back(product());
-      else if (take("-"))
-        terms.push_back(-product());
-      else
-        return add(std::move(terms));
+      skip();
+      const bool minus = text_.substr(at_).starts_with("-");
+      if (!minus && !text_.substr(at_).starts_with("+")) break;
+      ++at_;
+      if (terms.empty()) terms.push_back(multiplied(std::move(first)));
+      terms.push_back(multiplied(product_factors(minus)));
     }
+    return terms.empty() ? first : std::vector<Expr>{add(std::move(terms))};
   }
 
-  Expr product() {
-    std::vector<Expr> factors{signed_power()};
+  // Signs are those of the product: -(x + y)*z is no sum times z.
+  std::vector<Expr> product_factors(bool negative) {
+    std::vector<Expr> factors;
+    put_factors(factors, false, negative);
     while (true) {
       skip();
       if (text_.substr(at_).starts_with("**")) fail("an exponent has no base");
       if (take("*"))
-        factors.push_back(signed_power());
+        put_factors(factors, false, negative);
       else if (take("/"))
-        factors.push_back(raised(signed_power(), {-1, 1}));
+        put_factors(factors, true, negative);
       else
         break;
     }
+    if (negative) factors.push_back(number(-1));
+    return factors;
+  }
+
+  Expr multiplied(std::vector<Expr> factors) const {
+    if (factors.size() == 1) return factors.front();
     std::int64_t common = 1;
     for (const Expr& f : factors) add_denominators(f, common);
-    if (common > kLargestNested) fail("the exponents of a product have too many denominators");
-    return multiply(std::move(factors));
+    if (common > kLargestExponent) fail("the exponents of a product have too many denominators");
+    Expr all = multiply(std::move(factors));
+    if (largest_exponent(all) > kLargestExponent) fail("an exponent that is too large");
+    return all;
   }
 
   // The least common multiple of the denominators of a product's exponents, which collected bases would have; above
-  // kLargestNested it stays where it is.
+  // kLargestExponent it stays where it is.
   static void add_denominators(const Expr& e, std::int64_t& common) {
     if (e->op == Op::multiply)
       for (const Expr& f : e->args) add_denominators(f, common);
-    if (e->op == Op::power && common <= kLargestNested) common = std::lcm(common, e->exponent.q);
+    if (e->op == Op::power && common <= kLargestExponent) common = std::lcm(common, e->exponent.q);
   }
 
-  Expr signed_power() {
+  // A factor without its signs, each of which changes `negative`; of a product in brackets, all of its factors.
+  void put_factors(std::vector<Expr>& factors, bool inverse, bool& negative) {
     const Deeper level(*this);
-    if (take("-")) return -signed_power();
-    if (take("+")) return signed_power();
-    const Expr base = atom();
-    if (!take("**") && !take("^")) return base;
+    if (take("-")) {
+      negative = !negative;
+      return put_factors(factors, inverse, negative);
+    }
+    if (take("+")) return put_factors(factors, inverse, negative);
+    std::vector<Expr> own = take("(") ? closed() : std::vector<Expr>{atom()};
+    if (take("**") || take("^")) own = {raised(multiplied(std::move(own)), exponent())};
+    for (const Expr& f : own) factors.push_back(inverse ? raised(f, {-1, 1}) : f);
+  }
+
+  Rational exponent() {
     const std::size_t place = at_;
-    const Expr exponent = signed_power();
-    const bool rational = exponent->op == Op::number && exponent->number.exact && exponent->number.pi_power == 0 &&
-                          exponent->number.root_two == 0;
+    bool negative = false;
+    std::vector<Expr> factors;
+    put_factors(factors, false, negative);
+    const Expr e = multiplied(std::move(factors));
+    const bool rational = e->op == Op::number && e->number.exact && e->number.pi_power == 0 && e->number.root_two == 0;
     if (!rational) {
       at_ = place;
       fail("the exponent must be a number");
     }
-    return raised(base, exponent->number.ratio);
+    const Rational up = e->number.ratio;
+    return negative ? Rational{-up.p, up.q} : up;
   }
 
   Expr raised(const Expr& base, Rational exponent) const {
     const std::int64_t size = std::max(std::abs(exponent.p), exponent.q);
-    if (size > kLargestExponent || size * largest_exponent(base) > kLargestNested)
+    if (size > kLargestExponent || size * largest_exponent(base) > kLargestExponent)
       fail(fmt::format("the exponent {}/{} is too large", exponent.p, exponent.q));
-    return power(base, exponent);
+    if (exponent.p < 0 && base->op == Op::number && base->number.value == 0) fail("a division by 0");
+    return finite(power(base, exponent));
+  }
+
+  Expr finite(Expr e) const {
+    if (e->op == Op::number && !std::isfinite(e->number.value)) fail("a number that is not finite");
+    return e;
   }
 
   Expr atom() {
     skip();
-    if (take("(")) return closed();
     if (at_ < text_.size() && (std::isdigit(static_cast<unsigned char>(text_[at_])) || text_[at_] == '.'))
       return literal();
     std::size_t end = at_;
@@ -150,13 +195,13 @@ class ExpressionParser {
     if (name == "pi") return number(Constant::of({1, 1}, 1));
     if (name == "e") return call(Function::exp, number(1));
     if (!take("(")) fail(fmt::format("'{}' needs an opening bracket", name));
-    const Expr argument = closed();
-    return function ? call(*function, argument) : raised(argument, {1, 2});
+    const Expr argument = multiplied(closed());
+    return function ? finite(call(*function, argument)) : raised(argument, {1, 2});
   }
 
-  Expr closed() {
+  std::vector<Expr> closed() {
     const Deeper level(*this);
-    Expr inner = sum();
+    std::vector<Expr> inner = sum_factors();
     if (!take(")")) fail("a closing bracket is missing");
     return inner;
   }

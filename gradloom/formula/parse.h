@@ -14,9 +14,9 @@ namespace gradloom::formula {
 enum class Decimals { exact, approximate };
 
 // Has + - * / ^ (and **) with exponents that are numbers, brackets, numbers, pi, e, sqrt, the functions of kFunctions,
-// and the names, of which the first is variable 0. The text may come from
-// anywhere: at most 64 KB, brackets and signs at most 200 deep, exponents and denominators up to 64. Fails with
-// invalid_input, naming the place.
+// and the names, of which the first is variable 0. The text may come from anywhere: at most 64 KB, the expression at
+// most 100 nodes deep, brackets and signs at most 400, exponents and their denominators up to 4096, numbers finite.
+// Fails with invalid_input, naming the place.
 Result<Expr> parse_expression(std::string_view text, std::span<const std::string> names,
                               Decimals decimals = Decimals::exact);
 

@@ -76,7 +76,8 @@ class Printer {
       const auto e = digits.find('e');
       if (latex() && e != std::string::npos)
         digits = digits.substr(0, e) + " \\cdot 10^{" + std::to_string(std::stoi(digits.substr(e + 1))) + "}";
-      if (notation_ == Notation::c && digits.find_first_of(".e") == std::string::npos) digits += ".0";
+      // A point says that the number is measured, to those who read it and to parse_expression().
+      if (!latex() && digits.find_first_of(".e") == std::string::npos) digits += ".0";
       return {digits, c.value < 0 ? kSum : (latex() && e != std::string::npos ? kProduct : kAtom)};
     }
     std::vector<std::string> above, below;

@@ -24,7 +24,8 @@ inline constexpr Choice<Notation> kNotations[] = {
 };
 
 // Names that are no identifiers are replaced in python, sympy and c: other characters become _. Inexact constants have
-// all digits that they need to be read back.
+// all digits that they need to be read back, and a point or an exponent. What parse_expression() read and print() wrote
+// as text, parse_expression() reads with Decimals::approximate as the same expression.
 std::string print(const Expr& e, std::span<const std::string> names, Notation notation);
 
 // The names that print() uses.

@@ -261,7 +261,8 @@ SearchResult search_formula(const Exec& ex, const Table& table, const SearchOpti
   for (const auto& column : table.x)
     positive.push_back(std::all_of(column.begin(), column.end(), [](double v) { return v > 0; }));
   const Expr shorter = simplify(*result.formula, positive);
-  if (largest_error(shorter, table.x, table.y) <= kConfirmed * range) result.formula = shorter;
+  const bool allowed = !options.allowed || options.allowed(shorter);
+  if (allowed && largest_error(shorter, table.x, table.y) <= kConfirmed * range) result.formula = shorter;
   result.error = range > 0 ? largest_error(*result.formula, table.x, table.y) / range : 0;
   return result;
 }

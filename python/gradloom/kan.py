@@ -234,8 +234,8 @@ class KAN(Model):
     @property
     def scores(self) -> dict[str, Any]:
         """The shares of the output's variance that inputs, hidden nodes and edges contribute, each with a standard
-        error: {"inputs": [{name, score, error}], "nodes", "node_errors", "edges": [{layer, from, to, score, error}]}.
-        """
+        error: {"inputs": [{name, score, error}], "columns", "nodes", "node_errors", "edges": [{layer, from, to, score,
+        error}]}. "columns" are those of the table: a column of categories has the sum of its inputs."""
         report: dict[str, Any] = json_of(lib.gradloom_scores, self._open(), *self._data(None, None))
         for edge in report["edges"]:
             del edge["kept"], edge["candidates"]

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from gradloom import KAN
+from gradloom import KAN, KANRegressor
 from gradloom.errors import InvalidInputError
 
 
@@ -49,6 +49,19 @@ def test_scores_add_up_and_name_their_inputs(fitted):
     assert sum(i["score"] for i in scores["inputs"]) == pytest.approx(1)
     assert scores["inputs"][2]["score"] < 0.01
     assert len(scores["edges"]) == 12 and len(scores["nodes"][0]) == 3
+
+
+def test_a_column_of_categories_has_one_score():
+    pandas = pytest.importorskip("pandas")
+    x = np.random.default_rng(2).uniform(1, 3, 200)
+    color = np.array(["red", "green", "blue"])[np.arange(200) % 3]
+    frame = pandas.DataFrame({"x": x, "color": color})
+    model = KANRegressor(hidden=(2,), epochs=3, random_state=0).fit(frame, x + 2 * (np.arange(200) % 3))
+    scores = model.kan_.scores
+    assert len(scores["inputs"]) == 4
+    assert [c["name"] for c in scores["columns"]] == ["x", "color"]
+    assert scores["columns"][1]["score"] == pytest.approx(sum(i["score"] for i in scores["inputs"][1:]))
+    assert scores["columns"][1]["error"] == pytest.approx(scores["columns"][0]["error"])
 
 
 def test_a_pruned_network_has_fewer_columns_and_trains_on(fitted):

@@ -233,9 +233,12 @@ TEST_F(Commands, BenchMeasuresWithoutAllocating) {
   EXPECT_EQ(r["precision"], "float64");
   EXPECT_EQ(r["bytes_allocated_per_step"], 0);
   EXPECT_TRUE(r["phases"].is_object());
-  const Ended people = run(small);
+  EXPECT_FALSE(r.contains("sparsity_cost"));
+  const Ended people = run(small + Words{"--sparsity"});
   EXPECT_THAT(people.out, HasSubstr("kan 4-8-2"));
   EXPECT_THAT(people.out, HasSubstr("train step (Adam)"));
+  EXPECT_THAT(people.out, HasSubstr("with sparsity"));
+  EXPECT_TRUE(json_of(small + Words{"--sparsity", "--threads", "1"})["sparsity_cost"].is_number());
 }
 
 TEST_F(Commands, RecipesAreListedAndShown) {

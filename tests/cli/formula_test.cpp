@@ -149,6 +149,25 @@ TEST_F(BadInput, CategoriesAreNumbersInAFormulaAndCannotBePruned) {
   expect_error({"prune", "run", "--out", "s.safetensors"}, 2, "unsupported", {"categories"});
 }
 
+TEST_F(BadInput, AColumnOfCategoriesHasTheScoreOfItsInputsTogether) {
+  write_rows("a,color,y", 120, [](auto& to, double a, double, int i) {
+    to << a << ',' << (i % 3 == 0 ? "red" : i % 3 == 1 ? "green" : "blue") << ',' << a + 2 * (i % 3) << '\n';
+  });
+  const auto f = formula_of_run();
+  ASSERT_EQ(f["inputs"].size(), 4u);
+  ASSERT_EQ(f["columns"].size(), 2u);
+  EXPECT_EQ(f["columns"][0], f["inputs"][0]);
+  EXPECT_EQ(f["columns"][1]["name"], "color");
+  double sum = 0;
+  for (std::size_t i = 1; i < 4; ++i) sum += f["inputs"][i]["score"].get<double>();
+  EXPECT_DOUBLE_EQ(f["columns"][1]["score"].get<double>(), sum);
+  // Two columns share 1: what one wins the other loses, and their errors are the same.
+  EXPECT_NEAR(f["columns"][1]["error"].get<double>(), f["columns"][0]["error"].get<double>(), 1e-12);
+  EXPECT_THAT(run({"formula", "run"}).out, HasSubstr(", color "));
+  const std::string report = bytes_of(scratch_ / "run" / "report.html");
+  EXPECT_THAT(report.substr(report.find("Inputs"), 600), HasSubstr(">color<"));
+}
+
 TEST_F(BadInput, ANetworkWithoutHiddenLayersHasAFormula) {
   write_rows("a,b,y", 120, [](auto& to, double a, double b, int) { to << a << ',' << b << ',' << a + b * b << '\n'; });
   EXPECT_EQ(formula_of_run({"--set", "model.hidden=[]"})["text"], "a + b^2");
@@ -206,6 +225,18 @@ TEST_F(BadInput, AFunctionThatIsForbiddenIsNotFound) {
   const auto without = json_of({"formula", "run", "--forbid", "sin", "--forbid", "cos", "--effort", "2000"});
   EXPECT_THAT(without["text"].get<std::string>(), Not(HasSubstr("sin(")));
   EXPECT_THAT(without["text"].get<std::string>(), Not(HasSubstr("cos(")));
+}
+
+TEST_F(BadInput, AForbiddenPowerIsInNoFormula) {
+  write_rows("a,b,y", 120, [](auto& to, double a, double b, int) { to << a << ',' << b << ',' << a + b * b << '\n'; });
+  EXPECT_EQ(formula_of_run()["text"], "a + b^2");
+  const auto without = json_of({"formula", "run", "--forbid", "x^2", "--effort", "500", "--threads", "1"});
+  EXPECT_EQ(without["status"], "approximate");
+  EXPECT_THAT(without["text"].get<std::string>(), Not(HasSubstr("^2")));
+  for (const auto& e : without["edges"])
+    for (const auto& candidate : e["candidates"])
+      EXPECT_THAT(candidate["text"].get<std::string>(), Not(HasSubstr("^2")));
+  expect_error({"formula", "run", "--forbid", "x"}, 2, "invalid_input", {"forbid \"x\"", "single edges"});
 }
 
 // x2 and x4 do nothing.

@@ -1,6 +1,9 @@
 // A run that was interrupted in any way ends with the bits of one that was not.
 #include <signal.h>
 
+#include <memory>
+#include <tuple>
+
 #include "tests/cli/program.h"
 
 namespace gradloom::test {
@@ -133,6 +136,88 @@ TEST_F(Resume, AfterATerminationBetweenStages) {
   EXPECT_EQ(cut.code, 143) << cut.err;
   EXPECT_EQ(run({"resume", "cut"}).code, 0);
   expect_same_end("cut");
+}
+
+// Pruning between stages: edges that were removed stay removed, and refits and grids follow it.
+const char* const kPrunedStages = R"(family = "kan"
+task = "regression"
+precision = "float64"
+epochs = 400
+[data]
+formula = "sin(3*x1) + 0*x2 + x3^2"
+samples = 600
+test_samples = 100
+validation = 0.2
+[model]
+hidden = [4]
+sparsity = 1e-3
+[optimizer]
+kind = "adam"
+lr = 0.01
+[train]
+batch = 8
+accumulate = 3
+checkpoint_seconds = 0.02
+[[stage]]
+[[stage]]
+sparsity = 0.0
+refit = [0, 5]
+PRUNE
+[[stage]]
+grid = 8
+sparsity = 0.0
+)";
+
+class ResumePruned : public Resume {
+ protected:
+  void write_recipe(const std::string& prune) const {
+    std::string recipe = kPrunedStages;
+    write("pruned.toml", recipe.replace(recipe.find("PRUNE"), 5, prune));
+  }
+  std::size_t ended_stages() const {
+    std::size_t count = 0;
+    const std::string text = log("cut"), event = "\"event\":\"stage\"";
+    for (std::size_t at = text.find(event); at != std::string::npos; at = text.find(event, at + 1)) ++count;
+    return count;
+  }
+  // A checkpoint that was written after so many stages had ended.
+  std::function<bool()> in_stage(std::size_t stage) const {
+    auto first = std::make_shared<std::string>();
+    return [this, stage, first] {
+      if (ended_stages() < stage || !has_checkpoint("cut")) return false;
+      if (first->empty()) *first = checkpoint("cut");
+      return checkpoint("cut") != *first;
+    };
+  }
+  void expect_interrupted(const Words& words, int signal, const std::function<bool()>& condition) const {
+    const Ended ended = interrupt(words, signal, condition);
+    if (signal == SIGKILL)
+      EXPECT_EQ(ended.signal, SIGKILL);
+    else
+      EXPECT_EQ(ended.code, 143) << ended.err;
+  }
+};
+
+TEST_F(ResumePruned, AfterSignalsBeforeDuringAndAfterThePruning) {
+  for (const auto& [prune, first, second] :
+       {std::tuple{"prune = 0.01", SIGKILL, SIGTERM}, {"prune_worse = 0.2", SIGTERM, SIGKILL}}) {
+    std::filesystem::remove_all(scratch_ / "whole"), std::filesystem::remove_all(scratch_ / "cut");
+    write_recipe(prune);
+    const Words train = {"train", "pruned.toml", "--quiet"}, resume = {"resume", "cut", "--quiet", "--threads", "2"};
+    train_whole(train);
+    expect_interrupted(train + Words{"--out", "cut", "--threads", "1"}, first, in_stage(0));
+    EXPECT_EQ(ended_stages(), 0u);
+    // The log has the end of the first stage; the network is being pruned, or has just been.
+    expect_interrupted(resume, second, [&] { return ended_stages() == 1; });
+    expect_interrupted(resume, first, in_stage(1));
+    expect_interrupted(resume, second, in_stage(2));
+    EXPECT_EQ(run(resume).code, 0);
+    EXPECT_EQ(ended_stages(), 3u);
+    expect_same_end("cut");
+    const auto file = [&](const std::string& folder) { return bytes_of(scratch_ / folder / "model.safetensors"); };
+    EXPECT_TRUE(file("cut") == file("whole")) << "the model files differ";
+    EXPECT_EQ(json_of({"resume", "cut"})["pruned"], json_of({"resume", "whole"})["pruned"]);
+  }
 }
 
 // A folder that was removed belongs to whoever makes it anew.

@@ -155,6 +155,25 @@ TEST(Scores, AreSharesOfTheVarianceAndZeroForAConstantColumn) {
   EXPECT_LT(scores.nodes[0][0].error, 0.1);
 }
 
+TEST(Scores, OfAColumnAreThoseOfItsInputsTogether) {
+  const NetworkSamples s = small_network(500);
+  const Scores own = score(s);
+  ASSERT_EQ(own.columns.size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(own.columns[i].value, own.nodes[0][i].value);
+    EXPECT_EQ(own.columns[i].error, own.nodes[0][i].error);
+  }
+  const std::vector<std::size_t> two{0, 1, 1, 1}, all{0, 0, 0, 0}, few{0, 1};
+  const Scores scores = score(s, two);
+  ASSERT_EQ(scores.columns.size(), 2u);
+  EXPECT_DOUBLE_EQ(scores.columns[1].value, own.nodes[0][1].value + own.nodes[0][2].value + own.nodes[0][3].value);
+  // What one wins the other loses: their errors are equal, and the sum of all has none.
+  EXPECT_NEAR(scores.columns[1].error, scores.columns[0].error, 1e-14);
+  EXPECT_NEAR(score(s, all).columns[0].error, 0, 1e-14);
+  EXPECT_NEAR(score(s, all).columns[0].value, 1, 1e-12);
+  EXPECT_THROW(score(s, few), Exception);
+}
+
 TEST(Edges, BecomeTheFormulaOfTheirNetwork) {
   const NetworkSamples s = small_network(500);
   Table t;
@@ -162,7 +181,7 @@ TEST(Edges, BecomeTheFormulaOfTheirNetwork) {
   t.x = s.node[0];
   for (std::size_t r = 0; r < s.rows(); ++r) t.y.push_back(2 * std::sin(t.x[0][r]) + 2 * t.x[1][r] * t.x[1][r]);
   const Exec one({.threads = 1}), three({.threads = 3});
-  const std::vector<ExplainedEdge> edges = explain_edges(one, s, score(s), {});
+  std::vector<ExplainedEdge> edges = explain_edges(one, s, score(s), {});
   const Expr formula = edge_formula(s, edges, t, 0);
   EXPECT_LT(rms_error(formula, t.x, t.y), 1e-9);
   ASSERT_EQ(edges.size(), 5u);
@@ -170,7 +189,8 @@ TEST(Edges, BecomeTheFormulaOfTheirNetwork) {
   EXPECT_EQ(edges[1].candidates.front().function, "x^2");
   EXPECT_FALSE(edges[2].kept);
   EXPECT_FALSE(edges[3].kept);
-  EXPECT_EQ(edge_formula(s, explain_edges(three, s, score(s), {}), t, 0)->key, formula->key);
+  edges = explain_edges(three, s, score(s), {});
+  EXPECT_EQ(edge_formula(s, edges, t, 0)->key, formula->key);
 }
 
 // Each function with an inner and an outer constant, away from where it is not defined.

@@ -41,6 +41,7 @@ struct BenchKanOptions {
   std::string precision = "float32";  // of kPrecisions
   bool profile = false;
   double seconds = 1.0;                    // spent on each figure, about
+  bool sparsity = false;                   // measure a step with the penalty on edges in turn
   bool against_blas = false;               // measure dense matrices and OpenBLAS in turn (dense_blas.h)
   std::shared_ptr<vulkan::Device> device;  // null: the CPU
   Comm* comm = nullptr;                    // ranks that measure together, for bench_kan_ranks() alone
@@ -64,6 +65,8 @@ struct BenchKanReport {
   SerialShare serial;
   std::size_t tape_bytes = 0, parameter_bytes = 0;
   Phases phases;
+  // With the penalty on edges, in turn with the step without; and what that costs, as a share of the latter.
+  std::optional<double> sparse_train_step_us, sparsity_cost;
   // Of dense matrices and OpenBLAS in the same run, whose forward pass and gradient were the same to 1e-4; valid: its
   // product of two matrices reaches 60 % of the peak.
   std::optional<double> blas_forward_us, blas_train_step_us, blas_sgemm_gflops;
@@ -75,8 +78,8 @@ struct BenchKanReport {
                   p99_single_us, gflops_forward, gflops_train, peak_gflops, peak_fma_gflops, peak_separate_gflops,
                   fraction_forward, fraction_train, sequential_train_step_us, speedup, one_thread_train_step_us,
                   speedup_threads, bytes_allocated_per_step, serial.serial_fraction, serial.parallel_tasks, tape_bytes,
-                  parameter_bytes, phases, blas_forward_us, blas_train_step_us, blas_sgemm_gflops, blas_valid,
-                  blas_config)
+                  parameter_bytes, phases, sparse_train_step_us, sparsity_cost, blas_forward_us, blas_train_step_us,
+                  blas_sgemm_gflops, blas_valid, blas_config)
 };
 
 // On the CPU; options.device is null.

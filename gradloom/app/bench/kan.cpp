@@ -46,8 +46,10 @@ kan::NetworkOptions spline_options(const BenchKanOptions& o) {
 
 template <class T>
 auto make_spline_training(const BenchKanOptions& o, const RowDataset<T>& data, const ExecOptions& exec,
-                          Profile* profile, Comm* comm = nullptr) {
-  kan::Network<T> network(spline_options(o));
+                          Profile* profile, Comm* comm = nullptr, double sparsity = 0.0) {
+  kan::NetworkOptions shape = spline_options(o);
+  shape.sparsity = sparsity;
+  kan::Network<T> network(shape);
   TrainOptions options = steady_options();
   options.comm = comm;
   auto start = initial_state(network, 1);
@@ -100,6 +102,21 @@ void bench_dense(const BenchKanOptions& o, const RowBatch<float>& batch, Trainin
   r.blas_config = blas.config();
 }
 
+// A step with the penalty on edges, in turn with one without.
+template <class T, class Training>
+void bench_sparsity(const BenchKanOptions& o, const RowDataset<T>& data, Training& plain, BenchKanReport& r) {
+  constexpr double kWeight = 1e-3;
+  const auto make = [&](const ExecOptions& exec, Profile* profile) {
+    return make_spline_training(o, data, exec, profile, nullptr, kWeight);
+  };
+  const auto step = [](auto& training) { training.step(); };
+  TrainingPair sparse(o.threads, make, step);
+  const auto [with, without] = repeat_in_turn(
+      o.seconds, [&] { sparse.fast().step(); }, [&] { plain.step(); });
+  r.sparse_train_step_us = with.fastest;
+  r.sparsity_cost = with.fastest / without.fastest - 1;
+}
+
 template <class T>
 BenchKanReport bench(const BenchKanOptions& o) {
   if (o.against_blas && (sizeof(T) != 4 || o.base))
@@ -149,6 +166,7 @@ BenchKanReport bench(const BenchKanOptions& o) {
   r.p99_single_us = single.p99;
   r.peak_gflops = r.peak_fma_gflops = std::max(peak_before.fma_gflops, peak_after.fma_gflops);
   r.peak_separate_gflops = std::max(peak_before.mul_add_gflops, peak_after.mul_add_gflops);
+  if (o.sparsity) bench_sparsity(o, data, fast, r);
   if constexpr (sizeof(T) == 4)
     if (o.against_blas) bench_dense(o, batch, fast, y_view, run_forward, r);
   r.gflops_forward = work * pairs / r.forward_us * 1e-3;

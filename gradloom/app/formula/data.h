@@ -21,6 +21,8 @@ struct FormulaRows {
 
 struct FormulaData {
   std::vector<std::string> features, targets;
+  std::vector<std::string> columns;            // of the table that features are made of
+  std::vector<std::size_t> column_of;          // (features)
   formula::Columns x;                          // rows to search on
   std::vector<std::vector<double>> y;          // (targets)
   formula::Columns test_x;                     // rows to measure on

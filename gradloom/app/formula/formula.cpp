@@ -38,17 +38,24 @@ void write_texts(const formula::Expr& e, const std::vector<std::string>& names, 
   r.complexity = complexity(e);
 }
 
-// Digits that do not matter: as few as leave the error where it is, to a thousandth of it.
-formula::Expr rounded(const formula::Expr& e, const formula::Columns& x, const std::vector<double>& y) {
+// Digits that do not matter: as few as leave the error where it is, to a thousandth of it, and what is allowed.
+formula::Expr rounded(const formula::Expr& e, const formula::Columns& x, const std::vector<double>& y,
+                      const formula::AllowedFormula& accepted) {
   const double allowed = 1.001 * formula::rms_error(e, x, y);
   for (int digits = 3; digits < 15; ++digits) {
     std::vector<formula::Constant> c;
     for (const double v : formula::constants_of(e))
       c.push_back(formula::Constant::approximate(std::stod(fmt::format("{:.{}g}", v, digits))));
     const formula::Expr shorter = formula::with_constants(e, c);
-    if (formula::rms_error(shorter, x, y) <= allowed) return shorter;
+    if (formula::rms_error(shorter, x, y) <= allowed && accepted(shorter)) return shorter;
   }
   return e;
+}
+
+std::vector<FormulaScore> named(const std::vector<std::string>& names, const std::vector<formula::Score>& scores) {
+  std::vector<FormulaScore> list;
+  for (std::size_t i = 0; i < names.size(); ++i) list.push_back({names[i], scores[i].value, scores[i].error});
+  return list;
 }
 
 FormulaEdge edge_report(const formula::ExplainedEdge& e) {
@@ -116,7 +123,7 @@ formula::Expr search(const Exec& ex, const formula::Table& table, const formula:
   r.work += noisy.work;
   if (!noisy.formula) return nullptr;
   r.steps = noisy.steps;
-  const formula::Expr e = rounded(*noisy.formula, table.x, table.y);
+  const formula::Expr e = rounded(*noisy.formula, table.x, table.y, options.allowed);
   if (e->op == formula::Op::number) {
     // Noise alone, or a function that nothing smooth comes close to: a mean does not tell which.
     r.status = "approximate", r.note = "nothing was found that explains the target better than its mean";
@@ -134,18 +141,16 @@ std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data
   std::vector<FormulaReport> reports;
   const formula::Functions functions(options);
   const formula::AllowedFormula allowed = [&](const formula::Expr& e) { return functions.allows(e); };
-  const formula::Scores scores = formula::score(data.network);
+  const formula::Scores scores = formula::score(data.network, data.column_of);
   for (std::size_t t = 0; t < data.targets.size(); ++t) {
     FormulaReport r;
     r.target = data.targets[t];
-    for (std::size_t i = 0; i < data.features.size(); ++i)
-      r.inputs.push_back({data.features[i], scores.nodes[0][i].value, scores.nodes[0][i].error});
+    r.inputs = named(data.features, scores.nodes[0]), r.columns = named(data.columns, scores.columns);
     const formula::Table table{data.features, data.x, data.y[t]};
     formula::EdgeFormulaOptions edge_options;
     edge_options.threshold = options.threshold, edge_options.output = t;
     edge_options.functions = functions;
-    const std::vector<formula::ExplainedEdge> edges = formula::explain_edges(ex, data.network, scores, edge_options);
-    for (const formula::ExplainedEdge& e : edges) r.edges.push_back(edge_report(e));
+    std::vector<formula::ExplainedEdge> edges = formula::explain_edges(ex, data.network, scores, edge_options);
     formula::Expr chosen;
     const bool enough = table.rows() >= formula::kLeastRows;
     if (data.data && enough && !functions.by_edge())
@@ -156,7 +161,7 @@ std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data
                        .deal = deal_of(options.comm, table, options.effort)},
                       r);
     if (!chosen) {
-      chosen = rounded(formula::edge_formula(data.network, edges, table, t), table.x, table.y);
+      chosen = rounded(formula::edge_formula(data.network, edges, table, t, functions), table.x, table.y, allowed);
       r.status = "approximate";
       r.note =
           functions.by_edge() ? "made edge by edge, because functions of edges were set"
@@ -166,13 +171,16 @@ std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data
           : r.exhausted ? fmt::format("no exact formula within an effort of {}; --effort allows more", options.effort)
                         : "no exact formula was found";
     }
-    write_texts(chosen, data.features, r);
+    for (const formula::ExplainedEdge& e : edges) r.edges.push_back(edge_report(e));
+    write_texts(functions.spelled(chosen), data.features, r);
     r.rmse_formula = formula::rms_error(chosen, data.test_x, data.test_y[t]);
     r.rmse_network = rms(data.predicted[t], data.test_y[t]);
     for (const formula::ExplainedEdge& e : edges)
       if (functions.fixes(e.layer, e.from, e.to) && e.kept && e.candidates.empty())
-        r.note += fmt::format("; edge {}.{}.{} became its mean, because its function is not defined on its values",
-                              e.layer, e.from, e.to);
+        r.note += fmt::format(
+            "; edge {}.{}.{} became its mean, because its function is not defined on its values or makes one that is "
+            "forbidden",
+            e.layer, e.from, e.to);
     if (!std::isfinite(r.rmse_formula))
       r.note += fmt::format("{}it is not defined on all rows that it is measured on", r.note.empty() ? "" : "; ");
     reports.push_back(std::move(r));
@@ -256,10 +264,9 @@ Result<nlohmann::json> session_formula(const Exec& ex, Session& session, const R
 Result<ScoresReport> session_scores(Session& session, const RowDataset<double>* rows) {
   auto data = data_of(session, {.rows = rows});
   if (!data) return data.error();
-  const formula::Scores scores = formula::score(data->network);
+  const formula::Scores scores = formula::score(data->network, data->column_of);
   ScoresReport report;
-  for (std::size_t i = 0; i < data->features.size(); ++i)
-    report.inputs.push_back({data->features[i], scores.nodes[0][i].value, scores.nodes[0][i].error});
+  report.inputs = named(data->features, scores.nodes[0]), report.columns = named(data->columns, scores.columns);
   for (std::size_t l = 0; l < scores.edges.size(); ++l) {
     const std::size_t out = data->network.widths[l + 1];
     for (std::size_t e = 0; e < scores.edges[l].size(); ++e)

@@ -55,10 +55,11 @@ struct FormulaReport {
   double work = 0;                 // units that the search used
   bool exhausted = false;          // the effort was used up before the search ended
   std::vector<FormulaScore> inputs;
+  std::vector<FormulaScore> columns;  // of the table: one of categories has the sum of its inputs
   std::vector<FormulaEdge> edges;
   std::string note;
   GRADLOOM_FIELDS(target, status, text, latex, sympy, python, c, variables, rmse_formula, rmse_network, complexity,
-                  steps, work, exhausted, inputs, edges, note)
+                  steps, work, exhausted, inputs, columns, edges, note)
 };
 
 // One for each target. Throws invalid_input on functions that are not known or cannot be read, and io where ranks have
@@ -83,10 +84,10 @@ Result<nlohmann::json> session_formula(const Exec& ex, Session& session, const R
 
 // The shares of the output's variance that come through inputs, nodes and edges.
 struct ScoresReport {
-  std::vector<FormulaScore> inputs;
+  std::vector<FormulaScore> inputs, columns;
   std::vector<std::vector<double>> nodes, node_errors;  // (layer, i): hidden ones, by layer
   std::vector<FormulaEdge> edges;                       // without candidates
-  GRADLOOM_FIELDS(inputs, nodes, node_errors, edges)
+  GRADLOOM_FIELDS(inputs, columns, nodes, node_errors, edges)
 };
 Result<ScoresReport> session_scores(Session& session, const RowDataset<double>* rows);
 

@@ -1,5 +1,6 @@
 // Lanes are outputs of an input.
 // clang-format off
+#define GRADLOOM_AVX512
 #include "gradloom/kernels/simd_config.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gradloom/kernels/sparsity/sparsity_fast.cpp"
@@ -55,62 +56,112 @@ HWY_INLINE void sum_outputs(std::size_t out, const T* strength, const T* logarit
   *node = total_of(nodes), *weighted = total_of(weights);
 }
 
-template <class T>
-void strengths(const spline::Shape& s, const T* weight, spline::Range inputs, const Strengths<T>& out) {
-  constexpr Tag<T> d;
+// Vectors that are worked on at once: an edge is a long chain of sums, a root, a logarithm and a division, of which
+// several have to be under way.
+constexpr std::size_t kTogether = 4;
+
+// f(vector, N, j): the vectors of `width` numbers from j on, N at once: wide ones as long as four of them fit.
+template <class T, class F>
+HWY_INLINE void each_vectors(std::size_t width, F&& f) {
+  constexpr std::size_t wide = kTogether * hn::MaxLanes(WideTag<T>()), lanes = hn::MaxLanes(Tag<T>());
+  static_assert(kTogether == 4);
+  const auto some = [&](auto count, std::size_t& j) GRADLOOM_UNROLLED {
+    f(Tag<T>(), count, j);
+    j += count * lanes;
+  };
+  std::size_t j = 0;
+  for (; j + wide <= width; j += wide) f(WideTag<T>(), std::integral_constant<std::size_t, kTogether>(), j);
+  while (j + 4 * lanes <= width) some(std::integral_constant<std::size_t, 4>(), j);
+  if (j + 3 * lanes <= width) some(std::integral_constant<std::size_t, 3>(), j);
+  if (j + 2 * lanes <= width) some(std::integral_constant<std::size_t, 2>(), j);
+  if (j < width) some(std::integral_constant<std::size_t, 1>(), j);
+}
+
+// N vectors of outputs of an input; w and at are the first's.
+template <class D, std::size_t N, class T>
+HWY_INLINE void vector_strengths(const spline::Shape& s, const T* w, std::size_t at, const Strengths<T>& out) {
+  constexpr D d;
   constexpr std::size_t lanes = hn::MaxLanes(d);
-  using V = hn::Vec<Tag<T>>;
-  const std::size_t pitch = s.out_padded(), rows = s.spline_rows(), width = s.out_lanes();
+  using V = hn::Vec<D>;
+  const std::size_t pitch = s.out_padded(), rows = s.spline_rows();
   const V least = hn::Set(d, static_cast<T>(kLeastStrength * kLeastStrength));
   const V share = hn::Set(d, T(1) / static_cast<T>(rows));
-  for (std::size_t i = inputs.begin; i < inputs.end; ++i) {
-    for (std::size_t j = 0; j < width; j += lanes) {
-      const T* w = weight + i * s.rows() * pitch + j;
-      V mean = hn::LoadU(d, w);
-      for (std::size_t r = 1; r < rows; ++r) mean = hn::Add(mean, hn::LoadU(d, w + r * pitch));
-      mean = hn::Mul(mean, share);
-      V q = hn::Zero(d);
-      for (std::size_t r = 0; r < rows; ++r) {
-        const V c = hn::Sub(hn::LoadU(d, w + r * pitch), mean);
-        q = mul_add(c, c, q);
-      }
-      q = mul_add(share, q, least);
-      if (s.base) {
-        const V u = hn::LoadU(d, w + rows * pitch);
-        q = mul_add(u, u, q);
-      }
-      const V strength = hn::Sqrt(q);
-      hn::StoreU(mean, d, out.mean + i * width + j);
-      hn::StoreU(strength, d, out.strength + i * width + j);
-      hn::StoreU(elementary_log(VectorOps<Tag<T>>{}, strength), d, out.logarithm + i * width + j);
+  V mean[N], q[N];
+  unroll<N>([&](auto n) GRADLOOM_UNROLLED { mean[n] = hn::LoadU(d, w + n * lanes); });
+  for (std::size_t r = 1; r < rows; ++r)
+    unroll<N>([&](auto n) GRADLOOM_UNROLLED { mean[n] = hn::Add(mean[n], hn::LoadU(d, w + r * pitch + n * lanes)); });
+  unroll<N>([&](auto n) GRADLOOM_UNROLLED {
+    mean[n] = hn::Mul(mean[n], share);
+    q[n] = hn::Zero(d);
+  });
+  for (std::size_t r = 0; r < rows; ++r)
+    unroll<N>([&](auto n) GRADLOOM_UNROLLED {
+      const V c = hn::Sub(hn::LoadU(d, w + r * pitch + n * lanes), mean[n]);
+      q[n] = mul_add(c, c, q[n]);
+    });
+  unroll<N>([&](auto n) GRADLOOM_UNROLLED {
+    q[n] = mul_add(share, q[n], least);
+    if (s.base) {
+      const V u = hn::LoadU(d, w + rows * pitch + n * lanes);
+      q[n] = mul_add(u, u, q[n]);
     }
+    q[n] = hn::Sqrt(q[n]);
+    hn::StoreU(mean[n], d, out.mean + at + n * lanes);
+    hn::StoreU(q[n], d, out.strength + at + n * lanes);
+  });
+  unroll<N>([&](auto n) GRADLOOM_UNROLLED { q[n] = elementary_log(VectorOps<D>{}, q[n]); });
+  unroll<N>([&](auto n) GRADLOOM_UNROLLED { hn::StoreU(q[n], d, out.logarithm + at + n * lanes); });
+}
+
+template <class T>
+void strengths(const spline::Shape& s, const T* weight, spline::Range inputs, const Strengths<T>& out) {
+  const std::size_t width = s.out_lanes();
+  for (std::size_t i = inputs.begin; i < inputs.end; ++i) {
+    const T* w = weight + i * s.rows() * s.out_padded();
+    each_vectors<T>(width, [&](auto d, auto together, std::size_t j) GRADLOOM_UNROLLED {
+      vector_strengths<decltype(d), together>(s, w + j, i * width + j, out);
+    });
     sum_outputs(s.out, out.strength + i * width, out.logarithm + i * width, out.node + i, out.weighted + i);
   }
+}
+
+template <class D, std::size_t N, class T>
+HWY_INLINE void add_vector_gradient(const spline::Shape& s, const T* w, std::size_t at, const Strengths<T>& strengths,
+                                    T common_part, T slope_part, T* g) {
+  constexpr D d;
+  constexpr std::size_t lanes = hn::MaxLanes(d);
+  using V = hn::Vec<D>;
+  const std::size_t pitch = s.out_padded(), rows = s.spline_rows();
+  const V share = hn::Set(d, T(1) / static_cast<T>(rows)), slope = hn::Set(d, slope_part);
+  const V common = hn::Set(d, common_part);
+  V f[N], part[N], mean[N];
+  unroll<N>([&](auto n) GRADLOOM_UNROLLED {
+    f[n] = hn::Div(neg_mul_add(slope, hn::LoadU(d, strengths.logarithm + at + n * lanes), common),
+                   hn::LoadU(d, strengths.strength + at + n * lanes));
+    part[n] = hn::Mul(f[n], share), mean[n] = hn::LoadU(d, strengths.mean + at + n * lanes);
+  });
+  for (std::size_t r = 0; r < rows; ++r)
+    unroll<N>([&](auto n) GRADLOOM_UNROLLED {
+      const std::size_t from = r * pitch + n * lanes;
+      hn::StoreU(mul_add(part[n], hn::Sub(hn::LoadU(d, w + from), mean[n]), hn::LoadU(d, g + from)), d, g + from);
+    });
+  if (s.base)
+    unroll<N>([&](auto n) GRADLOOM_UNROLLED {
+      const std::size_t from = rows * pitch + n * lanes;
+      hn::StoreU(mul_add(f[n], hn::LoadU(d, w + from), hn::LoadU(d, g + from)), d, g + from);
+    });
 }
 
 template <class T>
 void add_gradient(const spline::Shape& s, const T* weight, const Strengths<T>& strengths, const Slopes<T>& slopes,
                   spline::Range inputs, T* dl_dw) {
-  constexpr Tag<T> d;
-  constexpr std::size_t lanes = hn::MaxLanes(d);
-  using V = hn::Vec<Tag<T>>;
-  const std::size_t pitch = s.out_padded(), rows = s.spline_rows(), width = s.out_lanes();
-  const V share = hn::Set(d, T(1) / static_cast<T>(rows)), slope = hn::Set(d, slopes.slope);
+  const std::size_t width = s.out_lanes();
   for (std::size_t i = inputs.begin; i < inputs.end; ++i) {
-    const V common = hn::Set(d, slopes.common[i]);
-    for (std::size_t j = 0; j < width; j += lanes) {
-      const std::size_t at = i * width + j, first = i * s.rows() * pitch + j;
-      const T* w = weight + first;
-      T* g = dl_dw + first;
-      const V f = hn::Div(neg_mul_add(slope, hn::LoadU(d, strengths.logarithm + at), common),
-                          hn::LoadU(d, strengths.strength + at));
-      const V part = hn::Mul(f, share), mean = hn::LoadU(d, strengths.mean + at);
-      for (std::size_t r = 0; r < rows; ++r)
-        hn::StoreU(mul_add(part, hn::Sub(hn::LoadU(d, w + r * pitch), mean), hn::LoadU(d, g + r * pitch)), d,
-                   g + r * pitch);
-      if (s.base)
-        hn::StoreU(mul_add(f, hn::LoadU(d, w + rows * pitch), hn::LoadU(d, g + rows * pitch)), d, g + rows * pitch);
-    }
+    const std::size_t first = i * s.rows() * s.out_padded();
+    each_vectors<T>(width, [&](auto d, auto together, std::size_t j) GRADLOOM_UNROLLED {
+      add_vector_gradient<decltype(d), together>(s, weight + first + j, i * width + j, strengths, slopes.common[i],
+                                                 slopes.slope, dl_dw + first + j);
+    });
   }
 }
 

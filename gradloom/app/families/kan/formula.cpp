@@ -52,6 +52,20 @@ RowDataset<double> rows_in_range(const std::vector<FeatureRange>& ranges, const 
   return RowDataset<double>(std::move(parts));
 }
 
+// A column of categories has a feature for each of them; a feature of any other kind is its own column.
+void name_columns(const RowCode& code, CategoryPolicy categories, FormulaData& data) {
+  for (std::size_t c = 0; c < code.features.size(); ++c) {
+    const ColumnCode& column = code.features[c];
+    const bool one_hot = !column.categories.empty() && categories == CategoryPolicy::one_hot;
+    data.columns.push_back(column.name);
+    data.column_of.insert(data.column_of.end(), one_hot ? column.categories.size() : 1, c);
+  }
+  if (data.column_of.size() == data.features.size()) return;
+  data.columns = data.features;
+  data.column_of.resize(data.features.size());
+  for (std::size_t i = 0; i < data.features.size(); ++i) data.column_of[i] = i;
+}
+
 template <class T>
 Result<FormulaData> collect(TypedSession<KanFamily<T>>& session, const FormulaRows& given) {
   const KanFamily<T>& family = session.family();
@@ -102,6 +116,7 @@ Result<FormulaData> collect(TypedSession<KanFamily<T>>& session, const FormulaRo
   data.features = seen->feature_names();
   if (data.features.empty())
     for (std::size_t i = 0; i < seen->features(); ++i) data.features.push_back(fmt::format("x{}", i + 1));
+  name_columns(schema.training.code, family.options().data.source.categories, data);
   data.targets = target_columns(family.options(), schema.training);
   data.network = network_samples(session.exec(), network, session.result_arrays(), *family.new_rows(*seen));
   return data;

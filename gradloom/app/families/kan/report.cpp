@@ -56,7 +56,8 @@ Table inputs_table(const json& f) {
                "The share of the output's variance that each contributes, and its standard error.",
                {"input", "share", "error"}};
   inputs.bar_column = 1;
-  for (const json& i : f.at("inputs"))
+  // Formulas that were stored without them are of tables whose columns nobody told apart from inputs.
+  for (const json& i : f.at(f.contains("columns") ? "columns" : "inputs"))
     inputs.rows.push_back({i.at("name").get<std::string>(), i.at("score").get<double>(), i.at("error").get<double>()});
   std::stable_sort(inputs.rows.begin(), inputs.rows.end(),
                    [](const auto& a, const auto& b) { return a[1].number() > b[1].number(); });
