@@ -30,8 +30,8 @@ class Functions {
   bool by_edge() const { return !fixed_.empty() || !forbidden_on_.empty(); }
   // Whether an expression has none of the functions that are forbidden everywhere: those that are called, and sqrt.
   bool allows(const Expr& e) const;
-  // Throws invalid_input when an edge is named that a network of these widths does not have.
-  void require_edges(std::span<const std::size_t> widths) const;
+  // Throws invalid_input when an edge is named that a network of these widths and multiplication nodes does not have.
+  void require_edges(std::span<const std::size_t> widths, std::span<const std::size_t> multiply = {}) const;
 
  private:
   using Edge = std::array<std::size_t, 3>;
