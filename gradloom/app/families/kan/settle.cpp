@@ -139,6 +139,10 @@ Result<std::optional<SettledRecipe>> settle_rows(const Config& recipe, const Par
   if (!recipe.tables("stage").empty())
     return Error{ErrorCode::invalid_input,
                  "model.size = \"auto\" chooses one stage; take the stages away, or set model.size = \"given\""};
+  if (!asked.model.multiply.empty() && !recipe.was_set("model.hidden"))
+    return Error{ErrorCode::invalid_input,
+                 "model.multiply belongs to the layers of model.hidden, which model.size = \"auto\" would choose; set "
+                 "model.hidden as well"};
   auto parts = parts_of(asked);
   if (!parts) return parts.error();
   const std::size_t rows = parts->train.size() + (parts->validation ? parts->validation->size() : 0);
