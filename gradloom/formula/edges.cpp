@@ -29,6 +29,42 @@ double variance(const std::vector<double>& v, std::size_t without) {
   return squares / static_cast<double>(n);
 }
 
+double mean_without(const std::vector<double>& v, std::size_t without) {
+  double sum = 0;
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < v.size(); ++i)
+    if (without == kBlocks || i * kBlocks / v.size() != without) sum += v[i], ++n;
+  return n == 0 ? 0 : sum / static_cast<double>(n);
+}
+
+// A sum of a layer at every row.
+std::vector<double> sum_values(const NetworkSamples& s, std::size_t layer, std::size_t j) {
+  const std::size_t out = s.sums(layer);
+  std::vector<double> v(s.rows(), s.bias[layer][j]);
+  for (std::size_t i = 0; i < s.widths[layer]; ++i)
+    for (std::size_t r = 0; r < v.size(); ++r) v[r] += s.edge[layer][i * out + j][r];
+  return v;
+}
+
+// Scores of the sums of a layer from those of its nodes. Of a product a b of independent factors the variance is
+// E(b)^2 V(a) + E(a)^2 V(b) + V(a) V(b); both have the same share of the last part.
+std::vector<double> score_sums(const NetworkSamples& s, std::size_t layer, std::size_t without,
+                               std::vector<double> nodes) {
+  const LayerNodes shape = s.nodes(layer);
+  nodes.resize(shape.sums(), 0.0);
+  for (std::size_t j = shape.plain(); j < shape.nodes; ++j) {
+    const std::size_t second = shape.second_factor(j);
+    const std::vector<double> a = sum_values(s, layer, j), b = sum_values(s, layer, second);
+    const double va = variance(a, without), vb = variance(b, without);
+    const double ea = mean_without(a, without), eb = mean_without(b, without);
+    const double of_a = eb * eb * va + va * vb / 2, of_b = ea * ea * vb + va * vb / 2;
+    const double share = of_a + of_b > 0 ? of_a / (of_a + of_b) : 0;
+    nodes[second] = of_a + of_b > 0 ? nodes[j] * (1 - share) : 0;
+    nodes[j] *= share;
+  }
+  return nodes;
+}
+
 // Scores without one block of rows.
 Scores score_without(const NetworkSamples& s, std::span<const std::size_t> column_of, std::size_t without) {
   const std::size_t layers = s.edge.size();
@@ -47,7 +83,8 @@ Scores score_without(const NetworkSamples& s, std::span<const std::size_t> colum
   }
   for (double& a : above) a = total > 0 ? a / total : 0;
   for (std::size_t l = layers; l-- > 0;) {
-    const std::size_t in = s.widths[l], out = s.widths[l + 1];
+    const std::size_t in = s.widths[l], out = s.sums(l);
+    above = score_sums(s, l, without, std::move(above));
     std::vector<double> var(in * out), sum(out, 0.0), below(in, 0.0);
     for (std::size_t e = 0; e < var.size(); ++e) sum[e % out] += var[e] = variance(s.edge[l][e], without);
     scores.edges[l].resize(in * out);
@@ -120,11 +157,11 @@ Scores score(const NetworkSamples& network, std::span<const std::size_t> column_
 
 std::vector<ExplainedEdge> explain_edges(const Exec& ex, const NetworkSamples& s, const Scores& scores,
                                          const EdgeFormulaOptions& o) {
-  o.functions.require_edges(s.widths);
+  o.functions.require_edges(s.widths, s.multiply);
   std::vector<ExplainedEdge> edges;
   for (std::size_t l = 0; l < s.edge.size(); ++l)
     for (std::size_t e = 0; e < s.edge[l].size(); ++e) {
-      ExplainedEdge edge{l, e / s.widths[l + 1], e % s.widths[l + 1], scores.edges[l][e], true, {}};
+      ExplainedEdge edge{l, e / s.sums(l), e % s.sums(l), scores.edges[l][e], true, {}};
       const bool matters = edge.score.value >= o.threshold || o.functions.fixes(l, edge.from, edge.to);
       edge.kept = matters && (l + 1 < s.edge.size() || edge.to == o.output);
       edges.push_back(std::move(edge));
@@ -132,7 +169,7 @@ std::vector<ExplainedEdge> explain_edges(const Exec& ex, const NetworkSamples& s
   ex.parallel_for(edges.size(), [&](std::size_t i, unsigned) {
     ExplainedEdge& e = edges[i];
     if (e.kept)
-      e.candidates = fit_edge(s.node[e.layer][e.from], s.edge[e.layer][e.from * s.widths[e.layer + 1] + e.to],
+      e.candidates = fit_edge(s.node[e.layer][e.from], s.edge[e.layer][e.from * s.sums(e.layer) + e.to],
                               o.functions.of_edge(e.layer, e.from, e.to), o.fit);
   });
   return edges;
@@ -147,7 +184,8 @@ Expr edge_formula(const NetworkSamples& s, std::vector<ExplainedEdge>& edges, co
                         : (variable(i) - approximate(s.input_mean[i])) * approximate(s.input_scale[i]));
   std::size_t at = 0;
   for (std::size_t l = 0; l < s.edge.size(); ++l) {
-    const std::size_t in = s.widths[l], out = s.widths[l + 1];
+    const LayerNodes shape = s.nodes(l);
+    const std::size_t in = s.widths[l], out = shape.sums();
     std::vector<std::vector<Expr>> terms(out);
     std::vector<double> constant = s.bias[l];
     for (std::size_t i = 0; i < in; ++i)
@@ -170,6 +208,8 @@ Expr edge_formula(const NetworkSamples& s, std::vector<ExplainedEdge>& edges, co
       if (constant[j] != 0) terms[j].push_back(approximate(constant[j]));
       nodes.push_back(add(std::move(terms[j])));
     }
+    for (std::size_t j = shape.plain(); j < shape.nodes; ++j) nodes[j] = nodes[j] * nodes[shape.second_factor(j)];
+    nodes.resize(shape.nodes);
   }
   const Expr start = approximate(s.output_scale[output]) * nodes[output] + approximate(s.output_mean[output]);
   const double before = rms_error(start, table.x, table.y);

@@ -3,14 +3,17 @@
 
 #include <span>
 
+#include "gradloom/base/layer_nodes.h"
 #include "gradloom/formula/functions.h"
 #include "gradloom/formula/search.h"
 
 namespace gradloom::formula {
 
-// Layers of functions on edges, seen at N rows. Node (0, i) is input i after normalisation.
+// Layers of functions on edges, seen at N rows. Node (0, i) is input i after normalisation. Edges of a layer lead to
+// its Out sums, which become its nodes (base/layer_nodes.h).
 struct NetworkSamples {
-  std::vector<std::size_t> widths;                     // inputs, hidden layers, outputs
+  std::vector<std::size_t> widths;                     // nodes: inputs, hidden layers, outputs
+  std::vector<std::size_t> multiply;                   // of each hidden layer, nodes that multiply; empty: none
   std::vector<std::vector<std::vector<double>>> node;  // (layer, i): N values that arrive at input i of the layer
   // (layer, i * Out + j): N values of the function from i to j.
   std::vector<std::vector<std::vector<double>>> edge;
@@ -18,6 +21,10 @@ struct NetworkSamples {
   std::vector<double> input_mean, input_scale;    // node = (x - mean) * scale
   std::vector<double> output_mean, output_scale;  // y = mean + scale * last layer
 
+  // Of the nodes above a layer of edges.
+  LayerNodes nodes(std::size_t layer) const { return layer_nodes(widths, multiply, layer); }
+  // Where the edges of a layer lead to.
+  std::size_t sums(std::size_t layer) const { return nodes(layer).sums(); }
   std::size_t rows() const { return node.empty() || node[0].empty() ? 0 : node[0][0].size(); }
 };
 
@@ -26,8 +33,9 @@ struct Score {
   double value = 0, error = 0;
 };
 
-// Shares of the variance of the outputs, by backward attribution (docs/math/formula.md). Inputs add up to 1 unless the
-// outputs are constant; a column that does not vary scores exactly 0.
+// Shares of the variance of the outputs, by backward attribution (docs/math/formula.md). The score of a product is
+// shared by its factors; a constant one has nothing of it. Inputs add up to 1 unless the outputs are constant; a column
+// that does not vary scores exactly 0.
 struct Scores {
   std::vector<std::vector<Score>> edges;  // (layer, i * Out + j)
   std::vector<std::vector<Score>> nodes;  // (layer, i): the inputs of each layer; nodes[0] are the inputs
@@ -37,7 +45,7 @@ struct Scores {
 Scores score(const NetworkSamples& network, std::span<const std::size_t> column_of = {});
 
 struct ExplainedEdge {
-  std::size_t layer = 0, from = 0, to = 0;
+  std::size_t layer = 0, from = 0, to = 0;  // from a node to a sum
   Score score;
   bool kept = true;
   std::vector<EdgeCandidate> candidates;  // best first; the first is in the formula

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "gradloom/base/error.h"
+#include "gradloom/base/layer_nodes.h"
 #include "gradloom/formula/contains.h"
 
 namespace gradloom::formula {
@@ -116,11 +117,14 @@ Expr Functions::spelled(const Expr& e) const {
   return args.empty() ? e : with_args(*e, std::move(args));
 }
 
-void Functions::require_edges(std::span<const std::size_t> widths) const {
+void Functions::require_edges(std::span<const std::size_t> widths, std::span<const std::size_t> multiply) const {
   const auto require = [&](const Edge& e, const char* key) {
-    if (e[0] + 1 < widths.size() && e[1] < widths[e[0]] && e[2] < widths[e[0] + 1]) return;
-    throw_invalid(fmt::format("{}: there is no edge {}.{}.{}; the network has layers of {} nodes, counted from 0", key,
-                              e[0], e[1], e[2], fmt::join(widths, ", ")));
+    const LayerNodes nodes = e[0] + 1 < widths.size() ? layer_nodes(widths, multiply, e[0]) : LayerNodes{};
+    if (e[0] + 1 < widths.size() && e[1] < widths[e[0]] && e[2] < nodes.sums()) return;
+    std::string sums;
+    if (nodes.products > 0) sums = fmt::format(" (edges of layer {} lead to {} sums)", e[0], nodes.sums());
+    throw_invalid(fmt::format("{}: there is no edge {}.{}.{}; the network has layers of {} nodes{}, counted from 0",
+                              key, e[0], e[1], e[2], fmt::join(widths, ", "), sums));
   };
   for (const auto& [edge, function] : fixed_) require(edge, "fix");
   for (const auto& [edge, function] : forbidden_on_) require(edge, "forbid");

@@ -34,8 +34,8 @@ class Functions {
   bool allows(const Expr& e) const;
   // The same formula, whose numbers are written without them: sqrt(2) becomes 1.414... where sqrt is forbidden.
   Expr spelled(const Expr& e) const;
-  // Throws invalid_input when an edge is named that a network of these widths does not have.
-  void require_edges(std::span<const std::size_t> widths) const;
+  // Throws invalid_input when an edge is named that a network of these widths and multiplication nodes does not have.
+  void require_edges(std::span<const std::size_t> widths, std::span<const std::size_t> multiply = {}) const;
 
  private:
   using Edge = std::array<std::size_t, 3>;

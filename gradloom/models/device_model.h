@@ -33,7 +33,9 @@ inline vulkan::Binding whole(const vulkan::DeviceBuffer& buffer) { return {&buff
 struct DeviceTape {
   std::size_t batch = 0;  // the largest
   vulkan::DeviceBuffer memory;
-  std::vector<std::uint64_t> activations, gradients;  // bytes; one of each per layer: its output, dl_d(output)
+  std::vector<std::uint64_t> activations, gradients;  // bytes; one of each per layer: its nodes, dl_d(sums)
+  // The same of its sums and of dl_d(nodes): other places only where nodes multiply.
+  std::vector<std::uint64_t> sums, node_gradients;
   std::uint64_t dl_dx = 0;
   bool input_gradient = false;
 };

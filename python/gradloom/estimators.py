@@ -159,6 +159,7 @@ class _KanParameters(_RowEstimator):
         grid: int | None = None,
         degree: int | None = None,
         *,
+        multiply: Sequence[int] | None = None,
         refine: Sequence[int] | None = None,
         size: str | None = None,
         epochs: int | None = None,
@@ -178,6 +179,7 @@ class _KanParameters(_RowEstimator):
         self.hidden = hidden
         self.grid = grid
         self.degree = degree
+        self.multiply = multiply
         self.refine = refine
         self.size = size
         self.epochs = epochs
@@ -195,12 +197,13 @@ class _KanParameters(_RowEstimator):
         self.verbose = verbose
 
     def _keys(self) -> dict[str, str]:
-        return {"hidden": "model.hidden", "grid": "model.grid", "degree": "model.degree", **super()._keys()}
+        keys = {name: f"model.{name}" for name in ("hidden", "grid", "degree", "multiply")}
+        return {**keys, **super()._keys()}
 
     def _settles(self) -> bool:
         """Whether the engine chooses the size for these rows."""
         if self.size is None:
-            return self.hidden is None and self.grid is None and self.refine is None
+            return all(given is None for given in (self.hidden, self.grid, self.multiply, self.refine))
         if self.size not in ("auto", "given"):
             raise ValueError(f"size is {self.size!r}, but must be 'auto' or 'given'")
         return self.size == "auto"

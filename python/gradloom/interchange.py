@@ -196,7 +196,10 @@ def from_pykan(state: Any) -> bytes:
             factor = tensors.get(f"{kind}_scale_{n}", tensors.get(f"{kind}_scale.{n}", np.ones(outputs)))
             offset = tensors.get(f"{kind}_bias_{n}", tensors.get(f"{kind}_bias.{n}", np.zeros(outputs)))
             if factor.shape != (outputs,):
-                raise InvalidInputError(f"{kind}_scale.{n} is {factor.shape}: multiplication nodes are not supported")
+                raise InvalidInputError(
+                    f"{kind}_scale.{n} is {factor.shape}, of {outputs} sums: a state with "
+                    "multiplication nodes does not tell how many factors they have, and cannot be read"
+                )
             scale, bias = scale * factor, bias * factor + offset
         layers.append(
             _Layer(

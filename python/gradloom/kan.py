@@ -26,6 +26,16 @@ _LATER = ("suggest_symbolic", "fix_symbolic", "symbolic_formula", "attribute", "
 _formula = lib.gradloom_formula
 
 
+def _layers(width: Sequence[Any]) -> tuple[list[int], list[int]]:
+    """The nodes of each layer, and how many of them are products: an entry may be pykan's [sums, products]."""
+    nodes, products = [], []
+    for layer in width:
+        sums, multiplied = layer if isinstance(layer, (list, tuple)) else (layer, 0)
+        nodes.append(int(sums) + int(multiplied))
+        products.append(int(multiplied))
+    return nodes, products
+
+
 class Drawing:
     """A picture that a notebook shows, and save() writes."""
 
@@ -78,8 +88,9 @@ def create_dataset(
 class KAN(Model):
     """A spline network. Options that are None or not set have the engine's defaults: `gradloom.recipe_keys("kan")`.
 
-    width: nodes of all layers, inputs first; grid: intervals of each spline; k: their degree; `options` are recipe
-    keys such as {"optimizer.lr": 0.01}.
+    width: nodes of all layers, inputs first; multiply: of each hidden layer, how many of its nodes are products of two
+    sums (or, as in pykan, [sums, products] in width); grid: intervals of each spline; k: their degree; `options` are
+    recipe keys such as {"optimizer.lr": 0.01}.
 
     >>> import numpy as np
     >>> data = create_dataset(lambda x: np.sin(3 * x[:, 0]) + x[:, 1] ** 2, train_num=300, test_num=100)
@@ -94,29 +105,40 @@ class KAN(Model):
 
     def __init__(
         self,
-        width: Sequence[int],
+        width: Sequence[int | Sequence[int]],
         grid: int | None = None,
         k: int | None = None,
         seed: int | None = None,
         *,
+        multiply: Sequence[int] | None = None,
         precision: str | None = None,
         n_jobs: int | None = None,
         device: str | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> None:
         try:
-            self.width = [int(w) for w in width]
+            self.width, products = _layers(width)
         except (TypeError, ValueError) as error:
-            raise TypeError(f"width is {width!r}, but must be a list of integers such as [2, 5, 1]") from error
+            raise TypeError(
+                f"width is {width!r}, but must be a list of integers such as [2, 5, 1], or of pairs [sums, products]"
+            ) from error
         if len(self.width) < 2 or min(self.width) < 1:
             raise InvalidInputError(
                 f"width is {width!r}, but must name the nodes of two layers or more, 1 or more each"
             )
+        if any(products):
+            if multiply is not None:
+                raise InvalidInputError(f"width is {width!r} and multiply {multiply!r}: only one may name products")
+            if products[0] or products[-1]:
+                raise InvalidInputError(f"width is {width!r}: inputs and outputs are not products")
+            multiply = products[1:-1]
         recipe: dict[str, Any] = {"family": "kan", "task": "regression"}
         put(recipe, "model.hidden", self.width[1:-1])
+        put(recipe, "model.multiply", None if multiply is None else [int(m) for m in multiply])
         for key, value in (("model.grid", grid), ("model.degree", k), ("seed", seed), ("precision", precision)):
             put(recipe, key, value)
         self._recipe = merged(recipe, nested(options))
+        self.multiply: list[int] = list(self._recipe["model"].get("multiply", []))
         self._n_jobs, self._device = n_jobs, device
         self._log: dict[str, AnyArray] | None = None
 
@@ -213,7 +235,7 @@ class KAN(Model):
 
     def _like(self, handle: int) -> KAN:
         other = object.__new__(type(self))
-        for name in ("width", "_recipe", "_n_jobs", "_device", "_log", "_rows"):
+        for name in ("width", "multiply", "_recipe", "_n_jobs", "_device", "_log", "_rows"):
             setattr(other, name, getattr(self, name))
         other._adopt(handle, self._threads)
         return other
@@ -303,7 +325,8 @@ class KAN(Model):
 
     def edges(self) -> list[dict[str, Any]]:
         """Every edge: layer, from, to, the function as x and y, and importance: the share of the next node's standard
-        deviation that the edge contributes."""
+        deviation that the edge contributes. Of n nodes that a layer leads to, the last m = multiply[layer] are
+        products: node j is sum j times sum j + m, and `to` counts sums."""
         edges: list[dict[str, Any]] = json_of(lib.gradloom_draw, self._open(), b"json")
         for edge in edges:
             edge["x"], edge["y"] = np.array(edge["x"]), np.array(edge["y"])
@@ -325,7 +348,7 @@ class KAN(Model):
             for edge in self.auto_symbolic():
                 if edge["candidates"]:
                     names[edge["layer"], edge["from"], edge["to"]] = edge["candidates"][0]["function"]
-        return _plot.network(self.width, self.edges(), names)
+        return _plot.network(self.width, self.edges(), names, self.multiply)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, n_jobs: int | None = None) -> KAN:

@@ -75,6 +75,39 @@ def test_float32_strided_and_read_only_arrays_are_read_as_they_are(rows):
     assert np.array_equal(model.predict(view.astype(">f8")), expected)
 
 
+def test_multiplication_nodes_learn_a_product():
+    data = create_dataset(lambda x: x[:, 0] * x[:, 1], train_num=300, test_num=100)
+    options = {"precision": "float64", "seed": 0}
+    model = KAN(width=[2, [0, 1], 1], grid=3, **options)
+    assert model.width == [2, 1, 1] and model.multiply == [1]
+    product = model.fit(data, opt="LBFGS", steps=60)["test_rmse"]
+    total = KAN(width=[2, 1, 1], grid=3, **options).fit(data, opt="LBFGS", steps=60)["test_rmse"]
+    assert product < 0.05 * total
+    same = KAN(width=[2, 1, 1], multiply=[1], grid=3, **options)
+    assert same.fit(data, opt="LBFGS", steps=60)["test_rmse"] == product
+    edges = model.edges()
+    assert len(edges) == 2 * 2 + 1 and {e["to"] for e in edges if e["layer"] == 0} == {0, 1}
+    assert "a product" in model.plot().svg
+    again = KAN.load(_saved(model))
+    assert again.multiply == [1] and np.array_equal(again.predict(data["test_input"]), model.predict(data["test_input"]))
+    assert again.refine(6).multiply == [1]
+    inputs = [i["score"] for i in model.scores["inputs"]]
+    assert abs(sum(inputs) - 1) < 1e-9 and min(inputs) > 0.3
+    with pytest.raises(UnsupportedError, match="model.multiply"):
+        model.export("no.safetensors", "efficient-kan")
+
+
+def test_multiplication_nodes_are_refused_where_they_cannot_be():
+    with pytest.raises(InvalidInputError, match="only one"):
+        KAN(width=[2, [1, 1], 1], multiply=[1])
+    with pytest.raises(InvalidInputError, match="not products"):
+        KAN(width=[2, 3, [0, 1]])
+    with pytest.raises(TypeError, match="pairs"):
+        KAN(width=[2, [1, 1, 1], 1])
+    with pytest.raises(InvalidInputError, match="model.multiply"):
+        KAN(width=[2, 3, 1], multiply=[4]).fit(np.zeros((4, 2)), np.zeros(4))
+
+
 def test_verbs_that_do_not_exist_say_so(rows):
     with pytest.raises(UnsupportedError, match="does not exist in gradloom yet"):
         fitted(rows).suggest_symbolic()

@@ -269,6 +269,25 @@ TEST(NetworkDrawing, ShowsEveryFunctionOfSmallNetworks) {
   }
 }
 
+TEST(NetworkDrawing, ShowsProductsAsCrossesAboveTheirFactors) {
+  SplineNetwork network = make_network({2, 5, 1});  // five sums
+  network.widths[1] = 3, network.multiply = {2};
+  std::erase_if(network.edges, [](const EdgeFunction& e) { return e.layer == 1 && e.from >= 3; });
+  std::string html;
+  append_network(html, network);
+  EXPECT_EQ(find_markup_error(html), "");
+  EXPECT_EQ(count(html, "<circle class=\"times\""), 2u);
+  EXPECT_EQ(count(html, "<path class=\"times\""), 2u);
+  EXPECT_EQ(count(html, "class=\"node\""), 2u + 1u + 1u + 4u);  // inputs, a sum, the output, factors
+  EXPECT_EQ(count(html, "class=\"function\""), 2u * 5u + 3u);
+  EXPECT_THAT(html, HasSubstr("h1.2, a product"));
+  EXPECT_THAT(html, HasSubstr("x1 → h1.1\n"));
+  EXPECT_THAT(html, HasSubstr("x1 → h1.2 factor 1"));
+  EXPECT_THAT(html, HasSubstr("x2 → h1.3 factor 2"));
+  network.edges.push_back({.layer = 0, .from = 0, .to = 5});
+  EXPECT_THROW(append_network(html, network), Exception);
+}
+
 TEST(NetworkDrawing, OfLargeNetworksSaysWhatIsNotDrawn) {
   std::string html;
   append_network(html, make_network({64, 32, 10}));

@@ -112,6 +112,10 @@ def kan_outputs(about, tensors, x):
                     y[s] += z / (1 + np.exp(-z)) * weight[i, grid + degree]
         bias = tensors.get(f"parameters/layer{layer}.bias")
         x = y if bias is None else y + bias
+        if layer < len(model["multiply"]):
+            nodes, products = model["hidden"][layer], model["multiply"][layer]
+            assert x.shape[1] == nodes + products
+            x = np.concatenate([x[:, :nodes - products], x[:, nodes - products:nodes] * x[:, nodes:]], axis=1)
         layer += 1
     return tensors["buffers/output.mean"] + tensors["buffers/output.std"] * x + np.array(centre.get("targets", 0.0))
 
@@ -170,6 +174,8 @@ def main():
             (f"uniform-{precision}", f"train kan-tabular {also} --set task=classification --set data.target=kind --set data.drop=price"
                                      " --set model.outside=linear --set model.knots=uniform --set model.normalise=range --set model.hidden=[4,3]"
                                      " --set data.categories=ordinal", kan_outputs, bound),
+            (f"multiply-{precision}", f"train kan-tabular {also} --set data.target=price --set data.drop=kind --set model.size=given"
+                                      " --set model.hidden=[5,4] --set model.multiply=[2,4]", kan_outputs, bound),
             (f"gates-{precision}", f"train logic-classify {also} --set data.target=kind --set data.drop=price --set data.test_path="
                                    " --set data.categorical=[] --set model.gates=[40,30] --set data.test=0.2", gate_outputs, bound),
         ]

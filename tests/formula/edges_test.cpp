@@ -193,6 +193,66 @@ TEST(Edges, BecomeTheFormulaOfTheirNetwork) {
   EXPECT_EQ(edge_formula(s, edges, t, 0)->key, formula->key);
 }
 
+// y = 3 sin(x1) x2 + x3: hidden nodes are the sum x3 and the product of sin(x1) and x2, whose factors are sums 1 and 2.
+NetworkSamples product_network(std::size_t rows) {
+  NetworkSamples s;
+  s.widths = {3, 2, 1}, s.multiply = {1};
+  s.node.resize(2), s.edge.resize(2);
+  for (std::uint32_t i = 0; i < 3; ++i) s.node[0].push_back(uniform(-1.5, 1.5, rows, i));
+  const std::vector<double> none(rows, 0.0);
+  s.edge[0].assign(3 * 3, none);
+  s.edge[0][0 * 3 + 1] = map(s.node[0][0], [](double v) { return std::sin(v); });
+  s.edge[0][1 * 3 + 2] = s.node[0][1];
+  s.edge[0][2 * 3 + 0] = s.node[0][2];
+  std::vector<double> product(rows);
+  for (std::size_t r = 0; r < rows; ++r) product[r] = s.edge[0][1][r] * s.edge[0][5][r];
+  s.node[1] = {s.node[0][2], product};
+  s.edge[1] = {s.node[0][2], map(product, [](double v) { return 3 * v; })};
+  s.bias = {{0, 0, 0}, {0}};
+  s.input_mean = {0, 0, 0}, s.input_scale = {1, 1, 1};
+  s.output_mean = {0}, s.output_scale = {1};
+  return s;
+}
+
+TEST(Scores, OfAProductAreSharedByItsFactors) {
+  NetworkSamples s = product_network(500);
+  const Scores scores = score(s);
+  double sum = 0;
+  for (const Score& i : scores.nodes[0]) sum += i.value;
+  EXPECT_NEAR(sum, 1, 1e-12);
+  ASSERT_EQ(scores.nodes[1].size(), 2u);
+  EXPECT_NEAR(scores.nodes[0][0].value + scores.nodes[0][1].value, scores.nodes[1][1].value, 1e-12);
+  // Both vary around 0.
+  EXPECT_NEAR(scores.nodes[0][0].value, scores.nodes[0][1].value, 0.02 * scores.nodes[1][1].value);
+  // Far from 0 and almost constant, a factor says little; constant, nothing.
+  s.bias[0][2] = 100;
+  EXPECT_LT(score(s).nodes[0][1].value, 1e-2);
+  s.edge[0][1 * 3 + 2] = std::vector<double>(500, 2.0);
+  EXPECT_EQ(score(s).nodes[0][1].value, 0.0);
+  EXPECT_GT(score(s).nodes[0][0].value, 0.1);
+}
+
+TEST(Edges, OfAProductBecomeAProduct) {
+  const NetworkSamples s = product_network(500);
+  Table t;
+  t.names = {"a", "b", "c"};
+  t.x = s.node[0];
+  for (std::size_t r = 0; r < s.rows(); ++r) t.y.push_back(3 * std::sin(t.x[0][r]) * t.x[1][r] + t.x[2][r]);
+  const Exec one({.threads = 1});
+  EdgeFormulaOptions options;
+  options.functions = Functions({.forbid = {"0.0.2 sin"}});  // an edge to the last sum
+  const std::vector<ExplainedEdge> edges = explain_edges(one, s, score(s), options);
+  ASSERT_EQ(edges.size(), 9u + 2u);
+  EXPECT_EQ(edges[1].to, 1u);
+  EXPECT_EQ(edges[1].candidates.front().function, "sin");
+  EXPECT_EQ(edges[5].candidates.front().function, "x");
+  EXPECT_LT(rms_error(edge_formula(s, edges, t, 0), t.x, t.y), 1e-9);
+  const Functions beyond({.fix = {"0.0.3 sin"}});
+  EXPECT_THROW(beyond.require_edges(s.widths, s.multiply), Exception);
+  EXPECT_NO_THROW(Functions({.fix = {"0.0.2 sin"}}).require_edges(s.widths, s.multiply));
+  EXPECT_THROW(Functions({.fix = {"0.0.2 sin"}}).require_edges(s.widths), Exception);
+}
+
 // Each function with an inner and an outer constant, away from where it is not defined.
 TEST(Refine, FindsTheConstantsOfEveryFunction) {
   for (const auto& f : kFunctions) {

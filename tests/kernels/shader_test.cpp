@@ -27,8 +27,9 @@ TEST(Shaders, DivideAndTakeRootsByExactGlslAlone) {
       if (source.spirv.empty()) GTEST_SKIP() << "this build has no GPU backend";
       const auto sloppy = test::sloppy_shader(source);
       EXPECT_EQ(vulkan::count_approximate(sloppy.spirv), 0u) << source.name;
-      const bool divides =
-          shader != Shader::compress_half && shader != Shader::compress_top_k && shader != Shader::reduce_tree;
+      const bool divides = shader != Shader::compress_half && shader != Shader::compress_top_k &&
+                           shader != Shader::reduce_tree && shader != Shader::product_forward &&
+                           shader != Shader::product_backward;
       EXPECT_EQ(vulkan::count_approximate(source.spirv) > 0, divides) << source.name;
       EXPECT_EQ(vulkan::count_contraction(sloppy.spirv).allowed, 0u) << source.name;
     }
@@ -40,7 +41,8 @@ TEST(Shaders, FuseWhatMulAddSaysAndNothingElse) {
     for (const auto& source : {shader_source<float>(shader), shader_source<double>(shader)}) {
       if (source.spirv.empty()) GTEST_SKIP() << "this build has no GPU backend";
       const auto found = vulkan::count_fused(source.spirv);
-      const bool sums_products = shader != Shader::compress_half && shader != Shader::compress_top_k;
+      const bool sums_products = shader != Shader::compress_half && shader != Shader::compress_top_k &&
+                                 shader != Shader::product_forward && shader != Shader::product_backward;
       EXPECT_EQ(found.all > 0, sums_products) << source.name;
       EXPECT_EQ(found.chosen, found.all) << source.name;
     }
@@ -63,6 +65,8 @@ TEST(Shaders, SayWhatTheyBind) {
   EXPECT_EQ(needs(Shader::spline_weight_gradient).push_bytes, 100u);
   EXPECT_EQ(needs(Shader::reduce_tree).bindings, 5u);
   EXPECT_EQ(needs(Shader::reduce_tree).push_bytes, 44u);
+  EXPECT_EQ(needs(Shader::product_backward).bindings, 3u);
+  EXPECT_EQ(needs(Shader::product_backward).push_bytes, 12u);
   EXPECT_EQ(needs(Shader::compress_half).bindings, 2u);
   EXPECT_EQ(needs(Shader::compress_half).push_bytes, 4u);
 }

@@ -129,6 +129,41 @@ TEST_F(KanOnDevice, HasTheBitsOfTheCpuForBatchesOfSeveralLeaves) {
     }
 }
 
+TEST_F(KanOnDevice, HasTheBitsOfTheCpuWithMultiplicationNodes) {
+  const auto check = [&](auto number, std::vector<std::size_t> widths, std::vector<std::size_t> multiply,
+                         std::size_t batch) {
+    NetworkOptions o = kan_options(widths);
+    o.multiply = multiply;
+    KanFixture<decltype(number)> f(o, batch);
+    SCOPED_TRACE(testing::Message() << widths[1] << " nodes, " << multiply[0] << " multiply, batch " << batch);
+    expect_parity(device(), f);
+  };
+  for (const std::size_t batch : {1, 7, 64, 600}) {
+    check(float(), {2, 1, 1}, {1}, batch);
+    check(float(), {3, 5, 2}, {2}, batch);
+    check(float(), {8, 17, 16, 4}, {15, 9}, batch);
+    check(float(), {3, 4, 16, 2}, {0, 16}, batch);
+  }
+  if (device().info().float64) check(double(), {3, 17, 4, 2}, {6, 4}, 40);
+}
+
+TEST_F(KanOnDevice, FrozenLayersBelowProductsSkipTheirWork) {
+  NetworkOptions o = kan_options({8, 16, 8, 4});
+  o.multiply = {5, 8};
+  KanFixture<float> f(o, 20);
+  std::vector<std::uint8_t> frozen(f.network.parameters().size(), 0);
+  frozen[f.network.slices(0).weight] = frozen[f.network.slices(0).bias] = 1;
+  Step step;
+  step.frozen = frozen;
+  const DeviceNetwork<float> network(device(), f.network);
+  DeviceRunner<DeviceNetwork<float>> runner(network);
+  const auto r = run_on(device(), f, &runner, step);
+  f.forward_backward(Exec(test::exec_like(device())), step);
+  for (const std::size_t l : {1, 2})
+    for_each_logical(f.network.parameters()[f.network.slices(l).weight],
+                     [&](std::size_t i) { ASSERT_EQ(r.gradient[i], f.gradient[i]); });
+}
+
 // Grids so fine that leaves leave rows empty; a last leaf of a few samples.
 TEST_F(KanOnDevice, AnySplitOfTheLeavesGivesTheBitsOfTheCpu) {
   for (const bool bias : {true, false}) {

@@ -82,6 +82,10 @@ std::vector<NetworkOptions> all_kinds() {
         kinds.push_back(o);
       }
   kinds.push_back(test::kan_options({17, 20, 3, 1}, 9, 2));
+  kinds.push_back(test::kan_options({3, 5, 2}, 6, 3));
+  kinds.back().multiply = {2};
+  kinds.push_back(test::kan_options({2, 4, 3, 1}, 4, 2));
+  kinds.back().multiply = {4, 1};
   kinds.push_back(test::kan_options({1, 1}, 3, 7));
   return kinds;
 }
@@ -186,6 +190,9 @@ TEST(KanExport, CHasItsBitsWhateverTheCompilerFuses) {
     o.outside = outside;
     single.push_back(filled_network<float>(o, 70));
     twice.push_back(filled_network<double>(o, 71));
+    o.multiply = {3};
+    single.push_back(filled_network<float>(o, 72));
+    twice.push_back(filled_network<double>(o, 73));
   }
   expect_c_bits(single, {}, {"-O3", "-mfma", "-ffp-contract=fast"});
   expect_c_bits(twice, {}, {"-O3", "-mfma", "-ffp-contract=fast"});
@@ -245,8 +252,8 @@ std::vector<Field> fields_of(std::string_view text) {
 // onnxruntime computes with these files in the tests of the Python package.
 TEST(KanExport, OnnxHasStandardOperatorsWhoseInputsComeBeforeThem) {
   const std::set<std::string_view> standard = {
-      "Add", "And", "Cast",    "GreaterOrEqual", "Identity", "Less",    "LessOrEqual", "MatMul",   "Max",
-      "Min", "Mul", "Reshape", "Sigmoid",        "Slice",    "Softmax", "Sub",         "Unsqueeze"};
+      "Add", "And", "Cast", "Concat",  "GreaterOrEqual", "Identity", "Less",    "LessOrEqual", "MatMul",
+      "Max", "Min", "Mul",  "Reshape", "Sigmoid",        "Slice",    "Softmax", "Sub",         "Unsqueeze"};
   for (const NetworkOptions& o : all_kinds()) {
     const auto f = filled_network<float>(o, 5);
     ExportHead head;
@@ -293,6 +300,22 @@ TEST(KanExport, OnnxHasStandardOperatorsWhoseInputsComeBeforeThem) {
       }
     }
     EXPECT_EQ(outputs, head.classes ? 2u : 1u);
+  }
+}
+
+TEST(KanExport, TensorsOfEfficientKanHaveNoMultiplicationNodes) {
+  NetworkOptions o = test::kan_options({3, 4, 2});
+  o.multiply = {0};
+  const KanFixture<double> none(o, 1);
+  EXPECT_NO_THROW(kan::to_efficient_kan(none.network, none.arrays(), {}));
+  o.multiply = {1};
+  const KanFixture<double> one(o, 1);
+  try {
+    kan::to_efficient_kan(one.network, one.arrays(), {});
+    FAIL();
+  } catch (const Exception& e) {
+    EXPECT_EQ(e.code(), ErrorCode::unsupported);
+    EXPECT_THAT(e.what(), HasSubstr("model.multiply"));
   }
 }
 

@@ -82,11 +82,10 @@ TEST(Session, PrecisionsShareOneInterface) {
   }
 }
 
-TEST(Session, ContinuesFromItsCheckpointWithTheSameBits) {
+void expect_same_bits_after_a_stop(const KanOptions& o) {
   const test::Scratch scratch;
   const auto path = scratch.path() / "c.safetensors";
   const RowSplits source = products();
-  const KanOptions o = small_options();
   Events whole;
   const auto all = make_session<KanFamily>(o, source, {.exec = {.threads = 1}});
   all->start();
@@ -115,6 +114,13 @@ TEST(Session, ContinuesFromItsCheckpointWithTheSameBits) {
   EXPECT_EQ(second->predict().values, all->predict().values);
 }
 
+TEST(Session, ContinuesFromItsCheckpointWithTheSameBits) {
+  KanOptions o = small_options();
+  expect_same_bits_after_a_stop(o);
+  o.model.multiply = {2};
+  expect_same_bits_after_a_stop(o);
+}
+
 TEST(Session, NoticesOtherTrainingData) {
   const test::Scratch scratch;
   const auto path = scratch.path() / "c.safetensors";
@@ -123,6 +129,40 @@ TEST(Session, NoticesOtherTrainingData) {
   session->save(path, 0).or_throw();
   const auto other = make_session<KanFamily>(small_options(), products(121), {.exec = {.threads = 1}});
   EXPECT_TRUE(other->restore(read_safetensors(path).or_throw(), path).or_throw().data_changed);
+}
+
+// One hidden node that multiplies is enough for a product; one that adds cannot even come near: f(g(x1) + h(x2)) is
+// no product on both sides of 0.
+TEST(Session, AMultiplicationNodeLearnsAProduct) {
+  const auto rows = [](std::uint32_t from, std::uint32_t count) {
+    RowParts<double> parts;
+    parts.size = count, parts.features = 2, parts.targets = 1;
+    const RandomStream random(1, RandomUse::test);
+    for (std::uint32_t s = from; s < from + count; ++s) {
+      const double a = 2 * random.uniform(2 * s) - 1, b = 2 * random.uniform(2 * s + 1) - 1;
+      parts.x.insert(parts.x.end(), {a, b});
+      parts.target.push_back(a * b);
+    }
+    return RowDataset<double>(std::move(parts));
+  };
+  KanOptions o = small_options();
+  o.precision = Precision::float64;
+  o.train.epochs = 60;
+  o.train.optimizer.kind = OptimizerKind::lbfgs;
+  o.model.hidden = {1};
+  const auto rmse_with = [&](std::vector<std::size_t> multiply) {
+    o.model.multiply = std::move(multiply);
+    const RowSplits source{rows(0, 300), std::nullopt, rows(300, 100), {}};
+    const auto session = make_session<KanFamily>(o, source, {.exec = {.threads = 1}});
+    session->preflight();
+    session->start();
+    Events events;
+    train(*session, events);
+    return session->metrics().test->values.at("rmse");
+  };
+  const double sum = rmse_with({}), product = rmse_with({1});
+  EXPECT_LT(product, 5e-3);
+  EXPECT_LT(50 * product, sum);
 }
 
 TEST(Session, PreflightNamesWhatDoesNotFit) {

@@ -268,7 +268,7 @@ Result<ScoresReport> session_scores(Session& session, const RowDataset<double>* 
   ScoresReport report;
   report.inputs = named(data->features, scores.nodes[0]), report.columns = named(data->columns, scores.columns);
   for (std::size_t l = 0; l < scores.edges.size(); ++l) {
-    const std::size_t out = data->network.widths[l + 1];
+    const std::size_t out = data->network.sums(l);
     for (std::size_t e = 0; e < scores.edges[l].size(); ++e)
       report.edges.push_back({l, e / out, e % out, scores.edges[l][e].value, scores.edges[l][e].error, true, {}});
     if (l == 0) continue;

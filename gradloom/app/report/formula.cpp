@@ -69,7 +69,7 @@ void append_edge_plot(std::string& out, const SplineNetwork& network, const Edge
   Range x, y;
   for (std::size_t i = 0; i < std::min(e.x.size(), e.y.size()); ++i)
     if (std::isfinite(e.x[i]) && std::isfinite(e.y[i])) x.take(e.x[i]), y.take(e.y[i]);
-  const std::string from = node_name(network, e.layer, e.from), to_name = node_name(network, e.layer + 1, e.to);
+  const std::string from = node_name(network, e.layer, e.from), to_name = destination_name(network, e);
   fmt::format_to(std::back_inserter(out), "<figure><svg viewBox=\"0 0 270 178\" role=\"img\" aria-label=\"{} → {}\">\n",
                  escape_html(from), escape_html(to_name));
   if (!x.empty()) {

@@ -17,11 +17,12 @@ namespace {
 constexpr std::size_t kLargestLayer = 160, kLargestNetwork = 320, kWidestLayer = 40;
 constexpr std::size_t kCurvePoints = 256;
 
-bool fits_picture(const std::vector<std::size_t>& widths) {
+bool fits_picture(const SplineNetwork& network) {
   std::size_t total = 0;
-  for (std::size_t l = 0; l + 1 < widths.size(); ++l) {
-    if (std::max(widths[l], widths[l + 1]) > kWidestLayer || widths[l] * widths[l + 1] > kLargestLayer) return false;
-    total += widths[l] * widths[l + 1];
+  for (std::size_t l = 0; l + 1 < network.widths.size(); ++l) {
+    const std::size_t in = network.widths[l], out = network.nodes(l).sums();
+    if (std::max(in, out) > kWidestLayer || in * out > kLargestLayer) return false;
+    total += in * out;
   }
   return total <= kLargestNetwork;
 }
@@ -30,7 +31,7 @@ void require_valid(const SplineNetwork& network) {
   const auto& widths = network.widths;
   for (const EdgeFunction& e : network.edges) {
     const std::string where = fmt::format("edge {} → {} of layer {}", e.from, e.to, e.layer);
-    if (e.layer + 1 >= widths.size() || e.from >= widths[e.layer] || e.to >= widths[e.layer + 1])
+    if (e.layer + 1 >= widths.size() || e.from >= widths[e.layer] || e.to >= network.nodes(e.layer).sums())
       throw_invalid("report: " + where + " is not in the network");
     if (e.x.size() != e.y.size())
       throw_invalid(fmt::format("report: {} has {} values of x and {} of y", where, e.x.size(), e.y.size()));
@@ -50,7 +51,7 @@ Range finite_range(const std::vector<double>& values) {
 
 // One map per layer: columns are sources, rows are destinations, ink is importance.
 void append_map(std::string& out, const SplineNetwork& network, std::size_t layer) {
-  const std::size_t in = network.widths[layer], rows = network.widths[layer + 1];
+  const std::size_t in = network.widths[layer], rows = network.nodes(layer).sums();
   const double cell = std::clamp(420.0 / static_cast<double>(std::max(in, rows)), 3.0, 16.0);
   const double width = cell * static_cast<double>(in), height = cell * static_cast<double>(rows);
   auto to = std::back_inserter(out);
@@ -81,6 +82,14 @@ std::string node_name(const SplineNetwork& network, std::size_t layer, std::size
   return network.widths.back() == 1 ? "y" : fmt::format("y{}", node + 1);
 }
 
+std::string destination_name(const SplineNetwork& network, const EdgeFunction& e) {
+  const LayerNodes nodes = network.nodes(e.layer);
+  const std::size_t node = nodes.node_of(e.to);
+  const std::string name = node_name(network, e.layer + 1, node);
+  if (!nodes.multiplies(node)) return name;
+  return fmt::format("{} factor {}", name, e.to == node ? 1 : 2);
+}
+
 double clamped_importance(const EdgeFunction& edge) {
   return edge.importance > 0 ? std::min(edge.importance, 1.0) : 0.0;  // NaN is not above zero
 }
@@ -90,7 +99,7 @@ void append_function(std::string& out, const SplineNetwork& network, const EdgeF
   const double ink = 0.16 + 0.84 * clamped_importance(e);
   auto to = std::back_inserter(out);
   fmt::format_to(to, "<g class=\"function\"><title>{} → {}\ninput {}\noutput {}\ngrid {} to {}\nimportance {}</title>",
-                 escape_html(node_name(network, e.layer, e.from)), escape_html(node_name(network, e.layer + 1, e.to)),
+                 escape_html(node_name(network, e.layer, e.from)), escape_html(destination_name(network, e)),
                  range_text(x), range_text(y), format_number(e.grid_lo), format_number(e.grid_hi),
                  format_number(e.importance));
   const double radius = std::min(5.0, box.height / 8), inset = std::min(6.0, box.height / 7);
@@ -148,7 +157,7 @@ void append_network_gallery(std::string& out, const SplineNetwork& network) {
 
   out += "<div class=\"maps\">\n";
   for (std::size_t l = 0; l + 1 < network.widths.size(); ++l)
-    if (network.widths[l] * network.widths[l + 1] <= kLargestMap) append_map(out, network, l);
+    if (network.widths[l] * network.nodes(l).sums() <= kLargestMap) append_map(out, network, l);
   out += "</div>\n<p class=\"quiet\">Importance of every edge: columns are sources, rows are destinations.</p>\n";
   fmt::format_to(std::back_inserter(out),
                  "<p>The {} most important of {} functions{}. {} are not drawn.</p>\n<div class=\"gallery\">\n", shown,
@@ -163,8 +172,7 @@ void append_network_gallery(std::string& out, const SplineNetwork& network) {
     append_function(out, network, e, {1, 1, 118, 82});
     fmt::format_to(std::back_inserter(out), "</svg><figcaption>{} → {} <span>{}</span></figcaption></figure>\n",
                    escape_html(shorten(node_name(network, e.layer, e.from), 12)),
-                   escape_html(shorten(node_name(network, e.layer + 1, e.to), 12)),
-                   format_fixed(clamped_importance(e), 2));
+                   escape_html(shorten(destination_name(network, e), 12)), format_fixed(clamped_importance(e), 2));
   }
   out += "</div>\n";
 }
@@ -174,7 +182,7 @@ void append_network(std::string& out, const SplineNetwork& network) {
   const auto& widths = network.widths;
   if (widths.size() < 2 || std::find(widths.begin(), widths.end(), 0u) != widths.end() || network.edges.empty()) {
     out += "<p class=\"quiet\">Nothing to draw: the network has no edges.</p>\n";
-  } else if (fits_picture(widths)) {
+  } else if (fits_picture(network)) {
     append_network_picture(out, network);
   } else {
     append_network_gallery(out, network);

@@ -15,6 +15,7 @@ namespace {
 constexpr double kMaxWidth = 1120, kMinWidth = 420, kSide = 12;
 constexpr double kRoomyBox = 62, kRoomyPitch = 82, kSmallestPitch = 54, kOneRowPitch = 34;
 constexpr double kRowGap = 7, kNode = 5, kFan = 58, kLabel = 30;
+constexpr double kFactor = 3.5, kFactorDrop = 26, kTimes = 9;  // dots of factors, and how far they are below × signs
 
 // Where the boxes below one layer of destination nodes stand. Each destination has a block of columns x rows boxes
 // under it.
@@ -45,16 +46,37 @@ struct Layout {
   std::vector<double> node_y;   // one per layer of nodes; inputs at the bottom
   std::vector<double> boxes_y;  // top of the boxes
 
+  // Of a node among those of its layer, inputs being layer 0. A product is above the middle of its factors.
   double node_x(std::size_t layer, std::size_t node) const {
-    return kSide + (static_cast<double>(node) + 0.5) * (width - 2 * kSide) / static_cast<double>(network.widths[layer]);
+    if (layer == 0) return place_x(static_cast<double>(node), network.widths[0]);
+    const LayerNodes nodes = network.nodes(layer - 1);
+    return place_x(place_of(nodes, node) + (nodes.multiplies(node) ? 0.5 : 0.0), nodes.sums());
+  }
+  // Where edges of a layer end.
+  double sum_x(std::size_t layer, std::size_t sum) const {
+    const LayerNodes nodes = network.nodes(layer);
+    return place_x(place_of(nodes, nodes.node_of(sum)) + (sum >= nodes.nodes ? 1.0 : 0.0), nodes.sums());
+  }
+  double sum_y(std::size_t layer, std::size_t sum) const {
+    const LayerNodes nodes = network.nodes(layer);
+    return node_y[layer + 1] + (nodes.multiplies(nodes.node_of(sum)) ? kFactorDrop : 0.0);
   }
   Box box(const EdgeFunction& e) const {
     const BoxGrid& g = grids[e.layer];
     const std::size_t column = e.from / g.rows, row = e.from % g.rows;
     const double middle = (static_cast<double>(g.columns) - 1) / 2;
-    const double x = node_x(e.layer + 1, e.to) + (static_cast<double>(column) - middle) * g.pitch;
+    const double x = sum_x(e.layer, e.to) + (static_cast<double>(column) - middle) * g.pitch;
     const double y = boxes_y[e.layer] + static_cast<double>(g.rows - 1 - row) * (g.box_height + kRowGap);
     return {x - g.width / 2, y, g.width, g.box_height};
+  }
+
+ private:
+  double place_x(double place, std::size_t places) const {
+    return kSide + (place + 0.5) * (width - 2 * kSide) / static_cast<double>(places);
+  }
+  // Factors of a product stand side by side.
+  static double place_of(const LayerNodes& nodes, std::size_t node) {
+    return static_cast<double>(nodes.multiplies(node) ? 2 * node - nodes.plain() : node);
   }
 };
 
@@ -63,17 +85,17 @@ Layout lay_out(const SplineNetwork& network) {
   const auto& widths = network.widths;
   double wanted = kMinWidth;
   for (std::size_t l = 0; l + 1 < widths.size(); ++l)
-    wanted = std::max(wanted, static_cast<double>(widths[l] * widths[l + 1]) * kRoomyPitch);
+    wanted = std::max(wanted, static_cast<double>(widths[l] * network.nodes(l).sums()) * kRoomyPitch);
   layout.width = std::min(wanted, kMaxWidth - 2 * kSide) + 2 * kSide;
   for (std::size_t l = 0; l + 1 < widths.size(); ++l)
-    layout.grids.push_back(fit_boxes(widths[l], widths[l + 1], layout.width - 2 * kSide));
+    layout.grids.push_back(fit_boxes(widths[l], network.nodes(l).sums(), layout.width - 2 * kSide));
 
   layout.node_y.resize(widths.size());
   layout.boxes_y.resize(layout.grids.size());
   double y = kLabel + kNode;
   for (std::size_t l = layout.grids.size(); l-- > 0;) {
     layout.node_y[l + 1] = y;
-    layout.boxes_y[l] = y + kFan * 0.8;
+    layout.boxes_y[l] = y + kFan * 0.8 + (network.nodes(l).products > 0 ? kFactorDrop : 0.0);
     y = layout.boxes_y[l] + layout.grids[l].height() + kFan * std::clamp(layout.width / 600, 1.0, 1.7);
   }
   layout.node_y[0] = y;
@@ -87,7 +109,7 @@ void append_wire(std::string& out, const Layout& layout, const EdgeFunction& e) 
   const Box box = layout.box(e);
   const BoxGrid& grid = layout.grids[e.layer];
   const double x0 = layout.node_x(e.layer, e.from), y0 = layout.node_y[e.layer];
-  const double x1 = layout.node_x(e.layer + 1, e.to), y1 = layout.node_y[e.layer + 1];
+  const double x1 = layout.sum_x(e.layer, e.to), y1 = layout.sum_y(e.layer, e.to);
   const double middle_x = box.x + box.width / 2, middle_y = box.y + box.height / 2;
   const double top = layout.boxes_y[e.layer], bottom = top + grid.height();
   const double importance = clamped_importance(e), boldness = layout.network.edges.size() > 60 ? 0.7 : 1;
@@ -127,6 +149,23 @@ void append_node(std::string& out, const Layout& layout, std::size_t layer, std:
   out += "</g>\n";
 }
 
+// A circle with a multiplication sign, and below it the two sums that it multiplies.
+void append_product(std::string& out, const Layout& layout, std::size_t layer, std::size_t node) {
+  const LayerNodes nodes = layout.network.nodes(layer - 1);
+  const double x = layout.node_x(layer, node), y = layout.node_y[layer], arm = kTimes * 0.42;
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "<g><title>{}, a product</title>", escape_html(node_name(layout.network, layer, node)));
+  for (const std::size_t sum : {node, nodes.second_factor(node)}) {
+    const double sum_x = layout.sum_x(layer - 1, sum), sum_y = layout.sum_y(layer - 1, sum);
+    fmt::format_to(to, "<path class=\"factor\" d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\"/>", sum_x, sum_y, x, y);
+    fmt::format_to(to, "<circle class=\"node\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\"/>", sum_x, sum_y, kFactor);
+  }
+  fmt::format_to(to, "<circle class=\"times\" cx=\"{0:.1f}\" cy=\"{1:.1f}\" r=\"{2:.1f}\"/>", x, y, kTimes);
+  fmt::format_to(to,
+                 "<path class=\"times\" d=\"M{0:.1f} {1:.1f}L{2:.1f} {3:.1f}M{0:.1f} {3:.1f}L{2:.1f} {1:.1f}\"/></g>\n",
+                 x - arm, y - arm, x + arm, y + arm);
+}
+
 }  // namespace
 
 void append_network_picture(std::string& out, const SplineNetwork& network) {
@@ -141,7 +180,11 @@ void append_network_picture(std::string& out, const SplineNetwork& network) {
   out += "</g>\n";
   for (const EdgeFunction& e : network.edges) append_function(out, network, e, layout.box(e));
   for (std::size_t l = 0; l < network.widths.size(); ++l)
-    for (std::size_t n = 0; n < network.widths[l]; ++n) append_node(out, layout, l, n);
+    for (std::size_t n = 0; n < network.widths[l]; ++n)
+      if (l > 0 && network.nodes(l - 1).multiplies(n))
+        append_product(out, layout, l, n);
+      else
+        append_node(out, layout, l, n);
   out += "</svg></div>\n";
   if (std::any_of(layout.grids.begin(), layout.grids.end(), [](const BoxGrid& g) { return g.rows > 1; }))
     out +=

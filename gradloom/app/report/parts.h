@@ -39,6 +39,8 @@ void append_network_gallery(std::string& out, const SplineNetwork& network);
 
 // "x1", "h2.5" (fifth node of the second layer after the inputs), "y1", or the names that the network brings.
 std::string node_name(const SplineNetwork& network, std::size_t layer, std::size_t node);
+// That of the node that an edge enters; of a product also which factor: "h1.3 factor 2".
+std::string destination_name(const SplineNetwork& network, const EdgeFunction& edge);
 double clamped_importance(const EdgeFunction& edge);  // 0..1
 
 struct Box {

@@ -10,6 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "gradloom/base/layer_nodes.h"
+
 namespace gradloom::app {
 
 // What a figure or a table cell shows: a text as it is, a count with thousands separators, or a number with four
@@ -102,10 +104,14 @@ struct SplineNetwork {
   std::string note;
   std::vector<std::size_t> widths;  // nodes per layer, inputs first
   std::vector<EdgeFunction> edges;
-  std::vector<std::string> input_names;   // missing ones become x1, x2, …
-  std::vector<std::string> output_names;  // missing ones become y1, y2, …
-  std::size_t functions = 0;              // of the network, when `edges` are not all
-  double all_importance = 0;              // of those
+  std::vector<std::string> input_names;    // missing ones become x1, x2, …
+  std::vector<std::string> output_names;   // missing ones become y1, y2, …
+  std::size_t functions = 0;               // of the network, when `edges` are not all
+  double all_importance = 0;               // of those
+  std::vector<std::size_t> multiply = {};  // of each hidden layer, nodes that are products; empty: none
+
+  // What edges of a layer lead to: sums, which become nodes (base/layer_nodes.h).
+  LayerNodes nodes(std::size_t layer) const { return layer_nodes(widths, multiply, layer); }
 };
 
 // A formula as mathematics, with figures about it below.

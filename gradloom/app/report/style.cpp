@@ -65,6 +65,9 @@ svg { display: block; font-family: inherit; }
 .legend .last { color: var(--quiet); font-variant-numeric: tabular-nums; }
 .wire { fill: none; stroke: var(--wire); stroke-linecap: round; }
 .node { fill: var(--node); stroke: var(--paper); stroke-width: 2; }
+.factor { fill: none; stroke: var(--node); stroke-width: 1.4; }
+circle.times { fill: var(--paper); stroke: var(--node); stroke-width: 1.6; }
+path.times { fill: none; stroke: var(--node); stroke-width: 1.8; stroke-linecap: round; }
 .tie { stroke-opacity: .4; stroke-width: 1.2; }
 .dot { fill: var(--own); stroke: var(--paper); stroke-width: 1.5; }
 .sample { fill: none; stroke: var(--quiet); stroke-width: 1.5; }

@@ -8,6 +8,7 @@
 #include "gradloom/base/error.h"
 #include "gradloom/base/rounding.h"
 #include "gradloom/exec/profile.h"
+#include "gradloom/kernels/product/product.h"
 #include "gradloom/models/kan/network.h"
 #include "gradloom/models/kan/panels.h"
 
@@ -115,8 +116,15 @@ void Network<T>::input_gradients(const Exec& ex, const BackwardCall<T, Batch, Ta
     for (std::size_t l = layers(); l-- > lowest;) {
       if (l == lowest && call.dl_dx.empty()) break;
       const ProfileScope scope(ex, tape.phases_[l].input, worker);
-      T* below = l > 0 ? gradient_of(l - 1) : tape.workspace_.template at<T>(tape.dl_dx_);
+      const LayerNodes shape = l > 0 ? nodes(l - 1) : LayerNodes{};
+      T* below = l == 0               ? tape.workspace_.template at<T>(tape.dl_dx_)
+                 : shape.products > 0 ? tape.workspace_.template at<T>(tape.layers_[l - 1].node_gradient)
+                                      : gradient_of(l - 1);
       spline::input_gradient(ex.variant(), layer(l, call.arrays), layer_tape(l, tape), gradient_of(l), samples, below);
+      if (shape.products > 0)
+        kernels::product::backward<T>(ex.variant(), shape, stride, samples,
+                                      tape.workspace_.template at<T>(tape.layers_[l - 1].sums), below,
+                                      gradient_of(l - 1));
     }
     if (call.dl_dx.empty()) return;
     const T* panel = tape.workspace_.template at<T>(tape.dl_dx_);

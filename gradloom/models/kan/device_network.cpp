@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "gradloom/base/rounding.h"
+#include "gradloom/kernels/product/device.h"
 #include "gradloom/kernels/shader/step.h"
 
 namespace gradloom::kan {
@@ -70,8 +71,12 @@ DeviceTape DeviceNetwork<T>::make_tape(std::size_t batch, bool input_gradient) c
   };
   for (std::size_t l = 0; l < layers(); ++l) {
     spline::require_forward<T>(device_.info(), network_.shape(l), batch);
-    tape.activations.push_back(take(network_.shape(l).out_padded()));
-    tape.gradients.push_back(take(network_.shape(l).out_padded()));
+    const LayerNodes nodes = network_.nodes(l);
+    const bool multiplies = nodes.products > 0;
+    tape.activations.push_back(take(padded(nodes.nodes)));
+    tape.gradients.push_back(take(padded(nodes.sums())));
+    tape.sums.push_back(multiplies ? take(padded(nodes.sums())) : tape.activations.back());
+    tape.node_gradients.push_back(multiplies ? take(padded(nodes.nodes)) : tape.gradients.back());
   }
   tape.dl_dx = take(input_gradient ? input_width() : 1);
   tape.memory = device_.make_buffer(bytes, vulkan::BufferUse::device);
@@ -169,8 +174,14 @@ void DeviceNetwork<T>::record_forward(vulkan::Commands& commands, const DeviceAr
                                       std::size_t batch, vulkan::Binding x) const {
   for (std::size_t l = 0; l < layers(); ++l) {
     spline::DevicePass p = pass(l, arrays, tape, batch, x);
-    p.y = {&tape.memory, tape.activations[l], batch * network_.shape(l).out_padded() * sizeof(T)};
+    p.y = {&tape.memory, tape.sums[l], batch * network_.shape(l).out_padded() * sizeof(T)};
     spline::record_forward<T>(device_, commands, layers_[l], p, fmt::format("forward layer {}", l));
+    commands.barrier();
+    const LayerNodes nodes = network_.nodes(l);
+    if (nodes.products == 0) continue;
+    kernels::product::record_forward<T>(device_, commands, nodes, batch, p.y,
+                                        {&tape.memory, tape.activations[l], batch * padded(nodes.nodes) * sizeof(T)},
+                                        fmt::format("products layer {}", l));
     commands.barrier();
   }
 }
@@ -210,10 +221,17 @@ void DeviceNetwork<T>::record_backward(vulkan::Commands& commands, const Step& s
     first_share += groups(l);
     const bool below = l > lowest || inputs;
     if (below) g.dl_dx_stride = l == 0 ? input_width() : s.in_padded();
-    g.dl_dx = {&tape.memory, l == 0 ? tape.dl_dx : tape.gradients[l - 1],
+    g.dl_dx = {&tape.memory, l == 0 ? tape.dl_dx : tape.node_gradients[l - 1],
                below ? batch * g.dl_dx_stride * sizeof(T) : sizeof(T)};
     spline::record_backward<T>(device_, commands, layers_[l], p, g, fmt::format("backward layer {}", l));
     commands.barrier();
+    if (const LayerNodes nodes = l > 0 ? network_.nodes(l - 1) : LayerNodes{}; below && nodes.products > 0) {
+      const std::uint64_t bytes = batch * padded(nodes.sums()) * sizeof(T);
+      kernels::product::record_backward<T>(device_, commands, nodes, batch, {&tape.memory, tape.sums[l - 1], bytes},
+                                           g.dl_dx, {&tape.memory, tape.gradients[l - 1], bytes},
+                                           fmt::format("backward products layer {}", l - 1));
+      commands.barrier();
+    }
     if (!sink) continue;
     // What the sink records may overlap with the next layer: no barrier before that.
     const Slice& weight = parameters()[network_.slices(l).weight];

@@ -8,7 +8,8 @@
 namespace gradloom::kan {
 
 // Satisfies DeviceModel. Device and network are not owned. Dispatches per layer: one forward; two backward, for the
-// parameters and for the inputs, as they are wanted; one more for the tree of a step with more than two leaves.
+// parameters and for the inputs, as they are wanted; one more for the tree of a step with more than two leaves, and one
+// in each direction for nodes that multiply.
 template <class T>
 class DeviceNetwork {
  public:

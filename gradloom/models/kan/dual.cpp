@@ -85,6 +85,9 @@ double dual_derivative(const Network<double>& network, const ModelArrays<double>
             next[j] += kernels::silu(base).value * value_of(w + (shape.rows() - 1) * shape.out_padded() + j);
         }
       }
+      const LayerNodes nodes = network.nodes(l);
+      for (std::size_t j = nodes.plain(); j < nodes.nodes; ++j) next[j] = next[j] * next[nodes.second_factor(j)];
+      next.resize(nodes.nodes);
       now.swap(next);
     }
     for (std::size_t j = 0; j < network.output_width(); ++j)

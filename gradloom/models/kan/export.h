@@ -48,7 +48,8 @@ struct EfficientKan {
   std::vector<std::string> differences;  // what those tensors cannot say, a sentence each
 };
 
-// Biases and the scale of the output go into the last functions, which is exact inside of the grids.
+// Biases and the scale of the output go into the last functions, which is exact inside of the grids. Throws unsupported
+// for a network with multiplication nodes.
 template <class T>
 EfficientKan<T> to_efficient_kan(const Network<T>& network, const ModelArrays<T>& arrays, const ExportHead& head);
 

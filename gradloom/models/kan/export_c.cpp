@@ -343,12 +343,17 @@ std::string to_c(const Network<T>& network, const ModelArrays<T>& arrays, const 
         "@_weight{0}, {4}}};\n",
         l, network.shape(l).in, network.shape(l).out, free ? fmt::format("@_knots{0}, @_inverse{0}", l) : "0, 0",
         bias ? fmt::format("@_bias{}", l) : "0");
-    calls += fmt::format("  @_forward(&layer{}, {});\n", l, l % 2 == 0 ? "a, b" : "b, a");
+    const char* to = l % 2 == 0 ? "b" : "a";
+    calls += fmt::format("  @_forward(&layer{}, {}, {});\n", l, l % 2 == 0 ? "a" : "b", to);
+    if (const LayerNodes nodes = network.nodes(l); nodes.products > 0)
+      calls += fmt::format("  for (i = {}; i < {}; ++i) {}[i] = @_rounded({}[i] * {}[i + {}]);\n", nodes.plain(),
+                           nodes.nodes, to, to, to, nodes.products);
   }
   if (!head.input_centre.empty()) text += array_text<double>("input_centre", head.input_centre);
   if (!head.output_centre.empty()) text += array_text<double>("output_centre", head.output_centre);
 
-  const std::size_t widest = *std::max_element(network.options().widths.begin(), network.options().widths.end());
+  std::size_t widest = network.input_width();
+  for (std::size_t l = 0; l < network.layers(); ++l) widest = std::max(widest, network.shape(l).out);
   const std::string in = head.input_centre.empty() ? "(REAL)x[i]" : "(REAL)(x[i] - @_input_centre[i])";
   const char* outer = centred || std::is_same_v<T, double> ? "double" : "float";
   text += fmt::format("\nABOUT\nstatic inline void @(const {} *x, {} *y) {{\n{}  REAL a[{}], b[{}];\n  int i;\n", outer,

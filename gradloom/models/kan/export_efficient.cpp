@@ -30,6 +30,10 @@ bool any_but(const std::vector<double>& values, double usual) {
 
 template <class T>
 EfficientKan<T> to_efficient_kan(const Network<T>& network, const ModelArrays<T>& arrays, const ExportHead& head) {
+  const auto& multiply = network.options().multiply;
+  if (std::any_of(multiply.begin(), multiply.end(), [](std::size_t n) { return n > 0; }))
+    throw Exception(ErrorCode::unsupported,
+                    "efficient-kan has no multiplication nodes (model.multiply); export the network as c or onnx");
   EfficientKan<T> e;
   const auto buffer = [&](std::size_t slice) { return all_values<T>(network.buffers()[slice], arrays.buffers); };
   const auto& affine = network.affine();

@@ -130,7 +130,9 @@ class OnnxLayers {
       const std::string mask = g_.node("Cast", {within}, "to", static_cast<std::int64_t>(onnx_type<T>()));
       n = g_.node("Mul", {n, g_.node("Unsqueeze", {mask, g_.constant<std::int64_t>({1}, {2})})});
     }
-    return weighted(l, n, s.outside == OutOfGrid::clamp ? g_.node("Min", {g_.node("Max", {x, row(lo)}), row(hi)}) : x);
+    return multiplied(
+        network_.nodes(l),
+        weighted(l, n, s.outside == OutOfGrid::clamp ? g_.node("Min", {g_.node("Max", {x, row(lo)}), row(hi)}) : x));
   }
 
   std::string row(const std::vector<T>& v) { return g_.constant<T>({v.size()}, v); }
@@ -187,9 +189,18 @@ class OnnxLayers {
     return g_.node("Cast", {both}, "to", static_cast<std::int64_t>(onnx_type<T>()));
   }
 
-  std::string slice(const std::string& v, std::size_t from, std::size_t to) {
+  std::string slice(const std::string& v, std::size_t from, std::size_t to, std::size_t axis = 2) {
     const auto one = [&](std::size_t n) { return g_.constant<std::int64_t>({1}, {static_cast<std::int64_t>(n)}); };
-    return g_.node("Slice", {v, one(from), one(to), one(2)});
+    return g_.node("Slice", {v, one(from), one(to), one(axis)});
+  }
+
+  // The nodes of a layer from its sums (rows, sums).
+  std::string multiplied(const LayerNodes& nodes, const std::string& sums) {
+    if (nodes.products == 0) return sums;
+    const std::string products =
+        g_.node("Mul", {slice(sums, nodes.plain(), nodes.nodes, 1), slice(sums, nodes.nodes, nodes.sums(), 1)});
+    if (nodes.plain() == 0) return products;
+    return g_.node("Concat", {slice(sums, 0, nodes.plain(), 1), products}, "axis", 1);
   }
 
   std::string weighted(std::size_t l, const std::string& basis, const std::string& base_point) {

@@ -8,6 +8,7 @@
 #include "gradloom/base/hash.h"
 #include "gradloom/base/rounding.h"
 #include "gradloom/exec/profile.h"
+#include "gradloom/kernels/product/product.h"
 #include "gradloom/models/kan/network.h"
 #include "gradloom/models/kan/panels.h"
 
@@ -55,6 +56,9 @@ void Network<T>::lay_out(Tape& tape, std::size_t stride) const {
     at.base_value = w.reserve<T>(s.base ? s.in * stride : 0);
     at.base_slope = w.reserve<T>(s.base && slopes ? s.in * stride : 0);
     at.gradient = w.reserve<T>(limits.backward ? s.out_padded() * stride : 0);
+    const bool multiplies = nodes(l).products > 0;
+    at.sums = w.reserve<T>(multiplies ? s.out_padded() * stride : 0);
+    at.node_gradient = w.reserve<T>(multiplies && limits.backward ? padded(nodes(l).nodes) * stride : 0);
     const std::size_t penalised = limits.backward && options_.sparsity > 0 ? s.in : 0;
     at.mean = w.reserve<T>(penalised * s.out_lanes());
     at.strength = w.reserve<T>(penalised * s.out_lanes());
@@ -137,7 +141,10 @@ void Network<T>::forward(const Exec& ex, const Step&, const ModelArrays<T>& arra
       const spline::LayerTape<T> t = layer_tape(l, tape);
       tape.outside_[l * tape.tiles_ + index] = spline::evaluate_basis(ex.variant(), now, t, samples);
       T* next = tape.workspace_.template at<T>(l + 1 < layers() ? tape.layers_[l + 1].x : tape.y_);
-      spline::forward(ex.variant(), now, t, samples, next);
+      const LayerNodes shape = nodes(l);
+      T* sums = shape.products > 0 ? tape.workspace_.template at<T>(tape.layers_[l].sums) : next;
+      spline::forward(ex.variant(), now, t, samples, sums);
+      if (shape.products > 0) kernels::product::forward<T>(ex.variant(), shape, stride, samples, sums, next);
     }
     from_panels(
         samples, output_width(), stride, tape.workspace_.template at<T>(tape.y_),
@@ -148,7 +155,7 @@ void Network<T>::forward(const Exec& ex, const Step&, const ModelArrays<T>& arra
 template <class T>
 SingleWorkspace<T> Network<T>::make_single_workspace() const {
   std::size_t widest = 0;
-  for (std::size_t width : options_.widths) widest = std::max(widest, padded(width));
+  for (const spline::Shape& s : shapes_) widest = std::max({widest, s.in_padded(), s.out_padded()});
   return SingleWorkspace<T>(widest);
 }
 
@@ -170,7 +177,10 @@ void Network<T>::forward_single(Variant variant, const ModelArrays<T>& arrays, s
   for (std::size_t i = x.size(); i < padded(x.size()); ++i) now[i] = T(0);
   for (std::size_t l = 0; l < layers(); ++l) {
     spline::forward_single(variant, layer(l, arrays), now, next);
-    std::swap(now, next);
+    if (const LayerNodes shape = nodes(l); shape.products > 0)
+      kernels::product::forward<T>(variant, shape, 1, {0, 1}, next, now);
+    else
+      std::swap(now, next);
   }
   const T* out_mean = arrays.buffers.data() + buffers_[affine_.output_mean].offset;
   const T* out_std = arrays.buffers.data() + buffers_[affine_.output_std].offset;

@@ -18,6 +18,14 @@ void validate(const NetworkOptions& o) {
   for (std::size_t i = 0; i < o.widths.size(); ++i)
     if (o.widths[i] == 0 || o.widths[i] > (1u << 24))
       throw_invalid(fmt::format("width {} of the spline network is {}; it must be 1 to {}", i, o.widths[i], 1u << 24));
+  if (!o.multiply.empty() && o.multiply.size() != o.widths.size() - 2)
+    throw_invalid(fmt::format("model.multiply has {} numbers; it needs one for each of the {} hidden layers, or none",
+                              o.multiply.size(), o.widths.size() - 2));
+  for (std::size_t l = 0; l < o.multiply.size(); ++l)
+    if (o.multiply[l] > o.widths[l + 1])
+      throw_invalid(
+          fmt::format("model.multiply asks for {} multiplication nodes in hidden layer {}, which has {} nodes",
+                      o.multiply[l], l + 1, o.widths[l + 1]));
   if (o.grid < 1 || o.grid > spline::kMaxGrid)
     throw_invalid(fmt::format("grid is {} intervals; it must be 1 to {}", o.grid, spline::kMaxGrid));
   if (o.degree < 1 || o.degree > spline::kMaxDegree)
@@ -40,7 +48,7 @@ Network<T>::Network(NetworkOptions options) : options_(std::move(options)) {
   for (std::size_t l = 0; l + 1 < options_.widths.size(); ++l) {
     spline::Shape s;
     s.in = options_.widths[l];
-    s.out = options_.widths[l + 1];
+    s.out = nodes(l).sums();
     s.grid = options_.grid;
     s.degree = options_.degree;
     s.base = options_.base;

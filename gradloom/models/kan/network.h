@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "gradloom/base/layer_nodes.h"
 #include "gradloom/base/result.h"
 #include "gradloom/data/batch.h"
 #include "gradloom/kernels/spline/spline.h"
@@ -18,8 +19,10 @@ using kernels::spline::OutOfGrid;
 
 struct NetworkOptions : SparsityOptions {
   std::vector<std::size_t> widths;  // inputs, hidden layers, outputs: at least two
-  unsigned grid = 5;                // intervals, 1..1024
-  unsigned degree = 3;              // 1..7
+  // Of each hidden layer, how many of its nodes are products of two sums; the others are sums. Empty: none at all.
+  std::vector<std::size_t> multiply;
+  unsigned grid = 5;    // intervals, 1..1024
+  unsigned degree = 3;  // 1..7
   bool base = true;
   bool bias = true;
   bool keep_zero = false;  // edges whose weights are all 0 stay so: their gradient is 0 (on the CPU)
@@ -50,6 +53,7 @@ class Tape {
 
   struct Offsets {
     std::size_t x, span, value, slope, base_value, base_slope, gradient;
+    std::size_t sums, node_gradient;                                          // with multiplication nodes
     std::size_t mean, strength, logarithm, node, weighted, log_node, common;  // with a penalty
   };
   struct Phases {
@@ -80,7 +84,8 @@ class SingleWorkspace {
   Buffer<T> memory_;
 };
 
-// A const description; owns no weights. Parameters: layerN.weight (In, rows, Out), layerN.bias (Out). Buffers:
+// A const description; owns no weights. Parameters: layerN.weight (In, rows, Out), layerN.bias (Out), where Out are the
+// sums of a layer: its nodes, and one more for each that multiplies (base/layer_nodes.h). Buffers:
 // input.mean, input.std (In), output.mean, output.std (Out), layerN.lo, layerN.hi (In), with free knots layerN.knots
 // (In, G + 1), and derived tables. x is normalised as (x - mean) / std before the first layer, y is output.mean +
 // output.std * (last layer).
@@ -96,6 +101,8 @@ class Network {
   const NetworkOptions& options() const { return options_; }
   std::size_t layers() const { return shapes_.size(); }
   const kernels::spline::Shape& shape(std::size_t layer) const { return shapes_[layer]; }
+  // What the outputs of the layer's splines, its sums, become: inputs of the next layer.
+  LayerNodes nodes(std::size_t layer) const { return layer_nodes(options_.widths, options_.multiply, layer); }
   const Slices& parameters() const { return parameters_; }
   const Slices& buffers() const { return buffers_; }
   std::size_t input_width() const { return options_.widths.front(); }

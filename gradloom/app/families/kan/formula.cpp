@@ -245,6 +245,7 @@ Result<PruneReport> prune_typed(TypedSession<KanFamily<T>>& session, const RunOp
       report.change = std::max(report.change, std::abs(after[j][r] - before[j][r]));
   KanOptions options = stage_of(family.options(), session.position().stage);
   options.model.hidden.assign(small.network.options().widths.begin() + 1, small.network.options().widths.end() - 1);
+  options.model.multiply = small.network.options().multiply;
   options.model.bias = true;
   for (std::size_t i = 0; i < all.size(); ++i) {
     (kept.nodes[0][i] ? report.kept : report.removed).push_back(data->features[i]);
@@ -298,11 +299,14 @@ void check_prune_options(const Session& session) {
 
 void check_formula_options(const Session& session) {
   const formula::Functions functions(function_options(static_cast<const KanOptions&>(session.options()).formula));
-  const auto widths = [](const auto& typed) { return typed.model().options().widths; };
+  const auto require = [&](const auto& typed) {
+    const kan::NetworkOptions o = typed.model().options();
+    functions.require_edges(o.widths, o.multiply);
+  };
   if (const auto* single = dynamic_cast<const TypedSession<KanFamily<float>>*>(&session))
-    functions.require_edges(widths(*single));
+    require(*single);
   else
-    functions.require_edges(widths(dynamic_cast<const TypedSession<KanFamily<double>>&>(session)));
+    require(dynamic_cast<const TypedSession<KanFamily<double>>&>(session));
 }
 
 Result<nlohmann::json> finish_kan_run(Session& session, const RunOptions& options, const RunFolder* folder) {

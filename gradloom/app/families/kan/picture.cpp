@@ -77,7 +77,7 @@ SplineNetwork spline_picture(const Exec& ex, const kan::Network<T>& network, con
   picture.note =
       "Each box is the function on one edge, spline and base branch together, over its input values. The "
       "stronger the line, the larger the edge's share of the next node's variation.";
-  picture.widths = network.options().widths;
+  picture.widths = network.options().widths, picture.multiply = network.options().multiply;
   picture.input_names = rows.feature_names();
   picture.output_names = rows.is_classification() ? rows.class_names() : rows.target_names();
   const RowBatch<T> batch = first_rows(rows.all(), kSamples);

@@ -81,9 +81,10 @@ std::map<EdgePlace, json> kept_edges(const json& found) {
 // Hidden nodes that nothing enters or leaves are not drawn; inputs stay, so that it shows which are not used.
 void drop_lonely_nodes(SplineNetwork& network) {
   for (std::size_t l = 1; l + 1 < network.widths.size(); ++l) {
+    const LayerNodes nodes = network.nodes(l - 1);
     std::vector<bool> used(network.widths[l], false);
     for (const EdgeFunction& e : network.edges) {
-      if (e.layer + 1 == l) used[e.to] = true;
+      if (e.layer + 1 == l) used[nodes.node_of(e.to)] = true;
       if (e.layer == l) used[e.from] = true;
     }
     std::vector<std::size_t> place(used.size(), 0);
@@ -91,8 +92,11 @@ void drop_lonely_nodes(SplineNetwork& network) {
     for (std::size_t n = 0; n < used.size(); ++n)
       if (used[n]) place[n] = count++;
     if (count == 0) return;
+    const auto products = static_cast<std::size_t>(
+        std::count(used.begin() + static_cast<std::ptrdiff_t>(nodes.plain()), used.end(), true));
+    if (nodes.products > 0) network.multiply[l - 1] = products;
     for (EdgeFunction& e : network.edges) {
-      if (e.layer + 1 == l) e.to = place[e.to];
+      if (e.layer + 1 == l) e.to = place[nodes.node_of(e.to)] + (e.to >= nodes.nodes ? products : 0);
       if (e.layer == l) e.from = place[e.from];
     }
     network.widths[l] = count;
@@ -133,7 +137,7 @@ void add_formula_sections(const json& found, SplineNetwork picture, Report& repo
       {},
       {}};
   plots.network.widths = picture.widths, plots.network.input_names = picture.input_names;
-  plots.network.output_names = picture.output_names;
+  plots.network.output_names = picture.output_names, plots.network.multiply = picture.multiply;
   std::erase_if(picture.edges, [&](const EdgeFunction& e) { return !kept.contains(EdgePlace{e.layer, e.from, e.to}); });
   for (const EdgeFunction& e : picture.edges)
     if (!e.x.empty()) plots.plots.push_back(plot_of(e, kept.at(EdgePlace{e.layer, e.from, e.to})));

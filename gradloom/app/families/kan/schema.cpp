@@ -22,6 +22,11 @@ void bind_kan_model(const OptionPart<KanModelOptions>& model) {
   model.choice("size", &M::size, kSizePolicies,
                "How model.hidden, model.grid, model.refit, optimizer.weight_decay, train.batch and epochs are chosen.");
   model.key("hidden", &M::hidden, "Widths of the hidden layers; inputs and outputs follow from the data.").at_least(1);
+  model
+      .key("multiply", &M::multiply,
+           "Nodes of each hidden layer that are products of two sums, one number for each of model.hidden; the other "
+           "nodes are sums.")
+      .at_least(0);
   model.key("grid", &M::grid, "Grid intervals of every spline before a stage refines them.").at_least(1).at_most(1024);
   model.key("degree", &M::degree, "Degree of the splines.").at_least(1).at_most(7);
   model.key("base", &M::base, "Add u * silu(x) to every spline.");

@@ -53,6 +53,11 @@ std::vector<KanSize> sizes_to_try(std::size_t rows, std::size_t features, std::s
 
 Result<std::optional<SettledRecipe>> settle_rows(const Config& recipe, const KanParts& parts_of, ValidationRows given,
                                                  const SessionOptions& settings) {
+  const KanOptions asked = option_schema<KanOptions>().read(recipe);
+  if (asked.model.size == SizePolicy::automatic && !asked.model.multiply.empty() && !recipe.was_set("model.hidden"))
+    return Error{ErrorCode::invalid_input,
+                 "model.multiply belongs to the layers of model.hidden, which model.size = \"auto\" would choose; set "
+                 "model.hidden as well"};
   const auto choice = [&](const RowSplits& parts) {
     const std::size_t rows = parts.train.size();
     const auto sizes = sizes_to_try(rows, parts.train.features(), parts.train.outputs());

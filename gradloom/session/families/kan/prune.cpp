@@ -36,35 +36,37 @@ void copy_parts(const Slice& from, std::span<const T> flat, const Slice& to, std
   fill_slice<T>(to, kept, out);
 }
 
-// Nodes without a way to an output are dropped, then edges of dropped nodes; each layer keeps its best node.
+// Nodes without a way to an output are dropped, then edges of dropped nodes; each layer keeps its best node. A product
+// is one node, whatever enters its factors.
 void connect(const formula::NetworkSamples& s, const formula::Scores& scores, KeptParts& kept) {
   const std::size_t layers = s.edge.size();
   kept.nodes.resize(layers);
   for (std::size_t l = layers; l-- > 0;) {
-    const std::size_t in = s.widths[l], out = s.widths[l + 1];
+    const LayerNodes shape = s.nodes(l);
+    const std::size_t in = s.widths[l], out = shape.sums();
+    const auto above = [&](std::size_t e) { return l + 1 == layers || kept.nodes[l + 1][shape.node_of(e % out)]; };
     kept.nodes[l].assign(in, false);
     for (std::size_t e = 0; e < in * out; ++e) {
-      const bool above = l + 1 == layers || kept.nodes[l + 1][e % out];
-      kept.edges[l][e] = kept.edges[l][e] && above;
+      kept.edges[l][e] = kept.edges[l][e] && above(e);
       if (kept.edges[l][e]) kept.nodes[l][e / out] = true;
     }
     if (std::count(kept.nodes[l].begin(), kept.nodes[l].end(), true) > 0) continue;
     std::optional<std::size_t> best;
     for (std::size_t e = 0; e < in * out; ++e)
-      if ((l + 1 == layers || kept.nodes[l + 1][e % out]) &&
-          (!best || scores.edges[l][e].value > scores.edges[l][*best].value))
-        best = e;
+      if (above(e) && (!best || scores.edges[l][e].value > scores.edges[l][*best].value)) best = e;
     kept.nodes[l][*best / out] = kept.edges[l][*best] = true;  // the layer above keeps a node
   }
   // A hidden node that nothing enters is a constant, which the next bias takes up.
   for (std::size_t l = 0; l + 1 < layers; ++l) {
-    const std::size_t in = s.widths[l], out = s.widths[l + 1];
-    for (std::size_t j = 0; j < out; ++j) {
-      bool entered = false;
-      for (std::size_t i = 0; i < in; ++i) entered = entered || (kept.edges[l][i * out + j] && kept.nodes[l][i]);
-      if (entered || !kept.nodes[l + 1][j] || kept.count(l + 1) == 1) continue;
+    const LayerNodes shape = s.nodes(l);
+    const std::size_t out = shape.sums(), next = s.sums(l + 1);
+    std::vector<bool> entered(shape.nodes, false);
+    for (std::size_t e = 0; e < s.widths[l] * out; ++e)
+      if (kept.edges[l][e] && kept.nodes[l][e / out]) entered[shape.node_of(e % out)] = true;
+    for (std::size_t j = 0; j < shape.nodes; ++j) {
+      if (entered[j] || !kept.nodes[l + 1][j] || kept.count(l + 1) == 1) continue;
       kept.nodes[l + 1][j] = false;
-      for (std::size_t k = 0; k < s.widths[l + 2]; ++k) kept.edges[l + 1][j * s.widths[l + 2] + k] = false;
+      for (std::size_t k = 0; k < next; ++k) kept.edges[l + 1][j * next + k] = false;
     }
   }
 }
@@ -82,7 +84,7 @@ KeptParts keep_above(const formula::NetworkSamples& s, const formula::Scores& sc
     for (const formula::Score& e : layer) kept.edges.back().push_back(e.value >= threshold && e.value > 0);
   }
   // An input is judged by all of its edges together: many small ones may add up.
-  const std::size_t out = s.widths[1];
+  const std::size_t out = s.sums(0);
   for (std::size_t i = 0; i < s.widths[0]; ++i)
     if (scores.nodes[0][i].value < threshold)
       for (std::size_t j = 0; j < out; ++j) kept.edges[0][i * out + j] = false;
@@ -98,7 +100,7 @@ KeptParts keep_inputs(const formula::NetworkSamples& s, const formula::Scores& s
   KeptParts kept;
   for (const auto& layer : scores.edges) kept.edges.emplace_back(layer.size(), true);
   for (std::size_t n = inputs; n < order.size(); ++n)
-    for (std::size_t j = 0; j < s.widths[1]; ++j) kept.edges[0][order[n] * s.widths[1] + j] = false;
+    for (std::size_t j = 0; j < s.sums(0); ++j) kept.edges[0][order[n] * s.sums(0) + j] = false;
   connect(s, scores, kept);
   return kept;
 }
@@ -153,6 +155,10 @@ PrunedNetwork<T> prune_network(const kan::Network<T>& network, const ModelArrays
   kan::NetworkOptions options = network.options();
   options.bias = true;
   for (std::size_t l = 0; l < network.layers(); ++l) options.widths[l] = kept.count(l);
+  for (std::size_t l = 0; l < options.multiply.size(); ++l) {
+    const auto first = kept.nodes[l + 1].begin() + static_cast<std::ptrdiff_t>(s.nodes(l).plain());
+    options.multiply[l] = static_cast<std::size_t>(std::count(first, kept.nodes[l + 1].end(), true));
+  }
   kan::Network<T> small(options);
   Buffer<T> parameters(small.parameters().flat_size()), buffers(small.buffers().flat_size());
   const auto copy_buffer = [&](std::size_t from, std::size_t to, std::size_t last, const auto& firsts,
@@ -168,9 +174,12 @@ PrunedNetwork<T> prune_network(const kan::Network<T>& network, const ModelArrays
   copy_buffer(a.output_mean, b.output_mean, 1, outputs, one), copy_buffer(a.output_std, b.output_std, 1, outputs, one);
   for (std::size_t l = 0; l < network.layers(); ++l) {
     const auto &from = network.slices(l), &to = small.slices(l);
-    const std::size_t out = s.widths[l + 1];
+    const LayerNodes shape = s.nodes(l);
+    const std::size_t out = shape.sums();
     const std::vector<std::size_t> ins = numbers_of(kept.nodes[l]);
-    const std::vector<std::size_t> outs = l + 1 < network.layers() ? numbers_of(kept.nodes[l + 1]) : outputs;
+    std::vector<std::size_t> outs = l + 1 < network.layers() ? numbers_of(kept.nodes[l + 1]) : outputs;
+    for (std::size_t k = 0, nodes = outs.size(); k < nodes; ++k)
+      if (shape.multiplies(outs[k])) outs.push_back(shape.second_factor(outs[k]));
     copy_parts<T>(network.parameters()[from.weight], arrays.parameters, small.parameters()[to.weight],
                   parameters.span(), out, ins, outs);
     copy_buffer(from.lo, to.lo, 1, ins, one), copy_buffer(from.hi, to.hi, 1, ins, one);

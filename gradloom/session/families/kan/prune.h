@@ -15,7 +15,7 @@ namespace gradloom {
 // What stays. An input of a layer stays when one of its edges does and its node is reached.
 struct KeptParts {
   std::vector<std::vector<bool>> nodes;  // (layer, i): inputs of each layer; the first are the network's
-  std::vector<std::vector<bool>> edges;  // (layer, i * Out + j)
+  std::vector<std::vector<bool>> edges;  // (layer, i * Out + j); Out are sums
 
   std::size_t count(std::size_t layer) const;
 };
@@ -36,7 +36,8 @@ struct PrunedNetwork {
   Buffer<T> parameters, buffers;
 };
 
-// The smaller network. What is removed is replaced by its mean over the rows of `samples`, which biases take up.
+// The smaller network. What is removed is replaced by its mean over the rows of `samples`, which biases take up. A
+// product stays one where nothing enters one of its factors any more, which is then a bias.
 template <class T>
 PrunedNetwork<T> prune_network(const kan::Network<T>& network, const ModelArrays<T>& arrays,
                                const formula::NetworkSamples& samples, const KeptParts& kept);

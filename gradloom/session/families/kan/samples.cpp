@@ -24,7 +24,7 @@ formula::NetworkSamples network_samples(const Exec& ex, const kan::Network<T>& n
   network.forward(ex, {.mode = Mode::evaluate}, arrays, batch, tape,
                   {y.data(), {batch.size, network.output_width()}, {stride, 1}});
   formula::NetworkSamples s;
-  s.widths = network.options().widths;
+  s.widths = network.options().widths, s.multiply = network.options().multiply;
   for (std::size_t l = 0; l < network.layers(); ++l) {
     const LayerFunctions<T> f(network, l, arrays);
     const std::size_t in = f.shape().in, out = f.shape().out;
