@@ -279,8 +279,8 @@ class KAN(Model):
         several targets.
 
         `functions` are those of the library that edges may become, `define` more of them ("hill = x^3/(1 + x^3)"),
-        `forbid` those that no formula has ("tan", or on one edge "0.1.2 tan": layer, from, to), `fix` what an edge becomes
-        ("0.1.2 sin"); with choices for single edges the formula is made edge by edge."""
+        `forbid` those that no formula has ("tan", or on one edge "0.1.2 tan": layer, from, to), `fix` what an edge
+        becomes ("0.1.2 sin"); with choices for single edges the formula is made edge by edge."""
         settings = {"effort": effort, "threshold": threshold, "functions": functions}
         settings |= {"define": define, "forbid": forbid, "fix": fix}
         report = json_of(lib.gradloom_formula, self._open(), settings_text(settings), *self._data(X, y), None)
