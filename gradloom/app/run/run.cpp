@@ -88,10 +88,13 @@ RunSummary train_share(const AppFamily& family, Session& session, const RunOptio
   if (!session.shares_steps()) return summary;
   Follower follower;
   // As run_session() does.
-  summary.interrupted = gradloom::train(session, follower) == TrainEnd::stopped || session.stop_requested();
-  if (!summary.interrupted) session.metrics();
+  const bool stopped = gradloom::train(session, follower) == TrainEnd::stopped || session.stop_requested();
+  if (stopped)
+    summary.interrupted = true;
+  else
+    session.metrics();
   session.leave_ranks();
-  if (!summary.interrupted && family.finish) finish_run(family, session, options, nullptr).or_throw();
+  if (!stopped && family.finish) finish_run(family, session, options, nullptr).or_throw();
   summary.epochs = session.position().run_epoch;
   summary.ranks = options.comm->size();
   return summary;
