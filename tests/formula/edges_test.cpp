@@ -241,7 +241,7 @@ TEST(Edges, OfAProductBecomeAProduct) {
   const Exec one({.threads = 1});
   EdgeFormulaOptions options;
   options.functions = Functions({.forbid = {"0.0.2 sin"}});  // an edge to the last sum
-  const std::vector<ExplainedEdge> edges = explain_edges(one, s, score(s), options);
+  std::vector<ExplainedEdge> edges = explain_edges(one, s, score(s), options);
   ASSERT_EQ(edges.size(), 9u + 2u);
   EXPECT_EQ(edges[1].to, 1u);
   EXPECT_EQ(edges[1].candidates.front().function, "sin");
