@@ -130,21 +130,19 @@ TEST_F(KanOnDevice, HasTheBitsOfTheCpuForBatchesOfSeveralLeaves) {
 }
 
 TEST_F(KanOnDevice, HasTheBitsOfTheCpuWithMultiplicationNodes) {
-  const auto check = [&](auto number, std::vector<std::size_t> widths, std::vector<std::size_t> multiply,
-                         std::size_t batch) {
+  const auto check = [&](std::vector<std::size_t> widths, std::vector<std::size_t> multiply, std::size_t batch) {
     NetworkOptions o = kan_options(widths);
     o.multiply = multiply;
-    KanFixture<decltype(number)> f(o, batch);
+    KanFixture<float> f(o, batch);
     SCOPED_TRACE(testing::Message() << widths[1] << " nodes, " << multiply[0] << " multiply, batch " << batch);
     expect_parity(device(), f);
   };
   for (const std::size_t batch : {1, 7, 64, 600}) {
-    check(float(), {2, 1, 1}, {1}, batch);
-    check(float(), {3, 5, 2}, {2}, batch);
-    check(float(), {8, 17, 16, 4}, {15, 9}, batch);
-    check(float(), {3, 4, 16, 2}, {0, 16}, batch);
+    check({2, 1, 1}, {1}, batch);
+    check({3, 5, 2}, {2}, batch);
+    check({8, 17, 16, 4}, {15, 9}, batch);
+    check({3, 4, 16, 2}, {0, 16}, batch);
   }
-  if (device().info().float64) check(double(), {3, 17, 4, 2}, {6, 4}, 40);
 }
 
 TEST_F(KanOnDevice, FrozenLayersBelowProductsSkipTheirWork) {
@@ -244,7 +242,9 @@ TEST_F(KanOnDevice, HasTheBitsOfTheCpuWithTheTilesOfAGpu) {
 TEST_F(KanOnDevice, HasTheBitsOfTheCpuInDoublePrecision) {
   if (!device().info().float64) GTEST_SKIP() << device().info().name << " has no 64-bit numbers";
   for (unsigned degree : {2u, 3u}) {
-    KanFixture<double> f(kan_options({8, 16, 4}, 5, degree), 30);
+    NetworkOptions o = kan_options({8, 16, 4}, 5, degree);
+    if (degree == 3) o.multiply = {6};
+    KanFixture<double> f(o, 30);
     give_normalisation(f);
     expect_parity(device(), f);
   }
