@@ -109,10 +109,11 @@ TEST_F(RanksOfFamilies, SplinesWithAPenaltyThatAreThenPrunedEndWithTheCheckpoint
 }
 
 TEST_F(RanksOfFamilies, GateClassifiersEndWithTheCheckpointOfOneProcess) {
-  expect_same("logic-classify",
-              {"epochs=3", "data.path=table.csv", "data.test_path=", "data.test=0.1", "data.header=no",
-               "data.target=-1", "data.drop=[]", "data.categorical=['0','1']", "train.batch=896"},
-              thinned(kSizes));
+  expect_same(
+      "logic-classify",
+      {"epochs=3", "data.path=table.csv", "data.test_path=", "data.test=0.1", "data.header=no", "data.target=-1",
+       "data.drop=[]", "data.categorical=['0','1']", "train.batch=896", "data.validation=0", "model.gates=[128,64,32]"},
+      thinned(kSizes));
 }
 
 TEST_F(RanksOfFamilies, AutomataEndWithTheCheckpointOfOneProcess) {
@@ -192,7 +193,8 @@ TEST_F(RanksOfPairs, EndWithTheCheckpointOfOneProcessWhateverIsFrozenAndHowever)
 TEST_F(RanksOfPairs, ModelsThatCannotBeSharedSaySo) {
   const auto failures = run_ranks(2, [&](Comm& comm) {
     EXPECT_EQ(open("karate", {"epochs=2"}, 1, &comm)->why_not_shared(), "the nodes of a graph are computed together");
-    EXPECT_EQ(open("ged-regression", small_ + Overrides{"model.norm=batch", "train.keep_best=false"}, 1, &comm)->why_not_shared(),
+    EXPECT_EQ(open("ged-regression", small_ + Overrides{"model.norm=batch", "train.keep_best=false"}, 1, &comm)
+                  ->why_not_shared(),
               "batch norm ties the graphs of a batch together");
   });
   EXPECT_THAT(failures, Each(StrEq("")));
@@ -362,7 +364,7 @@ TEST_F(RanksOfFamilies, PredictAndMeasureAsOneProcess) {
       "rows");
   train_small("tu",
               {"epochs=2", "data.path=rings.json", "data.folds=4", "data.fold=0", "data.features=degrees",
-               "model.hidden=[4]", "model.norm=none"},
+               "model.hidden=[4]", "model.norm=none", "train.batch=14"},
               "graphs");
   train_small("karate", {"epochs=2"}, "nodes");
   for (const auto& [folder, file] :

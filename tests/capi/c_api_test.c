@@ -170,7 +170,7 @@ static void test_settled_size(void) {
   gradloom_free(text);
   gradloom_close(model);
   EXPECT_FAILS(gradloom_fit_rows("{\"validation_from\": 200}", &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT,
-               "200 train and 0 watch");
+               "200 are training data and 0 validation data");
   EXPECT_FAILS(gradloom_fit_rows("{\"validation_from\": -1}", &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT,
                "validation_from");
   EXPECT_FAILS(gradloom_fit_rows("{\"validation_from\": 9, \"recipe\": {\"data\": {\"validation\": 0.1}}}", &x, &y,

@@ -294,7 +294,7 @@ TEST_F(Predict, NodeModelsClassifyNodesOfNewGraphs) {
   EXPECT_TRUE(json_of({"predict", "away/m.safetensors", "--data", "bare.json", "--out", "p.csv"})["data"].is_null());
   write("wide.json", R"({"nodes": [{"features": [1, 2, 3]}], "edges": []})");
   expect_error({"predict", "away/m.safetensors", "--data", "wide.json", "--out", "p.csv"}, 2, "invalid_input",
-               {"3 features", "trained with 2"});
+               {"3 node features", "trained with 2"});
 }
 
 TEST_F(Predict, PairModelsCompareNewGraphs) {

@@ -35,8 +35,10 @@ class RanksOfMpi : public ProgramTest {
       l.program = GRADLOOM_MPIRUN;
       l.arguments = {"--version"};
       l.folder = "/";
-      return Process(l).wait().out.find("Open MPI") == std::string::npos ? "this build's mpirun is not that of Open MPI"
-                                                                         : "";
+      // "mpirun (Open MPI) 4.1.4", "mpiexec (OpenRTE) 4.1.4"
+      const std::string version = Process(l).wait().out;
+      const bool open = version.find("Open MPI") != std::string::npos || version.find("OpenRTE") != std::string::npos;
+      return open ? "" : "this build's mpirun is not that of Open MPI";
     }();
     return reason;
   }

@@ -276,7 +276,7 @@ TEST(Mpi, ThatDoesNotStartOrBelongsToAnotherLauncherIsNamed) {
 
 TEST(Mpi, ARankOfAnotherVersionIsNamed) {
   EXPECT_EQ(said_of(OtherPlugin::peer_of_another_version),
-            "rank 1 runs version 8.9.1 of gradloom, rank 0 version 9.9.1");
+            "rank 1 runs version 8.9.1 of gradloom, but rank 0 version 9.9.1");
 }
 
 TEST(Mpi, ARankThatNeverAnswersIsNamedAfterTheStatedTime) {

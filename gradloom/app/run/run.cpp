@@ -407,8 +407,12 @@ Result<RunSummary> resume(const std::filesystem::path& path, const RunOptions& g
   });
 }
 
-Result<CheckReport> check(const Config& recipe, const RunOptions& options, const CheckOptions& what) {
+Result<CheckReport> check(const Config& asked, const RunOptions& options, const CheckOptions& what) {
   return guarded([&]() -> Result<CheckReport> {
+    Config recipe = asked;
+    // The size of the batch is left to the data; gradients are checked with any.
+    if (family_of(asked).settle && asked.string("model.size") == "auto" && !asked.was_set("train.batch"))
+      recipe = parse_recipe(asked.to_toml(), "the recipe", std::vector<std::string>{"train.batch=0"}).or_throw();
     auto report = family_of(recipe).check(recipe, options.data_root, options, what);
     if (!report) return with_places(report.error(), recipe, options.data_root);
     return report;

@@ -132,6 +132,6 @@ Result<Evaluation> evaluate(const std::filesystem::path& folder, const RunOption
 
 // Checks a recipe's model: gradients by central differences and dual numbers, equal bits on 1, 2, 3 and 8 threads, on
 // every SIMD target and in the scalar reference.
-Result<CheckReport> check(const Config& recipe, const RunOptions& options, const CheckOptions& what);
+Result<CheckReport> check(const Config& asked, const RunOptions& options, const CheckOptions& what);
 
 }  // namespace gradloom::app
