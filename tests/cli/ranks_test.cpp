@@ -109,8 +109,9 @@ TEST_F(FamiliesOnMpi, SplinesEndWithTheCheckpointOfOneProcess) {
 TEST_F(FamiliesOnMpi, GateClassifiersEndWithTheCheckpointOfOneProcess) {
   write("table.csv", small_table(1100));
   expect_same(Words{"train", "logic-classify"} +
-              with_settings({"epochs=2", "data.path=table.csv", "data.test_path=", "data.test=0.1", "data.header=no",
-                             "data.target=-1", "data.drop=[]", "data.categorical=['0','1']", "train.batch=896"}));
+              with_settings({"epochs=2", "model.gates=[64,32]", "data.validation=0", "data.path=table.csv",
+                             "data.test_path=", "data.test=0.1", "data.header=no", "data.target=-1", "data.drop=[]",
+                             "data.categorical=['0','1']", "train.batch=896"}));
 }
 
 TEST_F(FamiliesOnMpi, AutomataEndWithTheCheckpointOfOneProcess) {
@@ -131,7 +132,8 @@ TEST_F(RanksOfMpi, AModelThatCannotBeSharedIsTrainedByRankZeroWhichSaysWhy) {
   ASSERT_EQ(run(words + Words{"--out", "whole", "--quiet"}).code, 0);
   const Ended ended = run_on(3, words + Words{"--out", "ranks"});
   ASSERT_EQ(ended.code, 0) << ended.err;
-  EXPECT_THAT(ended.err, HasSubstr("rank 0 trains, the others wait: the nodes of a graph are computed together"));
+  EXPECT_THAT(ended.err,
+              HasSubstr("rank 0 trains alone, the other ranks are idle: the nodes of a graph are computed together"));
   expect_same_end("ranks", "whole");
 }
 
@@ -276,8 +278,9 @@ TEST_F(RanksOfMpi, SendWhatTheFormulaSays) {
 }
 
 TEST_F(RanksOfMpi, MeasureSharedStepsOfAutomataAndGraphs) {
-  for (const Words& words : {Words{"bench", "logic", "--recipe", "checkerboard-small", "--set", "train.batch=4"},
-                             Words{"bench", "graph", "--graphs", "8", "--nodes", "20", "--features", "8"}}) {
+  for (const Words& words :
+       {Words{"bench", "logic", "--recipe", "checkerboard-small", "--set", "train.batch=4", "--set", "data.samples=8"},
+        Words{"bench", "graph", "--graphs", "8", "--nodes", "20", "--features", "8"}}) {
     const Ended ended = run_on(2, words + Words{"--threads", "1", "--seconds", "0.1", "--json"});
     ASSERT_EQ(ended.code, 0) << ended.err;
     const nlohmann::json r = parsed(ended);
