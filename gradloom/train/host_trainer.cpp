@@ -189,6 +189,7 @@ bool HostTrainer<T>::splits() const {
 
 template <class T>
 void HostTrainer<T>::hold_own_part() {
+  split_ = true, is_whole_at_0_ = false;
   if (holds_part_) return;
   const auto [begin, end] = ranks_->own_hull();
   for (OptimizerState<T>& s : state_.optimizer) {
@@ -215,7 +216,9 @@ void HostTrainer<T>::update_own_part(double lr) {
 
 template <class T>
 void HostTrainer<T>::collect_state(StateOf which) {
-  if (!holds_part_) return;
+  // Conditions that are equal on all ranks; holds_part_ is not, once rank 0 has the whole state.
+  if (!split_ || (which == StateOf::rank_0 && is_whole_at_0_)) return;
+  hold_own_part();
   const bool takes = which == StateOf::all_ranks || options().comm->rank() == 0;
   using To = typename RankSum<T>::To;
   for (OptimizerState<T>& s : state_.optimizer) {
@@ -223,6 +226,7 @@ void HostTrainer<T>::collect_state(StateOf which) {
     ranks_->collect(s.values.span(), whole.span(), which == StateOf::all_ranks ? To::all : To::rank_0);
     if (takes) s.values = std::move(whole);
   }
+  split_ = which == StateOf::rank_0, is_whole_at_0_ = split_;
   if (!takes) return;
   elements_->hold_from(0);
   if (without_decay_) without_decay_->hold_from(0);

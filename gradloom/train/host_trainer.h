@@ -143,6 +143,8 @@ class HostTrainer : public EpochLoop {
   std::unique_ptr<Lbfgs<T>> lbfgs_;
   std::unique_ptr<RankSum<T>> ranks_;  // made by the first shared step
   bool holds_part_ = false;            // of the optimizer's memory
+  bool split_ = false;                 // some rank holds a part of it; the same on all ranks
+  bool is_whole_at_0_ = false;         // but rank 0 all of it; the same on all ranks
   Buffer<T> part_levels_, shard_sum_;
   std::vector<std::size_t> expected_;  // bytes of messages
 };

@@ -108,6 +108,30 @@ TEST_F(RanksOfFamilies, SplinesWithAPenaltyThatAreThenPrunedEndWithTheCheckpoint
               {2}, {1});
 }
 
+// Every other step is saved; for one of these numbers of epochs that is the last step of the stage.
+TEST_F(RanksOfFamilies, ACheckpointAtTheLastStepOfAStageChangesNothing) {
+  for (const char* epochs : {"epochs=4", "epochs=5"}) {
+    const Config recipe =
+        app::load_recipe("kan-hello", Overrides{epochs, "data.samples=1100", "data.test_samples=20", "train.batch=0",
+                                                "optimizer.kind=adam", "train.checkpoint_seconds=1e-9"})
+            .or_throw();
+    app::RunOptions options;
+    options.exec.threads = 1;
+    app::train(recipe, scratch_ / (epochs + std::string("-one")), options).or_throw();
+    const auto failures = run_ranks(3, [&](Comm& comm) {
+      app::RunOptions own = options;
+      own.comm = &comm;
+      app::train(recipe, scratch_ / (epochs + std::string("-ranks")), own).or_throw();
+    });
+    EXPECT_THAT(failures, Each(StrEq(""))) << epochs;
+    const auto checkpoint_of = [&](const char* run) {
+      return content_of(scratch_ / (epochs + std::string(run)) / "checkpoint/last.safetensors");
+    };
+    EXPECT_FALSE(checkpoint_of("-one").empty());
+    EXPECT_TRUE(checkpoint_of("-ranks") == checkpoint_of("-one")) << epochs;
+  }
+}
+
 TEST_F(RanksOfFamilies, GateClassifiersEndWithTheCheckpointOfOneProcess) {
   expect_same(
       "logic-classify",
