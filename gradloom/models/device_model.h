@@ -81,12 +81,14 @@ void read_levels(vulkan::Device& device, const DeviceTree& tree, Buffer<T>& leve
   if (count > 0) device.read(tree.levels, 0, std::as_writable_bytes(levels.span().first(count)));
 }
 
-// T is the scalar. record_forward leaves the last layer's output in the tape, record_backward starts from the gradient
-// there; dl_dx of the batch goes to the tape when the tape has room for it and `inputs` says so. Both end with a
-// barrier. A sink is asked for norm() once, and gets it. require_backward and require_norm (of the gradient) throw
-// unsuitable_device when batches of that size are too large for it. Leaves are those of the model on the CPU:
-// Step::leaf says, when a step is recorded, whether they make a tree with those before; their number is that in the
-// head of the batch. make_tree makes room for batches of that size in steps of so many leaves.
+// T is the scalar. host() is the same model on the CPU. record_forward leaves the last layer's output in the tape,
+// record_backward starts from the gradient there; dl_dx of the batch goes to the tape when the tape has room for it and
+// `inputs` says so. Both end with a barrier. A sink is asked for norm() once, and gets it. require_backward and
+// require_norm (of the gradient) throw unsuitable_device when batches of that size are too large for it. Leaves are
+// those of the model on the CPU: Step::leaf says, when a step is recorded, whether they make a tree with those before;
+// their number is that in the head of the batch. make_tree makes room for batches of that size in steps of so many
+// leaves. record_backward computes sums over samples alone; what host() adds behind them (models/penalty.h) is the
+// caller's.
 template <class M>
 concept DeviceModel = requires(const M& m, vulkan::Commands& commands, const DeviceArrays& arrays,
                                const DeviceTape& tape, std::size_t batch, vulkan::Binding x, const Step& step,
@@ -100,6 +102,7 @@ concept DeviceModel = requires(const M& m, vulkan::Commands& commands, const Dev
   { m.output_std_at() } -> std::convertible_to<std::uint32_t>;
   { m.layers() } -> std::convertible_to<std::size_t>;
   { m.device() } -> std::convertible_to<vulkan::Device&>;
+  m.host();
   { m.make_tape(batch, inputs) } -> std::same_as<DeviceTape>;
   { m.leaf_samples() } -> std::convertible_to<std::size_t>;
   { m.make_tree(batch, batch) } -> std::same_as<DeviceTree>;

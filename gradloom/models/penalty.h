@@ -19,4 +19,13 @@ concept HasPenalty = requires(const M& m, const Exec& ex, std::span<const typena
   { m.complete_gradient(ex, Step(), parameters, tape, sums) } -> std::convertible_to<double>;
 };
 
+// Whether backward does anything behind the sums over samples.
+template <class M>
+bool completes_gradient(const M& model) {
+  if constexpr (HasPenalty<M>)
+    return !model.sums_are_gradient();
+  else
+    return false;
+}
+
 }  // namespace gradloom

@@ -34,7 +34,9 @@ std::shared_ptr<EpochLoop> make_trainer(const Exec& ex, vulkan::Device* device, 
       const auto owner = std::make_shared<Owner>(ex, *device, model, data, std::move(options), state, timestamps);
       return {owner, &owner->loop};
     };
-    if (device && optimizes_on_host(options)) return on_device(std::type_identity<DeviceGradientTrainer<M, D>>());
+    const bool completed = options.place == OptimizerPlace::automatic && completes_gradient(model);
+    if (device && (completed || optimizes_on_host(options)))
+      return on_device(std::type_identity<DeviceGradientTrainer<M, D>>());
     if (device) return on_device(std::type_identity<DeviceTrainer<M, D>>());
   }
   return std::make_shared<Trainer<typename F::Model, D>>(ex, model, data, std::move(options), state);

@@ -10,7 +10,10 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <tuple>
+#include <type_traits>
+#include <utility>
 
 #include "gradloom/base/rounding.h"
 #include "gradloom/kernels/compress/device.h"
@@ -203,7 +206,8 @@ class DeviceGradients {
   vulkan::Timestamps timestamps_;
 };
 
-// Gradients of the device, parameters updated on the host. Model and data belong to the caller and outlive the trainer.
+// Gradients of the device, parameters updated on the host. What a model adds behind the sums over samples (a penalty,
+// edges that stay zero) is computed on the host. Model and data belong to the caller and outlive the trainer.
 template <class M, class D>
 requires DeviceModel<M>
 class DeviceGradientTrainer final : public HostTrainer<typename M::Scalar> {
@@ -214,11 +218,13 @@ class DeviceGradientTrainer final : public HostTrainer<typename M::Scalar> {
   DeviceGradientTrainer(const Exec& ex, const M& model, const D& data, TrainOptions options, TrainState<T>& state,
                         vulkan::Timestamps timestamps = vulkan::Timestamps::off)
       : HostTrainer<T>(ex, model.parameters(), model.buffers(), data.size(), std::move(options), state),
+        host_(model.host()),
         data_(data),
         gradients_(model, this->options(), state, timestamps),
         tape_(gradients_.make_tape(this->largest_piece(), this->leaves_of_step(model.leaf_samples()))),
         storage_(data.make_storage(this->largest_piece() < data.size() ? this->largest_piece() : 0)) {
     this->check_pieces(model.leaf_samples());
+    if (completes_gradient(host_)) host_tape_.emplace(host_.make_tape(ex, {.batch = 1}));
     if (!is_accumulating(this->options(), this->samples(), state.position)) return;
     this->check_leaves(state.leaves, model.leaf_samples());
     gradients_.write_sums(state, tape_);
@@ -249,11 +255,19 @@ class DeviceGradientTrainer final : public HostTrainer<typename M::Scalar> {
                   GradientSink*) override {
     const ProfileScope scope(this->exec(), this->phases_.backward);
     check_loss_batch<T>(loss, batch_, gradients_.output_width());
-    return gradients_.evaluate(step, this->arrays(parameters), batch_, tape_, loss, gradient);
+    double value = gradients_.evaluate(step, this->arrays(parameters), batch_, tape_, loss, gradient);
+    if constexpr (HasPenalty<Host>)
+      if (host_tape_ && std::isfinite(value) && step.gradient_is == GradientIs::complete)
+        value += host_.complete_gradient(this->exec(), step, parameters, *host_tape_, gradient);
+    return value;
   }
   bool can_fuse() const override { return false; }
   std::size_t leaves() const override { return divide_up(batch_.size, gradients_.leaf_samples()); }
 
+  using Host = std::remove_cvref_t<decltype(std::declval<const M&>().host())>;
+
+  const Host& host_;
+  std::optional<typename Host::Tape> host_tape_;  // for what the host adds
   const D& data_;
   DeviceGradients<M> gradients_;
   typename DeviceGradients<M>::Tape tape_;

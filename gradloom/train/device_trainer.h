@@ -20,8 +20,8 @@
 
 namespace gradloom {
 
-// M is a DeviceModel, D a dataset of RowBatch. Every element-wise optimizer; L-BFGS is refused with unsupported. Model
-// and data belong to the caller and outlive the trainer.
+// M is a DeviceModel, D a dataset of RowBatch. Every element-wise optimizer; L-BFGS and a model
+// with a penalty are refused with unsupported. Model and data belong to the caller and outlive the trainer.
 template <class M, class D>
 requires DeviceModel<M>
 class DeviceTrainer final : public EpochLoop {
@@ -47,6 +47,10 @@ class DeviceTrainer final : public EpochLoop {
       throw Exception(
           ErrorCode::invalid_input,
           "optimizer.compress is for gradients that are transferred to the host: set optimizer.device = \"host\"");
+    if (completes_gradient(model.host()))
+      throw Exception(ErrorCode::unsupported,
+                      "the host computes a part of the gradient (model.sparsity, pruned edges); set "
+                      "optimizer.device = \"host\"");
     if (!options().decay.empty()) decays_ = match_slices(model.parameters(), options().decay, "decay");
     prepare_state(options(), model.parameters(), model.buffers(), state);
     state.residual = {};  // a compressed gradient left it over; none travels here

@@ -77,12 +77,15 @@ TEST_F(OnDevice, FusedArithmeticIsRefusedWhereTheDeviceHasNone) {
   EXPECT_EQ(json_of(words, 3)["error"]["code"], "unsuitable_device");
 }
 
-TEST_F(OnDevice, SparsityIsComputedOnTheCpuAndNeverLeftOut) {
-  const Words words = Words{"train", "kan-hello", "--set", "model.sparsity=0.001"} + kAdam;
-  const auto refused = json_of(words + Words{"--device", "gpu"}, 3);
-  EXPECT_EQ(refused["error"]["code"], "unsuitable_device");
+TEST_F(OnDevice, SparsityIsCompletedByTheHostAndNeverLeftOut) {
+  const Words words = Words{"train", "kan-hello", "--device", "gpu", "--set", "model.sparsity=0.001"} + kAdam;
+  const auto refused = json_of(words + Words{"--set", "optimizer.device=device"}, 3);
+  EXPECT_EQ(refused["error"]["code"], "unsupported");
   EXPECT_THAT(refused["error"]["message"].get<std::string>(), testing::HasSubstr("model.sparsity"));
-  EXPECT_EQ(json_of(words + Words{"--device", "auto"})["device"], "cpu");
+  const auto checked = json_of(
+      Words{"check", "kan-hello", "--device", "gpu", "--max-elements", "20", "--set", "model.sparsity=0.01"} + kAdam);
+  EXPECT_TRUE(checked["passed"]);
+  EXPECT_LE(checked["device_difference"], 1e-4);
 }
 
 TEST_F(OnDevice, ADeviceInSoftwareIsToldAsSuch) {

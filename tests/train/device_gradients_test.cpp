@@ -5,6 +5,7 @@
 
 #include "gradloom/models/kan/device_network.h"
 #include "gradloom/train/checkpoint.h"
+#include "gradloom/train/device_trainer.h"
 #include "tests/support/device.h"
 #include "tests/support/scratch.h"
 #include "tests/train/support.h"
@@ -71,6 +72,54 @@ TEST_F(OptimizeOnHost, WholeGradientsGiveTheBitsOfTheCpu) {
         EXPECT_TRUE(same_bits(a.parameters, b.parameters));
         EXPECT_EQ(a.position.step, b.position.step);
       }
+}
+
+// The penalty, and edges that a stage of pruning removed, are completed on the host.
+TEST_F(OptimizeOnHost, PenaltiesAndRemovedEdgesGiveTheBitsOfTheCpu) {
+  const auto data = smooth_rows<float>(70);
+  const Exec ex(test::exec_like(device()));
+  const auto plain = small_network<float>();
+  for (const double sparsity : {0.0, 0.05})
+    for (const bool keep_zero : {false, true})
+      for (const std::size_t accumulate : {1, 2})
+        for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::adam}) {
+          SCOPED_TRACE(testing::Message() << "sparsity " << sparsity << ", keep_zero " << keep_zero << ", "
+                                          << accumulate << " batches, optimizer " << static_cast<int>(kind));
+          kan::NetworkOptions changed = plain.options();
+          changed.sparsity = sparsity, changed.keep_zero = keep_zero;
+          const Network<float> network(changed);
+          TrainOptions o = compressed(kind);
+          o.accumulate = accumulate;
+          o.freeze = {"layer1.weight"};
+          TrainState<float> a = initial_state(network, 3);
+          const Slice& weight = network.parameters()[network.slices(0).weight];
+          const kernels::spline::Shape& s = network.shape(0);
+          for (std::size_t r = 0; r < s.rows(); ++r) a.parameters.data()[weight.offset + r * s.out_padded()] = 0;
+          TrainState<float> b = initial_state(network, 3), without = initial_state(plain, 3);
+          for (TrainState<float>* other : {&b, &without})
+            std::copy_n(a.parameters.data(), a.parameters.size(), other->parameters.data());
+          Cpu cpu(ex, network, data, o, a);
+          OnHost host(device(), ex, network, data, o, b);
+          const auto expected = losses_of(cpu), losses = losses_of(host.trainer);
+          EXPECT_TRUE(same_bits(a.parameters, b.parameters));
+          ASSERT_EQ(losses.size(), expected.size());
+          for (std::size_t e = 0; e < losses.size(); ++e) EXPECT_NEAR(losses[e], expected[e], 1e-6 * expected[e]);
+          Cpu(ex, plain, data, o, without).run();
+          EXPECT_EQ(same_bits(without.parameters, b.parameters), sparsity == 0.0 && !keep_zero);
+        }
+}
+
+TEST_F(OptimizeOnHost, UpdatesOnTheDeviceRefuseAPenalty) {
+  kan::NetworkOptions changed = small_network<float>().options();
+  changed.sparsity = 0.05;
+  const Network<float> network(changed);
+  const auto data = smooth_rows<float>(70);
+  const Exec ex(test::exec_like(device()));
+  TrainState<float> state = initial_state(network, 3);
+  const DeviceNetwork<float> on(device(), network);
+  using OnDevice = DeviceTrainer<DeviceNetwork<float>, RowDataset<float>>;
+  const std::string message = test::message_of([&] { OnDevice(ex, on, data, compressed(OptimizerKind::adam), state); });
+  EXPECT_NE(message.find("model.sparsity"), std::string::npos) << message;
 }
 
 TEST_F(OptimizeOnHost, BatchTimesAccumulateGivesTheBitsOfTheCpu) {

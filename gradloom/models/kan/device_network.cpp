@@ -85,12 +85,6 @@ DeviceTape DeviceNetwork<T>::make_tape(std::size_t batch, bool input_gradient) c
 
 template <class T>
 void DeviceNetwork<T>::require_backward(std::size_t batch) const {
-  if (network_.options().sparsity > 0)
-    throw Exception(ErrorCode::unsuitable_device,
-                    "model.sparsity is computed on the CPU only; train with --device cpu");
-  if (network_.options().keep_zero)
-    throw Exception(ErrorCode::unsuitable_device,
-                    "training after model.prune runs on the CPU only; train with --device cpu");
   for (std::size_t l = 0; l < layers(); ++l) spline::require_backward<T>(device_.info(), network_.shape(l), batch);
 }
 

@@ -27,6 +27,7 @@ class DeviceNetwork {
   std::uint32_t output_mean_at() const { return buffer_at(network_.affine().output_mean); }
   std::uint32_t output_std_at() const { return buffer_at(network_.affine().output_std); }
   std::size_t layers() const { return network_.layers(); }
+  const Network<T>& host() const { return network_; }
 
   // Throws unsuitable_device when a layer cannot run forward over such batches, device_memory when there is no room.
   DeviceTape make_tape(std::size_t batch, bool input_gradient) const;

@@ -16,7 +16,7 @@ inline constexpr Choice<Precision> kPrecisions[] = {
 };
 
 inline constexpr Choice<OptimizerPlace> kOptimizerPlaces[] = {
-    {OptimizerPlace::automatic, "auto", "on the device; L-BFGS on the host"},
+    {OptimizerPlace::automatic, "auto", "on the device; on the host with L-BFGS, sparsity or pruned edges"},
     {OptimizerPlace::device, "device", "on the device"},
     {OptimizerPlace::host, "host", "on the host"},
 };
