@@ -58,11 +58,11 @@ std::vector<Expr> simple_functions(const Variable& x, Vector z, double accuracy,
     const ScaledAtom* atom;
     double sign;
   };
-  struct Letters {
+  struct Choice {
     Alphabet alphabet;
     int degree;
   };
-  static constexpr Letters kLetters[] = {
+  static constexpr Choice kLetters[] = {
       {Alphabet::poly, 3}, {Alphabet::root, 3}, {Alphabet::trig, 2}, {Alphabet::exp, 2}, {Alphabet::log, 2}};
   std::vector<Task> tasks;
   for (const Outer::Kind outer : {Outer::identity, Outer::square, Outer::log}) {
