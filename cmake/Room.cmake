@@ -11,8 +11,10 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 
 find_program(GRADLOOM_CCACHE ccache)
 if(GRADLOOM_CCACHE)
-  # Without this, files with precompiled headers would never be found in the cache.
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${GRADLOOM_CCACHE})
+  # Without the first, files with precompiled headers would never be found in the cache; with the others, clones of the
+  # project in other folders share it.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${GRADLOOM_CCACHE})
 endif()
 
 find_package(Threads REQUIRED)
