@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <clocale>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -13,6 +14,7 @@
 #include "gradloom/app/report/axis.h"
 #include "gradloom/app/report/parts.h"
 #include "gradloom/app/report/text.h"
+#include "gradloom/app/text.h"
 #include "gradloom/base/error.h"
 
 namespace gradloom::app {
@@ -418,10 +420,27 @@ TEST(FormatNumber, IsForPeople) {
   EXPECT_EQ(format_number(1.5e-9), "1.5 × 10⁻⁹");
   EXPECT_EQ(format_number(9.9999e6), "1.000 × 10⁷");
   EXPECT_EQ(format_number(-6.02214e23), "−6.022 × 10²³");
+  EXPECT_EQ(format_number(-5e-324), "−4.941 × 10⁻³²⁴");
+  EXPECT_EQ(format_number(1.7976931348623157e308), "1.798 × 10³⁰⁸");
   EXPECT_EQ(format_number(kNan), "NaN");
   EXPECT_EQ(format_number(-kInf), "−∞");
   EXPECT_EQ(format_count(-1234567), "−1,234,567");
   EXPECT_EQ(format_count(999), "999");
+}
+
+TEST(WithDigits, RoundsNumbersOfEverySizeInEveryLocale) {
+  const std::string before = std::setlocale(LC_NUMERIC, nullptr);
+  for (const char* locale : {"C", "de_DE.UTF-8", "fr_FR.UTF-8"}) {  // decimal commas where the system has them
+    std::setlocale(LC_NUMERIC, locale);
+    EXPECT_EQ(with_digits(0.123456, 3), 0.123);
+    EXPECT_EQ(with_digits(-1234567, 4), -1235000);
+    EXPECT_EQ(with_digits(5e-324, 3), 5e-324);
+    EXPECT_EQ(with_digits(2.2250738585072011e-308, 3), 2.23e-308);
+    EXPECT_EQ(with_digits(std::numeric_limits<double>::max(), 3), kInf);
+    EXPECT_EQ(with_digits(-kInf, 3), -kInf);
+    EXPECT_TRUE(std::isnan(with_digits(kNan, 3)));
+  }
+  std::setlocale(LC_NUMERIC, before.c_str());
 }
 
 TEST(EscapeHtml, ReplacesInvalidUtf8AndKeepsTheRest) {

@@ -8,6 +8,7 @@
 #include "gradloom/app/families/families.h"
 #include "gradloom/app/predict/predict.h"
 #include "gradloom/app/run/open.h"
+#include "gradloom/app/text.h"
 #include "gradloom/comm/comm.h"
 #include "gradloom/data/fingerprint.h"
 #include "gradloom/formula/noisy.h"
@@ -44,8 +45,7 @@ formula::Expr rounded(const formula::Expr& e, const formula::Columns& x, const s
   const double allowed = 1.001 * formula::rms_error(e, x, y);
   for (int digits = 3; digits < 15; ++digits) {
     std::vector<formula::Constant> c;
-    for (const double v : formula::constants_of(e))
-      c.push_back(formula::Constant::approximate(std::stod(fmt::format("{:.{}g}", v, digits))));
+    for (const double v : formula::constants_of(e)) c.push_back(formula::Constant::approximate(with_digits(v, digits)));
     const formula::Expr shorter = formula::with_constants(e, c);
     if (formula::rms_error(shorter, x, y) <= allowed && accepted(shorter)) return shorter;
   }

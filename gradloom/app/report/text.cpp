@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gradloom/app/text.h"
 #include "gradloom/io/utf8.h"
 
 namespace gradloom::app {
@@ -70,7 +71,7 @@ std::string format_number(double value) {
   // Rounding to four digits may carry into the next power of ten, so the exponent is read off the rounded number.
   const std::string scientific = fmt::format("{:.3e}", std::abs(value));
   const int exponent = std::stoi(scientific.substr(scientific.find('e') + 1));
-  const bool rounded = std::abs(std::stod(scientific) / std::abs(value) - 1) > 1e-9;
+  const bool rounded = std::abs(with_digits(value, 4) / value - 1) > 1e-9;
   if (exponent < -3 || exponent >= 7) {
     std::string digits = scientific.substr(0, scientific.find('e'));
     if (!rounded) trim_zeros(digits);

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "gradloom/app/report/text.h"
+#include "gradloom/app/text.h"
 #include "gradloom/formula/mathml.h"
 #include "gradloom/formula/parse.h"
 #include "gradloom/formula/print.h"
@@ -114,8 +115,7 @@ EdgePlot plot_of(const EdgeFunction& function, const json& edge) {
   plot.candidate = formula::evaluate(e, {function.x}, function.x.size());
   // The text has more digits than a caption can show.
   std::vector<formula::Constant> digits;
-  for (const double c : formula::constants_of(e))
-    digits.push_back(formula::Constant::approximate(std::strtod(fmt::format("{:.3g}", c).c_str(), nullptr)));
+  for (const double c : formula::constants_of(e)) digits.push_back(formula::Constant::approximate(with_digits(c, 3)));
   plot.candidate_mathml = formula::mathml(formula::with_constants(e, digits), x);
   plot.candidate_note =
       fmt::format("{}, R² {:.4f}", best.at("function").get<std::string>(), std::max(0.0, best.value("r2", 0.0)));
