@@ -130,7 +130,7 @@ void drop_forbidden(const NetworkSamples& s, const Functions& functions, const E
   // None of the best: of all.
   EdgeFitOptions every;
   every.most = library().size();
-  keep(fit_edge(s.node[e.layer][e.from], s.edge[e.layer][e.from * s.widths[e.layer + 1] + e.to],
+  keep(fit_edge(s.node[e.layer][e.from], s.edge[e.layer][e.from * s.sums(e.layer) + e.to],
                 functions.of_edge(e.layer, e.from, e.to), every));
 }
 

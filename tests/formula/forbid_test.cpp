@@ -209,6 +209,43 @@ TEST(Forbid, EdgesMakeNoForbiddenFunctionTogether) {
   }
 }
 
+// y = x / (1 + z^2): the last hidden node multiplies x and 1/(1 + z^2). All candidates of that factor are forbidden, so
+// it is fitted again, to its own values.
+TEST(Forbid, AFactorOfAProductIsFittedAgainToItsOwnValues) {
+  Table t;
+  t.names = kForbidNames;
+  t.x = {forbid_column(0.5, 1.5, 0), forbid_column(0.2, 1.5, 1)};
+  const std::vector<double> none(kForbidRows, 0.0);
+  std::vector<double> square, above, factor;
+  for (std::uint32_t r = 0; r < kForbidRows; ++r) {
+    square.push_back(t.x[1][r] * t.x[1][r]);
+    above.push_back(1 + square[r]);
+    factor.push_back(1 / above[r]);
+    t.y.push_back(t.x[0][r] * factor[r]);
+  }
+  NetworkSamples s;
+  s.widths = {2, 2, 2, 1}, s.multiply = {0, 1};
+  s.node = {t.x, {t.x[0], above}, {none, t.y}};
+  s.edge = {{t.x[0], none, none, square}, {none, t.x[0], none, none, none, factor}, {none, t.y}};
+  s.bias = {{0, 1}, {0, 0, 0}, {0}};
+  s.input_mean = {0, 0}, s.input_scale = {1, 1}, s.output_mean = {0}, s.output_scale = {1};
+  EdgeFormulaOptions o;
+  o.functions = Functions({.forbid = {"lorentz"}});
+  o.fit.most = 1;
+  const Exec ex({.threads = 1});
+  std::vector<ExplainedEdge> edges = explain_edges(ex, s, score(s), o);
+  const auto found = std::find_if(edges.begin(), edges.end(),
+                                  [](const ExplainedEdge& e) { return e.layer == 1 && e.from == 1 && e.to == 2; });
+  ASSERT_EQ(found->candidates.size(), 1u);
+  EXPECT_EQ(found->candidates.front().function, "1/x");
+  edge_formula(s, edges, t, 0, o.functions);
+  ASSERT_FALSE(found->candidates.empty());
+  const EdgeCandidate& other = found->candidates.front();
+  EXPECT_NE(other.function, "1/x");
+  const std::vector<double> made = evaluate(other.text, {above}, kForbidRows);
+  for (std::uint32_t r = 0; r < kForbidRows; ++r) EXPECT_NEAR(made[r], factor[r], 0.1) << other.function;
+}
+
 TEST(Forbid, NumbersAreSpelledWithoutIt) {
   const Functions functions({.forbid = {"sqrt", "exp"}});
   EXPECT_EQ(spelled_text(functions, read_xz("sqrt(2)*x + z")), "z + 1.4142135623730951*x");
