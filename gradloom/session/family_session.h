@@ -400,6 +400,10 @@ TrainEnd FamilySession<F>::train_stage(SessionListener& listener) {
   const auto timestamps = this->settings_.profile ? vulkan::Timestamps::on : vulkan::Timestamps::off;
   const auto trainer = make_trainer<F>(*exec_, device_, model, family_.train(), train, state_, timestamps);
   trainer_ = trainer.get();
+  struct EndOfStage {  // a listener may throw
+    EpochLoop*& trainer;
+    ~EndOfStage() { trainer = nullptr; }
+  } const end_of_stage{trainer_};
   this->note_idle(trainer->idle_ranks());
   std::unique_ptr<AnyPredictor<T>> validator;
   std::vector<double> partials;
@@ -445,7 +449,6 @@ TrainEnd FamilySession<F>::train_stage(SessionListener& listener) {
   trainer->sync();
   trainer->collect_state(EpochLoop::StateOf::all_ranks);
   if (end == StageEnd::stopped) listener.stopped(*this);
-  trainer_ = nullptr;
   for (const auto& [kernel, milliseconds] : trainer->kernel_times()) kernel_times_[kernel] += milliseconds;
   if (end == StageEnd::stopped) return TrainEnd::stopped;
   finish_stage();

@@ -121,6 +121,27 @@ TEST(Session, ContinuesFromItsCheckpointWithTheSameBits) {
   expect_same_bits_after_a_stop(o);
 }
 
+// What was reached is saved after a listener has thrown, though the trainer is gone.
+TEST(Session, CanBeSavedAfterAListenerHasThrown) {
+  struct Throwing : SessionListener {
+    std::size_t steps = 0;
+    void after_step(Session&) override {
+      if (++steps == 9) throw std::runtime_error("the listener failed");
+    }
+  };
+  const test::Scratch scratch;
+  const auto path = scratch.path() / "c.safetensors";
+  const auto session = make_session<KanFamily>(small_options(), products(), {.exec = {.threads = 1}});
+  session->start();
+  Throwing listener;
+  EXPECT_THROW(train(*session, listener), std::runtime_error);
+  session->save(path, 0).or_throw();
+  const auto other = make_session<KanFamily>(small_options(), products(), {.exec = {.threads = 1}});
+  other->restore(read_safetensors(path).or_throw(), path).or_throw();
+  EXPECT_EQ(other->position().step, 9u);
+  EXPECT_EQ(other->predict().values, session->predict().values);
+}
+
 TEST(Session, NoticesOtherTrainingData) {
   const test::Scratch scratch;
   const auto path = scratch.path() / "c.safetensors";
