@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "gradloom/io/json.h"
 #include "gradloom/io/slice_tensors.h"
 #include "gradloom/kernels/reduce/tree_sum.h"
 
@@ -98,10 +99,7 @@ Result<json> metadata_json(const TensorFile& file, const std::filesystem::path& 
   if (found == file.metadata().end())
     return Error{ErrorCode::invalid_input,
                  fmt::format("{} is not a gradloom checkpoint: its metadata has no '{}'", path.string(), key)};
-  json parsed = json::parse(found->second, nullptr, false);
-  if (parsed.is_discarded())
-    return Error{ErrorCode::invalid_input, fmt::format("{}: the metadata entry '{}' is not JSON", path.string(), key)};
-  return parsed;
+  return parse_json(found->second, fmt::format("{}: the metadata entry '{}'", path.string(), key));
 }
 
 Error broken_state(const std::filesystem::path& path, const std::string& what) {

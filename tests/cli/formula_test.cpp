@@ -303,6 +303,11 @@ TEST_F(FormulaCommand, NamesWhatIsWrong) {
   json_of({"train", "kan-hello", "--set", "epochs=1", "--set", "data.samples=40", "--set", "data.test_samples=10",
            "--out", "hello"});
   expect_error({"formula", "hello", "--functions", "sine"}, 2, "invalid_input", {"sine", "there are"});
+  const std::size_t levels = 100'000;
+  write("hello/formula.json", std::string(levels, '[') + std::string(levels, ']'));
+  expect_error({"formula", "hello"}, 2, "invalid_input", {"formula.json", "more than 64 levels", "--again"});
+  write("hello/formula.json", "[]");
+  expect_error({"formula", "hello"}, 2, "invalid_input", {"contains no formula", "--again"});
   expect_error({"formula", "nowhere"}, 2, "not_found", {"nowhere"});
   expect_error({"formula", "hello", "--effort", "-1"}, 2, "invalid_input", {"--effort"});
   json_of({"train", "karate", "--set", "epochs=2", "--out", "karate"});

@@ -255,13 +255,24 @@ TEST_F(DamagedCheckpoint, OfAnotherVersionOrKindSaysSo) {
   EXPECT_THAT(error_after([](auto&, Metadata& m) { m["version"] = "3"; }), HasSubstr("format version 3"));
   EXPECT_THAT(error_after([](auto&, Metadata& m) { m["version"] = "\"1\""; }), HasSubstr("format version"));
   EXPECT_THAT(error_after([](auto&, Metadata& m) { m["format"] = "\"pt\""; }), HasSubstr("not a gradloom checkpoint"));
-  EXPECT_THAT(error_after([](auto&, Metadata& m) { m["format"] = "pt"; }), HasSubstr("'format' is not JSON"));
+  EXPECT_THAT(error_after([](auto&, Metadata& m) { m["format"] = "pt"; }),
+              AllOf(HasSubstr("'format'"), HasSubstr("this is not JSON")));
   EXPECT_THAT(error_after([](auto&, Metadata& m) { m.clear(); }), HasSubstr("not a gradloom checkpoint"));
   EXPECT_THAT(error_after([](auto&, Metadata& m) { m.erase("state"); }), HasSubstr("'state'"));
   std::ofstream(scratch_ / "text") << "This is not a checkpoint, nor anything like it.";
   EXPECT_THAT(error_of(scratch_ / "text"), HasSubstr("safetensors"));
   EXPECT_THAT(error_of(scratch_ / "nothing"), HasSubstr("nothing"));
   EXPECT_THAT(error_of(scratch_.path()), HasSubstr("not a regular file"));
+}
+
+TEST_F(DamagedCheckpoint, WithJsonThatIsTooDeepOrAmbiguousIsRefused) {
+  const std::size_t levels = 1'000'000;
+  const std::string deep = std::string(levels, '[') + std::string(levels, ']');
+  for (const char* key : {"format", "version", "state"})
+    EXPECT_THAT(error_after([&](auto&, Metadata& m) { m[key] = deep; }),
+                AllOf(HasSubstr(key), HasSubstr("more than 64 levels"), HasSubstr("changed")));
+  EXPECT_THAT(error_after([](auto&, Metadata& m) { m["state"].insert(1, "\"log_lines\":1,"); }),
+              HasSubstr("the key 'log_lines' appears twice"));
 }
 
 TEST_F(DamagedCheckpoint, WithAWrongStateSaysThatItIsDamaged) {

@@ -16,6 +16,7 @@
 #include "gradloom/formula/refine.h"
 #include "gradloom/formula/simplify.h"
 #include "gradloom/io/file.h"
+#include "gradloom/io/json.h"
 #include "gradloom/io/run_folder.h"
 
 namespace gradloom::app {
@@ -69,8 +70,10 @@ FormulaEdge edge_report(const formula::ExplainedEdge& e) {
 Result<nlohmann::json> stored_formula(const FilePlace& file) {
   auto text = read_file(file, kMaxFormulaBytes);
   if (!text) return text.error();
-  nlohmann::json object = nlohmann::json::parse(*text, nullptr, false);
-  if (!object.is_object() || !object.value("text", nlohmann::json()).is_string())
+  auto object = parse_json(*text, file.string());
+  if (!object)
+    return Error{object.error().code, object.error().message + "; --again searches for a formula and replaces it"};
+  if (!object->is_object() || !object->value("text", nlohmann::json()).is_string())
     return Error{ErrorCode::invalid_input,
                  fmt::format("{} contains no formula; --again searches for one", file.string())};
   return object;
