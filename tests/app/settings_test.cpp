@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <limits>
 
 #include "gradloom/app/families/families.h"
+#include "gradloom/app/families/settle.h"
 #include "gradloom/app/recipe.h"
 #include "gradloom/session/families/kan/options.h"
 #include "tests/support/scratch.h"
@@ -18,6 +20,34 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
+TEST(SettleSize, RowsWithoutWeightHaveNoShareInTheErrorOfACandidate) {
+  RowParts<double> parts;
+  parts.size = 100, parts.features = parts.targets = 1;
+  for (std::size_t s = 0; s < parts.size; ++s) parts.x.push_back(static_cast<double>(s));
+  parts.target = parts.x;
+  const Config recipe = app::parse_recipe("family = 'kan'", "test", {}).or_throw();
+  app::SizeChoice choice;
+  choice.candidates = {nlohmann::json::object(), nlohmann::json::object()};
+  choice.keys = {"model.hidden"};
+  choice.overrides = [](std::size_t, app::TrainingRows) { return std::vector<std::string>(); };
+  const auto errors = [&](std::size_t weighted) {
+    parts.weight.assign(parts.size, 0.0);
+    std::fill_n(parts.weight.begin(), weighted, 1.0);
+    const app::settle_detail::Comparison what{
+        {RowDataset<double>(parts), std::nullopt, std::nullopt, {}}, parts.size, 5, app::TrainingRows::all};
+    const auto settled =
+        app::settle_detail::choose(recipe, what, choice, {}, 1, [](const auto&, RowSplits) { return 3.0; }).or_throw();
+    std::vector<double> all;
+    for (const auto& candidate : settled->found.at("candidates")) all.push_back(candidate.at("loss"));
+    return all;
+  };
+  EXPECT_THAT(errors(100), ElementsAre(3.0, 3.0));
+  EXPECT_THAT(errors(3), ElementsAre(3.0, 3.0));              // at least two of the five folds have none
+  EXPECT_THAT(errors(1), ElementsAre(kInfinite, kInfinite));  // it is never on both sides
+}
 
 TEST(DataPaths, AreTheKeysThatTheSchemaMarks) {
   const auto paths = [](const char* toml, const std::vector<std::string>& more) {

@@ -34,13 +34,15 @@ double mean_error(const std::vector<std::string>& overrides, const Comparison& w
   if (what.folds == 0) return error_of(overrides, what.parts);
   const RowDataset<double>& rows = what.parts.train;
   double sum = 0.0;
+  std::size_t counted = 0;
   for (std::size_t f = 0; f < what.folds; ++f) {
     const Split split = make_fold(rows.size(), what.folds, f, seed, rows.parts().label);
     if (weightless(rows, split.train) || weightless(rows, split.test)) continue;
     RowSplits part{rows.subset(split.train), rows.subset(split.test), std::nullopt, what.parts.code, {}};
     sum += error_of(overrides, std::move(part)) * static_cast<double>(split.test.size());
+    counted += split.test.size();
   }
-  return sum / static_cast<double>(rows.size());
+  return counted > 0 ? sum / static_cast<double>(counted) : std::numeric_limits<double>::infinity();
 }
 
 }  // namespace
