@@ -62,6 +62,7 @@ int export_network(const Output& out, const ExportFlags& flags) {
   rows.emplace_back("network",
                     fmt::format("widths [{}], {} parameters", fmt::join(made.widths, ", "), made.parameters));
   for (const std::string& difference : made.differences) rows.emplace_back("note", difference);
+  for (const std::string& warning : made.warnings) rows.emplace_back("warning", warning);
   if (!made.out.empty()) rows.emplace_back("written to", made.out);
   tell_rows(out, rows, !flags.out.empty());
   nlohmann::json r = to_json(made);

@@ -51,6 +51,8 @@ int formula(const Output& out, FormulaFlags flags) {
   run.comm = out.comm();
   const nlohmann::json f = app::model_formula(flags.model, run, flags.options, progress).or_throw();
   if (!out.writes()) return kDone;
+  for (const auto& warning : f.value("warnings", nlohmann::json::array()))
+    out.tell(fmt::format("warning: {}\n", warning.get<std::string>()));
   if (f.contains("targets"))
     for (const auto& one : f.at("targets")) print_formula(out, one);
   else

@@ -214,6 +214,35 @@ TEST_F(Warnings, ADashIsNoFile) {
   EXPECT_FALSE(std::filesystem::exists(scratch_ / "-"));
 }
 
+TEST_F(Warnings, EveryCommandNamesAnOlderCheckpointAndChangedData) {
+  write_sums("t.csv", 60);
+  json_of(rows_);
+  const Words asked[] = {{"formula", "run", "--effort", "10"},
+                         {"prune", "run", "--out", "small.safetensors"},
+                         {"predict", "run", "--data", "t.csv", "--out", "p.csv"},
+                         {"export", "run", "--format", "onnx", "--out", "run.onnx"}};
+  std::filesystem::remove(scratch_ / "run/model.safetensors");
+  const auto said = [&](const Words& words) {
+    std::string all;
+    for (const std::string& warning : warned(json_of(words))) all += warning + "\n";
+    return all;
+  };
+  const auto changed = HasSubstr("the training data have changed"), older = HasSubstr("previous.safetensors");
+  for (const Words& words : asked) EXPECT_THAT(said(words), AllOf(Not(changed), Not(older))) << words[0];
+  const std::string good = bytes_of(scratch_ / "run/checkpoint/last.safetensors");
+  write("run/checkpoint/previous.safetensors", good);
+  write("run/checkpoint/last.safetensors", good.substr(0, good.size() / 2));
+  for (const Words& words : asked) EXPECT_THAT(said(words), AllOf(Not(changed), older)) << words[0];
+  write_sums("t.csv", 61);
+  for (const Words& words : asked) {
+    EXPECT_THAT(said(words), AllOf(changed, older)) << words[0];
+    const Ended shown = run(words);
+    const std::string text = shown.out + shown.err;
+    EXPECT_THAT(text, AllOf(changed, older)) << words[0];
+    EXPECT_EQ(text.find("previous.safetensors"), text.rfind("previous.safetensors")) << "a warning is shown once";
+  }
+}
+
 TEST_F(Warnings, PruningWhatMattersIsNamed) {
   json_of({"train", "kan-hello", "--set", "epochs=5", "--threads", "1", "--out", "run"});
   const auto all = json_of({"prune", "run", "--inputs", "1", "--out", "one.safetensors"});

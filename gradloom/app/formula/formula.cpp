@@ -79,16 +79,6 @@ Result<nlohmann::json> stored_formula(const FilePlace& file) {
   return object;
 }
 
-Result<std::unique_ptr<Session>> open_for_formula(const std::filesystem::path& model, const RunOptions& run) {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(model, ignored)) return open_model(model, run);
-  auto folder = RunFolder::open(model, FolderAccess::read);
-  if (!folder) return folder.error();
-  auto opened = open_run(*folder, run);
-  if (!opened) return opened.error();
-  return std::move(opened->session);
-}
-
 Result<FormulaData> data_of(Session& session, const FormulaRows& rows) {
   const AppFamily& family = find_family(session.options().family);
   if (!family.formula_data)
@@ -215,16 +205,17 @@ Result<nlohmann::json> model_formula(const std::filesystem::path& model, const R
     if (!options.data.empty()) files.push_back(options.data);
     const auto own = options_of_rank(run, files);
     if (!own) return nlohmann::json();
-    auto session = open_for_formula(model, *own);
-    if (!session) return session.error();
-    (*session)->leave_ranks();  // the network itself is asked by each
-    auto data = data_of(**session, {.file = options.data, .of_run = true, .data_root = run.data_root});
+    auto opened = open_model_or_run(model, *own, PartOfRun::checkpoint);
+    if (!opened) return opened.error();
+    opened->session->leave_ranks();  // the network itself is asked by each
+    auto data = data_of(*opened->session, {.file = options.data, .of_run = true, .data_root = run.data_root});
     if (!data) return data.error();
     const Exec ex(run.exec);
     FormulaSearchOptions shared = options;
     shared.comm = own->comm;
     nlohmann::json object = to_json(find_formulas(ex, *data, shared, progress));
     object["model"] = model.string();
+    object["warnings"] = opened->warnings;
     return object;
   });
 }
@@ -235,9 +226,11 @@ Result<PruneReport> prune_model(const std::filesystem::path& model, const RunOpt
   files.push_back(model);
   if (auto r = refuse_overwriting(options.out, files); !r) return r.error();
   return guarded([&]() -> Result<PruneReport> {
-    auto session = open_for_formula(model, run);
-    if (!session) return session.error();
-    return prune_session(**session, run, options);
+    auto opened = open_model_or_run(model, run, PartOfRun::checkpoint);
+    if (!opened) return opened.error();
+    auto report = prune_session(*opened->session, run, options);
+    if (report) report->warnings.insert(report->warnings.begin(), opened->warnings.begin(), opened->warnings.end());
+    return report;
   });
 }
 

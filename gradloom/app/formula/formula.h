@@ -69,10 +69,10 @@ std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data
 // The first one's keys; with several targets, all of them under `targets` too.
 nlohmann::json to_json(const std::vector<FormulaReport>& reports);
 
-// `model` is the folder of a run, or a model file. A formula that a run has stored is returned as it is, unless
-// `again`, other data or other functions are asked for. Fails as predict() does, with unsupported for models that have
-// no formulas. Ranks (run.comm) that all see the model and the data share the search; else rank 0 makes it, and the
-// others return nothing.
+// `model` is the folder of a run, or a model file; `warnings` of the object are those of opening a run. A formula that
+// a run has stored is returned as it is, unless `again`, other data or other functions are asked for. Fails as
+// predict() does, with unsupported for models that have no formulas. Ranks (run.comm) that all see the model and the
+// data share the search; else rank 0 makes it, and the others return nothing.
 Result<nlohmann::json> model_formula(const std::filesystem::path& model, const RunOptions& run,
                                      const FormulaSearchOptions& options,
                                      const std::function<void(double used, double limit)>& progress);
@@ -110,7 +110,7 @@ struct PruneReport {
   double change = 0;                        // largest difference of an output on the rows
   double rmse = 0, rmse_before = 0;         // on the test rows, or on the rows where there are none
   std::vector<FormulaScore> inputs;         // scores before
-  std::vector<std::string> warnings;        // that the error has grown much
+  std::vector<std::string> warnings;        // of opening a run; that the error has grown much
   GRADLOOM_FIELDS(out, kept, removed, widths, widths_before, parameters, parameters_before, edges, edges_before,
                   threshold, change, rmse, rmse_before, inputs, warnings)
 };

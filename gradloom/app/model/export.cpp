@@ -12,19 +12,6 @@
 namespace gradloom::app {
 namespace {
 
-// The model file of a run where there is one, which needs no data.
-Result<std::unique_ptr<Session>> open_for_export(const std::filesystem::path& model, const RunOptions& run) {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(model, ignored)) return open_model(model, run);
-  auto folder = RunFolder::open(model, FolderAccess::read);
-  if (!folder) return folder.error();
-  if (std::filesystem::exists(model / "model.safetensors", ignored))
-    return open_model(folder->file("model.safetensors"), run);
-  auto opened = open_run(*folder, run);
-  if (!opened) return opened.error();
-  return std::move(opened->session);
-}
-
 std::string family_of_model(const std::filesystem::path& model) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(model, ignored)) {
@@ -56,15 +43,17 @@ Result<ExportedNetwork> export_network(const std::filesystem::path& model, const
     return Error{ErrorCode::invalid_input, fmt::format("the format {} is binary; name a file to write",
                                                        name_of(kNetworkFormats, options.format))};
   return guarded([&]() -> Result<ExportedNetwork> {
-    auto session = open_for_export(model, run);
-    if (!session) return session.error();
-    const AppFamily& family = find_family((*session)->options().family);
+    auto opened = open_model_or_run(model, run, PartOfRun::model_file);
+    if (!opened) return opened.error();
+    const AppFamily& family = find_family(opened->session->options().family);
     if (!family.export_network)
       return Error{ErrorCode::unsupported,
                    fmt::format("only spline networks can be exported in this format; {} is of family \"{}\"",
                                model.string(), family.name)};
-    auto made = family.export_network(**session, options);
-    if (made) made->model = model.string();
+    auto made = family.export_network(*opened->session, options);
+    if (!made) return made;
+    made->model = model.string();
+    made->warnings = std::move(opened->warnings);
     return made;
   });
 }

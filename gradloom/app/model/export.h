@@ -30,7 +30,8 @@ struct ExportedNetwork {
   std::size_t parameters = 0;
   std::vector<std::string> inputs, outputs;
   std::vector<std::string> differences;  // what the format cannot say of this network
-  GRADLOOM_FIELDS(model, format, out, widths, parameters, inputs, outputs, differences)
+  std::vector<std::string> warnings;     // of opening a run
+  GRADLOOM_FIELDS(model, format, out, widths, parameters, inputs, outputs, differences, warnings)
 
   std::string text;  // C
 };

@@ -12,35 +12,6 @@
 namespace gradloom::app {
 namespace {
 
-// A model that can be asked, and what is known of its training.
-struct OpenedModel {
-  std::unique_ptr<Session> session;
-  std::uint64_t epochs = 0;
-  bool finished = true;
-  std::vector<std::string> warnings;
-};
-
-Result<OpenedModel> open_file(const FilePlace& file, const SessionOptions& settings) {
-  ModelHead head;
-  auto session = open_model(file, settings, &head);
-  if (!session) return session.error();
-  return OpenedModel{std::move(*session), head.epochs, head.finished, {}};
-}
-
-Result<OpenedModel> open_asked(const std::filesystem::path& model, const RunOptions& options) {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(model, ignored)) return open_file(model, options);
-  auto folder = RunFolder::open(model, FolderAccess::read);
-  if (!folder) return folder.error();
-  if (std::filesystem::exists(folder->model(), ignored)) return open_file(folder->model(), options);
-  auto run = open_run(*folder, options);
-  if (!run) return run.error();
-  const TrainPosition& at = run->session->position();
-  OpenedModel opened{std::move(run->session), at.run_epoch, false, {}};
-  if (run->data_changed) opened.warnings.emplace_back("the training data have changed since this run was trained");
-  return opened;
-}
-
 Result<void> check_files(const std::filesystem::path& model, const PredictOptions& what) {
   std::error_code ignored;
   if (!std::filesystem::exists(what.file, ignored))
@@ -93,7 +64,7 @@ Result<PredictReport> predict(const std::filesystem::path& model, const RunOptio
     const auto own = options_of_rank(options, files_of(model, what));
     if (!own) return PredictReport();
     if (auto r = check_files(model, what); !r) return r.error();
-    auto opened = open_asked(model, *own);
+    auto opened = open_model_or_run(model, *own, PartOfRun::model_file);
     if (!opened) return opened.error();
     Session& session = *opened->session;
     if (!session.shares_steps()) session.leave_ranks();  // each computes all

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "gradloom/app/families/families.h"
+#include "gradloom/app/predict/predict.h"
 #include "gradloom/app/recipe.h"
 #include "gradloom/app/run/checkpoints.h"
 #include "gradloom/comm/comm.h"
@@ -153,9 +154,33 @@ Result<OpenedRun> open_run(const RunFolder& folder, const RunOptions& given) {
   const RunOptions options = follow_checkpoint(folder, given, OtherData::tell).or_throw();
   auto session = reopen_session(*recipe, options, folder);
   if (!session) return session.error();
-  auto restored = restore(**session, folder, OtherData::tell, options);
+  RunOptions unlogged = options;
+  unlogged.log = {};
+  auto restored = restore(**session, folder, OtherData::tell, unlogged);
   if (!restored) return restored.error();
-  return OpenedRun{std::move(*recipe), std::move(*session), restored->data_changed};
+  OpenedRun opened{std::move(*recipe), std::move(*session), std::move(restored->warnings)};
+  if (restored->data_changed) opened.warnings.emplace_back("the training data have changed since this run was trained");
+  return opened;
+}
+
+Result<OpenedModel> open_model_or_run(const std::filesystem::path& model, const RunOptions& options, PartOfRun part) {
+  const auto open_file = [&](const FilePlace& file) -> Result<OpenedModel> {
+    ModelHead head;
+    auto session = open_model(file, options, &head);
+    if (!session) return session.error();
+    return OpenedModel{std::move(*session), head.epochs, head.finished, {}};
+  };
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(model, ignored)) return open_file(model);
+  auto folder = RunFolder::open(model, FolderAccess::read);
+  if (!folder) return folder.error();
+  if (part == PartOfRun::model_file && std::filesystem::exists(folder->model(), ignored))
+    return open_file(folder->model());
+  auto run = open_run(*folder, options);
+  if (!run) return run.error();
+  const TrainPosition& at = run->session->position();
+  const bool finished = at.stage + 1 == run->session->stages() && at.stage_closed;
+  return OpenedModel{std::move(run->session), at.run_epoch, finished, std::move(run->warnings)};
 }
 
 std::optional<RunOptions> options_of_rank(RunOptions options, std::span<const std::filesystem::path> files) {

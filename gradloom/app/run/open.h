@@ -40,14 +40,29 @@ Result<void> require_checkpoint(const RunFolder& folder);
 // Names the parts of the data that the model has no finite loss on.
 void add_loss_warnings(const Metrics& metrics, std::vector<std::string>& warnings);
 
+// Warnings are for the caller to pass on; the log does not have them.
 struct OpenedRun {
   Config recipe;
   std::unique_ptr<Session> session;
-  bool data_changed = false;  // the training data are not those of the checkpoint
+  std::vector<std::string> warnings;  // that an older checkpoint is used, or that the training data have changed
 };
 
 // Loads the data that the recipe names. Fails with not_found when there is no checkpoint yet.
 Result<OpenedRun> open_run(const RunFolder& folder, const RunOptions& options);
+
+// A model that can be asked, and what is known of its training.
+struct OpenedModel {
+  std::unique_ptr<Session> session;
+  std::uint64_t epochs = 0;
+  bool finished = true;
+  std::vector<std::string> warnings;  // as of a run
+};
+
+// What of a run is opened: its model file where there is one, which needs no training data; or its last checkpoint.
+enum class PartOfRun { model_file, checkpoint };
+
+// `model` is a model file or the folder of a run. Fails as open_model() and open_run() do.
+Result<OpenedModel> open_model_or_run(const std::filesystem::path& model, const RunOptions& options, PartOfRun part);
 
 // How a rank takes part in a look at these files, which none of them changes: with its options where all ranks see
 // them; else rank 0 works alone, and there is nothing to do for the others. Throws Exception{io} where they differ.
