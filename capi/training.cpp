@@ -171,14 +171,20 @@ void fit(FitSettings& settings, const gradloom_hooks* given_hooks, gradloom_hand
   *out = open_object(std::move(model));
 }
 
-Opened open_row_model(FitSettings& settings, const app::MemoryRows& rows) {
-  if (settings.family != "kan")
-    return {app::open_rows(rows, settings.options<GatesOptions>(rows), settings.session, settings.trained()), {}};
-  if (settings.options<KanOptions>().model.size == SizePolicy::automatic && settings.trained())
-    throw_invalid("model.size is \"auto\", but training continues from a trained network, whose size is fixed");
-  if (auto settled = app::settle(settings.recipe, rows, settings.session))
+template <class O>
+Opened open_row_family(const FitSettings& settings, const app::MemoryRows& rows) {
+  if (settings.trained()) {
+    if (settings.options<O>().model.size == SizePolicy::automatic)
+      throw_invalid("model.size is \"auto\", but training continues from a trained network, whose size is fixed");
+  } else if (auto settled = app::settle<O>(settings.recipe, rows, settings.session)) {
     return {app::open_rows(rows, std::move(settled->options), settings.session, nullptr), std::move(settled->found)};
-  return {app::open_rows(rows, settings.options<KanOptions>(rows), settings.session, settings.trained()), {}};
+  }
+  return {app::open_rows(rows, settings.options<O>(rows), settings.session, settings.trained()), {}};
+}
+
+Opened open_row_model(const FitSettings& settings, const app::MemoryRows& rows) {
+  return settings.family == "kan" ? open_row_family<KanOptions>(settings, rows)
+                                  : open_row_family<GatesOptions>(settings, rows);
 }
 
 void need_family(const FitSettings& settings, std::initializer_list<const char*> possible, const char* data) {

@@ -169,6 +169,16 @@ static void test_settled_size(void) {
   EXPECT(gradloom_metrics(model, &text) == GRADLOOM_OK && strstr(text, "\"validation\""));
   gradloom_free(text);
   gradloom_close(model);
+  gradloom_array kinds = array_of(classes, GRADLOOM_INT64, 8, ROWS, 0);
+  EXPECT(gradloom_fit_rows("{\"recipe\": {\"family\": \"gates\", \"model\": {\"size\": \"auto\"}, \"epochs\": 2}, "
+                           "\"threads\": 1, \"validation_from\": 150}",
+                           &x, &kinds, NULL, NULL, &model) == GRADLOOM_OK);
+  EXPECT(gradloom_describe(model, &text) == GRADLOOM_OK && strstr(text, "\"gates\":[") &&
+         strstr(text, "\"chosen\":") && strstr(text, "\"size\":\"given\""));
+  gradloom_free(text);
+  gradloom_close(model);
+  EXPECT_FAILS(gradloom_fit_rows("{\"recipe\": {\"family\": \"gates\", \"model\": {\"size\": \"auto\"}}}", &x, &y, NULL, NULL, &model),
+               GRADLOOM_INVALID_INPUT, "gates learn classes");
   EXPECT_FAILS(gradloom_fit_rows("{\"validation_from\": 200}", &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT,
                "200 are training data and 0 validation data");
   EXPECT_FAILS(gradloom_fit_rows("{\"validation_from\": -1}", &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT,

@@ -88,9 +88,9 @@ int gradloom_recipes(char** json);
  * settings: {"recipe": {...}, "base": "name of a shipped recipe", "threads": 0, "device": "cpu", "from": handle}, and
  * what each function adds. `recipe` takes precedence over `base`. Rows and tables: "validation_from", the first
  * (from 0) of the rows that are validation data, instead of the fraction data.validation; model.size = "auto" chooses
- * hidden layers, grid, weight decay, batch and epochs ("settled" of the description says how). Equal data, recipe and
- * seed give equal bits, here and in `gradloom train`, on any number of threads. A stop ends training; the model has the
- * parameters of that step. */
+ * hidden layers, grid and weight decay, or gates and temperature, and batch and epochs ("settled" of the description
+ * says how). Equal data, recipe and seed give equal bits, here and in `gradloom train`, on any number of threads. A
+ * stop ends training; the model has the parameters of that step. */
 
 /* x (rows, features) of float32 or float64; y (rows) or (rows, targets) of the same: regression; y (rows) of int64:
  * classes, numbers of "classes", a list of names, or the classes themselves. weights (rows) of float64, or NULL. Adds

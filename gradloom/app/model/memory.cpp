@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "gradloom/app/families/families.h"
+#include "gradloom/app/families/gates/settle.h"
 #include "gradloom/app/families/graph/load.h"
 #include "gradloom/app/families/kan/settle.h"
 #include "gradloom/app/recipe.h"
@@ -71,6 +72,11 @@ void adapt_to(const MemoryRows& rows, O& options) {
   if (rows.loaded.code.features.empty()) options.data.source.missing = MissingPolicy::error;
 }
 
+void require_classes(const MemoryRows& rows) {
+  if (!rows.loaded.rows.is_classification())
+    throw_invalid("y holds numbers, but gates learn classes: pass integers, or names of classes");
+}
+
 template <template <class> class F, class O>
 std::unique_ptr<Session> open_row_family(const MemoryRows& rows, O options, const SessionOptions& settings,
                                          const RowCentres* centres) {
@@ -89,9 +95,8 @@ std::unique_ptr<Session> open_row_family(const MemoryRows& rows, O options, cons
 std::unique_ptr<Session> open_rows(const MemoryRows& rows, KanOptions options, const SessionOptions& settings,
                                    const Session* from) {
   if (options.model.size == SizePolicy::automatic)
-    throw Exception(
-        ErrorCode::unsupported,
-        "model.size = \"auto\" needs data to choose from; set model.hidden and model.grid, or train with a recipe");
+    throw Exception(ErrorCode::unsupported,
+                    "model.size = \"auto\" belongs to recipes; in options set model.hidden and model.grid");
   const RowCentres* centres = nullptr;
   if (from) with_family<KanFamily>(*from, [&](const auto& typed) { centres = &typed.family().centres(); });
   return open_row_family<KanFamily>(rows, std::move(options), settings, centres);
@@ -103,27 +108,31 @@ std::unique_ptr<Session> open_rows(const MemoryRows& rows, GatesOptions options,
     throw Exception(ErrorCode::unsupported,
                     "training of gates cannot start from a trained model; only that of spline networks can");
   if (options.model.size == SizePolicy::automatic)
-    throw Exception(ErrorCode::unsupported,
-                    "model.size = \"auto\" needs data to choose from; set model.gates, or train with a recipe");
-  if (!rows.loaded.rows.is_classification())
-    throw_invalid("y holds numbers, but gates learn classes: pass integers, or names of classes");
+    throw Exception(ErrorCode::unsupported, "model.size = \"auto\" belongs to recipes; in options set model.gates");
+  require_classes(rows);
   return open_row_family<GatesFamily>(rows, std::move(options), settings, nullptr);
 }
 
-std::optional<Settled> settle(nlohmann::json recipe, const MemoryRows& rows, const SessionOptions& settings) {
-  const OptionSchema<KanOptions>& schema = option_schema<KanOptions>();
-  KanOptions adapted = schema.from_json(recipe, "recipe").or_throw();
+template <class O>
+std::optional<Settled<O>> settle(nlohmann::json recipe, const MemoryRows& rows, const SessionOptions& settings) {
+  if constexpr (std::is_same_v<O, GatesOptions>) require_classes(rows);
+  const OptionSchema<O>& schema = option_schema<O>();
+  O adapted = schema.from_json(recipe, "recipe").or_throw();
   adapt_to(rows, adapted);
   recipe["task"] = name_of(kTasks, adapted.task);
   recipe["data"]["missing"] = name_of(kMissingPolicies, adapted.data.source.missing);
   const Config config = config_from_json(schema.schema(), recipe, "recipe").or_throw();
   check_precision(config).or_throw();
-  const auto split = [&](const KanOptions& options) -> Result<RowSplits> { return split_memory(rows, options); };
+  const std::function<Result<RowSplits>(const O&)> split = [&](const O& options) -> Result<RowSplits> {
+    return split_memory(rows, options);
+  };
   const auto kind = rows.validation > 0 ? ValidationRows::given : ValidationRows::drawn;
   auto settled = settle_rows(config, split, kind, settings).or_throw();
   if (!settled) return std::nullopt;
-  return Settled{schema.read(settled->recipe), std::move(settled->found)};
+  return Settled<O>{schema.read(settled->recipe), std::move(settled->found)};
 }
+template std::optional<Settled<KanOptions>> settle(nlohmann::json, const MemoryRows&, const SessionOptions&);
+template std::optional<Settled<GatesOptions>> settle(nlohmann::json, const MemoryRows&, const SessionOptions&);
 
 template <class O>
 LoadedRows rows_of_text(std::string text, O& options) {

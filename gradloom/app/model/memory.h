@@ -33,12 +33,14 @@ std::unique_ptr<Session> open_rows(const MemoryRows& rows, GatesOptions options,
                                    const Session* from);
 
 // Options of which model.size = "auto" leaves nothing to the rows any more, and how they were found.
+template <class O>
 struct Settled {
-  KanOptions options;
+  O options;
   nlohmann::json found;
 };
-// None: the recipe leaves nothing to the rows.
-std::optional<Settled> settle(nlohmann::json recipe, const MemoryRows& rows, const SessionOptions& settings);
+// None: the recipe leaves nothing to the rows. O: KanOptions or GatesOptions.
+template <class O>
+std::optional<Settled<O>> settle(nlohmann::json recipe, const MemoryRows& rows, const SessionOptions& settings);
 
 // Rows of a table, given as text with a header. The options then say that the data are a file, so that new tables are
 // matched by the names of columns.

@@ -51,9 +51,8 @@ std::uint64_t suitable_gate_epochs(std::size_t rows) {
   return std::clamp<std::uint64_t>(100000 / std::max<std::size_t>(rows, 1), 20, 600);
 }
 
-Result<std::optional<SettledRecipe>> settle_gates(const Config& recipe, const std::filesystem::path& data_root,
-                                                  const SessionOptions& settings) {
-  const auto load = [&](const GatesOptions& options) { return load_splits(options, data_root); };
+Result<std::optional<SettledRecipe>> settle_rows(const Config& recipe, const GatesParts& parts_of, ValidationRows given,
+                                                 const SessionOptions& settings) {
   const auto choice = [&](const RowSplits& parts) {
     const std::size_t rows = parts.train.size();
     const auto thresholds = static_cast<std::size_t>(recipe.integer("data.thresholds"));
@@ -71,7 +70,13 @@ Result<std::optional<SettledRecipe>> settle_gates(const Config& recipe, const st
     result.error = [](const PartMetrics& m) { return 1.0 - m.values.at("hard_accuracy"); };
     return result;
   };
-  return settle_size<GatesFamily, GatesOptions>({recipe, load, ValidationRows::drawn, settings, choice});
+  return settle_size<GatesFamily, GatesOptions>({recipe, parts_of, given, settings, choice});
+}
+
+Result<std::optional<SettledRecipe>> settle_gates(const Config& recipe, const std::filesystem::path& data_root,
+                                                  const SessionOptions& settings) {
+  const auto load = [&](const GatesOptions& options) { return load_splits(options, data_root); };
+  return settle_rows(recipe, GatesParts(load), ValidationRows::drawn, settings);
 }
 
 }  // namespace gradloom::app

@@ -19,9 +19,12 @@ std::vector<GatesSize> gate_sizes_to_try(std::size_t rows, std::size_t bits);
 // About as many updates for any number of rows.
 std::uint64_t suitable_gate_epochs(std::size_t rows);
 
-// settle_size() of gate classifiers with the files that the recipe names. It chooses model.gates, model.temperature,
-// train.batch, epochs, train.restarts, train.restart_epochs, data.validation and train.keep_best by the accuracy of the
-// hard circuit.
+// settle_size() of gate classifiers, which chooses model.gates, model.temperature, train.batch, epochs, train.restarts,
+// train.restart_epochs, data.validation and train.keep_best by the accuracy of the hard circuit.
+using GatesParts = std::function<Result<RowSplits>(const GatesOptions& options)>;
+Result<std::optional<SettledRecipe>> settle_rows(const Config& recipe, const GatesParts& parts_of, ValidationRows given,
+                                                 const SessionOptions& settings);
+// The same with the files that the recipe names.
 Result<std::optional<SettledRecipe>> settle_gates(const Config& recipe, const std::filesystem::path& data_root,
                                                   const SessionOptions& settings);
 

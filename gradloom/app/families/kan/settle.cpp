@@ -76,7 +76,7 @@ Result<std::optional<SettledRecipe>> settle_rows(const Config& recipe, const Kan
 Result<std::optional<SettledRecipe>> settle_kan(const Config& recipe, const std::filesystem::path& data_root,
                                                 const SessionOptions& settings) {
   const auto load = [&](const KanOptions& options) { return load_splits(options, data_root); };
-  return settle_rows(recipe, load, ValidationRows::drawn, settings);
+  return settle_rows(recipe, KanParts(load), ValidationRows::drawn, settings);
 }
 
 }  // namespace gradloom::app
