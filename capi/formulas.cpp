@@ -84,9 +84,6 @@ int gradloom_prune(gradloom_handle model, const char* settings, const gradloom_a
     if (s.has("inputs")) options.inputs = s.value("inputs", std::uint64_t{0});
     if (s.has("worse")) options.worse = s.value("worse", 0.0);
     s.done();
-    if ((options.threshold ? 1 : 0) + (options.inputs ? 1 : 0) + (options.worse ? 1 : 0) != 1)
-      throw_invalid("set exactly one of threshold, inputs and worse");
-    if (options.inputs && *options.inputs == 0) throw_invalid("inputs is 0; it must be 1 or more");
     const Used<ModelObject> used(model, "model");
     Session& session = used->fitted.session();
     const auto rows = formula_rows(session, given(x, "x"), y);

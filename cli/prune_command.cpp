@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -13,9 +14,8 @@ namespace {
 
 struct PruneFlags {
   std::string model, out, data;
-  double threshold = 0.01, worse = 0.0;
-  std::size_t inputs = 0;
-  bool by_inputs = false, by_error = false;
+  std::optional<double> threshold, worse;
+  std::optional<std::size_t> inputs;
   ExecFlags exec;
 };
 
@@ -23,12 +23,7 @@ int prune(const Output& out, const PruneFlags& flags) {
   refuse_recipe_name(flags.model);
   app::PruneOptions options;
   options.out = flags.out, options.data = flags.data;
-  if (flags.by_inputs)
-    options.inputs = flags.inputs;
-  else if (flags.by_error)
-    options.worse = flags.worse;
-  else
-    options.threshold = flags.threshold;
+  options.threshold = flags.threshold, options.inputs = flags.inputs, options.worse = flags.worse;
   const app::PruneReport r = app::prune_model(flags.model, run_options(out, flags.exec), options).or_throw();
   std::vector<app::TextRow> rows;
   rows.emplace_back(
@@ -60,19 +55,18 @@ void add_prune_command(CLI::App& program, Choice& choice) {
       ->required()
       ->check(names_a_file);
   command
-      ->add_option("--threshold", flags->threshold,
-                   "Drop inputs, nodes and edges with a smaller share of the output's variance")
+      ->add_option(
+          "--threshold", flags->threshold,
+          fmt::format("Drop inputs, nodes and edges with a smaller share of the output's variance; default: {}",
+                      app::kPruneThreshold))
       ->type_name("SHARE")
       ->check(number_between(0, 1));
-  CLI::Option* inputs = command->add_option("--inputs", flags->inputs, "Keep this number of inputs instead")
-                            ->type_name("N")
-                            ->check(whole_number(1, 1000000));
-  CLI::Option* worse =
-      command
-          ->add_option("--worse", flags->worse, "Drop as much as possible while the error grows by at most this share")
-          ->type_name("SHARE")
-          ->check(number_between(0, 1000));
-  inputs->excludes(worse);
+  command->add_option("--inputs", flags->inputs, "Keep this number of inputs instead")
+      ->type_name("N")
+      ->check(whole_number(1, 1000000));
+  command->add_option("--worse", flags->worse, "Drop as much as possible while the error grows by at most this share")
+      ->type_name("SHARE")
+      ->check(number_between(0, 1000));
   command->add_option("--data", flags->data, "Score on these rows instead of those of the run")
       ->type_name("FILE")
       ->check(names_a_file);
@@ -81,10 +75,7 @@ void add_prune_command(CLI::App& program, Choice& choice) {
   command->footer(
       "Examples:\n  gradloom prune runs/mine --worse 0.05 --out small.safetensors\n"
       "  gradloom prune runs/mine --threshold 0.001 --out small.safetensors");
-  command->callback([flags, inputs, worse, &choice] {
-    flags->by_inputs = inputs->count() > 0, flags->by_error = worse->count() > 0;
-    choice.run = [flags](const Output& out) { return prune(out, *flags); };
-  });
+  command->callback([flags, &choice] { choice.run = [flags](const Output& out) { return prune(out, *flags); }; });
 }
 
 }  // namespace gradloom::cli

@@ -266,11 +266,9 @@ class KAN(Model):
     def prune(
         self, threshold: float | None = None, *, inputs: int | None = None, worse: float | None = None
     ) -> KAN:
-        """A smaller network. Removed are inputs, nodes and edges with a share of the variance below `threshold` (0.01
-        by default), or all but `inputs` inputs, or as much as possible while the error grows by at most `worse`.
+        """A smaller network. Removed are inputs, nodes and edges with a share of the variance below `threshold` (by
+        default that of `gradloom prune`), or all but `inputs` inputs, or as much as possible while the error grows by at most `worse`.
         This network is not changed. fit() of the new one continues on the remaining columns (`prune_report_`)."""
-        if threshold is None and inputs is None and worse is None:
-            threshold = 0.01
         if self._rows is None:
             raise InvalidInputError("pruning needs the rows of fit(); a network that was loaded has none")
         x, target = self._rows

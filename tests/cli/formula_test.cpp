@@ -310,6 +310,12 @@ TEST_F(FormulaCommand, NamesWhatIsWrong) {
   expect_error({"formula", "hello"}, 2, "invalid_input", {"contains no formula", "--again"});
   expect_error({"formula", "nowhere"}, 2, "not_found", {"nowhere"});
   expect_error({"formula", "hello", "--effort", "-1"}, 2, "invalid_input", {"--effort"});
+  for (const Words& two : {Words{"--threshold", "0.2", "--inputs", "3"}, Words{"--threshold", "0.2", "--worse", "0.1"},
+                           Words{"--inputs", "3", "--worse", "0.1"}})
+    expect_error(Words{"prune", "hello", "--out", "h.safetensors"} + two, 2, "invalid_input",
+                 {"threshold, inputs and worse exclude each other"});
+  EXPECT_EQ(json_of({"prune", "hello", "--out", "h.safetensors"})["threshold"], 0.01);
+  EXPECT_EQ(json_of({"prune", "hello", "--threshold", "0", "--out", "h.safetensors"})["threshold"], 0.0);
   json_of({"train", "karate", "--set", "epochs=2", "--out", "karate"});
   expect_error({"formula", "karate"}, 2, "unsupported", {"spline networks"});
   expect_error({"prune", "karate", "--out", "k.safetensors"}, 2, "unsupported", {"spline networks"});

@@ -158,8 +158,8 @@ int gradloom_scores(gradloom_handle model, const gradloom_array* x, const gradlo
 /* What `gradloom formula --json` prints. settings: {"effort": 60000, "threshold": 1e-3, "functions": [names]}. */
 int gradloom_formula(gradloom_handle model, const char* settings, const gradloom_array* x, const gradloom_array* y,
                      const gradloom_hooks* hooks, char** json);
-/* What `gradloom prune --json` prints. settings: {"out": file of the smaller model, and one of "threshold", "inputs",
- * "worse"}. x is needed. */
+/* What `gradloom prune --json` prints. settings: {"out": file of the smaller model, and at most one of "threshold"
+ * (0.01), "inputs", "worse"}. x is needed. */
 int gradloom_prune(gradloom_handle model, const char* settings, const gradloom_array* x, const gradloom_array* y,
                    char** json);
 /* What `gradloom export --json` prints. settings: {"format": "c", "onnx" or "efficient-kan", "out": file, "name":

@@ -127,6 +127,15 @@ formula::Expr search(const Exec& ex, const formula::Table& table, const formula:
   return e;
 }
 
+Result<PruneOptions> completed(PruneOptions o) {
+  const int set = (o.threshold ? 1 : 0) + (o.inputs ? 1 : 0) + (o.worse ? 1 : 0);
+  if (set > 1)
+    return Error{ErrorCode::invalid_input, "threshold, inputs and worse exclude each other; set exactly one of them"};
+  if (o.inputs && *o.inputs == 0) return Error{ErrorCode::invalid_input, "inputs is 0; it must be 1 or more"};
+  if (set == 0) o.threshold = kPruneThreshold;
+  return o;
+}
+
 }  // namespace
 
 std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data, const FormulaSearchOptions& options,
@@ -222,6 +231,7 @@ Result<nlohmann::json> model_formula(const std::filesystem::path& model, const R
 
 Result<PruneReport> prune_model(const std::filesystem::path& model, const RunOptions& run,
                                 const PruneOptions& options) {
+  if (auto r = completed(options); !r) return r.error();
   std::vector<std::filesystem::path> files = run_files(model);
   files.push_back(model);
   if (auto r = refuse_overwriting(options.out, files); !r) return r.error();
@@ -234,14 +244,16 @@ Result<PruneReport> prune_model(const std::filesystem::path& model, const RunOpt
   });
 }
 
-Result<PruneReport> prune_session(Session& session, const RunOptions& run, const PruneOptions& options) {
+Result<PruneReport> prune_session(Session& session, const RunOptions& run, const PruneOptions& given) {
+  const auto options = completed(given);
+  if (!options) return options.error();
   const AppFamily& family = find_family(session.options().family);
   if (!family.prune)
     return Error{ErrorCode::unsupported,
                  fmt::format("only spline networks can be pruned; this is a model of family \"{}\"", family.name)};
-  auto report = family.prune(session, run, options);
+  auto report = family.prune(session, run, *options);
   constexpr double kMuch = 1.5;  // times the error before; --worse says itself how much it may be
-  if (report && !options.worse && report->rmse > kMuch * report->rmse_before)
+  if (report && !options->worse && report->rmse > kMuch * report->rmse_before)
     report->warnings.push_back(
         fmt::format("the RMSE is {:.3g}, before {:.3g}: too much was removed; a smaller threshold, or a bound such as "
                     "worse = 0.1, removes less",

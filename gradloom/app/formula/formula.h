@@ -91,6 +91,8 @@ struct ScoresReport {
 };
 Result<ScoresReport> session_scores(Session& session, const RowDataset<double>* rows);
 
+// At most one of threshold, inputs and worse is set; with none the threshold is kPruneThreshold.
+inline constexpr double kPruneThreshold = 0.01;
 struct PruneOptions {
   std::filesystem::path out;                 // the smaller model's file
   std::filesystem::path data;                // rows to score on instead of those of the run; empty: those
@@ -115,7 +117,8 @@ struct PruneReport {
                   threshold, change, rmse, rmse_before, inputs, warnings)
 };
 
-// Of the folder of a run, or of a model file with data. Exactly one of threshold, inputs and worse is set.
+// Of the folder of a run, or of a model file with data. Fails as predict() does, and with invalid_input on options that
+// exclude each other.
 Result<PruneReport> prune_model(const std::filesystem::path& model, const RunOptions& run, const PruneOptions& options);
 
 // The same of a session in memory; options.rows are given.

@@ -232,8 +232,7 @@ Result<PruneReport> prune_typed(TypedSession<KanFamily<T>>& session, const RunOp
     report.threshold = *o.threshold, kept = keep_above(data->network, scores, *o.threshold);
   } else {
     const double allowed =
-        (1 + o.worse.value_or(0)) *
-        rms_of(outputs_of(session.exec(), network, session.result_arrays(), checked, all), checked_y);
+        (1 + *o.worse) * rms_of(outputs_of(session.exec(), network, session.result_arrays(), checked, all), checked_y);
     std::tie(report.threshold, kept) = keep_while(
         data->network, scores, [&](const KeptParts& parts) { return std::get<2>(attempt(parts)) <= allowed; });
   }
