@@ -1,6 +1,8 @@
 // TypedSession: a session whose family and precision are known, for those who look inside its model.
 #pragma once
 
+#include <type_traits>
+
 #include "gradloom/session/family.h"
 #include "gradloom/session/session.h"
 
@@ -23,5 +25,28 @@ class TypedSession : public Session {
  protected:
   using Session::Session;
 };
+
+// Whether a session is of family F, such as KanFamily, in either precision.
+template <template <class> class F>
+bool is_of(const Session& session) {
+  return dynamic_cast<const TypedSession<F<float>>*>(&session) ||
+         dynamic_cast<const TypedSession<F<double>>*>(&session);
+}
+
+// What f returns for a session of family F in its precision. S: Session or const Session; f gets a TypedSession that is
+// const where S is. Throws std::bad_cast for other families.
+template <template <class> class F, class S, class Call>
+decltype(auto) with_typed(S& session, Call&& f) {
+  static_assert(std::is_same_v<std::remove_const_t<S>, Session>);
+  using Single = TypedSession<F<float>>;
+  using Twice = TypedSession<F<double>>;
+  if constexpr (std::is_const_v<S>) {
+    if (const auto* single = dynamic_cast<const Single*>(&session)) return f(*single);
+    return f(dynamic_cast<const Twice&>(session));
+  } else {
+    if (auto* single = dynamic_cast<Single*>(&session)) return f(*single);
+    return f(dynamic_cast<Twice&>(session));
+  }
+}
 
 }  // namespace gradloom

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "gradloom/app/families/families.h"
 #include "gradloom/app/predict/predict.h"
 #include "gradloom/app/run/run.h"
@@ -39,10 +41,7 @@ AppFamily make_entry(std::string_view name) {
     return option_schema<O>().to_json(stage_of(options, session.position().stage));
   };
   entry.describe = [](Session& session, const RunResult& result, Report& report) {
-    if (const auto* single = dynamic_cast<const TypedSession<F<float>>*>(&session))
-      describe(*single, result, report);
-    else
-      describe(dynamic_cast<const TypedSession<F<double>>&>(session), result, report);
+    with_typed<F>(std::as_const(session), [&](const auto& typed) { describe(typed, result, report); });
   };
   return entry;
 }
@@ -51,8 +50,7 @@ AppFamily make_entry(std::string_view name) {
 //   template <class T> Result<PredictedTable> predict_new(const TypedSession<F<T>>&, const NewData&);
 template <template <class> class F>
 Result<PredictedTable> predict_with(Session& session, const NewData& data) {
-  if (const auto* single = dynamic_cast<const TypedSession<F<float>>*>(&session)) return predict_new(*single, data);
-  return predict_new(dynamic_cast<const TypedSession<F<double>>&>(session), data);
+  return with_typed<F>(std::as_const(session), [&](const auto& typed) { return predict_new(typed, data); });
 }
 
 // For families of rows that have model files.

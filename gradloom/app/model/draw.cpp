@@ -50,11 +50,11 @@ SplineNetwork network_of(const TypedSession<KanFamily<T>>& session) {
 }
 
 SplineNetwork network_of_any(const Session& session) {
-  if (const auto* single = dynamic_cast<const TypedSession<KanFamily<float>>*>(&session)) return network_of(*single);
-  if (const auto* twice = dynamic_cast<const TypedSession<KanFamily<double>>*>(&session)) return network_of(*twice);
-  throw Exception(
-      ErrorCode::unsupported,
-      fmt::format("models of family \"{}\" cannot be drawn; only spline networks can", session.options().family));
+  if (!is_of<KanFamily>(session))
+    throw Exception(
+        ErrorCode::unsupported,
+        fmt::format("models of family \"{}\" cannot be drawn; only spline networks can", session.options().family));
+  return with_typed<KanFamily>(session, [](const auto& typed) { return network_of(typed); });
 }
 
 json line_of(const EpochReport& e) {

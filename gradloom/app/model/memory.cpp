@@ -34,12 +34,8 @@ void check_memory_options(const O& options) {
 // Calls f with the family's session in its precision; false: it is of another family.
 template <template <class> class F, class Call>
 bool with_family(const Session& session, Call&& f) {
-  if (const auto* single = dynamic_cast<const TypedSession<F<float>>*>(&session))
-    f(*single);
-  else if (const auto* twice = dynamic_cast<const TypedSession<F<double>>*>(&session))
-    f(*twice);
-  else
-    return false;
+  if (!is_of<F>(session)) return false;
+  with_typed<F>(session, f);
   return true;
 }
 

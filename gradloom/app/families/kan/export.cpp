@@ -62,8 +62,7 @@ Result<ExportedNetwork> export_typed(const TypedSession<KanFamily<T>>& session, 
 }  // namespace
 
 Result<ExportedNetwork> export_kan(Session& session, const ExportNetworkOptions& options) {
-  if (auto* single = dynamic_cast<TypedSession<KanFamily<float>>*>(&session)) return export_typed(*single, options);
-  return export_typed(dynamic_cast<TypedSession<KanFamily<double>>&>(session), options);
+  return with_typed<KanFamily>(session, [&](const auto& typed) { return export_typed(typed, options); });
 }
 
 }  // namespace gradloom::app

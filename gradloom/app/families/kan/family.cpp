@@ -41,12 +41,10 @@ namespace {
 
 Result<NewRows<double>> read_kan_rows(Session& session, const std::filesystem::path& data_root,
                                       const std::filesystem::path& file) {
-  const auto read = [&](const auto& typed) {
+  return with_typed<KanFamily>(session, [&](const auto& typed) {
     const auto& family = typed.family();
     return load_new_rows(family.options(), data_root, family.schema().training, file, family.kLargestInput);
-  };
-  if (const auto* single = dynamic_cast<const TypedSession<KanFamily<float>>*>(&session)) return read(*single);
-  return read(dynamic_cast<const TypedSession<KanFamily<double>>&>(session));
+  });
 }
 
 }  // namespace

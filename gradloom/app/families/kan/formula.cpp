@@ -271,13 +271,11 @@ Result<PruneReport> prune_typed(TypedSession<KanFamily<T>>& session, const RunOp
 }  // namespace
 
 Result<PruneReport> prune_kan(Session& session, const RunOptions& run, const PruneOptions& options) {
-  if (auto* single = dynamic_cast<TypedSession<KanFamily<float>>*>(&session)) return prune_typed(*single, run, options);
-  return prune_typed(dynamic_cast<TypedSession<KanFamily<double>>&>(session), run, options);
+  return with_typed<KanFamily>(session, [&](auto& typed) { return prune_typed(typed, run, options); });
 }
 
 Result<FormulaData> kan_formula_data(Session& session, const FormulaRows& rows) {
-  if (auto* single = dynamic_cast<TypedSession<KanFamily<float>>*>(&session)) return collect(*single, rows);
-  return collect(dynamic_cast<TypedSession<KanFamily<double>>&>(session), rows);
+  return with_typed<KanFamily>(session, [&](auto& typed) { return collect(typed, rows); });
 }
 
 void check_prune_options(const Session& session) {
@@ -298,14 +296,10 @@ void check_prune_options(const Session& session) {
 
 void check_formula_options(const Session& session) {
   const formula::Functions functions(function_options(static_cast<const KanOptions&>(session.options()).formula));
-  const auto require = [&](const auto& typed) {
+  with_typed<KanFamily>(session, [&](const auto& typed) {
     const kan::NetworkOptions o = typed.model().options();
     functions.require_edges(o.widths, o.multiply);
-  };
-  if (const auto* single = dynamic_cast<const TypedSession<KanFamily<float>>*>(&session))
-    require(*single);
-  else
-    require(dynamic_cast<const TypedSession<KanFamily<double>>&>(session));
+  });
 }
 
 Result<nlohmann::json> finish_kan_run(Session& session, const RunOptions& options, const RunFolder* folder) {
