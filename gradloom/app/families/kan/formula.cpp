@@ -11,6 +11,7 @@
 #include "gradloom/base/random.h"
 #include "gradloom/io/file.h"
 #include "gradloom/session/families/kan/family.h"
+#include "gradloom/session/families/kan/functions.h"
 #include "gradloom/session/families/kan/prune.h"
 #include "gradloom/session/families/kan/samples.h"
 #include "gradloom/session/typed_session.h"
@@ -135,15 +136,11 @@ std::vector<std::vector<double>> outputs_of(const Exec& ex, const kan::Network<T
   const RowCentres centre = std::move(parts.centre);
   parts.centre = {};
   const RowDataset<T> own(std::move(parts));
-  auto tape = network.make_tape(ex, {.batch = own.size(), .backward = false});
-  const std::size_t stride = padded(network.output_width());
-  Buffer<T> y(own.size() * stride);
-  network.forward(ex, {.mode = Mode::evaluate}, arrays, own.all(), tape,
-                  {y.data(), {own.size(), network.output_width()}, {stride, 1}});
+  const EvaluatedRows<T> made = evaluate_rows(ex, network, arrays, own.all());
   std::vector<std::vector<double>> columns(network.output_width());
   for (std::size_t j = 0; j < columns.size(); ++j)
     for (std::size_t r = 0; r < own.size(); ++r)
-      columns[j].push_back(static_cast<double>(y.data()[r * stride + j]) +
+      columns[j].push_back(static_cast<double>(made.y.data()[r * made.stride + j]) +
                            (centre.target.empty() ? 0 : centre.target[j]));
   return columns;
 }

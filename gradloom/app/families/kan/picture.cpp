@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gradloom/base/rounding.h"
 #include "gradloom/session/families/kan/functions.h"
 
 namespace gradloom::app {
@@ -81,11 +80,7 @@ SplineNetwork spline_picture(const Exec& ex, const kan::Network<T>& network, con
   picture.input_names = rows.feature_names();
   picture.output_names = rows.is_classification() ? rows.class_names() : rows.target_names();
   const RowBatch<T> batch = first_rows(rows.all(), kSamples);
-  auto tape = network.make_tape(ex, {.batch = batch.size, .backward = false});
-  const std::size_t stride = padded(network.output_width());
-  Buffer<T> y(batch.size * stride);
-  network.forward(ex, {.mode = Mode::evaluate}, arrays, batch, tape,
-                  {y.data(), {batch.size, network.output_width()}, {stride, 1}});
+  const auto tape = evaluate_rows(ex, network, arrays, batch).tape;
   for (std::size_t l = 0; l < network.layers(); ++l) picture.functions += network.shape(l).in * network.shape(l).out;
   for (std::size_t l = 0; l < network.layers(); ++l) {
     const LayerFunctions<T> f(network, l, arrays);

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gradloom/base/rounding.h"
 #include "gradloom/models/kan/grid.h"
 #include "gradloom/session/check_family.h"
+#include "gradloom/session/families/kan/functions.h"
 #include "gradloom/session/families/kan/prune.h"
 #include "gradloom/session/families/kan/samples.h"
 #include "gradloom/session/family_session.h"
@@ -271,10 +271,7 @@ template <class T>
 std::vector<std::string> KanFamily<T>::warnings(const Exec& ex, const Model& network,
                                                 const ModelArrays<T>& arrays) const {
   std::vector<std::string> found = precision_warnings_;
-  auto tape = network.make_tape(ex, {.batch = train_->size(), .backward = false});
-  Buffer<T> y(train_->size() * padded(network.output_width()));
-  network.forward(ex, {.mode = Mode::evaluate}, arrays, train_->all(), tape,
-                  {y.data(), {train_->size(), network.output_width()}, {padded(network.output_width()), 1}});
+  const auto tape = evaluate_rows(ex, network, arrays, train_->all()).tape;
   for (std::size_t l = 0; l < network.layers(); ++l) {
     const double share =
         static_cast<double>(tape.outside(l)) / static_cast<double>(train_->size() * network.shape(l).in);

@@ -1,10 +1,31 @@
 // The functions on the edges of a spline network, one layer at a time.
 #pragma once
 
+#include "gradloom/base/rounding.h"
 #include "gradloom/kernels/spline/reference.h"
 #include "gradloom/models/kan/network.h"
 
 namespace gradloom {
+
+// A network's outputs for some rows, and the values inside it.
+template <class T>
+struct EvaluatedRows {
+  typename kan::Network<T>::Tape tape;
+  Buffer<T> y;  // (rows, stride)
+  std::size_t stride = 0;
+};
+
+// Of all rows of the batch at once.
+template <class T>
+EvaluatedRows<T> evaluate_rows(const Exec& ex, const kan::Network<T>& network, const ModelArrays<T>& arrays,
+                               const RowBatch<T>& batch) {
+  const std::size_t stride = padded(network.output_width());
+  EvaluatedRows<T> rows{network.make_tape(ex, {.batch = batch.size, .backward = false}), Buffer<T>(batch.size * stride),
+                        stride};
+  network.forward(ex, {.mode = Mode::evaluate}, arrays, batch, rows.tape,
+                  {rows.y.data(), {batch.size, network.output_width()}, {stride, 1}});
+  return rows;
+}
 
 // The functions that leave input i of a layer, all at once.
 template <class T>

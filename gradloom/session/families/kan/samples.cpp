@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "gradloom/base/rounding.h"
 #include "gradloom/session/families/kan/functions.h"
 
 namespace gradloom {
@@ -18,11 +17,7 @@ formula::NetworkSamples network_samples(const Exec& ex, const kan::Network<T>& n
   std::size_t functions = 0;
   for (std::size_t l = 0; l < network.layers(); ++l) functions += network.shape(l).in * network.shape(l).out;
   const RowBatch<T> batch = first_rows(rows.all(), std::clamp(kMostValues / functions, kFewestRows, kSampledRows));
-  auto tape = network.make_tape(ex, {.batch = batch.size, .backward = false});
-  const std::size_t stride = padded(network.output_width());
-  Buffer<T> y(batch.size * stride);
-  network.forward(ex, {.mode = Mode::evaluate}, arrays, batch, tape,
-                  {y.data(), {batch.size, network.output_width()}, {stride, 1}});
+  const auto tape = evaluate_rows(ex, network, arrays, batch).tape;
   formula::NetworkSamples s;
   s.widths = network.options().widths, s.multiply = network.options().multiply;
   for (std::size_t l = 0; l < network.layers(); ++l) {
