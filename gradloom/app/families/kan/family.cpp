@@ -9,6 +9,7 @@
 #include "gradloom/app/families/kan/export.h"
 #include "gradloom/app/families/kan/formula.h"
 #include "gradloom/app/families/kan/picture.h"
+#include "gradloom/app/families/kan/prune.h"
 #include "gradloom/app/families/kan/report.h"
 #include "gradloom/app/families/kan/settle.h"
 #include "gradloom/app/families/rows.h"

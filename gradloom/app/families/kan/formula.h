@@ -10,19 +10,10 @@
 
 namespace gradloom::app {
 
-struct PruneOptions;
-struct PruneReport;
 struct RunOptions;
 
 // Fails with unsupported for classes.
 Result<FormulaData> kan_formula_data(Session& session, const FormulaRows& rows);
-
-// Writes the model without what matters little. Fails as kan_formula_data() does, with invalid_input where there are no
-// data, io.
-Result<PruneReport> prune_kan(Session& session, const RunOptions& run, const PruneOptions& options);
-
-// Throws invalid_input on options for pruning that contradict each other or have no effect.
-void check_prune_options(const Session& session);
 
 // Throws invalid_input on functions of the recipe that are not known, cannot be read, or name an edge that is not
 // there.
