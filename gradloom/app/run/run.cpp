@@ -4,35 +4,24 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 
 #include "gradloom/app/families/families.h"
-#include "gradloom/app/predict/predict.h"
 #include "gradloom/app/recipe.h"
 #include "gradloom/app/run/advice.h"
-#include "gradloom/app/run/checkpoints.h"
 #include "gradloom/app/run/open.h"
 #include "gradloom/app/run/recorder.h"
 #include "gradloom/app/run/report.h"
+#include "gradloom/app/run/training.h"
 #include "gradloom/app/settings.h"
 #include "gradloom/comm/comm.h"
 #include "gradloom/data/fingerprint.h"
 #include "gradloom/exec/arithmetic_names.h"
 #include "gradloom/io/file.h"
-#include "gradloom/train/checkpoint.h"
 
 namespace gradloom::app {
 namespace {
 
 using nlohmann::json;
-
-const AppFamily& family_of(const Config& recipe) { return find_family(recipe.string("family")); }
-
-Result<std::unique_ptr<Session>> open_session(const Config& recipe, const RunOptions& options) {
-  auto session = family_of(recipe).open(recipe, options.data_root, options);
-  if (!session) return with_places(session.error(), recipe, options.data_root);
-  return session;
-}
 
 // For what one rank does without the others.
 RunOptions alone(RunOptions options) {
@@ -40,33 +29,12 @@ RunOptions alone(RunOptions options) {
   return options;
 }
 
-bool follows(const RunOptions& options) { return options.comm && options.comm->rank() > 0; }
-
 bool any_rank_stops(const RunOptions& options) {
   const std::uint8_t own = options.stop && *options.stop;
   if (!options.comm) return own;
   std::vector<std::uint8_t> all(options.comm->size());
   options.comm->allgather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
   return std::find(all.begin(), all.end(), 1) != all.end();
-}
-
-// Before ranks train together: they must be about to do the same. Where they cannot share the steps, rank 0 trains
-// alone.
-void meet_ranks(const Config& recipe, Session& session, const RunOptions& options) {
-  if (!options.comm) return;
-  Comm& comm = *options.comm;
-  comm.barrier(Patience::unlimited);  // rank 0 may still be busy with what follows another run of a series
-  const Session::Fingerprints data = session.data_fingerprints();
-  require_same(comm, {{"another recipe", fingerprint_of_text(recipe.to_toml())},
-                      {"other training data", data.train},
-                      {"other validation data", data.validation},
-                      {"other test data", data.test},
-                      {"another arithmetic", static_cast<std::uint64_t>(session.arithmetic())}});
-  if (session.shares_steps()) return;
-  session.leave_ranks();
-  if (options.log)
-    options.log(LogLevel::info,
-                fmt::format("rank 0 trains alone, the other ranks are idle: {}", session.why_not_shared()));
 }
 
 // What a rank other than 0 listens for: where rank 0 measures, all do.
@@ -82,24 +50,6 @@ Result<json> finish_run(const AppFamily& family, Session& session, const RunOpti
   return family.finish(session, shared ? options : alone(options), folder);
 }
 
-// What a rank other than 0 does: its share of the steps, and of what follows.
-RunSummary train_share(const AppFamily& family, Session& session, const RunOptions& options) {
-  RunSummary summary;
-  if (!session.shares_steps()) return summary;
-  Follower follower;
-  // As run_session() does.
-  const bool stopped = gradloom::train(session, follower) == TrainEnd::stopped || session.stop_requested();
-  if (stopped)
-    summary.interrupted = true;
-  else
-    session.metrics();
-  session.leave_ranks();
-  if (!stopped && family.finish) finish_run(family, session, options, nullptr).or_throw();
-  summary.epochs = session.position().run_epoch;
-  summary.ranks = options.comm->size();
-  return summary;
-}
-
 RunSummary summary_so_far(const Session& session, const RunFolder* folder, const RunRecorder& recorder) {
   RunSummary summary;
   if (folder) summary.run = folder->path().string();
@@ -110,12 +60,6 @@ RunSummary summary_so_far(const Session& session, const RunFolder* folder, const
     summary.idle_ranks = session.idle_ranks();
     summary.bytes_sent = recorder.comm()->counters().bytes;
   }
-  return summary;
-}
-
-RunSummary interrupted(const Session& session, const RunFolder* folder, const RunRecorder& recorder) {
-  RunSummary summary = summary_so_far(session, folder, recorder);
-  summary.interrupted = true;
   return summary;
 }
 
@@ -194,8 +138,58 @@ Result<void> report_so_far(const Config& recipe, Session& session, const RunReco
   return write_file_atomic(folder.report(), report_html(report));
 }
 
-// Trains to the end, or until a stop; then measures, and writes what a finished run leaves in its folder, if it has
-// one.
+}  // namespace
+
+const AppFamily& family_of(const Config& recipe) { return find_family(recipe.string("family")); }
+
+Result<std::unique_ptr<Session>> open_session(const Config& recipe, const RunOptions& options) {
+  auto session = family_of(recipe).open(recipe, options.data_root, options);
+  if (!session) return with_places(session.error(), recipe, options.data_root);
+  return session;
+}
+
+bool follows(const RunOptions& options) { return options.comm && options.comm->rank() > 0; }
+
+void meet_ranks(const Config& recipe, Session& session, const RunOptions& options) {
+  if (!options.comm) return;
+  Comm& comm = *options.comm;
+  comm.barrier(Patience::unlimited);  // rank 0 may still be busy with what follows another run of a series
+  const Session::Fingerprints data = session.data_fingerprints();
+  require_same(comm, {{"another recipe", fingerprint_of_text(recipe.to_toml())},
+                      {"other training data", data.train},
+                      {"other validation data", data.validation},
+                      {"other test data", data.test},
+                      {"another arithmetic", static_cast<std::uint64_t>(session.arithmetic())}});
+  if (session.shares_steps()) return;
+  session.leave_ranks();
+  if (options.log)
+    options.log(LogLevel::info,
+                fmt::format("rank 0 trains alone, the other ranks are idle: {}", session.why_not_shared()));
+}
+
+RunSummary train_share(const AppFamily& family, Session& session, const RunOptions& options) {
+  RunSummary summary;
+  if (!session.shares_steps()) return summary;
+  Follower follower;
+  // As run_session() does.
+  const bool stopped = gradloom::train(session, follower) == TrainEnd::stopped || session.stop_requested();
+  if (stopped)
+    summary.interrupted = true;
+  else
+    session.metrics();
+  session.leave_ranks();
+  if (!stopped && family.finish) finish_run(family, session, options, nullptr).or_throw();
+  summary.epochs = session.position().run_epoch;
+  summary.ranks = options.comm->size();
+  return summary;
+}
+
+RunSummary interrupted(const Session& session, const RunFolder* folder, const RunRecorder& recorder) {
+  RunSummary summary = summary_so_far(session, folder, recorder);
+  summary.interrupted = true;
+  return summary;
+}
+
 Result<RunSummary> run_session(const Config& recipe, Session& session, const RunOptions& options, RunRecorder& recorder,
                                const RunFolder* folder) {
   const AppFamily& family = family_of(recipe);
@@ -244,8 +238,6 @@ Result<RunSummary> run_session(const Config& recipe, Session& session, const Run
   if (auto r = write_file_atomic(folder->report(), report_html(report)); !r) return r.error();
   return summary;
 }
-
-}  // namespace
 
 json to_json(const RunSummary& summary) {
   json object = to_json<RunSummary>(summary);
@@ -301,108 +293,6 @@ Result<RunSummary> train(const Config& asked, const std::filesystem::path& path,
     auto summary = run_session(recipe, **session, options, recorder, kept);
     if (summary && summary->result && !found->found.is_null()) summary->result->settled = found->found;
     if (summary) summary->seconds += search;
-    return summary;
-  });
-}
-
-namespace {
-
-// The checkpoint that rank 0 goes on with, for those who may not see its folder: recipe, then file, empty where there
-// is none yet.
-Result<void> send_checkpoint(Comm& comm, const Config& recipe, const RunFolder& folder) {
-  std::string bytes;
-  if (folder.has_checkpoint()) {
-    auto saved = read_checkpoint(folder, {});
-    if (!saved) return saved.error();
-    auto text = read_file(saved->place, std::numeric_limits<std::size_t>::max());
-    if (!text) return text.error();
-    bytes = std::move(*text);
-  }
-  comm.broadcast(recipe.to_toml());
-  comm.broadcast(bytes);
-  return {};
-}
-
-// A rank other than 0 that goes on with a run.
-Result<RunSummary> follow_resume(RunOptions options) {
-  const std::string toml = options.comm->broadcast({}), bytes = options.comm->broadcast({});
-  const std::vector<std::string> none;
-  auto recipe = parse_recipe(toml, "the recipe of rank 0", none);
-  if (!recipe) return recipe.error();
-  constexpr const char* kName = "the checkpoint of rank 0";
-  std::optional<TensorFile> file;
-  if (!bytes.empty()) {
-    auto parsed = parse_safetensors(std::as_bytes(std::span(bytes)), kName);
-    if (!parsed) return parsed.error();
-    file = std::move(*parsed);
-    const auto head = checkpoint_head(*file, kName);
-    if (head && head->notes.arithmetic) {
-      if (!available(*head->notes.arithmetic))
-        return Error{ErrorCode::unsupported,
-                     fmt::format("the run was trained in {} arithmetic, which this processor does not have",
-                                 name_of(kArithmetics, *head->notes.arithmetic))};
-      options.exec.variant.arithmetic = *head->notes.arithmetic;
-    }
-  }
-  auto session = open_session(*recipe, options);
-  if (!session) return session.error();
-  if (file) {
-    auto found = (*session)->restore(*file, kName);
-    if (!found) return found.error();
-    if (found->old_contract) (*session)->restart_optimizer();
-  }
-  meet_ranks(*recipe, **session, options);
-  if (!file && (*session)->shares_steps() && (*session)->start() == TrainEnd::stopped)
-    return RunSummary{.interrupted = true};
-  return train_share(family_of(*recipe), **session, options);
-}
-
-}  // namespace
-
-Result<RunSummary> resume(const std::filesystem::path& path, const RunOptions& given) {
-  if (follows(given)) return guarded([&] { return follow_resume(given); });
-  auto folder = RunFolder::open(path, FolderAccess::write);
-  if (!folder) return folder.error();
-  bool edited = false;
-  auto recipe = reopen_recipe(*folder, &edited);
-  if (!recipe) return recipe.error();
-  const auto followed = follow_checkpoint(*folder, given, OtherData::refuse);
-  if (!followed) return followed.error();
-  const RunOptions& options = *followed;
-  std::vector<std::string> warnings;
-  const auto warn = [&](const std::string& warning) {
-    if (options.log) options.log(LogLevel::warning, warning);
-    warnings.push_back(warning);
-  };
-  if (edited)
-    warn(fmt::format(
-        "{} was edited after the run was started: the run continues with the new values, and its bits are not those "
-        "of a run with either recipe",
-        folder->recipe().string()));
-  return guarded([&]() -> Result<RunSummary> {
-    auto session = reopen_session(*recipe, options, *folder);
-    if (!session) return session.error();
-    RunRecorder recorder(options, family_of(*recipe), &*folder);
-    const bool begun = folder->has_checkpoint();
-    if (begun) {
-      auto restored = restore(**session, *folder, OtherData::refuse, options);
-      if (!restored) return restored.error();
-      recorder.resume_at(restored->log_lines, restored->short_log);
-      warnings.insert(warnings.end(), restored->warnings.begin(), restored->warnings.end());
-    }
-    if (options.comm) {
-      if (auto sent = send_checkpoint(*options.comm, *recipe, *folder); !sent) return sent.error();
-      meet_ranks(*recipe, **session, options);
-    }
-    if (!begun) {  // stopped before its first checkpoint
-      if (auto log = read_run_log(folder->log()); log && !log->lines.empty())
-        warn(fmt::format("{} has no checkpoint: the run and its log start again", folder->path().string()));
-      if (auto kept = keep_first_lines(folder->log(), 0); !kept) return kept.error();
-      if ((*session)->start() == TrainEnd::stopped) return interrupted(**session, &*folder, recorder);
-    }
-    auto summary = run_session(*recipe, **session, options, recorder, &*folder);
-    if (summary && summary->result)
-      summary->result->warnings.insert(summary->result->warnings.end(), warnings.begin(), warnings.end());
     return summary;
   });
 }
