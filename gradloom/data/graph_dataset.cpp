@@ -103,7 +103,7 @@ void standardise(const Graph& g, std::uint32_t v, const GraphFeatureOptions& o, 
   if (o.mean.size() != row.size() || g.node_feature_width() != row.size())
     throw_invalid(fmt::format("there are {} node features, but scales for {}", row.size(), o.mean.size()));
   for (std::size_t c = 0; c < row.size(); ++c)
-    row[c] = narrow<T>((g.node_features()[v * row.size() + c] - o.mean[c]) / o.deviation[c]);
+    row[c] = narrow<T>((g.node_features()[v * row.size() + c] - o.mean[c]) / o.std[c]);
 }
 
 template <class T>
@@ -195,7 +195,7 @@ void append_edges(GraphArrays<T>& a, const Graph& g, std::span<const std::uint32
 }
 
 template <class T>
-void append_answers(GraphArrays<T>& a, const GraphSet& set, std::uint32_t which, const NodeRows& rows) {
+void append_targets(GraphArrays<T>& a, const GraphSet& set, std::uint32_t which, const NodeRows& rows) {
   const Graph& g = set.graphs[which];
   if (a.task == GraphTask::node) {
     if (g.node_classes().empty()) throw_invalid("the nodes have no classes to learn");
@@ -264,7 +264,7 @@ GraphArrays<T> make_graph_arrays(const GraphSet& set, std::span<const std::uint3
       }
     }
     append_edges(a, g, slots, o);
-    if (o.answers) append_answers(a, set, w, rows);
+    if (o.targets_known) append_targets(a, set, w, rows);
     a.nodes += g.nodes();
     a.graph_ptr.push_back(static_cast<std::uint32_t>(a.nodes));
     ++a.graphs;
@@ -302,7 +302,7 @@ std::vector<std::string> float32_warnings(const GraphSet& set, const GraphFeatur
   for (std::size_t c = 0; c < nodes && given; ++c) {
     std::vector<double> values = column(&Graph::node_features, c, nodes);
     for (double& v : values)
-      if (c < o.mean.size()) v = (v - o.mean[c]) / o.deviation[c];
+      if (c < o.mean.size()) v = (v - o.mean[c]) / o.std[c];
     see(std::move(values), "node feature", name(set.node_feature_names, c));
   }
   for (std::size_t c = 0; c < edges; ++c)
@@ -334,7 +334,7 @@ void measure_features(const GraphSet& set, GraphFeatureOptions& options) {
   each([&](std::size_t c, double value) { squares[c] += (value - sum[c]) * (value - sum[c]); });
   for (double& s : squares) s = s > 0 && std::isfinite(s) ? std::sqrt(s / count) : 1.0;
   options.mean = std::move(sum);
-  options.deviation = std::move(squares);
+  options.std = std::move(squares);
 }
 
 template <class T>

@@ -40,20 +40,20 @@ inline constexpr Choice<NodeFeatures> kNodeFeatures[] = {
 
 struct GraphFeatureOptions {
   NodeFeatures nodes = NodeFeatures::automatic;
-  std::size_t max_degree = 64;          // degrees: columns - 1
-  bool normalise_rows = false;          // given features: divided by their row's sum, where that is not 0
-  bool standardise = false;             // given dense features: (x - mean) / deviation
-  std::vector<double> mean, deviation;  // of `standardise`, one for each feature; see measure_features()
-  bool edge_labels = false;             // edge labels become edge features
-  bool answers = true;         // false: what is to be learned is not in the graphs, which need no class or target
-  std::size_t identities = 0;  // identity: columns; 0: as many as the largest graph has nodes
+  std::size_t max_degree = 64;    // degrees: columns - 1
+  bool normalise_rows = false;    // given features: divided by their row's sum, where that is not 0
+  bool standardise = false;       // given dense features: (x - mean) / std
+  std::vector<double> mean, std;  // of `standardise`, one for each feature; see measure_features()
+  bool edge_labels = false;       // edge labels become edge features
+  bool targets_known = true;      // false: what is to be learned is not in the graphs, which need no class or target
+  std::size_t identities = 0;     // identity: columns; 0: as many as the largest graph has nodes
 };
 
 // What `automatic` means for graphs like this one.
 NodeFeatures resolve_features(NodeFeatures asked, const Graph& first);
 
-// Sets mean and deviation to those of the given features over all nodes, if `standardise` asks for them and they are
-// dense. The deviation of a constant is 1.
+// Sets mean and std to those of the given features over all nodes, if `standardise` asks for them and they are
+// dense. The standard deviation of a constant is 1.
 void measure_features(const GraphSet& set, GraphFeatureOptions& options);
 
 // A sentence for each feature, weight or target that float32 cannot hold, as float32_warning() (rows.h) judges it.

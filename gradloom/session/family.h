@@ -76,7 +76,7 @@ class Family {
   // New rows, in the features of the source that the family was made of, as the model reads them; none for families
   // that learn from other things.
   virtual std::optional<D> new_rows(const RowDataset<double>&) const { return std::nullopt; }
-  // The row of the data's answers that belongs to sample n, as its source counts them.
+  // The row of the data's targets that belongs to sample n, as its source counts them.
   virtual std::size_t row_of(const D&, std::size_t n) const { return n; }
   // Throws invalid_input when a part of the data does not fit the loss; here, for losses over rows.
   virtual void check_part(const M& model, const D& part) const {

@@ -119,7 +119,7 @@ TEST(FamilyOptions, EveryFieldOfAGraphNetworkHasAKey) {
   const auto model = +[](O& o) -> graph::NetworkOptions& { return o.model; };
   add(known, of_network<O>(model));
   add(known, {unbound(model, &graph::NetworkOptions::outputs), unbound(features, &GraphFeatureOptions::max_degree),
-              unbound(features, &GraphFeatureOptions::mean), unbound(features, &GraphFeatureOptions::deviation),
+              unbound(features, &GraphFeatureOptions::mean), unbound(features, &GraphFeatureOptions::std),
               unbound(features, &GraphFeatureOptions::identities)});
   EXPECT_THAT(gaps<O>(known), testing::IsEmpty());
 }
@@ -131,11 +131,12 @@ TEST(FamilyOptions, EveryFieldOfAPairNetworkHasAKey) {
   const auto features = +[](O& o) -> GraphFeatureOptions& { return o.data.features; };
   const auto encoder = +[](O& o) -> N& { return o.model.encoder; };
   add(known, of_network<O>(encoder));
-  add(known, {unbound(encoder, &N::task), unbound(encoder, &N::head_dropout),
-              unbound(features, &GraphFeatureOptions::normalise_rows),
-              unbound(features, &GraphFeatureOptions::edge_labels), unbound(features, &GraphFeatureOptions::answers),
-              unbound(features, &GraphFeatureOptions::max_degree), unbound(features, &GraphFeatureOptions::mean),
-              unbound(features, &GraphFeatureOptions::deviation), unbound(features, &GraphFeatureOptions::identities)});
+  add(known,
+      {unbound(encoder, &N::task), unbound(encoder, &N::head_dropout),
+       unbound(features, &GraphFeatureOptions::normalise_rows), unbound(features, &GraphFeatureOptions::edge_labels),
+       unbound(features, &GraphFeatureOptions::targets_known), unbound(features, &GraphFeatureOptions::max_degree),
+       unbound(features, &GraphFeatureOptions::mean), unbound(features, &GraphFeatureOptions::std),
+       unbound(features, &GraphFeatureOptions::identities)});
   // Pairs have no classes and no table of nodes.
   const auto files = +[](O& o) -> GraphFileOptions& { return o.data; };
   add(known, {unbound(files, &GraphFileOptions::nodes), unbound(files, &GraphFileOptions::graph_folder),

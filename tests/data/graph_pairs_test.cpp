@@ -58,7 +58,7 @@ PairDataset<double> three_paths() {
     builder.add(g, std::to_string(nodes));
   }
   GraphFeatureOptions o;
-  o.nodes = NodeFeatures::degrees, o.answers = false;
+  o.nodes = NodeFeatures::degrees, o.targets_known = false;
   const std::uint32_t which[] = {0, 1, 2};
   return {
       std::make_shared<GraphArrays<double>>(make_graph_arrays<double>(builder.finish(), which, GraphTask::graph, o)),

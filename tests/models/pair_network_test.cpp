@@ -32,7 +32,7 @@ PairDataset<T> pair_data(std::vector<GraphPair> pairs) {
   const GraphSet set = test::random_graphs({}, GraphTask::graph);
   const std::vector<std::uint32_t> which{0, 1, 2, 3};
   GraphFeatureOptions o;
-  o.answers = false;
+  o.targets_known = false;
   return PairDataset<T>(std::make_shared<GraphArrays<T>>(make_graph_arrays<T>(set, which, GraphTask::graph, o)),
                         std::move(pairs));
 }

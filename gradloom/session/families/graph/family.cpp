@@ -88,22 +88,22 @@ GraphFamily<T>::GraphFamily(GraphOptions options, Source source)
 template <class T>
 std::pair<GraphDataset<T>, bool> GraphFamily<T>::new_graphs(const GraphSet& graphs) const {
   const bool of_nodes = options_.model.task == GraphTask::node, of_classes = !layout_.classes.empty();
-  const auto answered = [&](const Graph& g) {
+  const auto has_target = [&](const Graph& g) {
     if (of_nodes) return !g.node_classes().empty();
     return of_classes ? g.graph_class().has_value() : g.graph_target().has_value() && !g.graph_class();
   };
-  bool known = std::ranges::all_of(graphs.graphs, answered);
+  bool targets_known = std::ranges::all_of(graphs.graphs, has_target);
   std::vector<std::uint32_t> which(graphs.size());
   std::iota(which.begin(), which.end(), 0u);
-  auto arrays = std::make_shared<GraphArrays<T>>(
-      make_graph_arrays<T>(graphs, which, options_.model.task, layout_options(layout_, options_.data.features, known)));
+  auto arrays = std::make_shared<GraphArrays<T>>(make_graph_arrays<T>(
+      graphs, which, options_.model.task, layout_options(layout_, options_.data.features, targets_known)));
   std::vector<T> weight;
-  if (of_nodes && known) {
+  if (of_nodes && targets_known) {
     for (const Graph& g : graphs.graphs)
       for (const std::uint32_t c : g.node_classes()) weight.push_back(c == kUnlabelled ? T(0) : T(1));
-    known = std::ranges::any_of(weight, [](T w) { return w != T(0); });
+    targets_known = std::ranges::any_of(weight, [](T w) { return w != T(0); });
   }
-  return {Data(std::move(arrays), std::move(weight)), known};
+  return {Data(std::move(arrays), std::move(weight)), targets_known};
 }
 
 template <class T>

@@ -31,8 +31,8 @@ class GraphFamily final : public Family<T, graph::GraphNetwork<T>, GraphDataset<
     return GraphFamily(options, restore_layout(description, options.model.task));
   }
   const GraphLayout& layout() const { return layout_; }
-  // Graphs that align_graphs() has made fit. The second is whether there is an answer to compare with; a node task
-  // needs one of some node, a graph task those of all graphs.
+  // Graphs that align_graphs() has made fit. The second is whether there are targets to compare with; a node task
+  // needs that of some node, a graph task those of all graphs.
   std::pair<Data, bool> new_graphs(const GraphSet& graphs) const;
 
   std::size_t row_of(const Data& data, std::size_t n) const override { return data.row_of(n); }

@@ -181,7 +181,7 @@ GraphLayout graph_layout(const GraphSet& set, const GraphArrays<T>& arrays, cons
   l.node_features = arrays.features, l.edge_features = arrays.edge_features;
   l.sparse = arrays.sparse();
   l.edge_weights = !arrays.edge_weight.empty();
-  l.mean = options.mean, l.deviation = options.deviation;
+  l.mean = options.mean, l.std = options.std;
   if (l.nodes == NodeFeatures::labels) l.node_labels = set.node_labels.names();
   l.given_edge_features = arrays.edge_features;
   const auto has_labels = [](const Graph& g) { return !g.edge_labels().empty(); };
@@ -215,7 +215,7 @@ ModelDescription describe_graphs(const GraphLayout& l) {
   if (!l.edge_names.empty()) d.input["named_edges"] = true;
   if (l.direction) d.input["direction"] = name_of_direction(*l.direction);
   d.normalisation = json::object();
-  if (!l.mean.empty()) d.normalisation = {{"mean", l.mean}, {"deviation", l.deviation}};
+  if (!l.mean.empty()) d.normalisation = {{"mean", l.mean}, {"deviation", l.std}};
   d.ranges = l.ranges;
   return d;
 }
@@ -245,12 +245,12 @@ GraphLayout restore_layout(const ModelDescription& d, GraphTask task) {
   l.ranges = d.ranges;
   EntryReader scale(d.normalisation, "normalisation");
   const bool scaled = d.normalisation.contains("mean");
-  if (scaled) l.mean = scale.numbers("mean"), l.deviation = scale.numbers("deviation");
+  if (scaled) l.mean = scale.numbers("mean"), l.std = scale.numbers("deviation");
   scale.done();
   if (scaled) {
-    const bool fits = l.mean.size() == l.node_features && l.deviation.size() == l.node_features &&
+    const bool fits = l.mean.size() == l.node_features && l.std.size() == l.node_features &&
                       l.nodes == NodeFeatures::given && !l.sparse &&
-                      std::ranges::all_of(l.deviation, [](double s) { return s > 0; });
+                      std::ranges::all_of(l.std, [](double s) { return s > 0; });
     if (!fits) scale.fail(fmt::format("there are {} means for {} features", l.mean.size(), l.node_features));
   }
   if (l.nodes == NodeFeatures::automatic) reader.fail("'nodes' does not say what features are");
@@ -295,11 +295,11 @@ Result<GraphSet> align_graphs(const GraphLayout& l, GraphSet graphs) {
   return set;
 }
 
-GraphFeatureOptions layout_options(const GraphLayout& l, GraphFeatureOptions options, bool answers) {
+GraphFeatureOptions layout_options(const GraphLayout& l, GraphFeatureOptions options, bool targets_known) {
   options.nodes = l.nodes;
-  options.answers = answers;
+  options.targets_known = targets_known;
   options.edge_labels = l.edge_features > l.given_edge_features;
-  options.mean = l.mean, options.deviation = l.deviation;
+  options.mean = l.mean, options.std = l.std;
   if (l.nodes == NodeFeatures::identity) options.identities = l.node_features;
   if (l.nodes == NodeFeatures::degrees) options.max_degree = l.node_features - 1;
   return options;

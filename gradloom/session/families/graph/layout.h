@@ -21,7 +21,7 @@ struct GraphLayout {
   std::vector<std::string> node_names, edge_names;    // of given features, as files name them; empty: by position
   std::optional<Direction> direction;                 // of the edges; none: not known, or of both kinds
   std::vector<std::string> classes;                   // empty: a number is learned
-  std::vector<double> mean, deviation;                // that given features of nodes are scaled by; empty: they are not
+  std::vector<double> mean, std;                      // that given features of nodes are scaled by; empty: they are not
   std::vector<FeatureRange> ranges;                   // of node features, then of edge features; empty: not known
 };
 
@@ -39,7 +39,7 @@ GraphLayout restore_layout(const ModelDescription& description, GraphTask task);
 Result<GraphSet> align_graphs(const GraphLayout& layout, GraphSet graphs);
 
 // The options that make arrays of such graphs.
-GraphFeatureOptions layout_options(const GraphLayout& layout, GraphFeatureOptions options, bool answers);
+GraphFeatureOptions layout_options(const GraphLayout& layout, GraphFeatureOptions options, bool targets_known);
 
 // How many features of each graph, or of each node of a node task, are outside of their ranges, in the order of the
 // graphs; empty when ranges are not known.

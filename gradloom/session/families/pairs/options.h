@@ -20,7 +20,7 @@ struct PairOptions : FamilyOptions {
     train.optimizer.lr = 1e-3;
     train.batch = 256;
     data.validation = 0.2;
-    data.features.answers = false;
+    data.features.targets_known = false;
     model.encoder.task = GraphTask::graph;
     model.encoder.kind = graph::LayerKind::gin;
     model.encoder.hidden = {64, 64, 64};
