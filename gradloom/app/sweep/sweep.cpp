@@ -136,8 +136,9 @@ Result<void> run_sweep(std::vector<SweepRun>& runs, const SweepOptions& options,
       done(run);
     }
   };
+  const std::size_t jobs = run_options.device ? 1 : std::min<std::size_t>(options.jobs, runs.size());
   std::vector<std::thread> workers;
-  for (unsigned w = 1; w < std::min<std::size_t>(options.jobs, runs.size()); ++w) workers.emplace_back(work);
+  for (std::size_t w = 1; w < jobs; ++w) workers.emplace_back(work);
   work();
   for (std::thread& worker : workers) worker.join();
   if (failure) return *failure;

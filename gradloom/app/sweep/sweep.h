@@ -35,7 +35,7 @@ struct SweepOptions {
   std::vector<SweepKey> keys;
   std::int64_t first_seed = 0;
   unsigned seeds = 1;
-  unsigned jobs = 1;  // runs at a time
+  unsigned jobs = 1;  // runs at a time; with a device one, because a device is used by one thread
   // Of all runs, those that this process trains: `part`, `part` + `parts`, ...
   unsigned part = 0, parts = 1;
   std::filesystem::path folder;
