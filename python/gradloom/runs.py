@@ -60,7 +60,8 @@ def _overrides(options: Mapping[str, Any] | Sequence[str]) -> list[str]:
 
 
 def _free_folder(recipe: str, options: list[str]) -> Path:
-    """runs/NAME-SEED, or runs/NAME-SEED-2 and so on, as the command line names them."""
+    """runs/NAME-SEED, or runs/NAME-SEED-2 and so on. SEED is that of the overrides, else 0: a seed that the recipe sets
+    is not known here."""
     name = Path(recipe).stem if recipe.endswith(".toml") else Path(recipe).name
     seed = next((o.split("=", 1)[1] for o in reversed(options) if o.startswith("seed=")), "0")
     base, number = Path("runs") / f"{name}-{seed}", 1
@@ -82,7 +83,7 @@ def train(
     verbose: bool | int | None = None,
     callback: Callable[[dict[str, Any]], object] | None = None,
 ) -> Run:
-    """Trains a shipped recipe by name, or a .toml file, as `gradloom train` does: equal bits, equal folder.
+    """Trains a shipped recipe by name, or a .toml file, as `gradloom train` does: equal bits, equal files.
 
     folder None: a new one under runs/. Ctrl-C stops after the current step; resume() continues with equal bits.
     """
