@@ -239,6 +239,7 @@ int gradloom_refine(gradloom_handle model, int64_t grid, gradloom_handle* refine
     auto made = std::make_shared<ModelObject>(std::move(session), used->settings);
     made->stop = used->stop;
     made->history = used->history;
+    if (used->settings.device) made->turn = used->turn;
     *refined = open_object(std::move(made));
   });
 }

@@ -41,18 +41,40 @@ gradloom_handle open_object(std::shared_ptr<Object> object) {
   return table().last;
 }
 
+void drop_closed(const std::shared_ptr<Turn>& turn) {
+  for (;;) {
+    {
+      const std::unique_lock own(turn->use, std::try_to_lock);
+      if (!own) return;  // whoever has it looks again
+      std::vector<std::shared_ptr<Object>> closed;
+      {
+        const std::lock_guard guard(table().lock);
+        closed.swap(turn->closed);
+      }
+    }
+    const std::lock_guard guard(table().lock);
+    if (turn->closed.empty()) return;
+  }
+}
+
 void close_object(gradloom_handle handle) {
-  Entry entry;
+  std::shared_ptr<Turn> turn;
   {
     const std::lock_guard guard(table().lock);
     const auto found = table().open.find(handle);
     if (found == table().open.end())
       throw_invalid(fmt::format("{} is not an open handle: it was closed, or never opened", handle));
-    entry = std::move(found->second);
+    Entry entry = std::move(found->second);
     table().open.erase(found);
+    // Its destructor would wait for threads that are not here.
+    if (lost_threads(entry)) {
+      new std::shared_ptr<Object>(std::move(entry.object));  // NOLINT
+      return;
+    }
+    turn = entry.object->turn;
+    turn->closed.push_back(std::move(entry.object));
   }
-  // Its destructor would wait for threads that are not here.
-  if (lost_threads(entry)) new std::shared_ptr<Object>(std::move(entry.object));  // NOLINT
+  drop_closed(turn);
 }
 
 std::shared_ptr<Object> find_object(gradloom_handle handle, const char* argument, const char* kind) {

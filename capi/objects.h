@@ -16,12 +16,22 @@
 
 namespace gradloom::capi {
 
+struct Object;
+
+// The turn of the call that uses an object, or one of several that share a device.
+struct Turn {
+  std::mutex use;                               // held by the call
+  std::vector<std::shared_ptr<Object>> closed;  // meanwhile; guarded by the table of handles
+};
+// Destroys what was closed, in a turn of its own; or leaves it to the call that has the turn.
+void drop_closed(const std::shared_ptr<Turn>& turn);
+
 struct Object {
   Object() = default;
   Object(const Object&) = delete;
   Object& operator=(const Object&) = delete;
   virtual ~Object() = default;
-  std::mutex use;         // held by the call that uses it
+  std::shared_ptr<Turn> turn = std::make_shared<Turn>();
   bool threaded = false;  // has threads of its own, which a fork leaves behind
 };
 
@@ -86,11 +96,18 @@ class Used {
   Used(gradloom_handle handle, const char* argument)
       : object_(std::dynamic_pointer_cast<T>(find_object(handle, argument, T::kName))) {
     if (!object_) refuse_kind(handle, argument, T::kName);
-    lock_ = std::unique_lock(object_->use);
+    lock_ = std::unique_lock(object_->turn->use);
+  }
+  Used(const Used&) = delete;
+  Used& operator=(const Used&) = delete;
+  ~Used() {
+    const std::shared_ptr<Turn> turn = object_->turn;
+    object_.reset();
+    lock_.unlock();
+    drop_closed(turn);
   }
   T* operator->() const { return object_.get(); }
   T& operator*() const { return *object_; }
-  const std::shared_ptr<T>& shared() const { return object_; }
 
  private:
   std::shared_ptr<T> object_;
