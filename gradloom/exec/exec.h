@@ -53,9 +53,9 @@ class Exec {
   Arithmetic arithmetic() const { return variant_.arithmetic; }
 
   // Calls body(task, worker) for task = 0..tasks-1, in any order, on up to threads() threads; worker < threads() and no
-  // two calls that run at the same time share it. Returns when all are done. The first exception thrown by a body is
-  // rethrown. Every body runs with subnormals flushed. Allocates nothing. A body may use another Exec, not this one:
-  // with several threads that throws invalid_input.
+  // two calls that run at the same time share it; worker 0 is the caller. Returns when all are done. The first
+  // exception thrown by a body is rethrown. Every body runs with subnormals flushed. Allocates nothing. A body may use
+  // another Exec, not this one: with several threads that throws invalid_input.
   void parallel_for(std::size_t tasks, FunctionRef<void(std::size_t task, unsigned worker)> body) const;
 
   // Timing of parallel loops costs two clock reads each, so it is off by default.

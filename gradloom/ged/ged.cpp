@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cmath>
 #include <functional>
-#include <mutex>
 
 #include "gradloom/base/rounding.h"
 #include "gradloom/ged/best_first.h"
@@ -95,6 +94,37 @@ namespace {
 
 using Pair = std::pair<std::size_t, std::size_t>;
 
+constexpr unsigned kCaller = 0;  // the worker of a parallel loop that is the thread of the caller
+
+bool is_stopped(const AllPairsOptions& options) { return options.stop && *options.stop; }
+
+// Counts what all threads have done, and tells it on the thread of the caller, who hears no more after a stop.
+class PairProgress {
+ public:
+  PairProgress(const AllPairsOptions& options, std::size_t total) : options_(options), total_(total) {}
+  void add(std::size_t more, unsigned worker) {
+    done_ += more;
+    if (worker == kCaller) tell();
+  }
+  // What was told already is not told again.
+  void tell() {
+    const std::size_t now = done_;
+    if (options_.progress && now != told_ && !is_stopped(options_)) options_.progress(now, total_);
+    told_ = now;
+  }
+
+ private:
+  const AllPairsOptions& options_;
+  std::size_t total_, told_ = 0;
+  std::atomic<std::size_t> done_ = 0;
+};
+
+SearchLimits limits_now(const AllPairsOptions& options) {
+  return {.expansions = options.limits.expansions,
+          .deadline = is_stopped(options) ? Clock::time_point::min() : deadline_after(options.limits.seconds),
+          .stop = options.stop};
+}
+
 // Distances of the pairs pair_of(0), pair_of(1), ...: the first graph of each is turned into the second.
 PairDistances solve_pairs(const Exec& ex, const GraphSet& set, const CostTable& costs, const AllPairsOptions& options,
                           std::size_t total, const std::function<Pair(std::size_t)>& pair_of) {
@@ -106,23 +136,18 @@ PairDistances solve_pairs(const Exec& ex, const GraphSet& set, const CostTable& 
   for (const Graph& g : set.graphs) dense.emplace_back(g, labels_of(costs));
   std::vector<PairSolver> solvers(ex.threads());
   std::vector<char> hard(total, 0);
-  std::atomic<std::size_t> done = 0;
-  std::mutex telling;
+  PairProgress progress(options, total);
 
   const auto solve = [&](std::size_t at, PairSolver& solver, const Exec* inside, std::uint64_t most) {
     const auto [first, second] = pair_of(at);
     solver.set(dense[first], dense[second], costs);
-    const PairAnswer answer = solver.solve(inside, {.expansions = std::min(most, options.limits.expansions),
-                                                    .deadline = deadline_after(options.limits.seconds)});
+    SearchLimits limits = limits_now(options);
+    limits.expansions = std::min(most, limits.expansions);
+    const PairAnswer answer = solver.solve(inside, limits);
     r.upper[at] = costs.value(answer.upper);
     r.lower[at] = lower_bound(answer, set.graphs[first], set.graphs[second], costs);
     r.expanded[at] = answer.expanded;
     return r.lower[at] == r.upper[at];
-  };
-  const auto tell = [&](std::size_t more) {
-    const std::size_t now = done += more;
-    if (!options.progress) return;
-    if (const std::unique_lock lock(telling, std::try_to_lock); lock) options.progress(now, total);
   };
   const std::size_t tasks = divide_up(total, kPairsOfATask);
   ex.parallel_for(tasks, [&](std::size_t task, unsigned worker) {
@@ -132,12 +157,13 @@ PairDistances solve_pairs(const Exec& ex, const GraphSet& set, const CostTable& 
       hard[at] = !solve(at, solvers[worker], nullptr, kEasyExpansions) && options.limits.expansions > kEasyExpansions;
       finished += hard[at] == 0;
     }
-    tell(finished);
+    progress.add(finished, worker);
   });
-  for (std::size_t at = 0; at < total; ++at)
+  progress.tell();
+  for (std::size_t at = 0; at < total && !is_stopped(options); ++at)  // after a stop, the first search has the bounds
     if (hard[at]) {
       solve(at, solvers[0], &ex, std::numeric_limits<std::uint64_t>::max());
-      tell(1);
+      progress.add(1, kCaller);
     }
   for (std::size_t at = 0; at < total; ++at) r.exact += r.lower[at] == r.upper[at];
   return r;
@@ -175,18 +201,11 @@ std::vector<Found> search(const Exec& ex, const GraphSet& set, std::size_t query
   for (const Graph& g : set.graphs) dense.emplace_back(g, labels_of(costs));
   std::vector<PairSolver> solvers(ex.threads());
   std::vector<std::optional<Found>> all(set.size());
-  std::atomic<std::size_t> done = 0;
-  std::mutex telling;
+  PairProgress progress(options, set.size());
   ex.parallel_for(set.size(), [&](std::size_t i, unsigned worker) {
-    const auto tell = [&] {
-      const std::size_t now = ++done;
-      if (!options.progress) return;
-      if (const std::unique_lock lock(telling, std::try_to_lock); lock) options.progress(now, set.size());
-    };
     const Graph &first = set.graphs[query], &second = set.graphs[i];
-    if (i == query || label_bound(first, second, costs) > threshold) return tell();
-    const SearchLimits limits{.expansions = options.limits.expansions,
-                              .deadline = deadline_after(options.limits.seconds)};
+    if (i == query || label_bound(first, second, costs) > threshold) return progress.add(1, worker);
+    const SearchLimits limits = limits_now(options);
     PairSolver& solver = solvers[worker];
     solver.set(dense[query], dense[i], costs);
     PairAnswer answer = solver.decide(nullptr, limits, most);
@@ -194,8 +213,9 @@ std::vector<Found> search(const Exec& ex, const GraphSet& set, std::size_t query
     if (within) answer = solver.solve(nullptr, limits);
     if (answer.lower <= most)
       all[i] = Found{i, lower_bound(answer, first, second, costs), costs.value(answer.upper), within};
-    tell();
+    progress.add(1, worker);
   });
+  progress.tell();
   std::vector<Found> found;
   for (const auto& one : all)
     if (one) found.push_back(*one);

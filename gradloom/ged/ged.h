@@ -2,6 +2,7 @@
 // do it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -112,8 +113,10 @@ struct CrossPairs : PairDistances {  // (rows, columns)
 
 struct AllPairsOptions {
   Limits limits;  // of each pair; the time limit counts from the start of a pair
-  // Called now and then, by one thread at a time, with the pairs that are done.
+  // Called now and then, on the thread of the caller, with the pairs that are done; not after a stop.
   std::function<void(std::size_t done, std::size_t total)> progress;
+  // Not owned, may be null. Once it is set, the search at hand ends, and the remaining pairs get bounds without one.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 // The distances (no mappings) between all graphs of a set, in parallel over pairs; pairs that turn out hard are then

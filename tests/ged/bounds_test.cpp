@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "gradloom/ged/pair_solver.h"
 #include "gradloom/ged/upper.h"
 #include "tests/ged/support.h"
@@ -110,6 +113,45 @@ TEST(AllPairs, AgreesWithSinglePairsForAnyNumberOfThreads) {
     for (std::size_t j = 0; j < i; ++j)
       EXPECT_EQ(a.upper[AllPairs::at(i, j)],
                 edit_distance(one, set.graphs[j], set.graphs[i], costs, {.ties = Ties::any}).upper);
+}
+
+TEST(AllPairs, ToldToStopEndSoonWithBoundsOfEveryPair) {
+  const GraphSet set = random_graphs({.most_nodes = 8}, 14, 9);
+  const CostTable costs(uniform_costs(), set.node_labels, set.edge_labels);
+  const Exec ex({.threads = 2});
+  const AllPairs exact = all_pairs(ex, set, costs);
+  for (const bool at_once : {true, false}) {
+    std::atomic<bool> stop = at_once;
+    int told = 0;
+    const auto progress = [&](std::size_t, std::size_t) { ++told, stop = true; };
+    const AllPairs r = all_pairs(ex, set, costs, {.progress = progress, .stop = &stop});
+    EXPECT_EQ(told, at_once ? 0 : 1);
+    for (std::size_t at = 0; at < exact.upper.size(); ++at) {
+      EXPECT_LE(r.lower[at], exact.lower[at]);
+      EXPECT_GE(r.upper[at], exact.upper[at]);
+      EXPECT_TRUE(!at_once || r.expanded[at] == 0);
+    }
+    EXPECT_LT(r.exact, exact.exact);
+  }
+}
+
+TEST(AllPairs, AndSearchesTellTheirProgressOnTheThreadOfTheCaller) {
+  const GraphSet set = random_graphs({.most_nodes = 8}, 14, 9);
+  const CostTable costs(uniform_costs(), set.node_labels, set.edge_labels);
+  const Exec ex({.threads = 3});
+  const std::thread::id caller = std::this_thread::get_id();
+  std::size_t last = 0;
+  AllPairsOptions options{.progress = [&](std::size_t done, std::size_t total) {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+    EXPECT_GT(done, last);
+    EXPECT_LE(done, total);
+    last = done;
+  }};
+  (void)all_pairs(ex, set, costs, options);
+  EXPECT_EQ(last, 91u);
+  last = 0;
+  (void)search(ex, set, 0, costs, 3.0, options);
+  EXPECT_EQ(last, 14u);
 }
 
 }  // namespace
