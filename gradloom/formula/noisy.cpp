@@ -256,7 +256,7 @@ NoisyResult search_noisy(const Exec& ex, const Table& table, const SearchOptions
     positive.push_back(*low > 0);
     if (*low < *high) variables.push_back(variable(i));
   }
-  Work work(ex, options.effort, options.progress, options.deal);
+  Work work(ex, options.effort, options.progress, options.deal, options.stop);
   NoisySearch search(work, seen, unseen, options.allowed);
   search.solve(
       variables, as_vector(seen.y), [](const Expr& e) { return e; }, "", 0);

@@ -81,7 +81,7 @@ SearchState::SearchState(const Exec& ex, const Table& seen, const Table& unseen,
       unseen_(unseen),
       allowed_(options.allowed),
       range_(range_of(seen.y)),
-      work_(ex, options.effort, options.progress, options.deal) {}
+      work_(ex, options.effort, options.progress, options.deal, options.stop) {}
 
 std::optional<Expr> SearchState::confirm(const Expr& whole) const {
   if (!(largest_error(whole, unseen_.x, unseen_.y) <= kFirstLook * range_)) return std::nullopt;

@@ -1,6 +1,7 @@
 // The search for the formula behind a table of numbers, structure first (docs/math/formula.md).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -31,6 +32,9 @@ struct SearchOptions {
   std::function<void(double used, double limit)> progress;  // may be empty
   AllowedFormula allowed = {};                              // what is not is not found; empty: everything is
   Deal deal = {};                                           // all ranks search the same table
+  // Not owned, may be null. Once it is set, the search ends as if its effort were used up. Looked at only without other
+  // ranks, which would have to end at the same candidate.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 struct SearchResult {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <optional>
 #include <string>
@@ -18,12 +19,18 @@ namespace gradloom::formula {
 
 class Work {
  public:
-  Work(const Exec& ex, double limit, std::function<void(double used, double limit)> progress, Deal deal)
-      : ex_(ex), limit_(limit), progress_(std::move(progress)), deal_(std::move(deal)) {}
+  // `stop` may be null; it is looked at only where there is one rank.
+  Work(const Exec& ex, double limit, std::function<void(double used, double limit)> progress, Deal deal,
+       const std::atomic<bool>* stop)
+      : ex_(ex),
+        limit_(limit),
+        progress_(std::move(progress)),
+        deal_(std::move(deal)),
+        stop_(deal_.ranks == 1 ? stop : nullptr) {}
 
   double used() const { return used_; }
   double limit() const { return limit_; }
-  bool exhausted() const { return used_ >= limit_; }
+  bool exhausted() const { return used_ >= limit_ || (stop_ && *stop_); }
   void spend(double units) { used_ += units; }
   void lower_limit(double limit) { limit_ = std::min(limit_, limit); }
   const Exec& exec() const { return ex_; }
@@ -71,6 +78,7 @@ class Work {
   double used_ = 0, limit_;
   std::function<void(double, double)> progress_;
   Deal deal_;
+  const std::atomic<bool>* stop_;
 };
 
 // What is searched for: y as a function of the variables, on rows that the search may see.

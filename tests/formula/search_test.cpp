@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <functional>
 
@@ -100,6 +101,26 @@ TEST(FormulaSearch, StopsWhenItsEffortIsUsed) {
   const SearchResult r = search_formula(ex, t, {.effort = 5});
   EXPECT_FALSE(r.formula);
   EXPECT_TRUE(r.exhausted);
+}
+
+// With other ranks a stop has no effect: they would have to end at the same candidate.
+TEST(FormulaSearch, StopsWhenItIsTold) {
+  const Table t = sample(
+      {{0.5, 1.5}, {1, 2}}, [](const Row& x) { return std::tgamma(x[0] * x[1]); }, 200);
+  const Exec ex({.threads = 1});
+  for (const unsigned ranks : {1u, 2u}) {
+    SearchOptions options{.effort = 300};
+    options.deal.ranks = ranks;
+    options.deal.exchange = [](std::span<Outcome>) {};
+    const double whole = search_formula(ex, t, options).work;
+    std::atomic<bool> stop = false;
+    options.progress = [&](double, double) { stop = true; };
+    options.stop = &stop;
+    const SearchResult r = search_formula(ex, t, options);
+    EXPECT_TRUE(stop);
+    EXPECT_EQ(r.work < whole, ranks == 1) << r.work << " of " << whole;
+    EXPECT_TRUE(ranks > 1 || r.exhausted);
+  }
 }
 
 TEST(FormulaSearch, AConstantTargetIsItsValue) {

@@ -103,6 +103,10 @@ formula::Deal deal_of(Comm* comm, const formula::Table& table, double effort) {
   return {comm->rank(), comm->size(), exchange};
 }
 
+bool is_stopped(const formula::SearchOptions& options) {
+  return options.stop && options.deal.ranks == 1 && *options.stop;
+}
+
 // The formula behind the rows, exact or down to their noise; null: none. Tells status, steps, work and note.
 formula::Expr search(const Exec& ex, const formula::Table& table, const formula::SearchOptions& options,
                      FormulaReport& r) {
@@ -114,7 +118,7 @@ formula::Expr search(const Exec& ex, const formula::Table& table, const formula:
   }
   const formula::NoisyResult noisy = formula::search_noisy(ex, table, options);
   r.work += noisy.work;
-  if (!noisy.formula) return nullptr;
+  if (!noisy.formula || is_stopped(options)) return nullptr;
   r.steps = noisy.steps;
   const formula::Expr e = rounded(*noisy.formula, table.x, table.y, options.allowed);
   if (e->op == formula::Op::number) {
@@ -155,13 +159,16 @@ std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data
     std::vector<formula::ExplainedEdge> edges = formula::explain_edges(ex, data.network, scores, edge_options);
     formula::Expr chosen;
     const bool enough = table.rows() >= formula::kLeastRows;
-    if (data.data && enough && !functions.by_edge())
-      chosen = search(ex, table,
-                      {.effort = options.effort,
-                       .progress = progress,
-                       .allowed = allowed,
-                       .deal = deal_of(options.comm, table, options.effort)},
-                      r);
+    bool stopped = false;
+    if (data.data && enough && !functions.by_edge()) {
+      const formula::SearchOptions how{.effort = options.effort,
+                                       .progress = progress,
+                                       .allowed = allowed,
+                                       .deal = deal_of(options.comm, table, options.effort),
+                                       .stop = options.stop};
+      chosen = search(ex, table, how, r);
+      stopped = is_stopped(how);
+    }
     if (!chosen) {
       chosen = rounded(formula::edge_formula(data.network, edges, table, t, functions), table.x, table.y, allowed);
       r.status = "approximate";
@@ -170,6 +177,7 @@ std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data
           : !data.data        ? "there are no data: the formula approximates the network"
           : !enough
               ? fmt::format("no search: it needs at least {} rows, and there are {}", formula::kLeastRows, table.rows())
+          : stopped     ? "the search was stopped"
           : r.exhausted ? fmt::format("no exact formula within an effort of {}; --effort allows more", options.effort)
                         : "no exact formula was found";
     }

@@ -1,6 +1,7 @@
 // The formula of a trained spline network: exact where one is found, else the best approximation edge by edge.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -18,6 +19,8 @@ struct FormulaSearchOptions : formula::FunctionOptions {
   std::filesystem::path data;  // rows to search on instead of those of the run; empty: those
   bool again = false;          // search although the run has a stored formula
   Comm* comm = nullptr;        // ranks that search the same rows together, each some of the candidates; not owned
+  // Once it is set, the search ends, and the formula is an approximation; without effect where ranks search together.
+  const std::atomic<bool>* stop = nullptr;  // not owned
 };
 
 struct FormulaScore {
