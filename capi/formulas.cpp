@@ -61,6 +61,7 @@ int gradloom_formula(gradloom_handle model, const char* settings, const gradloom
     options.define = s.names("define"), options.forbid = s.names("forbid"), options.fix = s.names("fix");
     s.done();
     if (!(options.effort >= 1)) throw_invalid(fmt::format("effort is {}; it must be 1 or more", options.effort));
+    options.stop = &listener.stop()->set;
     const Used<ModelObject> used(model, "model");
     Session& session = used->fitted.session();
     const auto rows = formula_rows(session, x, y);

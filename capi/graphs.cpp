@@ -271,7 +271,7 @@ int gradloom_ged_matrix(gradloom_handle graphs, const char* settings, const grad
     high.check(set->size(), set->size());
     const ged::CostTable costs(s.costs, set->node_labels, set->edge_labels);
     const Exec ex({.threads = s.threads});
-    ged::AllPairsOptions options{s.options.limits, {}};
+    ged::AllPairsOptions options{.limits = s.options.limits, .stop = &heard.stop()->set};
     if (heard.wants_progress())
       options.progress = [&](std::size_t done, std::size_t total) { heard.tell({{"done", done}, {"total", total}}); };
     const ged::AllPairs pairs = ged::all_pairs(ex, *set, costs, options);

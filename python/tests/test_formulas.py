@@ -1,6 +1,11 @@
 """Spline networks are scored, pruned, turned into formulas and exported."""
 
+import math
+import os
 import pickle
+import signal
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -31,6 +36,19 @@ def test_the_formula_behind_the_rows_is_found(fitted):
     x1, x2 = sympy.symbols("x1 x2")
     assert sympy.simplify(f.sympy - x1 * x2 / 2) == 0
     assert "x1" in f.text and f._repr_latex_().startswith("$")
+
+
+def test_ctrl_c_ends_a_search():
+    x = np.random.default_rng(2).uniform(0.5, 1.5, (400, 4))
+    y = np.array([math.gamma(v) for v in x[:, 0] * x[:, 1]]) * np.sin(9 * x[:, 2] * x[:, 3])  # out of its reach
+    model = KAN(width=[4, 3, 1], seed=0)
+    model.fit(x, y, steps=2)
+    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        model.formula(effort=1e9)
+    assert time.monotonic() - begin < 60
 
 
 def test_a_network_without_rows_is_approximated_and_its_copies_keep_no_rows(fitted):

@@ -2,8 +2,12 @@
 
 import inspect
 import math
+import os
 import random
 import re
+import signal
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -138,6 +142,27 @@ def test_callables_are_called_once_for_each_distinct_pair():
 
     nx.graph_edit_distance(G, H, node_match=match, backend="gradloom")
     assert len(asked) == len(set(asked)) == 4
+
+
+def test_ctrl_c_ends_a_matrix():
+    # Regular graphs without labels: proving one such distance takes minutes.
+    graphs = [nx.random_regular_graph(4, 30, seed=seed) for seed in range(12)]
+    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        ged.matrix(graphs)
+    assert time.monotonic() - begin < 60
+
+
+def test_a_callback_ends_a_matrix_which_has_bounds_then():
+    graphs = [random_graph(7, seed) for seed in range(30)]
+    exact = ged.matrix(graphs)
+    lines = []
+    bounds = ged.matrix(graphs, callback=lambda line: lines.append(line) or True)
+    assert exact.exact.all() and len(lines) == 1
+    assert not bounds.exact.all()
+    assert (bounds.lower <= exact).all() and (bounds >= exact).all()
 
 
 @new

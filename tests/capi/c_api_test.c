@@ -405,6 +405,51 @@ static void test_eight_threads(void) {
   int wrong[8];
   gradloom_array x = doubles(x_values, ROWS, 2), out = doubles(shared_y, ROWS, 1);
   shared_model = fit_model();
+struct Heard {
+  pthread_t caller;
+  int calls, strangers, stop;
+};
+
+static int hear(void* user, const char* json) {
+  struct Heard* heard = user;
+  (void)json;
+  ++heard->calls;
+  heard->strangers += !pthread_equal(pthread_self(), heard->caller);
+  return heard->stop;
+}
+
+/* Distances and formulas end when a callback or a flag says so, and callbacks are called on the thread of the call. */
+static void test_stop_of_searches(void) {
+  gradloom_handle graphs = cycles(), flag = 0, model = fit_model();
+  double lower[3][3] = {{0}}, upper[3][3] = {{0}};
+  gradloom_array low = doubles(lower, 3, 3), high = doubles(upper, 3, 3);
+  gradloom_array x = doubles(x_values, ROWS, 2), y = doubles(y_values, ROWS, 0);
+  struct Heard heard = {pthread_self(), 0, 0, 0};
+  gradloom_hooks hooks = {hear, NULL, &heard, 0}, stopped = {NULL, NULL, NULL, 0};
+  char* text = NULL;
+  EXPECT(gradloom_ged_matrix(graphs, "{\"threads\": 2}", &hooks, &low, &high) == GRADLOOM_OK);
+  EXPECT(heard.calls > 0 && heard.strangers == 0 && lower[0][1] == 4.0 && upper[0][1] == 4.0);
+
+  EXPECT(gradloom_stop_new(&flag) == GRADLOOM_OK && gradloom_stop(flag) == GRADLOOM_OK);
+  stopped.stop = flag;
+  EXPECT(gradloom_ged_matrix(graphs, NULL, &stopped, &low, &high) == GRADLOOM_OK);
+  EXPECT(lower[0][1] < upper[0][1] && lower[0][1] <= 4.0 && upper[0][1] >= 4.0 && upper[1][1] == 0.0);
+  EXPECT(gradloom_formula(model, NULL, &x, &y, &stopped, &text) == GRADLOOM_OK && strstr(text, "was stopped"));
+  gradloom_free(text);
+
+  heard.calls = 0;
+  EXPECT(gradloom_formula(model, "{\"effort\": 2000}", &x, &y, &hooks, &text) == GRADLOOM_OK &&
+         strstr(text, "\"status\":\"exact\""));
+  gradloom_free(text);
+  EXPECT(heard.calls > 0 && heard.strangers == 0);
+  heard.stop = 1;
+  EXPECT(gradloom_formula(model, NULL, &x, &y, &hooks, &text) == GRADLOOM_OK && strstr(text, "\"status\""));
+  gradloom_free(text);
+  gradloom_close(model);
+  gradloom_close(flag);
+  gradloom_close(graphs);
+}
+
   EXPECT(gradloom_predict(shared_model, &x, &out) == GRADLOOM_OK);
   for (int i = 0; i < 8; ++i) EXPECT(pthread_create(&threads[i], NULL, use_shared_model, &wrong[i]) == 0);
   for (int i = 0; i < 8; ++i) {
@@ -448,6 +493,7 @@ int main(void) {
   test_circuits();
   test_wrong_calls();
   test_stop();
+  test_stop_of_searches();
   test_eight_threads();
   test_fork();
   snprintf(path, sizeof path, "%s/model.safetensors", folder);

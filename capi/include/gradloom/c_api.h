@@ -62,7 +62,8 @@ typedef struct gradloom_array {
 
 /* Callbacks of a call that takes long; each may be NULL. They are called on the thread of the call. */
 typedef struct gradloom_hooks {
-  /* After each epoch, or some pairs of graphs: JSON. Anything but 0 stops, as gradloom_stop() does. */
+  /* After each epoch, some pairs of graphs, or some work of a search for a formula: JSON. Anything but 0 stops, as
+   * gradloom_stop() does. */
   int (*progress)(void* user, const char* json);
   /* level: 0 information, 1 warning. */
   void (*log)(void* user, int level, const char* message);
@@ -196,7 +197,8 @@ int gradloom_graphs_count(gradloom_handle graphs, int64_t* count);
  * settings: {"costs": {...} (docs/ged.md), "seconds": per pair, "expansions": per pair, "threads": 0, "solver": "dfs",
  * "threshold": number, "ties": "smallest" or "any"}; all are optional. */
 int gradloom_ged_pair(gradloom_handle graphs, int64_t first, int64_t second, const char* settings, char** json);
-/* lower and upper (graphs, graphs) of float64. */
+/* lower and upper (graphs, graphs) of float64. After a stop, pairs that were not compared have bounds without a search,
+ * and the status is GRADLOOM_OK. */
 int gradloom_ged_matrix(gradloom_handle graphs, const char* settings, const gradloom_hooks* hooks,
                         const gradloom_array* lower, const gradloom_array* upper);
 /* A list of {graph, lower, upper, within}: the graphs within "threshold" of graph `query` of the set. */
