@@ -8,6 +8,7 @@
 #include <new>
 
 #include "gradloom/exec/vulkan/device.h"
+#include "gradloom/io/json.h"
 
 namespace gradloom::capi {
 namespace {
@@ -80,7 +81,7 @@ char* copy_text(std::string_view text) {
 
 nlohmann::json parse_settings(const char* text) {
   if (!text || !*text) return nlohmann::json::object();
-  nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
+  nlohmann::json object = parse_json(text, "settings").or_throw();
   if (!object.is_object()) throw_invalid("settings: this is not a JSON object");
   return object;
 }

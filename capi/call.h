@@ -35,7 +35,8 @@ T* given(T* pointer, const char* argument) {
 void* copy_bytes(const void* bytes, std::size_t size);
 char* copy_text(std::string_view text);
 
-// JSON text; NULL or empty is an empty object. Throws invalid_input when it is something else.
+// JSON text; NULL or empty is an empty object. Throws invalid_input when it is something else, or what parse_json()
+// refuses.
 nlohmann::json parse_settings(const char* text);
 
 // The value of an option as JSON; null where it has none.

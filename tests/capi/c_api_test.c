@@ -315,7 +315,10 @@ static void test_wrong_calls(void) {
   EXPECT_FAILS(gradloom_fit_rows(NULL, NULL, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT, "x is NULL");
   EXPECT_FAILS(gradloom_fit_rows(NULL, &x, NULL, NULL, NULL, &model), GRADLOOM_INVALID_INPUT, "y is NULL");
   EXPECT_FAILS(gradloom_fit_rows(NULL, &x, &y, NULL, NULL, NULL), GRADLOOM_INVALID_INPUT, "model is NULL");
-  EXPECT_FAILS(gradloom_fit_rows("{", &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT, "not a JSON object");
+  EXPECT_FAILS(gradloom_fit_rows("{", &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT, "settings:1: this is not JSON");
+  EXPECT_FAILS(gradloom_fit_rows("[]", &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT, "not a JSON object");
+  EXPECT_FAILS(gradloom_fit_rows("{\"threads\": 1,\n\"threads\": 2}", &x, &y, NULL, NULL, &model),
+               GRADLOOM_INVALID_INPUT, "'threads' appears twice");
   EXPECT_FAILS(gradloom_fit_rows("{\"treads\": 1}", &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT, "'treads'");
   EXPECT_FAILS(gradloom_fit_rows("{\"threads\": -1}", &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT, "threads");
   EXPECT_FAILS(gradloom_fit_rows("{\"recipe\": {\"model\": {\"grid\": 0}}}", &x, &y, NULL, NULL, &model),
@@ -368,6 +371,22 @@ static int stop_at_third(void* user, const char* json) {
 
 static void test_stop(void) {
   int epochs = 0;
+/* Settings that are nested without end are refused before anything walks through them. */
+static void test_deep_settings(void) {
+  enum { DEPTH = 100000 };
+  static const char begin[] = "{\"recipe\": ";
+  char* deep = malloc(sizeof begin + 2 * DEPTH + 1);
+  gradloom_handle model = 0;
+  gradloom_array x = doubles(x_values, ROWS, 2), y = doubles(y_values, ROWS, 0);
+  EXPECT(deep != NULL);
+  strcpy(deep, begin);
+  memset(deep + sizeof begin - 1, '[', DEPTH);
+  memset(deep + sizeof begin - 1 + DEPTH, ']', DEPTH);
+  strcpy(deep + sizeof begin - 1 + 2 * DEPTH, "}");
+  EXPECT_FAILS(gradloom_fit_rows(deep, &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT, "64 levels");
+  free(deep);
+}
+
   gradloom_handle model = 0;
   gradloom_hooks hooks = {stop_at_third, NULL, &epochs, 0};
   gradloom_array x = doubles(x_values, ROWS, 2), y = doubles(y_values, ROWS, 0);
@@ -500,5 +519,6 @@ int main(void) {
   unlink(path);
   rmdir(folder);
   printf("%d failures\n", failures);
+  test_deep_settings();
   return failures > 0;
 }
