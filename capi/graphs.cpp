@@ -164,8 +164,11 @@ struct GedSettings {
   ged::Costs costs;
   ged::Options options;
   unsigned threads = 0;
+  bool path = true;  // of pairs: the edits are asked for
 
-  explicit GedSettings(const char* text) : all(text) {
+  enum class Of { pair, set };
+
+  GedSettings(const char* text, Of of) : all(text) {
     const json& given_costs = all.json("costs");
     costs =
         given_costs.is_null() ? ged::uniform_costs() : ged::parse_costs_json(given_costs.dump(), "costs").or_throw();
@@ -174,12 +177,15 @@ struct GedSettings {
     if (seconds > 0) options.limits.seconds = seconds;
     const std::uint64_t expansions = all.value("expansions", std::uint64_t{0});
     if (expansions > 0) options.limits.expansions = expansions;
+    if (of == Of::set && (all.has("solver") || all.has("ties") || all.has("path")))
+      throw_invalid("settings: 'solver', 'ties' and 'path' are for pairs");
     options.solver = value_of<ged::Solver>(ged::kSolvers, all.value("solver", std::string("dfs")), "solver").or_throw();
     const std::string ties = all.value("ties", std::string("smallest"));
     if (ties != "smallest" && ties != "any")
       throw_invalid(fmt::format("settings: 'ties' is \"{}\"; there are smallest and any", ties));
     options.ties = ties == "any" ? ged::Ties::any : ged::Ties::smallest;
     if (all.has("threshold")) options.threshold = all.value("threshold", 0.0);
+    path = all.value("path", true);
     threads = all.threads();
     all.done();
   }
@@ -245,7 +251,7 @@ int gradloom_graphs_count(gradloom_handle graphs, int64_t* count) {
 int gradloom_ged_pair(gradloom_handle graphs, int64_t first, int64_t second, const char* settings, char** json) {
   return call([&] {
     given(json, "json");
-    const GedSettings s(settings);
+    const GedSettings s(settings, GedSettings::Of::pair);
     const std::shared_ptr<const GraphSet> set = Used<GraphsObject>(graphs, "graphs")->finished();
     const Graph &a = set->graphs[graph_number(*set, first, "first")],
                 &b = set->graphs[graph_number(*set, second, "second")];
@@ -253,8 +259,9 @@ int gradloom_ged_pair(gradloom_handle graphs, int64_t first, int64_t second, con
     const Exec ex({.threads = s.threads});
     const ged::Distance d = ged::edit_distance(ex, a, b, costs, s.options);
     nlohmann::json result = distance_json(d);
-    for (const ged::EditOperation& e : ged::edit_path(a, b, costs, d.mapping))
-      result["path"].push_back({{"edit", ged::edit_name(e.edit)}, {"from", e.from}, {"to", e.to}, {"cost", e.cost}});
+    if (s.path)
+      for (const ged::EditOperation& e : ged::edit_path(a, b, costs, d.mapping))
+        result["path"].push_back({{"edit", ged::edit_name(e.edit)}, {"from", e.from}, {"to", e.to}, {"cost", e.cost}});
     *json = copy_text(result.dump());
   });
 }
@@ -262,7 +269,7 @@ int gradloom_ged_pair(gradloom_handle graphs, int64_t first, int64_t second, con
 int gradloom_ged_matrix(gradloom_handle graphs, const char* settings, const gradloom_hooks* hooks,
                         const gradloom_array* lower, const gradloom_array* upper) {
   return call([&] {
-    const GedSettings s(settings);
+    const GedSettings s(settings, GedSettings::Of::set);
     const Hooks heard(hooks);
     if (s.options.threshold) throw_invalid("settings: 'threshold' is for pairs and searches");
     const std::shared_ptr<const GraphSet> set = Used<GraphsObject>(graphs, "graphs")->finished();
@@ -292,14 +299,14 @@ int gradloom_ged_matrix(gradloom_handle graphs, const char* settings, const grad
 int gradloom_ged_search(gradloom_handle graphs, int64_t query, const char* settings, char** json) {
   return call([&] {
     given(json, "json");
-    const GedSettings s(settings);
+    const GedSettings s(settings, GedSettings::Of::set);
     if (!s.options.threshold) throw_invalid("settings: 'threshold' is missing");
     const std::shared_ptr<const GraphSet> set = Used<GraphsObject>(graphs, "graphs")->finished();
     const std::size_t asked = graph_number(*set, query, "query");
     const ged::CostTable costs(s.costs, set->node_labels, set->edge_labels);
     const Exec ex({.threads = s.threads});
     nlohmann::json list = nlohmann::json::array();
-    for (const ged::Found& f : ged::search(ex, *set, asked, costs, *s.options.threshold, {s.options.limits, {}}))
+    for (const ged::Found& f : ged::search(ex, *set, asked, costs, *s.options.threshold, {.limits = s.options.limits}))
       list.push_back({{"graph", f.graph}, {"lower", f.lower}, {"upper", f.upper}, {"within", f.within}});
     *json = copy_text(list.dump());
   });

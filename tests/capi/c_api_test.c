@@ -258,6 +258,9 @@ static void test_distances(void) {
   EXPECT(gradloom_ged_pair(graphs, 0, 1, NULL, &text) == GRADLOOM_OK && strstr(text, "\"upper\":4.0") &&
          strstr(text, "\"exact\":true"));
   gradloom_free(text);
+  EXPECT(gradloom_ged_pair(graphs, 0, 1, "{\"path\": false}", &text) == GRADLOOM_OK && strstr(text, "\"upper\":4.0") &&
+         !strstr(text, "\"path\""));
+  gradloom_free(text);
   /* Within 3 it is not; by which bound that was found is no matter. */
   EXPECT(gradloom_ged_pair(graphs, 0, 1, "{\"threshold\": 3}", &text) == GRADLOOM_OK &&
          strstr(text, "\"within\":false"));
@@ -275,6 +278,10 @@ static void test_distances(void) {
   EXPECT_FAILS(gradloom_ged_pair(graphs, 0, 1, "{\"costs\": {\"node_subs\": 1}}", &text), GRADLOOM_INVALID_INPUT,
                "node_subs");
   EXPECT_FAILS(gradloom_ged_pair(graphs, 0, 1, "{\"threshold\": -1}", &text), GRADLOOM_INVALID_INPUT, "threshold");
+  EXPECT_FAILS(gradloom_ged_matrix(graphs, "{\"ties\": \"any\"}", NULL, &low, &high), GRADLOOM_INVALID_INPUT,
+               "are for pairs");
+  EXPECT_FAILS(gradloom_ged_search(graphs, 0, "{\"threshold\": 4, \"solver\": \"best-first\"}", &text),
+               GRADLOOM_INVALID_INPUT, "are for pairs");
   gradloom_close(graphs);
 }
 
@@ -364,13 +371,6 @@ static void test_wrong_calls(void) {
   gradloom_free(text);
 }
 
-static int stop_at_third(void* user, const char* json) {
-  (void)json;
-  return ++*(int*)user == 3;
-}
-
-static void test_stop(void) {
-  int epochs = 0;
 /* Settings that are nested without end are refused before anything walks through them. */
 static void test_deep_settings(void) {
   enum { DEPTH = 100000 };
@@ -387,6 +387,13 @@ static void test_deep_settings(void) {
   free(deep);
 }
 
+static int stop_at_third(void* user, const char* json) {
+  (void)json;
+  return ++*(int*)user == 3;
+}
+
+static void test_stop(void) {
+  int epochs = 0;
   gradloom_handle model = 0;
   gradloom_hooks hooks = {stop_at_third, NULL, &epochs, 0};
   gradloom_array x = doubles(x_values, ROWS, 2), y = doubles(y_values, ROWS, 0);
@@ -398,32 +405,6 @@ static void test_deep_settings(void) {
   gradloom_close(model);
 }
 
-static gradloom_handle shared_model;
-static double shared_y[ROWS];
-
-static void* use_shared_model(void* result) {
-  double own[ROWS] = {0};
-  gradloom_array x = doubles(x_values, ROWS, 2), out = doubles(own, ROWS, 1);
-  int wrong = 0;
-  for (int i = 0; i < 20; ++i) {
-    memset(own, 0, sizeof own);
-    wrong += gradloom_predict(shared_model, &x, &out) != GRADLOOM_OK || memcmp(own, shared_y, sizeof own) != 0;
-    wrong +=
-        gradloom_predict(987654321, &x, &out) != GRADLOOM_INVALID_INPUT || !strstr(gradloom_last_error(), "987654321");
-  }
-  gradloom_handle model = fit_model();
-  memset(own, 0, sizeof own);
-  wrong += gradloom_predict(model, &x, &out) != GRADLOOM_OK || memcmp(own, shared_y, sizeof own) != 0;
-  gradloom_close(model);
-  *(int*)result = wrong;
-  return NULL;
-}
-
-static void test_eight_threads(void) {
-  pthread_t threads[8];
-  int wrong[8];
-  gradloom_array x = doubles(x_values, ROWS, 2), out = doubles(shared_y, ROWS, 1);
-  shared_model = fit_model();
 struct Heard {
   pthread_t caller;
   int calls, strangers, stop;
@@ -469,6 +450,32 @@ static void test_stop_of_searches(void) {
   gradloom_close(graphs);
 }
 
+static gradloom_handle shared_model;
+static double shared_y[ROWS];
+
+static void* use_shared_model(void* result) {
+  double own[ROWS] = {0};
+  gradloom_array x = doubles(x_values, ROWS, 2), out = doubles(own, ROWS, 1);
+  int wrong = 0;
+  for (int i = 0; i < 20; ++i) {
+    memset(own, 0, sizeof own);
+    wrong += gradloom_predict(shared_model, &x, &out) != GRADLOOM_OK || memcmp(own, shared_y, sizeof own) != 0;
+    wrong +=
+        gradloom_predict(987654321, &x, &out) != GRADLOOM_INVALID_INPUT || !strstr(gradloom_last_error(), "987654321");
+  }
+  gradloom_handle model = fit_model();
+  memset(own, 0, sizeof own);
+  wrong += gradloom_predict(model, &x, &out) != GRADLOOM_OK || memcmp(own, shared_y, sizeof own) != 0;
+  gradloom_close(model);
+  *(int*)result = wrong;
+  return NULL;
+}
+
+static void test_eight_threads(void) {
+  pthread_t threads[8];
+  int wrong[8];
+  gradloom_array x = doubles(x_values, ROWS, 2), out = doubles(shared_y, ROWS, 1);
+  shared_model = fit_model();
   EXPECT(gradloom_predict(shared_model, &x, &out) == GRADLOOM_OK);
   for (int i = 0; i < 8; ++i) EXPECT(pthread_create(&threads[i], NULL, use_shared_model, &wrong[i]) == 0);
   for (int i = 0; i < 8; ++i) {
@@ -511,6 +518,7 @@ int main(void) {
   test_distances();
   test_circuits();
   test_wrong_calls();
+  test_deep_settings();
   test_stop();
   test_stop_of_searches();
   test_eight_threads();
@@ -519,6 +527,5 @@ int main(void) {
   unlink(path);
   rmdir(folder);
   printf("%d failures\n", failures);
-  test_deep_settings();
   return failures > 0;
 }

@@ -195,7 +195,12 @@ int gradloom_graphs_count(gradloom_handle graphs, int64_t* count);
 
 /* --- Graph edit distance ----------------------------------------------------------------------------------------
  * settings: {"costs": {...} (docs/ged.md), "seconds": per pair, "expansions": per pair, "threads": 0, "solver": "dfs",
- * "threshold": number, "ties": "smallest" or "any"}; all are optional. */
+ * "threshold": number, "ties": "smallest" or "any", "path": true}; all are optional. "solver", "ties" and "path" are
+ * for gradloom_ged_pair(), "threshold" for it and gradloom_ged_search(). */
+
+/* {lower, upper, exact, smallest, mapping, expanded, seconds, within, path: [{edit, from, to, cost}]}. mapping: the
+ * image of each node of the first graph, null: deleted; within: null without a threshold, or where a limit came first;
+ * path: missing with "path": false. */
 int gradloom_ged_pair(gradloom_handle graphs, int64_t first, int64_t second, const char* settings, char** json);
 /* lower and upper (graphs, graphs) of float64. After a stop, pairs that were not compared have bounds without a search,
  * and the status is GRADLOOM_OK. */
