@@ -9,7 +9,8 @@
  * Every function but those that return a text or a number returns a status. After any other status than GRADLOOM_OK
  * there is no result, and gradloom_last_error() of the same thread returns the message. Functions may be called from
  * any thread. Calls that use the same handle wait for each other. Options and results are JSON: options have the names
- * of recipe keys, and a key that is not given has the default that the command line has (docs/c_api.md). */
+ * of recipe keys, and a key that is not given has the default that the command line has; but a batch that is not given
+ * takes all training rows where the default is larger than their number (docs/c_api.md). */
 #ifndef GRADLOOM_C_API_H
 #define GRADLOOM_C_API_H
 
@@ -80,7 +81,9 @@ void gradloom_free(void* memory);
 /* Closes any handle. */
 int gradloom_close(gradloom_handle handle);
 
-/* All keys of the recipes of a family: a list of {key, type, default, range, doc}. */
+/* All keys of the recipes of a family: a list of {key, type, doc, default, choices, keys}. `type` is a text with the
+ * range or the choices; `choices` is there for keys that choose among names; `keys`, instead of `default`, for tables,
+ * and lists theirs. */
 int gradloom_options(const char* family, char** json);
 /* The recipes that ship with the library: a list of {name, summary, family, toml}. */
 int gradloom_recipes(char** json);
@@ -126,10 +129,12 @@ int gradloom_load(const char* path, const char* settings, gradloom_handle* model
 int gradloom_load_bytes(const void* bytes, size_t size, const char* settings, gradloom_handle* model);
 int gradloom_save(gradloom_handle model, const char* path);
 int gradloom_save_bytes(gradloom_handle model, void** bytes, size_t* size);
-/* {family, precision, options, features, targets, classes, outputs, parameters, epochs, finished, samples, warnings}.
- */
+/* {family, precision, options, features, targets, classes, outputs, embedding, parameters, epochs, stage, finished,
+ * stopped, settled, samples, device, warnings}. embedding: 0 where there is none; stage: from 0; stopped: a stop ended
+ * training; settled: null where model.size was not "auto"; samples: 0 for a model that was loaded. */
 int gradloom_describe(gradloom_handle model, char** json);
-/* {columns: ["stage", "epoch", "loss", ...], rows: [[...], ...]}: the figures of training after each epoch. */
+/* {columns: ["stage", "epoch", "run_epoch", "loss", ...], rows: [[...], ...]}: the figures of training after each
+ * epoch. */
 int gradloom_history(gradloom_handle model, char** json);
 /* Metrics of the training, validation and test part of the data that the model was fitted on. */
 int gradloom_metrics(gradloom_handle model, char** json);
@@ -153,10 +158,11 @@ int gradloom_draw(gradloom_handle model, const char* format, char** text);
  * x (rows, features) and y (rows) or (rows, targets) of float32 or float64: the data; NULL: rows in the range
  * of the training data, with the outputs of the network as targets. */
 
-/* {inputs: [{name, score, error}], nodes and node_errors: a list for each hidden layer, edges: [{layer, from, to,
- * score, error}]}: shares of the output's variance. */
+/* {inputs: [{name, score, error}], columns: the same for the columns of a table, nodes and node_errors: a list for each
+ * hidden layer, edges: [{layer, from, to, score, error, kept}]}: shares of the output's variance. */
 int gradloom_scores(gradloom_handle model, const gradloom_array* x, const gradloom_array* y, char** json);
-/* What `gradloom formula --json` prints. settings: {"effort": 60000, "threshold": 1e-3, "functions": [names]}. */
+/* What `gradloom formula --json` prints. settings: {"effort": 60000, "threshold": 1e-3, "functions": [names], "define":
+ * [texts], "forbid": [texts], "fix": [texts]}. A stop ends the search; the formula is an approximation then. */
 int gradloom_formula(gradloom_handle model, const char* settings, const gradloom_array* x, const gradloom_array* y,
                      const gradloom_hooks* hooks, char** json);
 /* What `gradloom prune --json` prints. settings: {"out": file of the smaller model, and at most one of "threshold"
