@@ -11,9 +11,9 @@ import numpy as np
 
 from . import _tables
 from ._arrays import AnyArray, borrowed, integers, numbers
-from ._library import Handle, LongCall, lib, settings_text
+from ._library import Handle, lib, settings_text
 from ._options import put
-from ._progress import Progress
+from ._progress import WatchedCall
 from .errors import InvalidInputError
 
 
@@ -40,20 +40,10 @@ class Fit:
             "from": self.start or None,
             "validation_from": self.validation_from,
         }
-        bar = Progress(self.verbose)
-
-        def told(line: dict[str, Any]) -> object:
-            if bar.shown:
-                bar(line)
-            return self.callback(line) if self.callback is not None else None
-
-        call = LongCall(told if bar.shown or self.callback is not None else None)
+        call = WatchedCall(self.verbose, self.callback)
         handle = Handle()
-        try:
-            hooks = ctypes.byref(call.hooks)
-            call.run(function, settings_text({**common, **settings}), *data, hooks, ctypes.byref(handle))
-        finally:
-            bar.close()
+        hooks = ctypes.byref(call.hooks)
+        call.run(function, settings_text({**common, **settings}), *data, hooks, ctypes.byref(handle))
         return int(handle.value), call.interrupted
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
+
+from ._library import LongCall
 
 
 def _in_notebook() -> bool:
@@ -60,3 +63,26 @@ class Progress:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
+
+
+class WatchedCall(LongCall):
+    """A LongCall whose progress goes to a bar and to a callback of the user, who stops it by returning True."""
+
+    def __init__(
+        self, verbose: bool | int | None = None, callback: Callable[[dict[str, Any]], object] | None = None
+    ) -> None:
+        self._bar = Progress(verbose)
+        self._callback = callback
+        super().__init__(self._told if self._bar.shown or callback is not None else None)
+
+    def _told(self, line: dict[str, Any]) -> object:
+        if self._bar.shown:
+            self._bar(line)
+        return self._callback(line) if self._callback is not None else None
+
+    def run(self, function: Callable[..., int], *arguments: Any) -> None:
+        """As LongCall.run; ends the bar too."""
+        try:
+            super().run(function, *arguments)
+        finally:
+            self._bar.close()

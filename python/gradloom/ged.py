@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._arrays import borrowed
-from ._library import LongCall, json_of, lib, settings_text
+from ._library import json_of, lib, settings_text
 from ._options import threads_of
-from ._progress import Progress
+from ._progress import WatchedCall
 from .errors import InvalidInputError
 from .graph_data import GraphSet, as_graph
 
@@ -168,22 +168,9 @@ def matrix(
     graphs = list(graphs)
     held = GraphSet(graphs, **_keys(node_label, edge_label, graphs))
     lower, upper = np.empty((len(held), len(held))), np.empty((len(held), len(held)))
-    bar = Progress(verbose)
-    listens = bar.shown or callback is not None
-
-    def told(line: dict[str, Any]) -> object:
-        if bar.shown:
-            bar(line)
-        return callback(line) if callback is not None else None
-
-    call = LongCall(told if listens else None)
     text = settings_text(_settings(costs, time, expand, n_jobs))
-    try:
-        call.run(
-            lib.gradloom_ged_matrix, held._handle, text, ctypes.byref(call.hooks), borrowed(lower), borrowed(upper)
-        )
-    finally:
-        bar.close()
+    call = WatchedCall(verbose, callback)
+    call.run(lib.gradloom_ged_matrix, held._handle, text, ctypes.byref(call.hooks), borrowed(lower), borrowed(upper))
     if call.interrupted:
         raise KeyboardInterrupt
     result = upper.view(Distances)

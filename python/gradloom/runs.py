@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ._arrays import AnyArray
-from ._library import LongCall, json_of, lib, settings_text, take_text
+from ._library import json_of, lib, settings_text, take_text
 from ._options import nested, threads_of
-from ._progress import Progress
+from ._progress import WatchedCall
 from .errors import InvalidInputError, NotFoundError
 from .kan import KAN
 from .model import Model, load_file, page_html
@@ -123,19 +123,9 @@ def _run(
 ) -> Run:
     root = os.fspath(data_root) if data_root is not None else os.environ.get("GRADLOOM_DATA") or "."
     settings |= {"threads": threads_of(n_jobs), "device": device, "data_root": root}
-    bar = Progress(verbose)
-
-    def told(line: dict[str, Any]) -> object:
-        if bar.shown:
-            bar(line)
-        return callback(line) if callback is not None else None
-
-    call = LongCall(told if bar.shown or callback is not None else None)
+    call = WatchedCall(verbose, callback)
     text = ctypes.c_void_p()
-    try:
-        call.run(function, settings_text(settings), ctypes.byref(call.hooks), ctypes.byref(text))
-    finally:
-        bar.close()
+    call.run(function, settings_text(settings), ctypes.byref(call.hooks), ctypes.byref(text))
     summary = json.loads(take_text(text))
     if call.interrupted:
         raise KeyboardInterrupt(f"stopped; gradloom.resume({str(folder)!r}) continues the run")
