@@ -34,6 +34,11 @@ def borrowed_matrix(data: int, rows: int, columns: int) -> bytes:
     return _ARRAY.pack(data, 1, 2, rows, columns, 0, 0, 8 * columns, 8, 0, 0)
 
 
+def borrowed_integers(data: int, count: int) -> bytes:
+    """The same of contiguous int64 at an address."""
+    return _ARRAY.pack(data, 4, 1, count, 0, 0, 0, 8, 0, 0, 0)
+
+
 def structure(array: AnyArray) -> Array:
     """The same as a field of another structure."""
     return Array.from_buffer_copy(borrowed(array))

@@ -62,6 +62,7 @@ _TEXT = ctypes.c_char_p
 _TEXT_OUT = ctypes.POINTER(ctypes.c_void_p)
 _HANDLE_OUT = ctypes.POINTER(Handle)
 _ARRAY = ctypes.c_char_p  # the bytes of a gradloom_array (_arrays.borrowed)
+_GRAPH = ctypes.c_char_p  # the bytes of a gradloom_graph
 _HOOKS = ctypes.POINTER(Hooks)
 
 _FUNCTIONS: dict[str, Sequence[Any]] = {
@@ -96,7 +97,7 @@ _FUNCTIONS: dict[str, Sequence[Any]] = {
     "prune": [Handle, _TEXT, _ARRAY, _ARRAY, _TEXT_OUT],
     "export": [Handle, _TEXT, _TEXT_OUT],
     "graphs_new": [_TEXT, _HANDLE_OUT],
-    "graphs_add": [Handle, ctypes.POINTER(Graph)],
+    "graphs_add": [Handle, _GRAPH],
     "graphs_load": [_TEXT, _HANDLE_OUT],
     "graphs_count": [Handle, ctypes.POINTER(ctypes.c_int64)],
     "ged_pair": [Handle, ctypes.c_int64, ctypes.c_int64, _TEXT, _TEXT_OUT],

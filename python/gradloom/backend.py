@@ -9,21 +9,19 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from ._library import json_of, lib, settings_text
+from ._library import close, handle_of, json_of, lib, settings_text
 from .errors import InvalidInputError
-from .graph_data import GraphData, GraphSet
+from .graph_data import Rows, add_rows
 
 
 class _Attributes:
-    """The distinct dictionaries of attributes of two graphs, each with a name."""
+    """The distinct dictionaries of attributes of a graph, numbered."""
 
     def __init__(self) -> None:
         self.known: list[dict[Any, Any]] = []
         self._numbers: dict[Any, int] = {}
 
-    def name(self, attributes: dict[Any, Any]) -> str:
+    def number(self, attributes: dict[Any, Any]) -> int:
         try:
             key: Any = frozenset(attributes.items())
             number = self._numbers.get(key)
@@ -33,7 +31,7 @@ class _Attributes:
             number = next((i for i, other in enumerate(self.known) if other == attributes), None)
             if number is None:
                 number = self._append(attributes)
-        return str(number)
+        return number
 
     def _append(self, attributes: dict[Any, Any]) -> int:
         self.known.append(attributes)
@@ -41,28 +39,39 @@ class _Attributes:
 
 
 class _Names:
-    """Labels of one side, by graph: costs of networkx are from the first graph to the second alone."""
+    """Labels of nodes or edges, by graph: costs of networkx are from the first graph to the second alone. All of the
+    first graph come before those of the second."""
 
     def __init__(self) -> None:
         self.first, self.second = _Attributes(), _Attributes()
 
-    def of(self, attributes: dict[Any, Any], second: bool) -> str:
-        return ("b" if second else "a") + (self.second if second else self.first).name(attributes)
+    def code(self, attributes: dict[Any, Any], second: bool) -> int:
+        return len(self.first.known) + self.second.number(attributes) if second else self.first.number(attributes)
+
+    def names(self) -> list[str]:
+        """By code."""
+        return [f"a{i}" for i in range(len(self.first.known))] + [f"b{j}" for j in range(len(self.second.known))]
 
 
-def _graph_data(graph: Any, nodes: _Names | None, edges: _Names | None, second: bool) -> GraphData:
-    """Without names, attributes are ignored."""
-    names = list(graph)
-    number = {node: i for i, node in enumerate(names)}
-    pairs = [(number[u], number[v]) for u, v in graph.edges()]
-    return GraphData(
-        nodes=len(names),
-        edges=np.array(pairs, dtype=np.int64).reshape(-1, 2),
-        node_labels=None if nodes is None else [nodes.of(graph.nodes[n], second) for n in names],
-        edge_labels=None if edges is None else [edges.of(data, second) for _, _, data in graph.edges(data=True)],
-        names=names,
-        directed=bool(graph.is_directed()),
-    )
+def _rows(graph: Any, nodes: _Names | None, edges: _Names | None, second: bool) -> Rows:
+    """A graph with each undirected edge once. Without names, attributes are ignored."""
+    number = {node: i for i, node in enumerate(graph)}
+    neighbours = dict(graph.adjacency())
+    directed = graph.is_directed()
+    row_ptr, column = [0], []
+    for node, i in number.items():
+        column += [j for other in neighbours[node] if (j := number[other]) >= i or directed]
+        row_ptr.append(len(column))
+    edge_labels = None
+    if edges is not None:
+        edge_labels = [
+            edges.code(data, second)
+            for node, i in number.items()
+            for other, data in neighbours[node].items()
+            if number[other] >= i or directed
+        ]
+    node_labels = None if nodes is None else [nodes.code(graph.nodes[node], second) for node in number]
+    return Rows(row_ptr, column, node_labels, edge_labels)
 
 
 Cost = Callable[..., Any]
@@ -115,6 +124,12 @@ def _without_infinity(costs: dict[str, Any], parts: int) -> dict[str, Any]:
     }
 
 
+# Calls without costs are the shortest: making these texts each time would be a tenth of one.
+_PAIR: dict[str, Any] = {"threads": 1, "ties": "any", "path": False}
+_PLAIN_PAIR = settings_text(_PAIR)
+_PLAIN_SET = {directed: settings_text({"directed": directed}) for directed in (False, True)}
+
+
 def graph_edit_distance(
     G1: Any,
     G2: Any,
@@ -144,15 +159,30 @@ def graph_edit_distance(
     of_edges = (edge_match, edge_subst_cost, edge_del_cost, edge_ins_cost)
     nodes = None if all(f is None for f in of_nodes) else _Names()
     edges = None if all(f is None for f in of_edges) else _Names()
-    data = [_graph_data(G1, nodes, edges, False), _graph_data(G2, nodes, edges, True)]
-    costs = {
+    rows = [_rows(G1, nodes, edges, False), _rows(G2, nodes, edges, True)]
+    directed = bool(G1.is_directed())
+    if directed != bool(G2.is_directed()):
+        raise InvalidInputError("some graphs are directed and others are not")
+    tables = {
         **_tables(nodes, "node", *of_nodes),
         **_tables(edges, "edge", *of_edges),
     }
-    parts = sum(d.nodes + len(d.edges) for d in data)
-    settings = {"costs": _without_infinity(costs, parts), "seconds": timeout, "threads": 1, "ties": "any"}
-    graphs = GraphSet(data)
-    found = json_of(lib.gradloom_ged_pair, graphs._handle, 0, 1, settings_text(settings))
+    parts = sum(len(r.row_ptr) - 1 + len(r.column) for r in rows)
+    if tables or timeout is not None:
+        settings = settings_text({**_PAIR, "costs": _without_infinity(tables, parts) or None, "seconds": timeout})
+    else:
+        settings = _PLAIN_PAIR
+    if tables:
+        names = {"node_labels": nodes and nodes.names(), "edge_labels": edges and edges.names()}
+        handle = handle_of(lib.gradloom_graphs_new, settings_text({"directed": directed, **names}))
+    else:
+        handle = handle_of(lib.gradloom_graphs_new, _PLAIN_SET[directed])
+    try:
+        for graph in rows:
+            add_rows(handle, graph)
+        found = json_of(lib.gradloom_ged_pair, handle, 0, 1, settings)
+    finally:
+        close(handle)
     if upper_bound is not None and found["upper"] > upper_bound:
         return None
     return float(found["upper"])

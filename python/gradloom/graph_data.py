@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import math
+import struct
 import weakref
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ._arrays import AnyArray, as_array, numbers, structure
+from ._arrays import AnyArray, as_array, borrowed_integers, numbers, structure
 from ._library import Array, Graph, check, close, handle_of, lib, settings_text
 from .errors import InvalidInputError
 
@@ -157,6 +159,44 @@ def as_graph(graph: Any, **keys: Any) -> GraphData:
     )
 
 
+@dataclass
+class Rows:
+    """One graph as compressed rows, with numbers of labels: lists of integers."""
+
+    row_ptr: list[int]
+    column: list[int]
+    node_labels: list[int] | None = None
+    edge_labels: list[int] | None = None
+
+
+_INTEGER, _LAST = struct.Struct("=q"), struct.Struct("=qd")
+_ABSENT = bytes(ctypes.sizeof(Array))
+_NO_GROUP = _LAST.pack(-1, math.nan)
+
+
+def add_rows(handle: int, g: Rows) -> None:
+    """Adds a graph of a few nodes to a set of the engine, without numpy, whose calls would take longer than the rest."""
+    kept: list[array[int]] = []  # alive during the call
+
+    def described(values: list[int] | None) -> bytes:
+        if not values:
+            return _ABSENT
+        kept.append(array("q", values))
+        return borrowed_integers(*kept[-1].buffer_info())
+
+    graph = (
+        _INTEGER.pack(len(g.row_ptr) - 1),
+        described(g.row_ptr),
+        described(g.column),
+        described(g.node_labels),
+        _ABSENT * 3,
+        described(g.edge_labels),
+        _ABSENT,
+        _NO_GROUP,
+    )
+    check(lib.gradloom_graphs_add(handle, b"".join(graph)))
+
+
 class GraphSet:
     """Graphs in the engine, with common names of labels and classes."""
 
@@ -217,7 +257,7 @@ def _add(handle: int, g: GraphData, codes: dict[str, dict[str, int]], group: int
     np.cumsum(np.bincount(edges[:, 0], minlength=g.nodes), out=row_ptr[1:])
     kept: list[AnyArray] = []  # alive during the call
 
-    def array(values: Any, dtype: Any, count: int, name: str, by_edge: bool = False) -> Array:
+    def described(values: Any, dtype: Any, count: int, name: str, by_edge: bool = False) -> Array:
         if values is None:
             return Array()
         made = np.ascontiguousarray(values, dtype=dtype)
@@ -233,14 +273,14 @@ def _add(handle: int, g: GraphData, codes: dict[str, dict[str, int]], group: int
 
     graph = Graph()
     graph.nodes = g.nodes
-    graph.row_ptr = array(row_ptr, np.int64, g.nodes + 1, "row_ptr")
-    graph.column = array(edges[:, 1], np.int64, len(edges), "edges", by_edge=True)
-    graph.node_labels = array(coded(g.node_labels, "node_labels"), np.int64, g.nodes, "node_labels")
-    graph.node_classes = array(coded(g.node_classes, "node_classes"), np.int64, g.nodes, "node_classes")
-    graph.node_parts = array(g.node_parts, np.int64, g.nodes, "node_parts")
-    graph.node_features = array(g.node_features, np.float64, g.nodes, "node_features")
-    graph.edge_labels = array(coded(g.edge_labels, "edge_labels"), np.int64, len(edges), "edge_labels", by_edge=True)
-    graph.edge_weights = array(g.edge_weights, np.float64, len(edges), "edge_weights", by_edge=True)
+    graph.row_ptr = described(row_ptr, np.int64, g.nodes + 1, "row_ptr")
+    graph.column = described(edges[:, 1], np.int64, len(edges), "edges", by_edge=True)
+    graph.node_labels = described(coded(g.node_labels, "node_labels"), np.int64, g.nodes, "node_labels")
+    graph.node_classes = described(coded(g.node_classes, "node_classes"), np.int64, g.nodes, "node_classes")
+    graph.node_parts = described(g.node_parts, np.int64, g.nodes, "node_parts")
+    graph.node_features = described(g.node_features, np.float64, g.nodes, "node_features")
+    graph.edge_labels = described(coded(g.edge_labels, "edge_labels"), np.int64, len(edges), "edge_labels", by_edge=True)
+    graph.edge_weights = described(g.edge_weights, np.float64, len(edges), "edge_weights", by_edge=True)
     graph.graph_class = group
     graph.graph_target = target
-    check(lib.gradloom_graphs_add(handle, ctypes.byref(graph)))
+    check(lib.gradloom_graphs_add(handle, bytes(graph)))
