@@ -1,8 +1,6 @@
 // Models: loaded, saved, asked.
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <set>
 
 #include "capi/arrays.h"
@@ -12,7 +10,6 @@
 #include "gradloom/app/model/memory.h"
 #include "gradloom/app/predict/predict.h"
 #include "gradloom/io/fields.h"
-#include "gradloom/io/file.h"
 
 namespace gradloom::capi {
 namespace {
@@ -37,26 +34,6 @@ void write_rows(const Prediction& p, std::size_t first, const OutMatrix& out) {
 std::size_t output_count(const ModelDescription& about) {
   return about.classes.empty() ? std::max<std::size_t>(1, about.targets.size()) : about.classes.size();
 }
-
-// A folder of our own for a file that is read again at once.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "gradloom-XXXXXX").string();
-    if (!mkdtemp(pattern.data())) throw Exception(ErrorCode::io, "a folder for temporary files could not be created");
-    path_ = pattern;
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  std::filesystem::path file() const { return path_ / "model.safetensors"; }
-
- private:
-  std::filesystem::path path_;
-};
 
 json description_json(ModelObject& model) {
   Session& session = model.fitted.session();
@@ -140,9 +117,7 @@ int gradloom_save_bytes(gradloom_handle model, void** bytes, size_t* size) {
     given(bytes, "bytes");
     given(size, "size");
     const Used<ModelObject> used(model, "model");
-    const ScratchFolder folder;
-    used->fitted.save(folder.file());
-    const std::string content = read_file(folder.file(), SIZE_MAX).or_throw();
+    const std::string content = used->fitted.save_bytes();
     *bytes = copy_bytes(content.data(), content.size());
     *size = content.size();
   });

@@ -71,6 +71,8 @@ class FittedModel {
 
   // One file with all that load() needs (docs/format.md), written atomically.
   void save(const std::filesystem::path& file) const;
+  // The bytes of that file.
+  std::string save_bytes() const;
 
   // The session of the model, for everything else: its options, its circuit, the outputs before the softmax.
   Session& session() const { return *session_; }

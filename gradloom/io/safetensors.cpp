@@ -112,9 +112,14 @@ Result<void> for_each_row(const TensorView& t, FunctionRef<Result<void>(std::spa
   return {};
 }
 
-}  // namespace
+// Checked, and ready to be written.
+struct OrderedTensors {
+  std::span<const TensorView> tensors;
+  std::vector<std::size_t> order;
+  std::string header;
+};
 
-Result<void> write_safetensors(const FilePlace& place, std::span<const TensorView> tensors, const Metadata& metadata) {
+OrderedTensors ordered(std::span<const TensorView> tensors, const Metadata& metadata) {
   std::vector<std::size_t> order(tensors.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -131,15 +136,40 @@ Result<void> write_safetensors(const FilePlace& place, std::span<const TensorVie
       });
   });
   set_checksum(header, sum);
+  return {tensors, std::move(order), std::move(header)};
+}
 
-  return write_file_atomic(place, [&](FileSink& sink) -> Result<void> {
-    const auto length = std::bit_cast<std::array<std::byte, 8>>(std::uint64_t{header.size()});
-    if (auto r = sink.write(length); !r) return r;
-    if (auto r = sink.write(header); !r) return r;
-    for (std::size_t i : order)
-      if (auto r = for_each_row(tensors[i], [&](auto row) { return sink.write(row); }); !r) return r;
+Result<void> write_ordered(FileSink& sink, const OrderedTensors& all) {
+  const auto length = std::bit_cast<std::array<std::byte, 8>>(std::uint64_t{all.header.size()});
+  if (auto r = sink.write(length); !r) return r;
+  if (auto r = sink.write(all.header); !r) return r;
+  for (std::size_t i : all.order)
+    if (auto r = for_each_row(all.tensors[i], [&](auto row) { return sink.write(row); }); !r) return r;
+  return {};
+}
+
+class StringSink final : public FileSink {
+ public:
+  using FileSink::write;
+  Result<void> write(std::span<const std::byte> bytes) override {
+    text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     return {};
-  });
+  }
+
+  std::string text;
+};
+
+}  // namespace
+
+Result<void> write_safetensors(const FilePlace& place, std::span<const TensorView> tensors, const Metadata& metadata) {
+  const OrderedTensors all = ordered(tensors, metadata);
+  return write_file_atomic(place, [&](FileSink& sink) { return write_ordered(sink, all); });
+}
+
+std::string safetensors_bytes(std::span<const TensorView> tensors, const Metadata& metadata) {
+  StringSink sink;
+  write_ordered(sink, ordered(tensors, metadata)).or_throw();
+  return std::move(sink.text);
 }
 
 const Tensor* TensorFile::find(std::string_view name) const {

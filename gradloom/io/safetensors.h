@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "gradloom/base/function_ref.h"
 #include "gradloom/base/result.h"
 #include "gradloom/io/file_place.h"
 
@@ -56,6 +57,12 @@ TensorView tensor_view(std::string name, std::span<const T> values, std::vector<
 // metadata under "checksum". Throws before any work when a view is wrong:
 // names that repeat or are not UTF-8, bytes that do not match the shape. Fails with io.
 Result<void> write_safetensors(const FilePlace& place, std::span<const TensorView> tensors, const Metadata& metadata);
+
+// The bytes of that file. Throws as it does.
+std::string safetensors_bytes(std::span<const TensorView> tensors, const Metadata& metadata);
+
+// Whoever is given the tensors and metadata of a file, and writes them.
+using TensorWriter = FunctionRef<Result<void>(std::span<const TensorView> tensors, const Metadata& metadata)>;
 
 // A tensor that was read. `bytes` belongs to the TensorFile and is aligned for its dtype.
 struct Tensor {

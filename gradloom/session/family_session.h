@@ -81,17 +81,6 @@ class FamilySession final : public TypedSession<F> {
   }
 
   ModelDescription describe() const override { return family_.describe(); }
-  Result<void> save_model(const FilePlace& file, const nlohmann::json& options_of_stage) override {
-    const M model = this->model();
-    const TrainPosition& at = state_.position;
-    ModelHead head{options().family, options().precision, options_of_stage, family_.describe()};
-    head.epochs = at.run_epoch;
-    head.arithmetic = arithmetic();
-    head.finished = at.stage + 1 == stages() && at.stage_closed;
-    if (const auto circuit = family_.hard_circuit(model, result_arrays()))
-      head.circuit = nlohmann::json::parse(circuit::to_json(*circuit));
-    return write_model<T>(file, head, model.parameters(), model.buffers(), result_arrays());
-  }
   Result<void> restore_model(const ModelHead& head, const TensorFile& file, const std::filesystem::path& name) override;
 
   Metrics metrics() override {
@@ -154,6 +143,17 @@ class FamilySession final : public TypedSession<F> {
   }
 
  private:
+  Result<void> give_model(const nlohmann::json& options_of_stage, TensorWriter write) override {
+    const M model = this->model();
+    const TrainPosition& at = state_.position;
+    ModelHead head{options().family, options().precision, options_of_stage, family_.describe()};
+    head.epochs = at.run_epoch;
+    head.arithmetic = arithmetic();
+    head.finished = at.stage + 1 == stages() && at.stage_closed;
+    if (const auto circuit = family_.hard_circuit(model, result_arrays()))
+      head.circuit = nlohmann::json::parse(circuit::to_json(*circuit));
+    return gradloom::give_model<T>(head, model.parameters(), model.buffers(), result_arrays(), write);
+  }
   void choose_device();
   void make_exec();
   void check_part(const M& model, const D& part, const char* name) const;

@@ -177,8 +177,8 @@ void EntryReader::done() const {
 }
 
 template <class T>
-Result<void> write_model(const FilePlace& path, const ModelHead& head, const Slices& parameters, const Slices& buffers,
-                         const ModelArrays<T>& arrays) {
+Result<void> give_model(const ModelHead& head, const Slices& parameters, const Slices& buffers,
+                        const ModelArrays<T>& arrays, TensorWriter write) {
   std::vector<TensorView> tensors;
   add_slice_tensors<T>(tensors, "parameters/", parameters, arrays.parameters);
   add_slice_tensors<T>(tensors, "buffers/", buffers, arrays.buffers);
@@ -211,7 +211,14 @@ Result<void> write_model(const FilePlace& path, const ModelHead& head, const Sli
   }
   entry("training", training);
   if (!head.circuit.is_null()) entry("circuit", head.circuit);
-  return write_safetensors(path, tensors, metadata);
+  return write(tensors, metadata);
+}
+
+template <class T>
+Result<void> write_model(const FilePlace& path, const ModelHead& head, const Slices& parameters, const Slices& buffers,
+                         const ModelArrays<T>& arrays) {
+  return give_model<T>(head, parameters, buffers, arrays,
+                       [&](std::span<const TensorView> t, const Metadata& m) { return write_safetensors(path, t, m); });
 }
 
 Result<ModelHead> model_head(const TensorFile& file, const std::filesystem::path& name) {
@@ -277,6 +284,8 @@ Result<LoadedArrays<T>> read_model_arrays(const TensorFile& file, const std::fil
 }
 
 #define GRADLOOM_INSTANTIATE(T)                                                                                      \
+  template Result<void> give_model(const ModelHead&, const Slices&, const Slices&, const ModelArrays<T>&,            \
+                                   TensorWriter);                                                                    \
   template Result<void> write_model(const FilePlace&, const ModelHead&, const Slices&, const Slices&,                \
                                     const ModelArrays<T>&);                                                          \
   template Result<LoadedArrays<T>> read_model_arrays(const TensorFile&, const std::filesystem::path&, const Slices&, \

@@ -66,7 +66,13 @@ class EntryReader {
   std::vector<std::string> known_;
 };
 
-// Written atomically. Throws invalid_input on a name that is not UTF-8; fails with io.
+// Gives the tensors and the metadata of a model file to `write`, and returns what that returns. Throws invalid_input on
+// a name that is not UTF-8.
+template <class T>
+Result<void> give_model(const ModelHead& head, const Slices& parameters, const Slices& buffers,
+                        const ModelArrays<T>& arrays, TensorWriter write);
+
+// The same, written atomically to a file; fails with io.
 template <class T>
 Result<void> write_model(const FilePlace& path, const ModelHead& head, const Slices& parameters, const Slices& buffers,
                          const ModelArrays<T>& arrays);

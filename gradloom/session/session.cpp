@@ -25,6 +25,22 @@ void Session::note_idle(const std::vector<unsigned>& ranks) {
                              " will be idle; set a larger batch (train.batch), or start fewer ranks");
 }
 
+Result<void> Session::save_model(const FilePlace& file, const nlohmann::json& options) {
+  return give_model(options, [&](std::span<const TensorView> tensors, const Metadata& metadata) {
+    return write_safetensors(file, tensors, metadata);
+  });
+}
+
+std::string Session::model_bytes(const nlohmann::json& options) {
+  std::string bytes;
+  const auto take = [&](std::span<const TensorView> tensors, const Metadata& metadata) -> Result<void> {
+    bytes = safetensors_bytes(tensors, metadata);
+    return {};
+  };
+  give_model(options, take).or_throw();
+  return bytes;
+}
+
 TrainEnd train(Session& session, SessionListener& listener) {
   while (true) {
     // A run that was resumed here must not end the stage twice.

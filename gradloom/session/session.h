@@ -165,7 +165,9 @@ class Session {
   virtual ModelDescription describe() const = 0;
   // A model file: the network alone, with what prediction needs. `options` are those of this stage, by their keys.
   // Throws as describe() does, and invalid_input on a name that is not UTF-8; fails with io.
-  virtual Result<void> save_model(const FilePlace& file, const nlohmann::json& options) = 0;
+  Result<void> save_model(const FilePlace& file, const nlohmann::json& options);
+  // The bytes of that file. Throws as save_model() does.
+  std::string model_bytes(const nlohmann::json& options);
   // The parameters and buffers of a model file that was made with the same options, which ends all training.
   virtual Result<void> restore_model(const ModelHead& head, const TensorFile& file,
                                      const std::filesystem::path& name) = 0;
@@ -197,6 +199,9 @@ class Session {
   void log(LogLevel level, const std::string& text) const {
     if (settings_.log) settings_.log(level, text);
   }
+
+  // Gives what a model file has to `write`, and returns what that returns; see save_model().
+  virtual Result<void> give_model(const nlohmann::json& options, TensorWriter write) = 0;
 
   // Stores idle ranks, and logs the new ones.
   void note_idle(const std::vector<unsigned>& ranks);

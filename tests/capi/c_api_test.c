@@ -73,6 +73,15 @@ static gradloom_handle fit_model(void) {
   return model;
 }
 
+static int is_content_of(const char* path, const void* bytes, size_t size) {
+  FILE* file = fopen(path, "rb");
+  char* content = malloc(size + 1);
+  const int same = file && content && fread(content, 1, size + 1, file) == size && memcmp(content, bytes, size) == 0;
+  if (file) fclose(file);
+  free(content);
+  return same;
+}
+
 static void test_rows(const char* folder) {
   gradloom_handle model = fit_model(), again = 0, copy = 0, refined = 0;
   double before[ROWS] = {0}, after[ROWS] = {0};
@@ -96,7 +105,10 @@ static void test_rows(const char* folder) {
   EXPECT(gradloom_load(path, "{\"threads\": 1}", &again) == GRADLOOM_OK);
   EXPECT(gradloom_predict(again, &x, &out2) == GRADLOOM_OK);
   EXPECT(memcmp(before, after, sizeof before) == 0);
+  EXPECT(setenv("TMPDIR", "/no/such/folder", 1) == 0); /* bytes need no file */
   EXPECT(gradloom_save_bytes(model, &bytes, &size) == GRADLOOM_OK);
+  EXPECT(unsetenv("TMPDIR") == 0);
+  EXPECT(is_content_of(path, bytes, size));
   EXPECT(gradloom_load_bytes(bytes, size, "{\"threads\": 1}", &copy) == GRADLOOM_OK);
   memset(after, 0, sizeof after);
   EXPECT(gradloom_predict(copy, &x, &out2) == GRADLOOM_OK);

@@ -64,6 +64,11 @@ void FittedModel::save(const std::filesystem::path& file) const {
   session_->save_model(file, family.options(*session_)).or_throw();
 }
 
+std::string FittedModel::save_bytes() const {
+  const app::AppFamily& family = app::find_family(session_->options().family);
+  return session_->model_bytes(family.options(*session_));
+}
+
 Prediction FittedModel::predict(const MatrixView& x) const {
   const ModelDescription about = session_->describe();
   return prediction_of(about, session_->predict(new_rows_from_memory(no_rows(about).train, x, nullptr)), x.rows());
