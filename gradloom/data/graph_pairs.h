@@ -24,13 +24,6 @@ struct PairBatch : GraphBatch<T> {
   // once as first and once as second. `use_side` is 0 where g is first.
   std::span<const std::uint32_t> use_ptr, use_pair;  // (G + 1), (2 B)
   std::span<const std::uint8_t> use_side;            // (2 B)
-
-  // The graphs alone, as a graph network sees them.
-  GraphBatch<T> graphs_alone() const {
-    GraphBatch<T> g = *this;
-    g.size = g.graphs, g.target = {};
-    return g;
-  }
 };
 
 // A batch of pairs is not cut: it is as small as it was made.

@@ -35,7 +35,6 @@ inline constexpr ScaledAtom kScaledAtoms[] = {
     {ScaledAtom::cos_square, false, true, 2}, {ScaledAtom::sin_square, false, true, 2},
     {ScaledAtom::cos_cube, false, true, 3},   {ScaledAtom::tanh, false, false, 1},
 };
-inline constexpr int kScaledFamilies = 6;
 
 bool needs_nonzero(const ScaledAtom& atom, int family);
 std::vector<Column> scaled_columns(const Vector& x, const Vector& g, const ScaledAtom& atom, double b, int family);
