@@ -136,4 +136,24 @@ void OutMatrix::check(std::size_t needed_rows, std::size_t needed_columns) const
         fmt::format("{} is ({}, {}), but must be ({}, {})", argument_, rows(), columns(), needed_rows, needed_columns));
 }
 
+TargetView target_view(const gradloom_array* y, const std::vector<std::string>& classes) {
+  if (given(y, "y")->dtype != GRADLOOM_INT64) {
+    if (!classes.empty()) throw_invalid("settings: 'classes' has names, but y is not of int64");
+    return matrix(y, "y");
+  }
+  if (y->dimensions != 1) throw_invalid(fmt::format("y holds classes, but has {} dimensions", y->dimensions));
+  const std::vector<std::int64_t> codes =
+      integers(*y, "y", static_cast<std::size_t>(std::max<std::int64_t>(0, y->shape[0])));
+  if (classes.empty()) return codes;
+  std::vector<std::string> names;
+  names.reserve(codes.size());
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    if (codes[i] < 0 || codes[i] >= static_cast<std::int64_t>(classes.size()))
+      throw_invalid(fmt::format("y: the class of row {} (from 0) is {}, but 'classes' has {} names", i, codes[i],
+                                classes.size()));
+    names.push_back(classes[static_cast<std::size_t>(codes[i])]);
+  }
+  return names;
+}
+
 }  // namespace gradloom::capi

@@ -24,6 +24,9 @@ bool present(const gradloom_array& array);
 std::vector<std::int64_t> integers(const gradloom_array& array, const char* argument, std::size_t count);
 std::vector<double> numbers(const gradloom_array& array, const char* argument, std::size_t count);
 
+// y as what is to be learned: numbers, or classes, with the names of `classes` where there are some.
+TargetView target_view(const gradloom_array* y, const std::vector<std::string>& classes);
+
 // What a function reads or writes element by element. T is double, float, std::uint8_t, ...
 template <class T>
 struct Strided {

@@ -25,7 +25,4 @@ class Hooks {
   std::shared_ptr<bool> listening_ = std::make_shared<bool>(true);
 };
 
-// y of the settings' classes, in training.cpp.
-TargetView target_view(const gradloom_array* y, const std::vector<std::string>& classes);
-
 }  // namespace gradloom::capi
