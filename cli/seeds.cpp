@@ -4,16 +4,11 @@
 #include <map>
 #include <string>
 
+#include "gradloom/app/sweep/sweep.h"
 #include "gradloom/train/metrics.h"
 
 namespace gradloom::cli {
 namespace {
-
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t n = values.size();
-  return n % 2 == 1 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
-}
 
 nlohmann::json worst_of(const std::string& metric, const std::vector<double>& values) {
   const MetricKind* kind = find_metric(metric);
@@ -47,7 +42,7 @@ nlohmann::json summarise_seeds(const std::vector<nlohmann::json>& runs) {
   }
   nlohmann::json median = nlohmann::json::object(), worst = nlohmann::json::object();
   for (const auto& [metric, values] : finite) {
-    median[metric] = median_of(values);
+    median[metric] = app::median_of(values);
     worst[metric] = worst_of(metric, values);
   }
   for (const auto& [metric, is_broken] : broken)

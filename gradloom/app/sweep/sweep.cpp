@@ -30,12 +30,6 @@ std::string folder_name(const SweepOptions& options, const std::vector<std::stri
   return name.substr(0, kLongestName);
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t n = values.size();
-  return n % 2 == 1 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
-}
-
 std::size_t combinations(const SweepOptions& options) {
   std::size_t count = 1;
   for (const SweepKey& key : options.keys) count = std::min(count * key.values.size(), kMostRuns + 1);
@@ -43,6 +37,12 @@ std::size_t combinations(const SweepOptions& options) {
 }
 
 }  // namespace
+
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t n = values.size();
+  return n % 2 == 1 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
+}
 
 Result<SweepKey> parse_sweep(const std::string& text) {
   const std::size_t at = text.find('=');
@@ -177,7 +177,7 @@ SweepTable sweep_table(const std::vector<SweepRun>& runs, const SweepOptions& op
         if (found.is_object() && found.contains(name) && found[name].is_number())
           values.push_back(found[name].get<double>());
       }
-      row.push_back(values.empty() ? "" : fmt::format("{:.6g}", median(std::move(values))));
+      row.push_back(values.empty() ? "" : fmt::format("{:.6g}", median_of(std::move(values))));
     }
     row.push_back(fmt::format("{}", failed));
     row.push_back(fmt::format("{:.2f}", seconds));

@@ -61,6 +61,9 @@ struct SweepTable {
 };
 SweepTable sweep_table(const std::vector<SweepRun>& runs, const SweepOptions& options);
 
+// Of the runs of several seeds; there is at least one value.
+double median_of(std::vector<double> values);
+
 // Writes sweep.csv and report.html into the folder.
 Result<void> write_sweep(const SweepTable& table, const SweepOptions& options, const std::string& title);
 

@@ -16,6 +16,13 @@ namespace gradloom {
 
 using nlohmann::json;
 
+namespace {
+
+// 1 for equal graphs; `nodes` of both together.
+double similarity(double distance, double nodes) { return std::exp(-2.0 * distance / nodes); }
+
+}  // namespace
+
 template <class T>
 PairFamily<T>::PairFamily(PairOptions options, Source source)
     : Family<T, Model, Data, PairOptions>(std::move(options)),
@@ -55,7 +62,7 @@ PairDataset<T> PairFamily<T>::new_pairs(const GraphSet& graphs, const DistanceTa
   for (std::uint32_t a = 0; a < graphs.size(); ++a)
     for (std::uint32_t b = a + 1; b < graphs.size(); ++b) {
       const double nodes = graphs.graphs[a].nodes() + graphs.graphs[b].nodes();
-      pairs.push_back({a, b, distances ? std::exp(-2.0 * distances->at(a, b) / nodes) : 1.0});
+      pairs.push_back({a, b, distances ? similarity(distances->at(a, b), nodes) : 1.0});
     }
   return Data(std::make_shared<GraphArrays<T>>(make_graph_arrays<T>(
                   graphs, which, GraphTask::graph, layout_options(layout_, options_.data.features, false))),
@@ -70,7 +77,7 @@ PairDataset<T> PairFamily<T>::part(std::span<const std::uint32_t> queries,
   std::vector<GraphPair> pairs;
   const auto add = [&](std::size_t a, std::size_t b) {
     const double nodes = set_->graphs[which[a]].nodes() + set_->graphs[which[b]].nodes();
-    const double target = std::exp(-2.0 * distances_->at(which[a], which[b]) / nodes);
+    const double target = similarity(distances_->at(which[a], which[b]), nodes);
     pairs.push_back({static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b), target});
   };
   for (std::size_t a = 0; a < queries.size(); ++a) {
