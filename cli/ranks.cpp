@@ -130,11 +130,10 @@ bool all_see(Comm& comm, const fs::path& folder) {
     write_file_atomic(folder / name, "").or_throw();
   }
   comm.barrier();
-  const char sees = fs::exists(folder / name, error) && access(folder.c_str(), W_OK) == 0;
-  std::vector<char> all(comm.size());
-  comm.allgather(std::as_bytes(std::span(&sees, 1)), std::as_writable_bytes(std::span(all)));
+  const bool sees = fs::exists(folder / name, error) && access(folder.c_str(), W_OK) == 0;
+  const bool all = comm.all_of(sees);
   if (comm.rank() == 0) fs::remove(folder / name, error);
-  return std::find(all.begin(), all.end(), 0) == all.end();
+  return all;
 }
 
 int end_together(Comm& comm, int code) {

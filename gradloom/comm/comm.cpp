@@ -161,16 +161,42 @@ void Comm::exchange(std::span<const std::size_t> expected, Patience patience) {
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count());
 }
 
+void Comm::share_parts(FunctionRef<std::size_t(unsigned)> bytes, FunctionRef<void(std::span<std::byte>)> put,
+                       FunctionRef<void(unsigned, std::span<const std::byte>)> take) {
+  part_bytes_.resize(size_);
+  for (unsigned other = 0; other < size_; ++other) part_bytes_[other] = bytes(other);
+  for (unsigned to = 0; to < size_; ++to)
+    if (to != rank_) put(outgoing(to, part_bytes_[rank_]));
+  exchange(part_bytes_);
+  for (unsigned from = 0; from < size_; ++from)
+    if (from != rank_) take(from, incoming(from));
+}
+
+void Comm::share_parts(FunctionRef<std::span<std::byte>(unsigned)> part) {
+  const auto bytes = [&](unsigned rank) { return part(rank).size(); };
+  const auto put = [&](std::span<std::byte> message) {
+    const std::span<const std::byte> own = part(rank_);
+    std::copy(own.begin(), own.end(), message.begin());
+  };
+  const auto take = [&](unsigned from, std::span<const std::byte> message) {
+    std::copy(message.begin(), message.end(), part(from).begin());
+  };
+  share_parts(bytes, put, take);
+}
+
+bool Comm::all_of(bool own) {
+  const auto said = static_cast<std::byte>(own);
+  std::vector<std::byte> all(size_);
+  allgather(std::span(&said, 1), all);
+  return std::find(all.begin(), all.end(), std::byte(0)) == all.end();
+}
+
 void Comm::allgather(std::span<const std::byte> own, std::span<std::byte> all) {
   if (all.size() != own.size() * size_)
     throw_invalid("allgather: the output is not of the size of the parts of all ranks");
-  for (unsigned to = 0; to < size_; ++to)
-    if (to != rank_) std::copy(own.begin(), own.end(), outgoing(to, own.size()).begin());
-  exchange(std::vector<std::size_t>(size_, own.size()));
-  for (unsigned from = 0; from < size_; ++from) {
-    const std::span<const std::byte> part = from == rank_ ? own : incoming(from);
-    std::copy(part.begin(), part.end(), all.begin() + static_cast<std::ptrdiff_t>(from * own.size()));
-  }
+  const auto part = [&](unsigned rank) { return all.subspan(rank * own.size(), own.size()); };
+  std::copy(own.begin(), own.end(), part(rank_).begin());
+  share_parts(part);
 }
 
 std::string Comm::broadcast(std::string_view text) {

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "gradloom/base/function_ref.h"
+
 namespace gradloom {
 
 // What this rank sent so far, and how long it waited for the others.
@@ -50,7 +52,16 @@ class Comm {
   // Of the last exchange, until the next one begins.
   std::span<const std::byte> incoming(unsigned from) const;
 
-  // Made of exchange(). `all` has size() parts as long as `own`.
+  // Made of exchange(). All ranks have an array of the same parts, one for each rank, and each rank knows its own:
+  // afterwards all know all of them. part(rank) are the bytes of a part.
+  void share_parts(FunctionRef<std::span<std::byte>(unsigned rank)> part);
+  // The same for parts that are not contiguous: bytes(rank) is the length of a part, put() fills a message with the own
+  // one, take() stores that of another rank.
+  void share_parts(FunctionRef<std::size_t(unsigned rank)> bytes, FunctionRef<void(std::span<std::byte> message)> put,
+                   FunctionRef<void(unsigned from, std::span<const std::byte> message)> take);
+  // Whether all ranks say so. All get the same answer.
+  bool all_of(bool own);
+  // `all` has size() parts as long as `own`.
   void allgather(std::span<const std::byte> own, std::span<std::byte> all);
   // The text of rank 0.
   std::string broadcast(std::string_view text);
@@ -121,6 +132,7 @@ class Comm {
   std::vector<Message> out_, in_;  // by rank
   std::vector<std::byte> farewell_;
   std::vector<Part> sends_, receives_;
+  std::vector<std::size_t> part_bytes_;  // of share_parts(), by rank
   CommCounters counters_;
 };
 

@@ -371,16 +371,7 @@ template <class T>
 void HostTrainer<T>::share_codes(std::size_t parts) {
   const ProfileScope scope(ex_, phases_.communication);
   Comm& comm = *options().comm;
-  const auto codes = [&](unsigned rank) { return codes_of(share_of(rank, comm.size(), parts, 1)); };
-  const std::span<const std::byte> own = codes(comm.rank());
-  expected_.resize(comm.size());
-  for (unsigned other = 0; other < comm.size(); ++other) {
-    expected_[other] = codes(other).size();
-    if (other != comm.rank()) std::copy(own.begin(), own.end(), comm.outgoing(other, own.size()).begin());
-  }
-  comm.exchange(expected_);
-  for (unsigned other = 0; other < comm.size(); ++other)
-    if (other != comm.rank()) std::copy(comm.incoming(other).begin(), comm.incoming(other).end(), codes(other).begin());
+  comm.share_parts([&](unsigned rank) { return codes_of(share_of(rank, comm.size(), parts, 1)); });
 }
 
 // Memory for the upper levels of an aligned range of so many leaves.

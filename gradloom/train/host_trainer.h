@@ -146,7 +146,6 @@ class HostTrainer : public EpochLoop {
   bool split_ = false;                 // some rank holds a part of it; the same on all ranks
   bool is_whole_at_0_ = false;         // but rank 0 all of it; the same on all ranks
   Buffer<T> part_levels_, shard_sum_;
-  std::vector<std::size_t> expected_;  // bytes of messages
 };
 
 }  // namespace gradloom

@@ -10,6 +10,7 @@
 #include "gradloom/comm/comm.h"
 #include "gradloom/data/batch.h"
 #include "gradloom/models/shards.h"
+#include "gradloom/train/rank_sum.h"
 
 namespace gradloom {
 
@@ -92,38 +93,20 @@ class Predictor final : public AnyPredictor<typename M::Scalar> {
   const typename M::Tape& tape() const { return tape_; }
 
  private:
-  struct Share {
-    std::size_t first = 0, count = 0;
-  };
-  Share share_of_rank(unsigned rank) const {
-    const std::size_t ranks = comm_ ? comm_->size() : 1, all = data_.size();
-    return {all * rank / ranks, all * (rank + 1) / ranks - all * rank / ranks};
-  }
+  LeafShare share_of_rank(unsigned rank) const { return share_of(rank, comm_ ? comm_->size() : 1, data_.size(), 1); }
 
   void tell_others() {
-    const auto own = result_.bytes_from(share_.first, share_.count);
-    std::vector<std::size_t> expected(comm_->size());
-    for (unsigned other = 0; other < comm_->size(); ++other) {
-      const Share theirs = share_of_rank(other);
-      expected[other] = result_.bytes_from(theirs.first, theirs.count).size();
-      if (other == comm_->rank()) continue;
-      const auto message = comm_->outgoing(other, own.size());
-      std::copy(own.begin(), own.end(), message.begin());
-    }
-    comm_->exchange(expected);
-    for (unsigned other = 0; other < comm_->size(); ++other) {
-      if (other == comm_->rank()) continue;
-      const Share theirs = share_of_rank(other);
-      const auto message = comm_->incoming(other);
-      std::copy(message.begin(), message.end(), result_.bytes_from(theirs.first, theirs.count).begin());
-    }
+    comm_->share_parts([&](unsigned rank) {
+      const LeafShare part = share_of_rank(rank);
+      return result_.bytes_from(part.first, part.count);
+    });
   }
 
   const Exec& ex_;
   const M& model_;
   const D& data_;
   Comm* comm_;
-  Share share_;
+  LeafShare share_;
   typename M::Tape tape_;
   Predictions<T> result_;
   std::optional<typename D::Storage> storage_;  // of samples that are gathered for a share

@@ -126,25 +126,21 @@ void RankSum<T>::return_parts(std::span<const std::span<T>> arrays) {
     for (const std::span<T> array : arrays)
       for (const auto& [begin, end] : parts_[owner]) f(array.data() + begin, (end - begin) * sizeof(T));
   };
-  const std::size_t bytes = arrays.size() * lengths_[comm_.rank()] * sizeof(T);
-  for (unsigned to = 0; to < comm_.size(); ++to) {
-    expected_[to] = arrays.size() * lengths_[to] * sizeof(T);
-    if (to == comm_.rank()) continue;
-    std::byte* at = comm_.outgoing(to, bytes).data();
+  const auto put = [&](std::span<std::byte> message) {
+    std::byte* at = message.data();
     each(comm_.rank(), [&](const T* from, std::size_t length) {
       std::memcpy(at, from, length);
       at += length;
     });
-  }
-  comm_.exchange(expected_);
-  for (unsigned from = 0; from < comm_.size(); ++from) {
-    if (from == comm_.rank()) continue;
-    const std::byte* at = comm_.incoming(from).data();
-    each(from, [&](T* to, std::size_t length) {
+  };
+  const auto take = [&](unsigned owner, std::span<const std::byte> message) {
+    const std::byte* at = message.data();
+    each(owner, [&](T* to, std::size_t length) {
       std::memcpy(to, at, length);
       at += length;
     });
-  }
+  };
+  comm_.share_parts([&](unsigned owner) { return arrays.size() * lengths_[owner] * sizeof(T); }, put, take);
 }
 
 template <class T>

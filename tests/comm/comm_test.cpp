@@ -121,6 +121,22 @@ TEST(Comm, GathersAndBroadcasts) {
   EXPECT_THAT(failures, Each(StrEq("")));
 }
 
+TEST(Comm, SharesPartsOfAnyLengthAndAnswersWhetherAllSayYes) {
+  const auto failures = run_ranks(4, [](Comm& comm) {
+    // Rank r knows r bytes; rank 0 nothing.
+    std::array<std::byte, 6> all{};
+    const auto part = [&](unsigned rank) { return std::span(all).subspan(rank * (rank - (rank > 0)) / 2, rank); };
+    for (std::byte& b : part(comm.rank())) b = std::byte(10 * comm.rank());
+    comm.share_parts(part);
+    for (unsigned rank = 0; rank < 4; ++rank) EXPECT_THAT(part(rank), Each(std::byte(10 * rank)));
+    EXPECT_EQ(comm.counters().exchanges, 1u);
+    EXPECT_TRUE(comm.all_of(true));
+    EXPECT_FALSE(comm.all_of(comm.rank() != 2));
+    EXPECT_FALSE(comm.all_of(false));
+  });
+  EXPECT_THAT(failures, Each(StrEq("")));
+}
+
 TEST(Comm, AllRanksStopAtTheSameExchangeWhenOneWantsTo) {
   const auto failures = run_ranks(4, [](Comm& comm) {
     unsigned rounds = 0;

@@ -187,11 +187,9 @@ std::optional<RunOptions> options_of_rank(RunOptions options, std::span<const st
   if (!options.comm) return options;
   Comm& comm = *options.comm;
   std::error_code ignored;
-  char sees = 1;
+  bool sees = true;
   for (const auto& file : files) sees = sees && std::filesystem::exists(file, ignored);
-  std::vector<char> all(comm.size());
-  comm.allgather(std::as_bytes(std::span(&sees, 1)), std::as_writable_bytes(std::span(all)));
-  if (std::find(all.begin(), all.end(), 0) != all.end()) {
+  if (!comm.all_of(sees)) {
     options.comm = nullptr;
     return comm.rank() == 0 ? std::optional(std::move(options)) : std::nullopt;
   }

@@ -30,11 +30,8 @@ RunOptions alone(RunOptions options) {
 }
 
 bool any_rank_stops(const RunOptions& options) {
-  const std::uint8_t own = options.stop && *options.stop;
-  if (!options.comm) return own;
-  std::vector<std::uint8_t> all(options.comm->size());
-  options.comm->allgather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
-  return std::find(all.begin(), all.end(), 1) != all.end();
+  const bool own = options.stop && *options.stop;
+  return options.comm ? !options.comm->all_of(!own) : own;
 }
 
 // What a rank other than 0 listens for: where rank 0 measures, all do.
