@@ -262,7 +262,9 @@ class Film:
         return out.getvalue()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the animated PNG."""
+        """Writes the animated PNG, to a name that ends in .png or .apng."""
+        if not os.fspath(path).lower().endswith((".png", ".apng")):
+            raise ValueError(f"{os.fspath(path)!r}: a film is an animated PNG; its name ends in .png or .apng")
         with open(path, "wb") as file:
             file.write(self.png())
 

@@ -117,3 +117,12 @@ def test_wrong_calls_are_refused():
         Automaton().fit("no.png")
     with pytest.raises(InvalidInputError, match="channels"):
         Automaton(channels=1).fit(np.zeros((2, 4, 4)))
+
+
+def test_a_film_is_saved_as_what_it_is(tmp_path):
+    film = Circuit.load("game-of-life").animate(np.eye(8, dtype=np.uint8), steps=2)
+    film.save(tmp_path / "a.PNG")
+    assert (tmp_path / "a.PNG").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match="ends in .png or .apng"):
+        film.save(tmp_path / "f.mp4")
+    assert not (tmp_path / "f.mp4").exists()
