@@ -134,6 +134,10 @@ class KAN(Model):
             if products[0] or products[-1]:
                 raise InvalidInputError(f"width is {width!r}: inputs and outputs are not products")
             multiply = products[1:-1]
+        if multiply is not None and (np.ndim(multiply) != 1 or min(map(int, multiply), default=0) < 0):
+            raise TypeError(
+                f"KAN: multiply is {multiply!r}, but must be a list with the number of products of each hidden layer"
+            )
         recipe: dict[str, Any] = {"family": "kan", "task": "regression"}
         put(recipe, "model.hidden", self.width[1:-1])
         put(recipe, "model.multiply", None if multiply is None else [int(m) for m in multiply])
@@ -389,4 +393,6 @@ class KAN(Model):
     def __getattr__(self, name: str) -> Any:
         if name in _LATER:
             raise UnsupportedError(f"KAN.{name} of pykan does not exist in gradloom yet")
+        if isinstance(getattr(type(self), name, None), property):
+            self._open()  # a property that raised NotFittedError, which is an AttributeError, arrives here
         raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")

@@ -41,6 +41,7 @@ class Model:
 
     _handle: int = 0
     _threads: int = 0
+    _closed: bool = False
     _single: bool = False  # whether rows become one number each, once that is known
 
     def __init__(self, handle: int, threads: int = 0) -> None:
@@ -52,6 +53,7 @@ class Model:
         if before is not None:
             before()
         self._handle = handle
+        self._closed = False
         self._threads = threads
         self._finalizer = weakref.finalize(self, close, handle)
         self._about: dict[str, Any] | None = None
@@ -63,6 +65,8 @@ class Model:
         return self._handle != 0
 
     def _open(self) -> int:
+        if self._handle == 0 and self._closed:
+            raise NotFittedError(f"this {type(self).__name__} was closed")
         if self._handle == 0:
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit() or load() first")
         return self._handle
@@ -72,6 +76,7 @@ class Model:
         if self._handle != 0:
             self._finalizer()
             self._handle = 0
+            self._closed = True
             self._about = None
             self._single = False
 

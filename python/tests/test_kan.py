@@ -234,3 +234,17 @@ def test_a_model_of_another_family_is_no_kan(tmp_path):
     with pytest.raises(InvalidInputError, match="automaton"):
         KAN.load(tmp_path / "ca.safetensors")
     assert isinstance(load(tmp_path / "ca.safetensors"), Model)
+
+
+def test_a_closed_network_says_so_and_properties_say_what_is_wrong(rows):
+    model = KAN(width=[2, 2, 1], seed=0)
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        model.scores
+    model.fit(*rows, steps=2)
+    model.close()
+    for ask in (lambda: model.scores, lambda: model.metrics, lambda: model.predict(rows[0])):
+        with pytest.raises(NotFittedError, match="this KAN was closed"):
+            ask()
+    assert not hasattr(model, "no_such_thing")
+    with pytest.raises(TypeError, match="KAN: multiply is -1"):
+        KAN(width=[2, 2, 1], multiply=-1)
