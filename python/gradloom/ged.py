@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -117,18 +118,34 @@ def distance(
     >>> distance(triangle, path).upper
     1.0
     """
-    graphs = GraphSet([G, H], **_keys(node_label, edge_label, (G, H)))
+    graphs = GraphSet([G, H], **_keys(node_label, edge_label, (G, H), costs))
     settings = _settings(costs, time, expand, n_jobs, threshold=threshold, solver=solver)
     found = json_of(lib.gradloom_ged_pair, graphs._handle, 0, 1, settings_text(settings))
     return _distance(found, graphs)
 
 
-def _keys(node_label: str | None, edge_label: str | None, graphs: Sequence[Any]) -> dict[str, Any]:
+def _keys(
+    node_label: str | None, edge_label: str | None, graphs: Sequence[Any], costs: Costs | None
+) -> dict[str, Any]:
     keys = {"node_label": node_label, "edge_label": edge_label}
     chosen = {key: value for key, value in keys.items() if value is not None}
     if chosen and not all(hasattr(g, "is_multigraph") for g in graphs):
         raise InvalidInputError("node_label and edge_label are names of attributes; only graphs of networkx have them")
+    if isinstance(costs, Costs) and costs.labels and node_label is None:
+        _warn_of_labels(graphs)
     return chosen
+
+
+def _warn_of_labels(graphs: Sequence[Any]) -> None:
+    """Says that attributes which could be meant as labels are not compared."""
+    data = (values for g in graphs if hasattr(g, "is_multigraph") for _, values in g.nodes(data=True))
+    names = sorted({str(name) for values in data for name in values})
+    if names:
+        warnings.warn(
+            f"the nodes have attributes ({', '.join(names)}), which are not compared: node_label={names[0]!r} compares "
+            "one, Costs(labels=False) says that none is",
+            stacklevel=4,
+        )
 
 
 def _distance(found: dict[str, Any], graphs: GraphSet) -> Distance:
@@ -166,7 +183,7 @@ def matrix(
 ) -> Distances:
     """The distances between all graphs: (n, n); `.exact` is the mask of those that are proved, `.lower` the bounds."""
     graphs = list(graphs)
-    held = GraphSet(graphs, **_keys(node_label, edge_label, graphs))
+    held = GraphSet(graphs, **_keys(node_label, edge_label, graphs, costs))
     lower, upper = np.empty((len(held), len(held))), np.empty((len(held), len(held)))
     text = settings_text(_settings(costs, time, expand, n_jobs))
     call = WatchedCall(verbose, callback)
@@ -207,7 +224,7 @@ def search(
     [(1, 0.0), (0, 4.0), (2, 4.0)]
     """
     everything = [query, *graphs]
-    held = GraphSet([as_graph(g, **_keys(node_label, edge_label, everything)) for g in everything])
+    held = GraphSet([as_graph(g, **_keys(node_label, edge_label, everything, costs)) for g in everything])
     settings = _settings(costs, time, expand, n_jobs, threshold=threshold)
     found = json_of(lib.gradloom_ged_search, held._handle, 0, settings_text(settings))
     return [Found(f["graph"] - 1, f["lower"], f["upper"], f["within"]) for f in found]

@@ -8,6 +8,7 @@ import re
 import signal
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -204,3 +205,15 @@ def test_the_tests_of_networkx_pass_through_the_backend():
     finally:
         test_similarity.graph_edit_distance = before
     assert ran >= 10
+
+
+def test_attributes_that_costs_of_labels_do_not_see_are_named():
+    graph = nx.path_graph(3)
+    nx.set_node_attributes(graph, "C", "atom")
+    with pytest.warns(UserWarning, match="node_label='atom'"):
+        ged.distance(graph, graph, costs=ged.Costs(labels=True))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ged.distance(graph, graph, costs=ged.Costs(labels=True), node_label="atom")
+        ged.distance(graph, graph, costs=ged.Costs(labels=False))
+        ged.distance(graph, graph)
