@@ -21,10 +21,12 @@ def one_eval_set(eval_set: Any) -> tuple[Any, Any] | None:
     return pairs[0][0], pairs[0][1]
 
 
-def rows_of(X: Any) -> tuple[AnyArray | _tables.Table, int]:
-    """What X holds, and how many rows."""
+def rows_of(X: Any, gaps: bool = False) -> tuple[AnyArray | _tables.Table, int]:
+    """What X holds, and how many rows. gaps: NaN is a missing value, and an array becomes a table."""
     if not _tables.is_table(X):
-        x = checked(X)
+        x = checked(X, gaps)
+        if gaps:
+            return _tables.Table([f"x{i + 1}" for i in range(x.shape[1])], list(x.T), []), x.shape[0]
         return x, x.shape[0]
     table = _tables.table_of(X)
     if table.rows == 0:
@@ -33,10 +35,15 @@ def rows_of(X: Any) -> tuple[AnyArray | _tables.Table, int]:
 
 
 def followed_by(
-    data: AnyArray | _tables.Table, y: AnyArray | Classes, sample_weight: Any, X: Any, more_y: AnyArray | Classes
+    data: AnyArray | _tables.Table,
+    y: AnyArray | Classes,
+    sample_weight: Any,
+    X: Any,
+    more_y: AnyArray | Classes,
+    gaps: bool = False,
 ) -> tuple[AnyArray | _tables.Table, AnyArray | Classes, Any]:
     """Rows followed by those of a validation set, whose weights are 1."""
-    more, rows = rows_of(X)
+    more, rows = rows_of(X, gaps)
     if rows != len(more_y):
         raise ValueError(f"eval_set has {rows} rows of X and {len(more_y)} of y")
     if sample_weight is not None:
@@ -59,8 +66,8 @@ def followed_by(
     return np.concatenate([data, more]), y, sample_weight
 
 
-def checked(X: Any) -> AnyArray:
-    """A matrix of numbers that are finite, with the messages that scikit-learn's own estimators have."""
+def checked(X: Any, gaps: bool = False) -> AnyArray:
+    """A matrix of numbers that are finite (with gaps: or NaN), with the messages that scikit-learn's own estimators have."""
     x = numbers(X, "X", (0, 1, 2, 3, 4))
     if x.ndim != 2:
         raise ValueError(
@@ -71,9 +78,10 @@ def checked(X: Any) -> AnyArray:
         raise ValueError(f"Found array with 0 sample(s) (shape={x.shape}) while a minimum of 1 is required.")
     if x.shape[1] == 0:
         raise ValueError(f"Found array with 0 feature(s) (shape={x.shape}) while a minimum of 1 is required.")
-    if not np.isfinite(x).all():
-        row, column = (int(i) for i in np.argwhere(~np.isfinite(x))[0])
-        raise ValueError(f"X contains NaN or infinity: the value in row {row}, column {column} is {x[row, column]}")
+    wrong = np.isinf(x) if gaps else ~np.isfinite(x)
+    if wrong.any():
+        row, column = (int(i) for i in np.argwhere(wrong)[0])
+        raise ValueError(f"X contains {'infinity' if gaps else 'NaN or infinity'}: the value in row {row}, column {column} is {x[row, column]}")
     return x
 
 

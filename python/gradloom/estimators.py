@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers as number_types
+import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -33,7 +34,7 @@ class _RowEstimator(BaseEstimator):  # type: ignore[misc]
     _family = ""
 
     def _more_tags(self) -> dict[str, Any]:
-        return {"non_deterministic": False, "allow_nan": False}
+        return {"non_deterministic": False, "allow_nan": self.missing in ("mean", "drop")}
 
     def __sklearn_tags__(self) -> Any:
         return super().__sklearn_tags__()
@@ -84,15 +85,18 @@ class _RowEstimator(BaseEstimator):  # type: ignore[misc]
         """watched: the rows, and the targets or classes, of eval_set."""
         names: list[str] | None = None
         fit = Fit(self._recipe(), self._base_recipe(), threads_of(self.n_jobs), self.device, 0, self.verbose)
-        data, rows = _rows.rows_of(X)
+        is_table = _tables.is_table(X)
+        gaps = self.missing in ("mean", "drop")
+        data, rows = _rows.rows_of(X, gaps)
         if rows != len(y):
             raise ValueError(f"Found input variables with inconsistent numbers of samples: {[rows, len(y)]}")
         if watched is not None:
             fit.validation_from = rows
-            data, y, sample_weight = _rows.followed_by(data, y, sample_weight, *watched)
-        if isinstance(data, _tables.Table):
+            data, y, sample_weight = _rows.followed_by(data, y, sample_weight, *watched, gaps)
+        if is_table:
             names = data.names
-        if isinstance(data, _tables.Table) and not _tables.is_plain(data.columns):
+        # An array that may have gaps is a table too: only tables have means to fill in.
+        if isinstance(data, _tables.Table) and not (is_table and _tables.is_plain(data.columns)):
             handle, interrupted = fit_table(fit, data, y, sample_weight, targets)
             self.n_features_in_ = len(data.names)
         else:
@@ -122,12 +126,14 @@ class _RowEstimator(BaseEstimator):  # type: ignore[misc]
                 self._check_names(_tables.column_names(X))
                 return self.model_._outputs(X)
             X = np.asarray(X)
-        x = _rows.checked(X)
+        x = _rows.checked(X, self.missing == "mean")
         if x.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {x.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features "
                 "as input."
             )
+        if self.missing == "mean" and np.isnan(x).any():
+            return self.model_._table_outputs(self.model_.features, list(x.T))
         return self.model_._outputs(x)
 
     def _check_names(self, names: list[str]) -> None:
@@ -152,6 +158,15 @@ class _KanParameters(_RowEstimator):
     """The parameters of both estimators of spline networks."""
 
     _family = "kan"
+
+    def __init_subclass__(cls, **keys: Any) -> None:
+        """Gives each class an __init__ of its own name, which messages about arguments show."""
+        super().__init_subclass__(**keys)
+        shared: Any = getattr(cls, "__init__")  # mypy: of a class, that may be another one
+        own: Any = types.FunctionType(shared.__code__, shared.__globals__, "__init__", shared.__defaults__)
+        own.__kwdefaults__, own.__annotations__ = shared.__kwdefaults__, shared.__annotations__
+        own.__qualname__ = f"{cls.__name__}.__init__"
+        setattr(cls, "__init__", own)
 
     def __init__(
         self,

@@ -194,3 +194,29 @@ def test_classes_of_any_type():
         clf = KANClassifier(epochs=30).fit(x, labels)
         assert clf.classes_.tolist() == np.unique(classes).tolist()
         assert clf.score(x, labels) > 0.9
+
+
+@pytest.mark.parametrize("missing", ["mean", "drop"])
+def test_arrays_may_have_gaps_when_missing_says_what_to_do(rows, missing):
+    x, y = rows[0].copy(), rows[1]
+    x[3, 1] = np.nan
+    model = KANRegressor(hidden=[3], epochs=20, missing=missing, random_state=0).fit(x, y, eval_set=(x[:9], y[:9]))
+    assert model.n_features_in_ == 2 and not hasattr(model, "feature_names_in_")
+    assert np.isfinite(model.predict(rows[0])).all()
+    if missing == "mean":
+        filled = x.copy()
+        filled[3, 1] = np.nanmean(np.concatenate([x[:, 1], x[:9, 1]]))
+        assert model.predict(x)[3] == pytest.approx(model.predict(filled)[3], rel=1e-5)
+    else:
+        with pytest.raises(ValueError, match="NaN"):
+            model.predict(x)
+    x[4, 0] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        model.fit(x, y)
+
+
+def test_a_wrong_parameter_is_named_with_the_class():
+    with pytest.raises(TypeError, match=r"KANRegressor.*hiden"):
+        KANRegressor(hiden=[3])
+    with pytest.raises(TypeError, match=r"KANClassifier.*hiden"):
+        KANClassifier(hiden=[3])
