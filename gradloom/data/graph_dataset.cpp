@@ -43,6 +43,10 @@ std::size_t feature_width(NodeFeatures kind, const GraphSet& set, std::span<cons
     }
     case NodeFeatures::constant:
       return 1;
+    case NodeFeatures::all:
+      if (first.node_labels().empty()) throw_invalid("data.features = \"all\": the nodes have no labels");
+      if (first.node_feature_width() == 0) throw_invalid("data.features = \"all\": the nodes have no dense features");
+      return first.node_feature_width() + set.node_labels.size();
     case NodeFeatures::automatic:
     case NodeFeatures::given:
       break;
@@ -56,6 +60,7 @@ std::size_t feature_width(NodeFeatures kind, const GraphSet& set, std::span<cons
 template <class T>
 void write_row(NodeFeatures kind, const Graph& g, std::uint32_t v, std::size_t width, T* to) {
   const auto set_one = [&](std::size_t c) { to[c] = T(1); };
+  std::size_t given = width;
   switch (kind) {
     case NodeFeatures::labels:
       return set_one(g.node_labels()[v]);
@@ -65,6 +70,10 @@ void write_row(NodeFeatures kind, const Graph& g, std::uint32_t v, std::size_t w
       return set_one(v);
     case NodeFeatures::constant:
       return set_one(0);
+    case NodeFeatures::all:
+      given = g.node_feature_width();
+      set_one(given + g.node_labels()[v]);
+      break;
     case NodeFeatures::automatic:
     case NodeFeatures::given:
       break;
@@ -72,7 +81,7 @@ void write_row(NodeFeatures kind, const Graph& g, std::uint32_t v, std::size_t w
   if (const SparseRows& s = g.sparse_features(); !s.empty())
     for (std::uint32_t e = s.row_ptr[v]; e < s.row_ptr[v + 1]; ++e) to[s.column[e]] = narrow<T>(s.value[e]);
   else
-    for (std::size_t c = 0; c < width; ++c) to[c] = narrow<T>(g.node_features()[v * width + c]);
+    for (std::size_t c = 0; c < given; ++c) to[c] = narrow<T>(g.node_features()[v * given + c]);
 }
 
 template <class T>
@@ -97,13 +106,14 @@ struct NodeRows {
   std::uint32_t row_of(std::uint32_t v) const { return row.empty() ? v : row[v]; }
 };
 
-// From the values of the file, which may need more digits than T has.
+// From the values of the file, which may need more digits than T has; labels follow them in the row.
 template <class T>
 void standardise(const Graph& g, std::uint32_t v, const GraphFeatureOptions& o, std::span<T> row) {
-  if (o.mean.size() != row.size() || g.node_feature_width() != row.size())
-    throw_invalid(fmt::format("there are {} node features, but scales for {}", row.size(), o.mean.size()));
-  for (std::size_t c = 0; c < row.size(); ++c)
-    row[c] = narrow<T>((g.node_features()[v * row.size() + c] - o.mean[c]) / o.std[c]);
+  const std::size_t given = g.node_feature_width();
+  if (o.mean.size() != given || row.size() < given)
+    throw_invalid(fmt::format("there are {} node features, but scales for {}", given, o.mean.size()));
+  for (std::size_t c = 0; c < given; ++c) row[c] = narrow<T>((g.node_features()[v * given + c] - o.mean[c]) / o.std[c]);
+  if (row.size() > given) row[given + g.node_labels()[v]] = T(1);
 }
 
 template <class T>
@@ -215,10 +225,26 @@ void append_targets(GraphArrays<T>& a, const GraphSet& set, std::uint32_t which,
 
 }  // namespace
 
-NodeFeatures resolve_features(NodeFeatures asked, const Graph& first) {
+NodeFeatures resolve_features(NodeFeatures asked, const GraphSet& set) {
   if (asked != NodeFeatures::automatic) return asked;
-  if (first.node_feature_width() > 0 || !first.sparse_features().empty()) return NodeFeatures::given;
-  return first.node_labels().empty() ? NodeFeatures::degrees : NodeFeatures::labels;
+  const Graph& first = set.graphs.front();
+  if (!first.sparse_features().empty()) return NodeFeatures::given;
+  if (first.node_feature_width() == 0)
+    return first.node_labels().empty() ? NodeFeatures::degrees : NodeFeatures::labels;
+  std::size_t nodes = 0;
+  for (const Graph& g : set.graphs) nodes += g.nodes();
+  const bool repeat = !first.node_labels().empty() && 5 * set.node_labels.size() <= nodes;
+  return repeat ? NodeFeatures::all : NodeFeatures::given;
+}
+
+std::string unused_labels_warning(const GraphSet& set, NodeFeatures asked) {
+  if (asked != NodeFeatures::automatic || resolve_features(asked, set) != NodeFeatures::given ||
+      set.graphs.front().node_labels().empty())
+    return "";
+  return fmt::format(
+      "the nodes have {} different labels, which are taken for names and are no features; data.features = \"all\" "
+      "uses them beside the numbers of the file, \"given\" says that they are none",
+      set.node_labels.size());
 }
 
 template <class T>
@@ -226,7 +252,7 @@ GraphArrays<T> make_graph_arrays(const GraphSet& set, std::span<const std::uint3
                                  const GraphFeatureOptions& o) {
   if (which.empty()) throw_invalid("there are no graphs");
   const Graph& first = set.graphs[which.front()];
-  const NodeFeatures kind = resolve_features(o.nodes, first);
+  const NodeFeatures kind = resolve_features(o.nodes, set);
   GraphArrays<T> a;
   a.task = task;
   a.features = feature_width(kind, set, which, o);
@@ -242,6 +268,9 @@ GraphArrays<T> make_graph_arrays(const GraphSet& set, std::span<const std::uint3
   if (sparse) a.feature_ptr = {0};
   for (const std::uint32_t w : which) {
     const Graph& g = set.graphs[w];
+    if (kind == NodeFeatures::all &&
+        (g.node_feature_width() != first.node_feature_width() || g.node_labels().size() != g.nodes()))
+      throw_invalid("graphs differ in their features and labels; all must have the same");
     if (a.nodes + g.nodes() > 0xfffffff0u || a.source.size() + g.arcs() > 0xfffffff0u)
       throw_invalid("more than 2^32 nodes or arcs in one data set");
     const NodeRows rows(g, task);
@@ -256,11 +285,12 @@ GraphArrays<T> make_graph_arrays(const GraphSet& set, std::span<const std::uint3
       for (std::uint32_t r = 0; r < g.nodes(); ++r) {
         const std::uint32_t v = rows.node_at(r);
         T* row = a.x.data() + (a.nodes + r) * a.stride;
-        if (kind == NodeFeatures::given && !o.mean.empty())
+        if (has_given(kind) && !o.mean.empty())
           standardise(g, v, o, std::span<T>(row, a.features));
         else
           write_row(kind, g, v, a.features, row);
-        if (o.normalise_rows && kind == NodeFeatures::given) normalise(std::span<T>(row, a.features));
+        if (o.normalise_rows && has_given(kind))
+          normalise(std::span<T>(row, kind == NodeFeatures::all ? g.node_feature_width() : a.features));
       }
     }
     append_edges(a, g, slots, o);
@@ -298,7 +328,7 @@ std::vector<std::string> float32_warnings(const GraphSet& set, const GraphFeatur
   for (const Graph& g : set.graphs)
     nodes = std::max<std::size_t>(nodes, g.node_feature_width()),
     edges = std::max<std::size_t>(edges, g.edge_feature_width());
-  const bool given = set.size() > 0 && resolve_features(o.nodes, set.graphs.front()) == NodeFeatures::given;
+  const bool given = set.size() > 0 && has_given(resolve_features(o.nodes, set));
   for (std::size_t c = 0; c < nodes && given; ++c) {
     std::vector<double> values = column(&Graph::node_features, c, nodes);
     for (double& v : values)
@@ -316,9 +346,7 @@ std::vector<std::string> float32_warnings(const GraphSet& set, const GraphFeatur
 }
 
 void measure_features(const GraphSet& set, GraphFeatureOptions& options) {
-  if (!options.standardise || set.size() == 0 ||
-      resolve_features(options.nodes, set.graphs.front()) != NodeFeatures::given)
-    return;
+  if (!options.standardise || set.size() == 0 || !has_given(resolve_features(options.nodes, set))) return;
   const std::size_t width = set.graphs.front().node_feature_width();
   if (width == 0) return;
   std::vector<double> sum(width, 0.0), squares(width, 0.0);

@@ -22,17 +22,19 @@ inline constexpr Choice<GraphTask> kGraphTasks[] = {
 
 // What becomes the features of nodes and edges.
 enum class NodeFeatures {
-  automatic,  // given, else labels, else degrees
+  automatic,  // all where labels repeat beside dense features, else given, else labels, else degrees
   given,      // as the file has them, sparse or dense
   labels,     // a 0/1 column for each label
+  all,        // given dense features, then labels
   degrees,    // a 0/1 column for each number of neighbours, the last for all larger ones
   identity,   // a 0/1 column for each node of the largest graph
   constant,   // one column of ones
 };
 inline constexpr Choice<NodeFeatures> kNodeFeatures[] = {
-    {NodeFeatures::automatic, "auto", "given, else labels, else degrees"},
+    {NodeFeatures::automatic, "auto", "given and labels, else one of them, else degrees"},
     {NodeFeatures::given, "given", "as the file has them"},
     {NodeFeatures::labels, "labels", "a column for each label"},
+    {NodeFeatures::all, "all", "as the file has them, and a column for each label"},
     {NodeFeatures::degrees, "degrees", "a column for each number of neighbours"},
     {NodeFeatures::identity, "identity", "a column for each node"},
     {NodeFeatures::constant, "constant", "one column of ones"},
@@ -42,15 +44,23 @@ struct GraphFeatureOptions {
   NodeFeatures nodes = NodeFeatures::automatic;
   std::size_t max_degree = 64;    // degrees: columns - 1
   bool normalise_rows = false;    // given features: divided by their row's sum, where that is not 0
-  bool standardise = false;       // given dense features: (x - mean) / std
+  bool standardise = false;       // given dense features: (x - mean) / std; labels stay
   std::vector<double> mean, std;  // of `standardise`, one for each feature; see measure_features()
   bool edge_labels = false;       // edge labels become edge features
   bool targets_known = true;      // false: what is to be learned is not in the graphs, which need no class or target
   std::size_t identities = 0;     // identity: columns; 0: as many as the largest graph has nodes
 };
 
-// What `automatic` means for graphs like this one.
-NodeFeatures resolve_features(NodeFeatures asked, const Graph& first);
+// What `automatic` means for these graphs, of which there is one at least. Labels that five nodes or more share on
+// average join dense features; others are taken for names of nodes.
+NodeFeatures resolve_features(NodeFeatures asked, const GraphSet& set);
+
+// Whether a kind has columns of labels, or of what the file gives.
+inline bool has_labels(NodeFeatures kind) { return kind == NodeFeatures::labels || kind == NodeFeatures::all; }
+inline bool has_given(NodeFeatures kind) { return kind == NodeFeatures::given || kind == NodeFeatures::all; }
+
+// A sentence that `automatic` leaves labels out; empty: it does not.
+std::string unused_labels_warning(const GraphSet& set, NodeFeatures asked);
 
 // Sets mean and std to those of the given features over all nodes, if `standardise` asks for them and they are
 // dense. The standard deviation of a constant is 1.

@@ -157,6 +157,8 @@ class _GraphEstimator:
             "data.validation": 0.0 if self.validation is None else self.validation,
             "data.test": 0.0,
             "data.edge_labels": True if self.edge_label is not None else None,
+            # Labels that were asked for are features, however many there are.
+            "data.features": "all" if self.node_label is not None and self.features is not None else None,
         }
         for key, value in keys.items():
             put(recipe, key, value)
@@ -174,6 +176,13 @@ class _GraphEstimator:
     def embed(self, graphs: Any) -> Floats:
         """The embedding of each graph, or of each node: what the network's head reads, (rows, width)."""
         return self._fitted().embed(graphs, **self._keys())
+
+
+def _listed(graphs: Any) -> list[Any]:
+    """Graphs as a list; iterating over one graph would give its nodes."""
+    if isinstance(graphs, GraphData) or any(hasattr(graphs, name) for name in ("is_multigraph", "edge_index", "tocoo")):
+        raise TypeError(f"one {type(graphs).__name__} is not a list of graphs: pass a list of graphs, such as [graph]")
+    return list(graphs)
 
 
 class GraphClassifier(_GraphEstimator):
@@ -194,7 +203,7 @@ class GraphClassifier(_GraphEstimator):
 
     def predict_proba(self, graphs: Any) -> Floats:
         """Probabilities (graphs, classes), in the order of classes_."""
-        return self._fitted().predict_proba(list(graphs), **self._keys())[:, self._order]
+        return self._fitted().predict_proba(_listed(graphs), **self._keys())[:, self._order]
 
     def predict(self, graphs: Any) -> AnyArray:
         """The most probable class of each graph."""
@@ -222,7 +231,7 @@ class GraphRegressor(_GraphEstimator):
 
     def predict(self, graphs: Any) -> AnyArray:
         """A number for each graph."""
-        return self._fitted().predict(list(graphs), **self._keys())
+        return self._fitted().predict(_listed(graphs), **self._keys())
 
 
 class NodeClassifier(_GraphEstimator):
@@ -250,6 +259,8 @@ class NodeClassifier(_GraphEstimator):
             mask = as_array(train_mask, "train_mask").astype(bool)
             if mask.shape != (data.nodes,):
                 raise InvalidInputError(f"train_mask is {mask.shape}, but there are {data.nodes} nodes")
+            if not mask.any():
+                raise InvalidInputError("train_mask selects no node")
             data.node_parts = mask.astype(np.int64)
         self.classes_ = np.unique(np.asarray(known))
         self._run(GraphSet([data]))

@@ -17,6 +17,34 @@ def cycles_and_stars():
     return graphs, ["cycle"] * 10 + ["star"] * 10
 
 
+def test_a_mask_of_no_node_and_one_graph_instead_of_a_list_are_refused():
+    graph = nx.path_graph(6)
+    with pytest.raises(InvalidInputError, match="train_mask selects no node"):
+        NodeClassifier(epochs=2).fit(graph, list("ababab"), train_mask=np.zeros(6, bool))
+    graphs, classes = cycles_and_stars()
+    model = GraphClassifier(epochs=2, random_state=0).fit(graphs, classes)
+    with pytest.raises(TypeError, match="pass a list of graphs"):
+        model.predict(graphs[0])
+
+
+def test_labels_and_features_of_nodes_are_both_used():
+    graphs, classes = [], []
+    random = np.random.default_rng(8000)
+    for i in range(40):
+        graph = nx.path_graph(4)
+        for v in graph:
+            graph.nodes[v]["atom"] = "N" if v == 0 and i % 2 else "C"
+            graph.nodes[v]["charge"] = float(random.normal())
+        graphs.append(graph)
+        classes.append(i % 2)
+    model = GraphClassifier(node_label="atom", features="charge", epochs=100, lr=0.01, random_state=0)
+    assert model.fit(graphs, classes).score(graphs, classes) == 1
+    assert model.model_.features == ["x1", "label=C", "label=N"]
+    graphs[0].nodes[0]["atom"] = "Fe"
+    with pytest.raises(InvalidInputError, match="'Fe'"):
+        model.predict(graphs)
+
+
 def test_every_form_of_a_graph_is_the_same_graph():
     from gradloom import ged
 

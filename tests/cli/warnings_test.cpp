@@ -250,5 +250,39 @@ TEST_F(Warnings, PruningWhatMattersIsNamed) {
   EXPECT_TRUE(warned(json_of({"prune", "run", "--worse", "0.1", "--out", "some.safetensors"})).empty());
 }
 
+// Paths of four atoms; those of class "with" have a nitrogen at one end.
+std::string molecules(int count, const char* atom, bool unique = false) {
+  nlohmann::json graphs = nlohmann::json::array();
+  for (int g = 0; g < count; ++g) {
+    nlohmann::json nodes = nlohmann::json::array(), links = nlohmann::json::array();
+    for (int v = 0; v < 4; ++v) {
+      const std::string label = unique ? std::to_string(g) + "-" + std::to_string(v) : v == 0 && g % 2 ? atom : "C";
+      nodes.push_back({{"id", v}, {"atom", label}, {"charge", (g * 7 + v * 3) % 11 / 8.0 + 0.0625}});
+      if (v > 0) links.push_back({{"source", v - 1}, {"target", v}});
+    }
+    graphs.push_back({{"graph", {{"name", "g" + std::to_string(g)}, {"class", g % 2 ? "with" : "without"}}},
+                      {"nodes", nodes},
+                      {"links", links}});
+  }
+  return graphs.dump();
+}
+
+TEST_F(Warnings, LabelsAreFeaturesBesideNumbersUnlessTheyAreNames) {
+  write("m.json", molecules(60, "N"));
+  const Words train{"train", "graph-classify", "--set", "epochs=40", "--threads", "1"};
+  const auto r = json_of(train + Words{"--set", "data.path=m.json", "--out", "run"});
+  EXPECT_EQ(r["train"]["accuracy"], 1.0);
+  EXPECT_THAT(warned(r), Not(testing::Contains(HasSubstr("labels"))));
+  write("new.json", molecules(2, "N"));
+  EXPECT_EQ(json_of({"predict", "run", "--data", "new.json", "--out", "p.csv"})["data"]["accuracy"], 1.0);
+  write("new.json", molecules(2, "Fe"));
+  expect_error({"predict", "run", "--data", "new.json", "--out", "p.csv"}, 2, "invalid_input", {"node label 'Fe'"});
+  write("m.json", molecules(60, "N", true));
+  const Words names = train + Words{"--set", "data.path=m.json", "--set", "epochs=2"};
+  EXPECT_THAT(warned(json_of(names + Words{"--out", "names"})), testing::Contains(HasSubstr("240 different labels")));
+  EXPECT_THAT(warned(json_of(names + Words{"--set", "data.features=given", "--out", "given"})),
+              Not(testing::Contains(HasSubstr("labels"))));
+}
+
 }  // namespace
 }  // namespace gradloom::test

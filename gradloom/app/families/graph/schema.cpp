@@ -23,7 +23,7 @@ void bind_graph_data(const OptionPart<GraphDataOptions>& data) {
       .needs("data.path");
   data.key("drop", &D::drop, "Columns of the table of nodes to leave out, by name or number.").needs("data.path");
   features.choice("features", &GraphFeatureOptions::nodes, kNodeFeatures,
-                  "Features of nodes; auto: those of the file, else labels, else numbers of neighbours.");
+                  "Features of nodes; auto: those of the file and labels that repeat, else numbers of neighbours.");
   features.key("normalise_rows", &GraphFeatureOptions::normalise_rows,
                "Divide the features of each node by their sum.");
   features.key("standardise", &GraphFeatureOptions::standardise,

@@ -16,7 +16,7 @@ void bind_pair_data(const OptionPart<PairDataOptions>& data) {
   data.choice("format", &D::format, without(kGraphFormats, GraphFormat::planetoid), "Format of data.path.");
   data.part("", &D::features)
       .choice("features", &GraphFeatureOptions::nodes, without(kNodeFeatures, NodeFeatures::identity),
-              "Features of nodes; auto: those of the file, else labels, else numbers of neighbours.");
+              "Features of nodes; auto: those of the file and labels that repeat, else numbers of neighbours.");
   data.key("validation", &D::validation, "Fraction of the graphs held out for validation.").at_least(0).below(1);
   data.key("test", &D::test, "Fraction of the graphs held out for the final test.").at_least(0).below(1);
   data.key("seed", &D::seed, "Seed of the split; unset: the run's seed.").at_least(0);

@@ -82,7 +82,9 @@ GraphFamily<T>::GraphFamily(GraphOptions options, Source source)
     throw_invalid(fmt::format("every {} has the class '{}'; there is nothing to learn", of_nodes ? "node" : "graph",
                               arrays.class_names[0]));
   layout_ = graph_layout(*set_, arrays, options_.data.features);
-  if (sizeof(T) == sizeof(float)) precision_warnings_ = float32_warnings(*set_, options_.data.features);
+  if (sizeof(T) == sizeof(float)) data_warnings_ = float32_warnings(*set_, options_.data.features);
+  if (std::string unused = unused_labels_warning(*set_, options_.data.features.nodes); !unused.empty())
+    data_warnings_.push_back(std::move(unused));
 }
 
 template <class T>
@@ -269,8 +271,10 @@ CheckSubject<graph::GraphNetwork<T>> GraphFamily<T>::check_subject(const Exec&, 
     which.resize(std::min(samples, set_->size()));
     std::iota(which.begin(), which.end(), 0u);
   }
+  GraphFeatureOptions features = options_.data.features;
+  features.nodes = layout_.nodes;  // a part would resolve differently
   auto data = std::make_shared<Data>(std::make_shared<GraphArrays<T>>(make_graph_arrays<T>(
-                                         task == GraphTask::node ? part : *set_, which, task, options_.data.features)),
+                                         task == GraphTask::node ? part : *set_, which, task, features)),
                                      std::vector<T>());
   GraphLayout shape = layout_;  // a part of a graph has fewer nodes to tell apart
   shape.node_features = data->arrays().features, shape.edge_features = data->arrays().edge_features;

@@ -51,7 +51,7 @@ class GraphFamily final : public Family<T, graph::GraphNetwork<T>, GraphDataset<
   std::vector<std::string> output_names() const override;
   std::vector<SampleNames> sample_names() const override { return {{"id", sample_ids_}}; }
   std::vector<std::string> warnings(const Exec&, const Model&, const ModelArrays<T>&) const override {
-    return precision_warnings_;
+    return data_warnings_;
   }
   std::map<std::string, double> metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
                                         const Data& data, View<const T, 2> y) const override;
@@ -81,9 +81,10 @@ class GraphFamily final : public Family<T, graph::GraphNetwork<T>, GraphDataset<
 
   std::shared_ptr<const GraphSet> set_;  // null when it comes from a model file
   GraphLayout layout_;
-  std::vector<std::string> precision_warnings_;  // what float32 cannot hold of the graphs
-  std::vector<std::string> sample_ids_;          // of the graphs that are tested, or of all nodes
-  std::vector<std::uint32_t> watched_;           // graphs of the part that distances are measured on
+  std::vector<std::string>
+      data_warnings_;                    // what float32 cannot hold of the graphs, and what they have that is not used
+  std::vector<std::string> sample_ids_;  // of the graphs that are tested, or of all nodes
+  std::vector<std::uint32_t> watched_;   // graphs of the part that distances are measured on
   // Measured when they are first needed; copies of a family share them.
   std::shared_ptr<std::optional<GedSample>> distances_ = std::make_shared<std::optional<GedSample>>();
 };

@@ -58,11 +58,20 @@ std::vector<FeatureRange> ranges_of_graphs(const GraphArrays<T>& a) {
   return ranges;
 }
 
+// Columns of node features that the file has; labels, degrees and others make the rest.
+std::size_t given_features(const GraphLayout& l) {
+  return l.nodes == NodeFeatures::given ? l.node_features
+         : l.nodes == NodeFeatures::all ? l.node_features - l.node_labels.size()
+                                        : 0;
+}
+
 std::vector<std::string> feature_names(const GraphLayout& l) {
   std::vector<std::string> names;
-  for (std::size_t c = 0; c < l.node_features; ++c) switch (l.nodes) {
+  const std::size_t given = given_features(l);
+  for (std::size_t c = 0; c < l.node_features; ++c) switch (c < given ? NodeFeatures::given : l.nodes) {
+      case NodeFeatures::all:
       case NodeFeatures::labels:
-        names.push_back("label=" + l.node_labels[c]);
+        names.push_back("label=" + l.node_labels[c - given]);
         break;
       case NodeFeatures::degrees:
         names.push_back(fmt::format("neighbours{}={}", c + 1 < l.node_features ? "" : ">", c));
@@ -127,7 +136,7 @@ bool contains_number(std::span<const std::uint32_t> numbers, std::uint32_t numbe
 }
 
 Result<void> check_names(const GraphLayout& l, const GraphSet& set) {
-  if (l.nodes == NodeFeatures::labels && set.node_labels.size() > l.node_labels.size())
+  if (has_labels(l.nodes) && set.node_labels.size() > l.node_labels.size())
     return unknown_name(set, set.node_labels, l.node_labels.size(), "node label",
                         [](const Graph& g, std::uint32_t n) { return contains_number(g.node_labels(), n); });
   if (l.edge_features > l.given_edge_features && set.edge_labels.size() > l.edge_labels.size())
@@ -145,15 +154,15 @@ Result<void> check_names(const GraphLayout& l, const GraphSet& set) {
 // What is wrong with one graph; empty: nothing.
 std::string misfit_of(const GraphLayout& l, const Graph& g) {
   if (g.nodes() == 0) return "has no nodes";
-  if (l.nodes == NodeFeatures::labels && g.node_labels().empty()) return "has nodes without labels";
+  if (has_labels(l.nodes) && g.node_labels().empty()) return "has nodes without labels";
   if (l.nodes == NodeFeatures::identity && g.nodes() > l.node_features)
     return fmt::format("has {} nodes, but the model was trained with {}", g.nodes(), l.node_features);
-  if (l.nodes == NodeFeatures::given) {
+  if (has_given(l.nodes)) {
     const bool sparse = !g.sparse_features().empty();
     const std::size_t width = sparse ? g.sparse_features().columns : g.node_feature_width();
-    if (width != l.node_features)
-      return fmt::format("has {} node features; the model was trained with {}", width, l.node_features);
-    if (l.task == GraphTask::node && sparse != l.sparse)
+    if (width != given_features(l))
+      return fmt::format("has {} node features; the model was trained with {}", width, given_features(l));
+    if ((l.task == GraphTask::node || l.nodes == NodeFeatures::all) && sparse != l.sparse)
       return fmt::format("has {} node features; the model was trained with {} ones", sparse ? "sparse" : "dense",
                          l.sparse ? "sparse" : "dense");
   }
@@ -177,20 +186,19 @@ template <class T>
 GraphLayout graph_layout(const GraphSet& set, const GraphArrays<T>& arrays, const GraphFeatureOptions& options) {
   GraphLayout l;
   l.task = arrays.task;
-  l.nodes = resolve_features(options.nodes, set.graphs.front());
+  l.nodes = resolve_features(options.nodes, set);
   l.node_features = arrays.features, l.edge_features = arrays.edge_features;
   l.sparse = arrays.sparse();
   l.edge_weights = !arrays.edge_weight.empty();
   l.mean = options.mean, l.std = options.std;
-  if (l.nodes == NodeFeatures::labels) l.node_labels = set.node_labels.names();
+  if (has_labels(l.nodes)) l.node_labels = set.node_labels.names();
   l.given_edge_features = arrays.edge_features;
   const auto has_labels = [](const Graph& g) { return !g.edge_labels().empty(); };
   if (options.edge_labels && arrays.edge_features > 0 && std::ranges::any_of(set.graphs, has_labels)) {
     l.edge_labels = set.edge_labels.names();
     l.given_edge_features -= l.edge_labels.size();
   }
-  if (l.nodes == NodeFeatures::given && set.node_feature_names.size() == l.node_features)
-    l.node_names = set.node_feature_names;
+  if (has_given(l.nodes) && set.node_feature_names.size() == given_features(l)) l.node_names = set.node_feature_names;
   if (set.edge_feature_names.size() == l.given_edge_features) l.edge_names = set.edge_feature_names;
   l.direction = direction_of(set);
   if (arrays.target.empty()) l.classes = arrays.class_names;
@@ -241,6 +249,9 @@ GraphLayout restore_layout(const ModelDescription& d, GraphTask task) {
       reader.fail(fmt::format("'direction' is '{}', not directed or undirected", direction));
   }
   reader.done();
+  if (l.nodes == NodeFeatures::all && l.node_labels.size() >= l.node_features)
+    reader.fail(fmt::format("{} labels are all of {} features", l.node_labels.size(), l.node_features));
+  const std::size_t given = given_features(l);
   l.classes = d.classes;
   l.ranges = d.ranges;
   EntryReader scale(d.normalisation, "normalisation");
@@ -248,17 +259,15 @@ GraphLayout restore_layout(const ModelDescription& d, GraphTask task) {
   if (scaled) l.mean = scale.numbers("mean"), l.std = scale.numbers("deviation");
   scale.done();
   if (scaled) {
-    const bool fits = l.mean.size() == l.node_features && l.std.size() == l.node_features &&
-                      l.nodes == NodeFeatures::given && !l.sparse &&
+    const bool fits = l.mean.size() == given && l.std.size() == given && given > 0 && !l.sparse &&
                       std::ranges::all_of(l.std, [](double s) { return s > 0; });
-    if (!fits) scale.fail(fmt::format("there are {} means for {} features", l.mean.size(), l.node_features));
+    if (!fits) scale.fail(fmt::format("there are {} means for {} features", l.mean.size(), given));
   }
   if (l.nodes == NodeFeatures::automatic) reader.fail("'nodes' does not say what features are");
   if (l.node_features == 0 || l.node_features + l.edge_features != d.features.size())
     reader.fail(fmt::format("there are {} node features and {} edge features, but {} names", l.node_features,
                             l.edge_features, d.features.size()));
-  if (named_nodes && l.nodes == NodeFeatures::given)
-    l.node_names.assign(d.features.begin(), d.features.begin() + static_cast<std::ptrdiff_t>(l.node_features));
+  if (named_nodes) l.node_names.assign(d.features.begin(), d.features.begin() + static_cast<std::ptrdiff_t>(given));
   for (std::size_t c = 0; c < l.given_edge_features && named_edges; ++c) {
     const std::string& name = d.features[l.node_features + c];
     if (!name.starts_with("edge ")) reader.fail(fmt::format("the feature '{}' is not an edge feature", name));
@@ -282,7 +291,7 @@ GraphLayout restore_layout(const ModelDescription& d, GraphTask task) {
 Result<GraphSet> align_graphs(const GraphLayout& l, GraphSet graphs) {
   if (graphs.size() == 0) return Error{ErrorCode::invalid_input, "there are no graphs in the data"};
   GraphSet set;
-  if (l.nodes == NodeFeatures::labels) set.node_labels = LabelTable(l.node_labels);
+  if (has_labels(l.nodes)) set.node_labels = LabelTable(l.node_labels);
   if (l.edge_features > l.given_edge_features) set.edge_labels = LabelTable(l.edge_labels);
   (l.task == GraphTask::node ? set.node_classes : set.graph_classes) = LabelTable(l.classes);
   set.append(std::move(graphs));

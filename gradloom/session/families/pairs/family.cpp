@@ -37,7 +37,9 @@ PairFamily<T>::PairFamily(PairOptions options, Source source)
   split();
   layout_ = graph_layout(*set_, train_->graphs().arrays(), options_.data.features);
   layout_.classes.clear();
-  if (sizeof(T) == sizeof(float)) precision_warnings_ = float32_warnings(*set_, options_.data.features);
+  if (sizeof(T) == sizeof(float)) data_warnings_ = float32_warnings(*set_, options_.data.features);
+  if (std::string unused = unused_labels_warning(*set_, options_.data.features.nodes); !unused.empty())
+    data_warnings_.push_back(std::move(unused));
 }
 
 template <class T>

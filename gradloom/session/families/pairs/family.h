@@ -47,7 +47,7 @@ class PairFamily final : public Family<T, graph::PairNetwork<T>, PairDataset<T>,
   std::vector<std::string> output_names() const override { return {"similarity"}; }
   std::vector<SampleNames> sample_names() const override { return {{"id", sample_ids_}, {"other", other_ids_}}; }
   std::vector<std::string> warnings(const Exec&, const Model&, const ModelArrays<T>&) const override {
-    return precision_warnings_;
+    return data_warnings_;
   }
   // mse, mae of the similarity; distance_mae; spearman over all pairs, spearman_mean and precision_at_10 over queries:
   // a query is a graph that stands first in a pair, with all pairs that hold it.
@@ -79,7 +79,8 @@ class PairFamily final : public Family<T, graph::PairNetwork<T>, PairDataset<T>,
   std::shared_ptr<const GraphSet> set_;
   std::shared_ptr<const DistanceTable> distances_;
   GraphLayout layout_;
-  std::vector<std::string> precision_warnings_;      // what float32 cannot hold of the graphs
+  std::vector<std::string>
+      data_warnings_;  // what float32 cannot hold of the graphs, and what they have that is not used
   std::vector<std::string> sample_ids_, other_ids_;  // of the pairs that are tested
   std::optional<Data> unseen_;
 };
