@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
 #include <type_traits>
 
@@ -90,6 +91,10 @@ class FamilySession final : public TypedSession<F> {
     if (family_.validation()) m.validation = measure_part(model, *family_.validation(), comm);
     if (family_.test()) m.test = measure_part(model, *family_.test(), comm);
     return m;
+  }
+  std::optional<double> largest_class() const override {
+    if constexpr (requires { share_of_largest(family_.train().all()); }) return share_of_largest(family_.train().all());
+    return std::nullopt;
   }
   nlohmann::json study() override { return family_.study(*exec_, this->model(), result_arrays()); }
   nlohmann::json conclude(const Metrics& metrics) override {
@@ -180,6 +185,18 @@ class FamilySession final : public TypedSession<F> {
     if (auto own = family_.new_rows(rows)) return std::move(*own);
     throw Exception(ErrorCode::unsupported,
                     fmt::format("models of family \"{}\" cannot be applied to rows", options().family));
+  }
+
+  template <class Batch>
+  requires requires(const Batch& b) { b.label.size(), b.weight.size(); }
+  static std::optional<double> share_of_largest(const Batch& b) {
+    std::map<std::uint32_t, double> counts;
+    double total = 0.0, most = 0.0;
+    for (std::size_t i = 0; i < b.label.size(); ++i) {
+      const double w = b.weight.empty() ? 1.0 : static_cast<double>(b.weight[i]);
+      total += w, most = std::max(most, counts[b.label[i]] += w);
+    }
+    return total > 0.0 ? std::optional(most / total) : std::nullopt;
   }
 
   F family_;

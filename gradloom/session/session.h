@@ -175,6 +175,8 @@ class Session {
   // All of the following uses the parameters of the result: the best ones where they are kept, else the last. Ranks
   // that work together call metrics(), predict() and measure() together.
   virtual Metrics metrics() = 0;
+  // The share of the most frequent class among the training samples; none where they have no classes.
+  virtual std::optional<double> largest_class() const = 0;
   virtual nlohmann::json study() = 0;
   // What the family adds to the summary of a finished run with these metrics, by key.
   virtual nlohmann::json conclude(const Metrics& metrics) = 0;

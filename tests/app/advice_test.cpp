@@ -39,5 +39,13 @@ TEST(TrainingAdvice, TellsOfShortTraining) {
   EXPECT_THAT(training_advice({{1.0, {}}, {}, {}}, log_of(50, 0.5)), IsEmpty()) << "nothing was held out";
 }
 
+TEST(TrainingAdvice, TellsThatNothingWasLearned) {
+  EXPECT_THAT(learned_nothing(with("accuracy", 0.6, 0.6), 0.6, log_of(50, 1)), HasSubstr("learned nothing"));
+  EXPECT_THAT(learned_nothing(with("accuracy", 0.7, 0.6), 0.6, log_of(50, 1)), IsEmpty());
+  EXPECT_THAT(learned_nothing(with("accuracy", 0.6, 0.6), std::nullopt, log_of(50, 1)), IsEmpty());
+  EXPECT_THAT(learned_nothing(with("accuracy", 0.6, 0.6), 0.6, log_of(5, 1)), IsEmpty()) << "too few epochs to tell";
+  EXPECT_THAT(learned_nothing(with("rmse", 0.6, 0.6), 0.6, log_of(50, 1)), IsEmpty());
+}
+
 }  // namespace
 }  // namespace gradloom::app

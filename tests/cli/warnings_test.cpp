@@ -284,5 +284,17 @@ TEST_F(Warnings, LabelsAreFeaturesBesideNumbersUnlessTheyAreNames) {
               Not(testing::Contains(HasSubstr("labels"))));
 }
 
+TEST_F(Warnings, NetworksThatLearnNothingAreNamed) {
+  std::string nodes = "id,x,class\n", edges = "from,to\n";  // the same feature everywhere
+  for (int v = 0; v < 60; ++v) nodes += std::to_string(v) + ",1," + (v % 3 ? "red" : "blue") + "\n";
+  for (int v = 1; v < 60; ++v) edges += std::to_string(v - 1) + "," + std::to_string(v) + "\n";
+  std::filesystem::create_directory(scratch_ / "same");
+  write("same/nodes.csv", nodes);
+  write("same/edges.csv", edges);
+  EXPECT_THAT(
+      warned(json_of({"train", "graph-nodes", "--set", "data.path=same", "--set", "epochs=20", "--out", "run"})),
+      testing::Contains(HasSubstr("the model has learned nothing")));
+}
+
 }  // namespace
 }  // namespace gradloom::test

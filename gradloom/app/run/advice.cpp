@@ -50,6 +50,19 @@ std::vector<double> last_losses(const std::vector<json>& log) {
 
 }  // namespace
 
+std::string learned_nothing(const Metrics& metrics, std::optional<double> largest_class, const std::vector<json>& log) {
+  const auto accuracy = value_of_metric(metrics.train, "accuracy");
+  // Shares are sums of floats.
+  if (!accuracy || !largest_class || *largest_class >= 1.0 || *accuracy > *largest_class + 1e-6 ||
+      last_losses(log).size() < 10)
+    return "";
+  return fmt::format(
+      "the model has learned nothing: its accuracy on training data is {:.3g}, and always choosing the most frequent "
+      "class has {:.3g}; set more epochs or another optimizer.lr, and see that the features tell something about the "
+      "class",
+      *accuracy, *largest_class);
+}
+
 std::vector<std::string> training_advice(const Metrics& metrics, const std::vector<json>& log) {
   std::vector<std::string> found;
   const PartMetrics* held = metrics.validation ? &*metrics.validation : metrics.test ? &*metrics.test : nullptr;

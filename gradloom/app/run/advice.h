@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,5 +15,10 @@ namespace gradloom::app {
 // Undertrained: the training loss of the last stage fell by more than a tenth in the last tenth of its epochs (of ten
 // or more), and there is something left to learn. `log` are the lines of the run's log.
 std::vector<std::string> training_advice(const Metrics& metrics, const std::vector<nlohmann::json>& log);
+
+// For all that learn classes: a sentence where the accuracy on training data is no better than the share of the most
+// frequent class (`largest_class`, as Session has it) after ten epochs or more; else empty.
+std::string learned_nothing(const Metrics& metrics, std::optional<double> largest_class,
+                            const std::vector<nlohmann::json>& log);
 
 }  // namespace gradloom::app

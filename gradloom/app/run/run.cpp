@@ -98,7 +98,9 @@ RunResult describe_result(const Config& recipe, Session& session, Metrics metric
   result.warnings = recipe_warnings(recipe);
   for (std::string& warning : session.warnings()) result.warnings.push_back(std::move(warning));
   add_loss_warnings(result.metrics, result.warnings);
-  if (family_of(recipe).learns_rows)
+  if (std::string nothing = learned_nothing(result.metrics, session.largest_class(), lines); !nothing.empty())
+    result.warnings.push_back(std::move(nothing));
+  else if (family_of(recipe).learns_rows)
     for (std::string& advice : training_advice(result.metrics, lines)) result.warnings.push_back(std::move(advice));
   result.rows_outside = session.rows_outside();
   result.found = session.conclude(result.metrics);
