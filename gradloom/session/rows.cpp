@@ -80,6 +80,32 @@ RowSchema row_schema(const RowSplits& parts) {
           parts.ranges.empty() ? ranges_of(parts.train) : parts.ranges};
 }
 
+std::vector<std::string> table_warnings(const RowSplits& parts, const RowSource& source) {
+  std::vector<std::string> found;
+  std::size_t rows = parts.train.size();
+  for (const auto* part : {&parts.validation, &parts.test})
+    if (*part) rows += (*part)->size();
+  if (parts.train.size() == 0) return found;
+  for (const ColumnCode& column : parts.code.features)
+    if (column.categories.size() > std::max<std::size_t>(20, rows / 5))
+      found.push_back(
+          fmt::format("column '{}' has {} values in {} rows; leave it out with data.drop, or turn it into "
+                      "a number",
+                      column.name, column.categories.size(), rows));
+  const std::vector<std::string>& classes = parts.train.class_names();
+  if (!parts.train.is_classification() || classes.size() <= std::max<std::size_t>(10, rows / 5)) return found;
+  const bool numbers = std::ranges::all_of(classes, [](const std::string& name) {
+    double value;
+    return parse_number(name, value);
+  });
+  const std::string target = source.target.empty() ? std::string() : fmt::format(" '{}'", source.target[0]);
+  found.push_back(fmt::format("the target{} has {} classes in {} rows; {}", target, classes.size(), rows,
+                              numbers ? "numbers are learned by regression, such as the recipe kan-tabular with task = "
+                                        "\"regression\""
+                                      : "is it the right column for data.target?"));
+  return found;
+}
+
 std::vector<std::string> target_columns(const RowFamilyOptions& options, const LoadedRows& training) {
   const RowDataset<double>& rows = training.rows;
   if (rows.is_classification()) {

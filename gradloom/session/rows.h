@@ -29,6 +29,10 @@ struct RowSchema {
 };
 RowSchema row_schema(const RowSplits& parts);
 
+// What is to be said of training data before anybody asks: text columns with a value for every few rows, and targets
+// with as many classes. Nothing of a model without rows.
+std::vector<std::string> table_warnings(const RowSplits& parts, const RowSource& source);
+
 // The names of the columns to predict: those of the training file, else y1, y2, ...; `class` where a class has none.
 std::vector<std::string> target_columns(const RowFamilyOptions& options, const LoadedRows& training);
 

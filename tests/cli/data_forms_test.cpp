@@ -165,9 +165,8 @@ TEST_F(DataForms, LogicClassifyFitsItselfToTheTable) {
     text += __builtin_popcount(static_cast<unsigned>(row)) == 2 ? "yes\n" : "no\n";
   }
   write("t.csv", text);
-  const Words train{"train", "logic-classify",   "--set", "data.path=t.csv", "--set", "data.test_path=",
-                    "--set", "data.target=[-1]", "--set", "data.drop=[]",    "--set", "data.categorical=[]",
-                    "--set", "data.header=no",   "--set", "data.test=0.0"};
+  const Words train{"train", "logic-classify", "--set", "data.path=t.csv",
+                    "--set", "data.header=no", "--set", "data.test=0.0"};
   const auto r = json_of(train + Words{"--out", "a"});
   EXPECT_EQ(r["train"]["hard_accuracy"], 1.0) << r["settled"];
   EXPECT_EQ(r["settled"]["folds"], 5);

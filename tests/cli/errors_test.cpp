@@ -203,7 +203,7 @@ TEST_F(Errors, ColumnsAreNamedWithTheKeyThatAskedForThem) {
   write("words.csv", "a,b,kind\n1,2,red\n2,3,blue\n3,4,red\n");
   expect_error({"train", "kan-tabular", "--set", "data.path=words.csv"}, 2, "invalid_input",
                {"'kind'", "'red'", "task = \"classification\""});
-  const Words classify = {"train", "logic-classify", "--set", "data.path=words.csv", "--set", "data.test_path="};
+  const Words classify = {"train", "monks", "--set", "data.path=words.csv", "--set", "data.test_path="};
   expect_error(classify, 2, "invalid_input", {"data.categorical names column 3", "data.categorical = []"});
   expect_error(classify + Words{"--set", "data.target=kind", "--set", "data.categorical=[]"}, 2, "invalid_input",
                {"data.target and data.drop both name the column 'kind'"});

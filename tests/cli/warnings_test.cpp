@@ -296,5 +296,30 @@ TEST_F(Warnings, NetworksThatLearnNothingAreNamed) {
       testing::Contains(HasSubstr("the model has learned nothing")));
 }
 
+TEST_F(Warnings, ColumnsAndTargetsWithAValueForEveryRowAreNamed) {
+  std::string text = "sold,size,price\n";
+  for (int i = 0; i < 120; ++i)
+    text += "2024-" + std::to_string(i) + "," + std::to_string(i % 9) + "," + std::to_string(i * 3 + 1) + "\n";
+  write("t.csv", text);
+  const Words dates = warned(json_of(rows_));
+  EXPECT_THAT(dates, testing::Contains(HasSubstr("column 'sold' has 120 values in 120 rows")));
+  EXPECT_THAT(dates, Not(testing::Contains(HasSubstr("sold=")))) << "no spline is extended to a category";
+  for (const char* recipe : {"kan-tabular", "logic-classify"}) {
+    Words classes{"train",     recipe,
+                  "--set",     "data.path=t.csv",
+                  "--set",     "data.target=price",
+                  "--set",     "data.drop=[sold]",
+                  "--set",     "model.size=given",
+                  "--set",     "epochs=2",
+                  "--set",     "data.test=0",
+                  "--set",     "data.validation=0",
+                  "--threads", "1",
+                  "--out",     std::string(recipe) + "-run"};
+    if (recipe[0] == 'k') classes = classes + Words{"--set", "task=classification"};
+    EXPECT_THAT(warned(json_of(classes)),
+                testing::Contains(AllOf(HasSubstr("'price' has 120 classes in 120 rows"), HasSubstr("regression"))));
+  }
+}
+
 }  // namespace
 }  // namespace gradloom::test

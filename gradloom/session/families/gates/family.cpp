@@ -33,6 +33,7 @@ GatesFamily<T>::GatesFamily(GatesOptions options, const Source& source)
     : Family<T, Model, Data, GatesOptions>(std::move(options)),
       schema_(row_schema(source)),
       bits_(source.bits.empty() ? choose_bits(source.train, options_.thresholds) : source.bits) {
+  table_warnings_ = table_warnings(source, options_.data.source);
   train_ = convert<T>(binarise(source.train, bits_));
   if (source.validation) validation_ = convert<T>(binarise(*source.validation, bits_));
   if (source.test) test_ = convert<T>(binarise(*source.test, bits_));
@@ -127,7 +128,7 @@ CheckSubject<logic::GateClassifier<T>> GatesFamily<T>::check_subject(const Exec&
 
 template <class T>
 std::vector<std::string> GatesFamily<T>::warnings(const Exec&, const Model& model, const ModelArrays<T>& arrays) const {
-  std::vector<std::string> found;
+  std::vector<std::string> found = table_warnings_;
   for (std::size_t l = 0; l < model.options().layers.size(); ++l) {
     const auto unread = logic::unread_inputs(model.wires(l, arrays.buffers), model.layer_inputs(l));
     if (!unread.empty())

@@ -56,6 +56,7 @@ class GatesFamily final : public Family<T, logic::GateClassifier<T>, RowDataset<
 
   RowSchema schema_;  // of the features that the bits are made of
   std::vector<BitColumn> bits_;
+  std::vector<std::string> table_warnings_;
 };
 
 }  // namespace gradloom

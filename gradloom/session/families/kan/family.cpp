@@ -81,6 +81,19 @@ ColumnRanges<T> known_ranges(const std::vector<FeatureRange>& ranges, const std:
   return known;
 }
 
+// A category that no training row has is nothing that a spline is extended to.
+template <class T>
+ColumnRanges<T> with_categories(ColumnRanges<T> ranges, const RowSource& source, const RowCode& code) {
+  std::size_t at = 0;
+  for (const ColumnCode& column : code.features) {
+    const bool one_hot = !column.categories.empty() && source.categories == CategoryPolicy::one_hot;
+    const std::size_t end = at + (one_hot ? column.categories.size() : 1);
+    for (; at < std::min(end, ranges.low.size()); ++at)
+      if (one_hot) ranges.low[at] = std::min(ranges.low[at], T(0)), ranges.high[at] = std::max(ranges.high[at], T(1));
+  }
+  return ranges;
+}
+
 // The centres of one kind in a model file, of `count` columns.
 std::vector<double> read_centres(EntryReader& centre, const char* kind, std::size_t count) {
   if (!centre.has(kind)) return {};
@@ -117,7 +130,10 @@ KanFamily<T>::KanFamily(KanOptions options, const Source& source)
       centres_(source.centres ? *source.centres : choose_kan_centres<T>(options_, source.train)) {
   train_ = convert<T>(source.train, centres_);
   ranges_ = known_ranges<T>(schema_.ranges, centres_.x);
-  if (sizeof(T) == sizeof(float)) precision_warnings_ = float32_warnings(source.train, centres_);
+  far_ranges_ = with_categories(ranges_, options_.data.source, schema_.training.code);
+  table_warnings_ = table_warnings(source, options_.data.source);
+  if (sizeof(T) == sizeof(float))
+    for (std::string& warning : float32_warnings(source.train, centres_)) table_warnings_.push_back(std::move(warning));
   if (options_.train.loss_kind == LossKind::binary_cross_entropy && train_->is_classification() &&
       train_->outputs() != 2)
     throw_invalid(
@@ -270,7 +286,7 @@ bool KanFamily<T>::before_epoch(const Exec& ex, std::size_t stage, std::uint64_t
 template <class T>
 std::vector<std::string> KanFamily<T>::warnings(const Exec& ex, const Model& network,
                                                 const ModelArrays<T>& arrays) const {
-  std::vector<std::string> found = precision_warnings_;
+  std::vector<std::string> found = table_warnings_;
   const auto tape = evaluate_rows(ex, network, arrays, train_->all()).tape;
   for (std::size_t l = 0; l < network.layers(); ++l) {
     const double share =
@@ -298,7 +314,7 @@ std::optional<std::size_t> KanFamily<T>::count_outside(const Data& rows) const {
 
 template <class T>
 std::vector<std::string> KanFamily<T>::data_warnings(const Data& rows, std::string_view name) const {
-  const FarRows far = find_far_rows<T>(ranges_, rows.all().x);
+  const FarRows far = find_far_rows<T>(far_ranges_, rows.all().x);
   if (far.count == 0) return {};
   const std::size_t c = far.column;
   const double centre = centres_.x.empty() ? 0.0 : centres_.x[c];

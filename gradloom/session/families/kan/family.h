@@ -49,7 +49,7 @@ class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOpti
                           const Metrics& metrics) const override;
   std::map<std::string, double> metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
                                         const Data& data, View<const T, 2> y) const override;
-  // Inputs outside of the grids; columns that the precision cannot hold.
+  // Inputs outside of the grids; columns that the precision cannot hold, or that are no use as they are.
   std::vector<std::string> warnings(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const override;
   std::optional<std::size_t> count_outside(const Data& rows) const override;
   // Rows far outside of the training data.
@@ -73,8 +73,9 @@ class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOpti
 
   RowSchema schema_;
   RowCentres centres_;
-  ColumnRanges<T> ranges_;  // of the training rows, centred
-  std::vector<std::string> precision_warnings_;
+  ColumnRanges<T> ranges_;      // of the training rows, centred
+  ColumnRanges<T> far_ranges_;  // the same; a feature that stands for a category can always be 0 or 1
+  std::vector<std::string> table_warnings_;
 };
 
 }  // namespace gradloom
