@@ -7,6 +7,8 @@
 #include <limits>
 #include <map>
 
+#include "gradloom/io/utf8.h"
+
 namespace gradloom {
 namespace {
 
@@ -29,6 +31,7 @@ class CsvParser {
   CsvTable run() {
     text_ = *table_.text;
     if (text_.starts_with("\xff\xfe") || text_.starts_with("\xfe\xff")) fail("the text is UTF-16; save it as UTF-8");
+    check_utf8();
     if (text_.starts_with("\xef\xbb\xbf")) text_.remove_prefix(3);
     if (const std::size_t cr = text_.find('\r'); cr < text_.size() - 1 && text_.find('\n') == std::string_view::npos)
       fail("its lines end with a carriage return alone; save it with line feeds (LF or CRLF)");
@@ -46,6 +49,15 @@ class CsvParser {
   template <class... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
     throw_invalid(fmt::format("{}: {}", table_.source, fmt::format(format, std::forward<Args>(args)...)));
+  }
+
+  // A name in another encoding could not be written to a model file.
+  void check_utf8() const {
+    if (is_utf8(text_)) return;
+    std::size_t at = 0;
+    for (std::size_t length; at < text_.size() && (length = utf8_length(text_.substr(at))) > 0;) at += length;
+    const auto before = text_.substr(0, at);
+    fail("line {} is not UTF-8; save the file as UTF-8", 1 + std::count(before.begin(), before.end(), '\n'));
   }
 
   void skip_line() {
@@ -235,9 +247,8 @@ class CsvParser {
       const auto [first, is_new] = places.emplace(table_.cells[c], c);
       if (!is_new && !table_.cells[c].empty())
         fail(
-            "the header names '{}' twice, in columns {} and {} (counted from 1); rename one, or set data.header to say "
-            "that there is no "
-            "header",
+            "the header names '{}' twice, in columns {} and {} (counted from 1); rename one; a file without a "
+            "header is trained on with data.header = \"no\"",
             table_.cells[c], first->second + 1, c + 1);
       table_.columns.push_back(table_.cells[c].empty() ? fmt::format("column{}", c + 1) : std::string(table_.cells[c]));
     }

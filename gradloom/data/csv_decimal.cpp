@@ -141,19 +141,18 @@ class DecimalRewriter {
     if (usual_ == CsvDecimal::comma && !point) return usual_;
     if (usual_ == CsvDecimal::point && !comma) return usual_;
     if (e.either && e.groups)
-      fail(
-          *e.either, column,
-          fmt::format(
-              "has a comma, but line {} of the same column has a point: '{}'; set data.decimal = \",\" or \".\" to say "
-              "which one separates the fraction",
-              table_.lines[*e.groups], table_.cell(*e.groups, column).substr(0, 40)));
+      fail(*e.either, column,
+           fmt::format("has a comma, but line {} of the same column has a point: '{}'; write both alike, or train with "
+                       "data.decimal = \",\" or \".\", which says which one separates the fraction",
+                       table_.lines[*e.groups], table_.cell(*e.groups, column).substr(0, 40)));
     if (e.either && comma == point)
       fail(*e.either, column,
-           "may be a fraction or a number of thousands; set data.decimal = \",\" or \".\" to say which one it is");
+           "may be a fraction or a number of thousands; write it with a point or without separators, or train with "
+           "data.decimal = \",\" or \".\", which says what it is");
     if (e.groups && comma && !point)
       fail(*e.groups, column,
-           "may be a fraction or a number of thousands, since other columns have decimal commas; set data.decimal "
-           "= \",\" or \".\" to say which one it is");
+           "may be a fraction or a number of thousands, since other columns have decimal commas; write it "
+           "without separators, or train with data.decimal = \",\" or \".\", which says what it is");
     return comma && !point && e.either ? CsvDecimal::comma : CsvDecimal::point;
   }
 

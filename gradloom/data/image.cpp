@@ -91,7 +91,7 @@ Result<Image> read_png(const std::filesystem::path& path, std::size_t most) {
     return Error{ErrorCode::invalid_input, fmt::format("{}: {}", path.string(), why)};
   };
   if (bytes->size() < kSignature || png_sig_cmp(reinterpret_cast<png_const_bytep>(bytes->data()), 0, kSignature) != 0)
-    return fail("this is not a PNG file");
+    return fail("this is not a PNG file; only PNG files can be read");
   if (!png_image_begin_read_from_memory(&png, bytes->data(), bytes->size()))
     return fail(fmt::format("damaged PNG file: {}", png.message));
   if (png.width == 0 || png.height == 0 || png.width > most || png.height > most)

@@ -27,6 +27,7 @@ class TableEncoder {
   }
 
   LoadedRows run() {
+    if (is_header_alone()) fail("there is a header, but no row follows it");
     choose_columns();
     choose_rows();
     RowParts<double> parts;
@@ -54,6 +55,13 @@ class TableEncoder {
   template <class... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
     throw_invalid(fmt::format("{}: {}", table_.source, fmt::format(format, std::forward<Args>(args)...)));
+  }
+
+  // One row of words cannot be told from a header, and nothing could be learned from it either.
+  bool is_header_alone() const {
+    double value;
+    return !known_ && !table_.has_header && table_.rows() == 1 && source_.csv.header == CsvHeader::automatic &&
+           std::ranges::none_of(table_.cells, [&](std::string_view cell) { return parse_number(cell, value); });
   }
 
   std::string place(std::size_t row, std::size_t column) const {

@@ -68,6 +68,8 @@ Result<FileDescriptor> open_regular(std::string_view what, const FilePlace& plac
   }
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return system_error(what, place, errno);
+  if (S_ISDIR(status.st_mode))
+    return Error{ErrorCode::invalid_input, fmt::format("'{}' is a folder, not a regular file", place.string())};
   if (!S_ISREG(status.st_mode))
     return Error{ErrorCode::invalid_input, fmt::format("'{}' is not a regular file", place.string())};
   return file;

@@ -321,5 +321,26 @@ TEST_F(Warnings, ColumnsAndTargetsWithAValueForEveryRowAreNamed) {
   }
 }
 
+TEST_F(Warnings, FilesThatCannotBeUsedAreRefusedBeforeTraining) {
+  write("t.csv",
+        "a,stra\xdf"
+        "e\n1,2\n2,3\n");
+  expect_error(rows_, 2, "invalid_input", {"line 1 is not UTF-8; save the file as UTF-8"});
+  write("t.csv", "a,b,y\n");
+  expect_error(rows_, 2, "invalid_input", {"there is a header, but no row follows it"});
+  std::filesystem::remove(scratch_ / "t.csv");
+  std::filesystem::create_directory(scratch_ / "t.csv");
+  expect_error(rows_, 2, "invalid_input", {"'t.csv' is a folder"});
+}
+
+TEST_F(Warnings, AFinishedRunWithoutItsModelFileWasNotStopped) {
+  write_sums("t.csv", 60);
+  json_of(rows_);
+  std::filesystem::remove(scratch_ / "run/model.safetensors");
+  const auto r = json_of({"predict", "run", "--data", "t.csv", "--out", "p.csv"});
+  EXPECT_EQ(r["finished"], true);
+  EXPECT_THAT(warned(r), Not(testing::Contains(HasSubstr("was stopped"))));
+}
+
 }  // namespace
 }  // namespace gradloom::test
