@@ -89,7 +89,7 @@ int export_circuit(const Output& out, ExportFlags flags) {
   const auto result = app::export_circuit(o);
   if (!result && result.error().code == ErrorCode::not_found && o.minimiser == app::Minimiser::yosys)
     throw Failure(result.error(), "--minimise own needs no other program");
-  if (!result && result.error().code == ErrorCode::unsupported)
+  if (!result && result.error().code == ErrorCode::unsupported && o.verify)
     throw Failure(result.error(), "leave --verify out, or choose --format dot, a drawing that can be verified");
   if (!result) throw Exception(result.error());
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 
 #include "gradloom/base/error.h"
@@ -73,10 +74,20 @@ class RuleTree {
   std::size_t entries_ = 0;
 };
 
+// Golly finds a rule by the name of its file: letters, digits, '_' and '-'.
+void check_rule_name(std::string_view name) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  const bool good = !name.empty() && name.size() <= 100 && letter(name[0]) &&
+                    std::ranges::all_of(name, [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '-'; });
+  if (!good)
+    throw_invalid(
+        fmt::format("'{}' is not a valid name for a rule: letters, digits, '_' and '-', with a letter first", name));
+}
+
 }  // namespace
 
 std::string to_golly(const CellRule& rule, std::string_view name) {
-  netlist::check_name(name);
+  check_rule_name(name);
   if (rule.channels > kMostGollyChannels)
     throw Exception(
         ErrorCode::unsupported,

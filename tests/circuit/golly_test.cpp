@@ -92,6 +92,12 @@ TEST(Golly, TheTreeHasNoMoreNodesThanItNeeds) {
   EXPECT_THAT(circuit::to_golly(same, "same"), testing::StartsWith("@RULE same\n\n@TREE\n\nnum_states=2\n"));
 }
 
+TEST(Golly, NamesOfRulesMayHaveHyphens) {
+  const CellRule rule = random_rule(1, 1, 3);
+  EXPECT_THAT(circuit::to_golly(rule, "my-rule"), testing::StartsWith("@RULE my-rule\n"));
+  for (const char* name : {"", "-a", "a b", "1a"}) EXPECT_THROW(circuit::to_golly(rule, name), Exception) << name;
+}
+
 TEST(Golly, RefusesMoreThanEightChannels) {
   try {
     circuit::to_golly(random_rule(1, 9, 12), "r");
