@@ -81,7 +81,8 @@ def checked(X: Any, gaps: bool = False) -> AnyArray:
     wrong = np.isinf(x) if gaps else ~np.isfinite(x)
     if wrong.any():
         row, column = (int(i) for i in np.argwhere(wrong)[0])
-        raise ValueError(f"X contains {'infinity' if gaps else 'NaN or infinity'}: the value in row {row}, column {column} is {x[row, column]}")
+        kind = "infinity" if gaps else "NaN or infinity"
+        raise ValueError(f"X contains {kind}: the value in row {row}, column {column} is {x[row, column]}")
     return x
 
 

@@ -93,7 +93,7 @@ class _RowEstimator(BaseEstimator):  # type: ignore[misc]
         if watched is not None:
             fit.validation_from = rows
             data, y, sample_weight = _rows.followed_by(data, y, sample_weight, *watched, gaps)
-        if is_table:
+        if is_table and isinstance(data, _tables.Table):
             names = data.names
         # An array that may have gaps is a table too: only tables have means to fill in.
         if isinstance(data, _tables.Table) and not (is_table and _tables.is_plain(data.columns)):
