@@ -37,7 +37,6 @@ int evaluate(const Output& out, const EvalFlags& flags) {
   std::error_code ignored;
   if (std::filesystem::is_regular_file(flags.folder, ignored)) return evaluate_file(out, flags);
   refuse_recipe_name(flags.folder);
-  refuse_overwriting_run(flags.predictions, flags.folder);
   app::RunOptions options = run_options(out, flags.exec);
   options.comm = out.comm();
   std::set<std::string> told;  // warnings that have been shown while the run was opened

@@ -10,6 +10,7 @@
 #include "cli/text.h"
 #include "gradloom/app/circuit/jobs.h"
 #include "gradloom/app/model/export.h"
+#include "gradloom/app/run/open.h"
 
 namespace gradloom::cli {
 namespace {
@@ -79,8 +80,7 @@ int export_circuit(const Output& out, ExportFlags flags) {
   o.circuit = flags.circuit;
   o.out = flags.out;
   if (!flags.name.empty()) o.name = flags.name;
-  refuse_overwriting(flags.out, {flags.circuit});
-  refuse_overwriting_run(flags.out, flags.circuit);
+  app::refuse_overwriting_inputs(flags.out, flags.circuit, default_data_root()).or_throw();
   if (app::has_exported_network(flags.circuit)) return export_network(out, flags);
   if (!find_choice<app::ExportFormat>(app::kExportFormats, flags.format))
     throw_invalid(fmt::format("--format {} is for spline networks; {} is a circuit", flags.format, flags.circuit));

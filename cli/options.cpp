@@ -10,7 +10,6 @@
 #include "gradloom/app/recipe.h"
 #include "gradloom/exec/arithmetic_names.h"
 #include "gradloom/io/file.h"
-#include "gradloom/io/run_folder.h"
 
 namespace gradloom::cli {
 namespace {
@@ -123,10 +122,6 @@ void refuse_recipe_name(const std::filesystem::path& folder) {
       throw Exception(ErrorCode::not_found, fmt::format("there is no folder '{0}', but a recipe of that name: "
                                                         "`gradloom train {0}` trains it and prints the folder",
                                                         recipe.name));
-}
-
-void refuse_overwriting_run(const std::filesystem::path& out, const std::filesystem::path& folder) {
-  gradloom::refuse_overwriting(out, run_files(folder)).or_throw();
 }
 
 std::filesystem::path default_data_root() {

@@ -73,8 +73,6 @@ inline std::string names_a_file(const std::string& name) {
 void refuse_overwriting(const std::filesystem::path& out, std::initializer_list<std::filesystem::path> inputs);
 // Throws when the name of a recipe was passed instead of a run folder, and there is no such folder.
 void refuse_recipe_name(const std::filesystem::path& folder);
-// Throws when `out` is a file of the run in `folder`, if it is one.
-void refuse_overwriting_run(const std::filesystem::path& out, const std::filesystem::path& folder);
 
 // GRADLOOM_DATA, or the current folder.
 std::filesystem::path default_data_root();

@@ -9,6 +9,7 @@
 #include "cli/ranks.h"
 #include "cli/text.h"
 #include "gradloom/app/circuit/jobs.h"
+#include "gradloom/app/run/open.h"
 
 namespace gradloom::cli {
 namespace {
@@ -23,8 +24,7 @@ int run_circuit(const Output& out, RunCircuitFlags flags) {
   o.circuit = flags.circuit;
   o.pattern = flags.pattern;
   o.out = flags.out;
-  refuse_overwriting(flags.out, {flags.circuit, flags.pattern});
-  refuse_overwriting_run(flags.out, flags.circuit);
+  app::refuse_overwriting_inputs(flags.out, flags.circuit, default_data_root(), std::span(&o.pattern, 1)).or_throw();
   if (!flags.boundary.empty())
     o.boundary = value_of<circuit::Boundary>(circuit::kBoundaries, flags.boundary, "--boundary").or_throw();
   o.minimiser = value_of<app::Minimiser>(app::kMinimisers, flags.minimise, "--minimise").or_throw();

@@ -89,7 +89,16 @@ TEST_F(Errors, WhatIsReadIsNeverOverwritten) {
   json_of({"train", "kan-tabular", "--out", "tabular", "--set", "data.path=table.csv", "--set", "epochs=1", "--set",
            "train.batch=0"});
   expect_error({"eval", "tabular", "--predictions", "./table.csv"}, 2, "invalid_input", {"table.csv", "overwritten"});
+  write("new.csv", table);
+  for (const Words& command : {Words{"predict", "tabular", "--data", "new.csv", "--out", "table.csv"},
+                               Words{"export", "tabular", "--format", "c", "--out", "table.csv"},
+                               Words{"prune", "tabular", "--out", "table.csv"},
+                               Words{"prune", "tabular", "--data", "new.csv", "--out", "./new.csv"}})
+    expect_error(command, 2, "invalid_input", {"overwritten"});
+  expect_error({"prune", "tabular", "--out", "other.csv"}, 2, "invalid_input", {"other.csv", ".safetensors"});
   EXPECT_EQ(bytes_of(scratch_ / "table.csv"), table);
+  EXPECT_EQ(bytes_of(scratch_ / "new.csv"), table);
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "other.csv"));
 }
 
 TEST_F(Errors, WidthsThatNoMachineHoldsAreRefusedAtOnce) {

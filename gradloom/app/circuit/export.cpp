@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "gradloom/app/circuit/jobs.h"
+#include "gradloom/app/run/open.h"
 #include "gradloom/circuit/json.h"
 #include "gradloom/circuit/minimise.h"
 #include "gradloom/circuit/prove.h"
@@ -142,7 +143,7 @@ Result<ExportedCircuit> export_circuit(AnyCircuit any, const ExportCircuitOption
   if (!o.out.empty()) {
     const std::filesystem::path bench =
         o.out.parent_path() / (o.out.stem().string() + "_test" + o.out.extension().string());
-    if (o.format == ExportFormat::verilog) refuse_overwriting(bench, std::span(&o.circuit, 1)).or_throw();
+    if (o.format == ExportFormat::verilog) refuse_overwriting_inputs(bench, o.circuit, ".").or_throw();
     write_file_atomic(o.out, r.text).or_throw();
     r.out = o.out.string();
     if (o.format == ExportFormat::verilog) {

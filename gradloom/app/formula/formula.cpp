@@ -240,9 +240,12 @@ Result<nlohmann::json> model_formula(const std::filesystem::path& model, const R
 Result<PruneReport> prune_model(const std::filesystem::path& model, const RunOptions& run,
                                 const PruneOptions& options) {
   if (auto r = completed(options); !r) return r.error();
-  std::vector<std::filesystem::path> files = run_files(model);
-  files.push_back(model);
-  if (auto r = refuse_overwriting(options.out, files); !r) return r.error();
+  if (auto r = refuse_overwriting_inputs(options.out, model, run.data_root, std::span(&options.data, 1)); !r)
+    return r.error();
+  if (options.out.extension() != ".safetensors")
+    return Error{
+        ErrorCode::invalid_input,
+        fmt::format("'{}' does not end in .safetensors; what is written is a model file", options.out.string())};
   return guarded([&]() -> Result<PruneReport> {
     auto opened = open_model_or_run(model, run, PartOfRun::checkpoint);
     if (!opened) return opened.error();

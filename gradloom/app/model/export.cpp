@@ -7,7 +7,6 @@
 #include "gradloom/app/recipe.h"
 #include "gradloom/app/run/open.h"
 #include "gradloom/io/file.h"
-#include "gradloom/io/run_folder.h"
 
 namespace gradloom::app {
 namespace {
@@ -36,9 +35,7 @@ bool has_exported_network(const std::filesystem::path& model) {
 
 Result<ExportedNetwork> export_network(const std::filesystem::path& model, const RunOptions& run,
                                        const ExportNetworkOptions& options) {
-  std::vector<std::filesystem::path> files = run_files(model);
-  files.push_back(model);
-  if (auto r = refuse_overwriting(options.out, files); !r) return r.error();
+  if (auto r = refuse_overwriting_inputs(options.out, model, run.data_root); !r) return r.error();
   if (options.out.empty() && options.format != NetworkFormat::c)
     return Error{ErrorCode::invalid_input, fmt::format("the format {} is binary; name a file to write",
                                                        name_of(kNetworkFormats, options.format))};

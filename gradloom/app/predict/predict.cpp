@@ -7,22 +7,19 @@
 #include "gradloom/app/families/families.h"
 #include "gradloom/app/run/open.h"
 #include "gradloom/io/file.h"
-#include "gradloom/io/run_folder.h"
 
 namespace gradloom::app {
 namespace {
 
-Result<void> check_files(const std::filesystem::path& model, const PredictOptions& what) {
+Result<void> check_files(const std::filesystem::path& model, const std::filesystem::path& data_root,
+                         const PredictOptions& what) {
   std::error_code ignored;
   if (!std::filesystem::exists(what.file, ignored))
     return Error{ErrorCode::not_found, fmt::format("there is no file {}", what.file.string())};
   if (what.out.empty()) return {};
   if (auto r = check_prediction_file(what.out); !r) return r;
-  std::vector<std::filesystem::path> files = run_files(model);
-  files.push_back(model);
-  if (auto r = refuse_overwriting(what.out, files); !r) return r;
   const std::filesystem::path read[] = {what.file, what.distances};
-  return refuse_overwriting(what.out, read, InFolders::contents);
+  return refuse_overwriting_inputs(what.out, model, data_root, read);
 }
 
 // What the predictions follow from.
@@ -63,7 +60,7 @@ Result<PredictReport> predict(const std::filesystem::path& model, const RunOptio
   return guarded([&]() -> Result<PredictReport> {
     const auto own = options_of_rank(options, files_of(model, what));
     if (!own) return PredictReport();
-    if (auto r = check_files(model, what); !r) return r.error();
+    if (auto r = check_files(model, options.data_root, what); !r) return r.error();
     auto opened = open_model_or_run(model, *own, PartOfRun::model_file);
     if (!opened) return opened.error();
     Session& session = *opened->session;

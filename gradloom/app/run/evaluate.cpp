@@ -14,13 +14,12 @@ namespace {
 using nlohmann::json;
 
 // What can be wrong about the files of an evaluation, before any of them is read.
-Result<void> check_evaluation(const Config& recipe, const RunOptions& options, const EvaluateOptions& what) {
-  if (!what.data.empty()) {
-    if (!std::filesystem::exists(what.data))
-      return Error{ErrorCode::not_found, fmt::format("there is no file {}", what.data.string())};
-    if (auto r = refuse_overwriting(what.predictions, std::span(&what.data, 1)); !r) return r;
-  }
-  return refuse_overwriting(what.predictions, data_paths(recipe, options.data_root), InFolders::contents);
+Result<void> check_evaluation(const std::filesystem::path& run, const RunOptions& options,
+                              const EvaluateOptions& what) {
+  if (!what.data.empty() && !std::filesystem::exists(what.data))
+    return Error{ErrorCode::not_found, fmt::format("there is no file {}", what.data.string())};
+  const std::filesystem::path read[] = {what.data, what.distances};
+  return refuse_overwriting_inputs(what.predictions, run, options.data_root, read);
 }
 
 // A row for each sample: its number or its names where it has some, and the outputs.
@@ -108,7 +107,7 @@ Result<Evaluation> evaluate(const std::filesystem::path& path, const RunOptions&
   if (!folder) return folder.error();
   auto recipe = reopen_recipe(*folder);
   if (!recipe) return recipe.error();
-  if (auto r = check_evaluation(*recipe, given, what); !r) return r.error();
+  if (auto r = check_evaluation(path, given, what); !r) return r.error();
   return guarded([&]() -> Result<Evaluation> {
     const RunOptions options = follow_checkpoint(*folder, given, OtherData::tell).or_throw();
     const AppFamily& family = find_family(recipe->string("family"));

@@ -10,6 +10,7 @@
 #include "gradloom/app/predict/predict.h"
 #include "gradloom/app/recipe.h"
 #include "gradloom/app/run/checkpoints.h"
+#include "gradloom/app/settings.h"
 #include "gradloom/comm/comm.h"
 #include "gradloom/data/fingerprint.h"
 #include "gradloom/exec/arithmetic_names.h"
@@ -25,6 +26,23 @@ Result<Config> reopen_recipe(const RunFolder& folder, bool* edited) {
   if (!text) return text.error();
   if (edited) *edited = is_edited_recipe(*text);
   return parse_recipe(*text, folder.recipe().string(), none);
+}
+
+Result<void> refuse_overwriting_inputs(const std::filesystem::path& out, const std::filesystem::path& model,
+                                       const std::filesystem::path& data_root,
+                                       std::span<const std::filesystem::path> others) {
+  if (out.empty()) return {};
+  std::vector<std::filesystem::path> files = run_files(model);
+  files.push_back(model);
+  if (auto r = refuse_overwriting(out, files); !r) return r;
+  if (auto r = refuse_overwriting(out, others, InFolders::contents); !r) return r;
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(model, ignored)) return {};
+  const std::vector<std::string> none;
+  const auto text = read_file(model / "recipe.toml", kMaxRecipeBytes);
+  if (!text) return {};
+  const auto recipe = parse_recipe(*text, (model / "recipe.toml").string(), none);
+  return recipe ? refuse_overwriting(out, data_paths(*recipe, data_root), InFolders::contents) : Result<void>();
 }
 
 Result<std::unique_ptr<Session>> reopen_session(const Config& recipe, const RunOptions& options,

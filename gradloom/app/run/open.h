@@ -17,6 +17,13 @@ enum class OtherData { refuse, tell };
 // The recipe of a run. `edited`, if it is not null, is set to whether it was edited after the run was started.
 Result<Config> reopen_recipe(const RunFolder& folder, bool* edited = nullptr);
 
+// Fails with invalid_input when `out` would replace what a command on `model` (a model file, or the folder of a run)
+// reads or owns: the model, a file of its run, data that the recipe of the run names, one of `others` (a file, or any
+// in a folder). A recipe that cannot be read is left to those who open it.
+Result<void> refuse_overwriting_inputs(const std::filesystem::path& out, const std::filesystem::path& model,
+                                       const std::filesystem::path& data_root,
+                                       std::span<const std::filesystem::path> others = {});
+
 // The session of a run, from wherever this is called: fails with not_found, saying where data were looked for.
 Result<std::unique_ptr<Session>> reopen_session(const Config& recipe, const RunOptions& options,
                                                 const RunFolder& folder);
