@@ -184,6 +184,9 @@ std::string escaped(const std::string& text) {
 }  // namespace
 
 std::string mathml_name(const std::string& name) {
+  // A 0/1 input of a category, in the brackets of a condition: a factor before "c=r" would be taken for one of c.
+  if (name.find('=') != std::string::npos)
+    return row("<mo>[</mo><mi mathvariant=\"normal\">" + escaped(name) + "</mi><mo>]</mo>");
   std::size_t digits = name.size();
   while (digits > 0 && std::isdigit(static_cast<unsigned char>(name[digits - 1]))) --digits;
   std::string stem = name.substr(0, digits);

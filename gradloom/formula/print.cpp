@@ -225,9 +225,11 @@ std::string latex_name(const std::string& name) {
                                                "theta", "iota", "kappa", "mu",    "nu",      "xi",    "rho",
                                                "sigma", "tau",  "phi",   "chi",   "psi",     "omega", "lambda"};
   std::size_t digits = name.size();
-  while (digits > 0 && std::isdigit(static_cast<unsigned char>(name[digits - 1]))) --digits;
+  // A 0/1 input of a category, in the brackets of a condition, is no name with an index.
+  const bool condition = name.find('=') != std::string::npos;
+  while (!condition && digits > 0 && std::isdigit(static_cast<unsigned char>(name[digits - 1]))) --digits;
   std::string stem = name.substr(0, digits), index = name.substr(digits);
-  if (!stem.empty() && stem.back() == '_') stem.pop_back();
+  if (!condition && !stem.empty() && stem.back() == '_') stem.pop_back();
   if (stem.empty()) return "\\mathrm{" + name + "}";
   std::string shown;
   if (kGreek.contains(stem))
@@ -242,6 +244,7 @@ std::string latex_name(const std::string& name) {
     }
     shown = "\\mathrm{" + safe + "}";
   }
+  if (condition) shown = "\\left[" + shown + "\\right]";
   return index.empty() ? shown : shown + "_{" + index + "}";
 }
 

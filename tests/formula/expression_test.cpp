@@ -172,6 +172,14 @@ TEST_F(Expressions, AreTypesetInMathML) {
                                       "<mrow><mo>&#8722;</mo><msub><mi>x</mi><mn>1</mn></msub></mrow>"}));
 }
 
+TEST_F(Expressions, CategoriesAreTypesetAsConditions) {
+  const std::vector<std::string> names{"c=r", "c=7"}, plain{"a", "b"};
+  EXPECT_EQ(
+      mathml(*parse_expression("2*a", plain), names),
+      "<mrow><mn>2</mn><mo>&#8290;</mo><mrow><mo>[</mo><mi mathvariant=\"normal\">c=r</mi><mo>]</mo></mrow></mrow>");
+  EXPECT_EQ(print(*parse_expression("2*b", plain), names, Notation::latex), "2 \\left[\\mathrm{c=7}\\right]");
+}
+
 TEST_F(Expressions, ConstantsAreListedAndReplacedInTheSameOrder) {
   const Expr e = number(Constant::approximate(0.3)) * call(Function::sin, number(Constant::approximate(0.7)) * a) +
                  number(Constant::approximate(0.11));
