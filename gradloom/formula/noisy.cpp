@@ -61,6 +61,11 @@ class NoisySearch {
     if (p.variables.empty()) return;
     products_of_powers(p, wrap, how);
     sums(p, wrap, how);
+    std::unique_ptr<Surrogate> surrogate;
+    if (depth == 0) {
+      surrogate = fit_surrogate(p, work_);
+      noise_ = surrogate->error() * std::sqrt((y.array() - y.mean()).square().mean());
+    }
     if (p.variables.size() == 1) {
       const Vector& x = p.variables[0].values;
       for (const EdgeCandidate& c : fit_edge({x.begin(), x.end()}, {y.begin(), y.end()}, functions_, {.most = 3})) {
@@ -71,8 +76,7 @@ class NoisySearch {
       return;
     }
     if (depth == 3) return;
-    const std::unique_ptr<Surrogate> surrogate = fit_surrogate(p, work_);
-    if (depth == 0) noise_ = surrogate->error() * std::sqrt((y.array() - y.mean()).square().mean());
+    if (!surrogate) surrogate = fit_surrogate(p, work_);
     std::set<std::string> tried;
     for (const Symmetry& s : find_symmetries(p, *surrogate, work_)) {
       if (tried.size() == kReductions) break;
@@ -92,16 +96,25 @@ class NoisySearch {
 
   // The simplest of those that cannot be told from the best.
   std::optional<Guess> best() const {
-    double least = noise_ > 0 ? kAllowed * noise_ : 1e300;
+    double least = 1e300;
     for (const Guess& g : guesses_) least = std::min(least, g.unseen);
+    const double limit = is_noise(least) ? std::min(1.03 * least, largest_noise()) : 1.03 * least;
     const Guess* chosen = nullptr;
     for (const Guess& g : guesses_)
-      if (g.unseen <= 1.03 * least && (!chosen || g.complexity < chosen->complexity)) chosen = &g;
-    if (!chosen || (noise_ > 0 && chosen->unseen > kAllowed * noise_)) return std::nullopt;
-    return *chosen;
+      if (g.unseen <= limit && (!chosen || g.complexity < chosen->complexity)) chosen = &g;
+    return chosen ? std::optional<Guess>(*chosen) : std::nullopt;
   }
 
+  // Whether an error on unseen rows can be noise.
+  bool is_noise(double unseen) const { return unseen <= largest_noise(); }
+
  private:
+  // The error of few rows differs from the standard deviation by chance: here two of its own standard errors.
+  double largest_noise() const {
+    const double chance = 2 / std::sqrt(2 * static_cast<double>(unseen_.y.size()));
+    return noise_ > 0 ? kAllowed * (1 + chance) * noise_ : 1e300;
+  }
+
   // Fits the constants of a whole formula, snaps those that the data leave free to be, and keeps it.
   void propose(const Expr& whole, const std::string& how) {
     if (inexact_constants(whole) > 8 || !(rms_error(whole, seen_.x, seen_.y) < 1e300)) return;
@@ -267,6 +280,7 @@ NoisyResult search_noisy(const Exec& ex, const Table& table, const SearchOptions
     const Expr shorter = simplify(best->formula, positive);
     result.formula = !options.allowed || options.allowed(shorter) ? shorter : best->formula;
     result.rmse = best->unseen;
+    result.consistent = search.is_noise(best->unseen);
     result.steps = {best->how};
   }
   return result;

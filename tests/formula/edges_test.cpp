@@ -267,6 +267,28 @@ TEST(Refine, FindsTheConstantsOfEveryFunction) {
   }
 }
 
+TEST(NoisySearch, OfOneVariableIsNotConsistentWithWhatItCannotExplain) {
+  Table t;
+  t.names = {"x"};
+  t.x = {uniform(-5, 5, 400, 0)};
+  const RandomStream noise(5, RandomUse::test, 2);
+  for (std::size_t r = 0; r < 400; ++r)
+    t.y.push_back((t.x[0][r] > 1 ? 4 : 0) + t.x[0][r] * std::cos(2.3 * t.x[0][r]) +
+                  0.1 * noise.normal(static_cast<std::uint32_t>(r)));
+  const Exec ex({.threads = 1});
+  const NoisyResult r = search_noisy(ex, t);
+  EXPECT_GT(r.noise, 0.05);
+  EXPECT_LT(r.noise, 0.7);
+  EXPECT_FALSE(r.consistent);
+  // A law that there is, is.
+  for (std::size_t i = 0; i < 400; ++i) t.y[i] = 2 * t.x[0][i] + 0.1 * noise.normal(static_cast<std::uint32_t>(i));
+  const NoisyResult line = search_noisy(ex, t);
+  EXPECT_TRUE(line.consistent);
+  EXPECT_NEAR(line.noise, 0.1, 0.02);
+  ASSERT_TRUE(line.formula);
+  EXPECT_EQ(print(*line.formula, t.names, Notation::text), "2*x");
+}
+
 TEST(NoisySearch, FindsAProductThroughOnePercentOfNoise) {
   Table t;
   t.names = {"a", "b"};
@@ -277,6 +299,7 @@ TEST(NoisySearch, FindsAProductThroughOnePercentOfNoise) {
   const Exec ex({.threads = 1});
   const NoisyResult r = search_noisy(ex, t);
   ASSERT_TRUE(r.formula);
+  EXPECT_TRUE(r.consistent);
   EXPECT_THAT(print(*r.formula, t.names, Notation::text), testing::AnyOf("a/(2*b^2)", testing::EndsWith("*a/b^2")));
   EXPECT_NEAR(r.noise, 0.005, 0.002);
 }
