@@ -276,11 +276,10 @@ NoisyResult search_noisy(const Exec& ex, const Table& table, const SearchOptions
   NoisyResult result;
   result.noise = search.noise();
   result.work = work.used();
-  if (const auto best = search.best()) {
+  if (const auto best = search.best(); best && search.is_noise(best->unseen)) {
     const Expr shorter = simplify(best->formula, positive);
     result.formula = !options.allowed || options.allowed(shorter) ? shorter : best->formula;
     result.rmse = best->unseen;
-    result.consistent = search.is_noise(best->unseen);
     result.steps = {best->how};
   }
   return result;

@@ -6,16 +6,15 @@
 namespace gradloom::formula {
 
 struct NoisyResult {
-  std::optional<Expr> formula;  // the simplest of those whose errors cannot be told apart; none: no candidate
-  bool consistent = false;      // its error can be noise
+  std::optional<Expr> formula;  // none: nothing simple explains the data down to their noise
   double rmse = 0;              // on rows that the search did not see
   double noise = 0;             // standard deviation that a smooth function leaves
   double work = 0;
   std::vector<std::string> steps;
 };
 
-// A formula is consistent when its error on n unseen rows is at most 1.1 (1 + 2 / sqrt(2 n)) times the noise. Never
-// called exact. Throws as search_formula does.
+// A formula is taken when its error on n unseen rows is at most 1.1 (1 + 2 / sqrt(2 n)) times the noise: the simplest
+// of those whose errors cannot be told apart. Never called exact. Throws as search_formula does.
 NoisyResult search_noisy(const Exec& ex, const Table& table, const SearchOptions& options = {});
 
 }  // namespace gradloom::formula

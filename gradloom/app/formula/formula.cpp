@@ -118,7 +118,7 @@ formula::Expr search(const Exec& ex, const formula::Table& table, const formula:
   }
   const formula::NoisyResult noisy = formula::search_noisy(ex, table, options);
   r.work += noisy.work;
-  if (!noisy.consistent || is_stopped(options)) return nullptr;
+  if (!noisy.formula || is_stopped(options)) return nullptr;
   r.steps = noisy.steps;
   const formula::Expr e = rounded(*noisy.formula, table.x, table.y, options.allowed);
   if (e->op == formula::Op::number) {
