@@ -117,8 +117,11 @@ def test_a_validation_set_of_classes_and_of_tables():
         assert len(clf.model_.history["validation"]) == 5
     with pytest.raises(ValueError, match="columns"):
         clf.fit(frame, kind, eval_set=(frame.rename(columns={"x2": "x3"}), kind))
-    with pytest.raises(ValueError, match="both tables"):
+    with pytest.raises(ValueError, match="eval_set has the columns"):
         clf.fit(frame, kind, eval_set=(x, kind))
+    whole = frame.dropna()
+    with pytest.raises(ValueError, match="both tables"):
+        KANClassifier(epochs=1).fit(whole, kind[whole.index], eval_set=(x, kind))
 
 
 def test_jobs_change_no_bit():
