@@ -79,7 +79,7 @@ TEST_F(OnDevice, FusedArithmeticIsRefusedWhereTheDeviceHasNone) {
 
 TEST_F(OnDevice, SparsityIsCompletedByTheHostAndNeverLeftOut) {
   const Words words = Words{"train", "kan-hello", "--device", "gpu", "--set", "model.sparsity=0.001"} + kAdam;
-  const auto refused = json_of(words + Words{"--set", "optimizer.device=device"}, 3);
+  const auto refused = json_of(words + Words{"--set", "optimizer.device=device"}, 2);
   EXPECT_EQ(refused["error"]["code"], "unsupported");
   EXPECT_THAT(refused["error"]["message"].get<std::string>(), testing::HasSubstr("model.sparsity"));
   const auto checked = json_of(
