@@ -118,10 +118,11 @@ TEST(AllPairs, AgreesWithSinglePairsForAnyNumberOfThreads) {
 TEST(AllPairs, ToldToStopEndSoonWithBoundsOfEveryPair) {
   const GraphSet set = random_graphs({.most_nodes = 8}, 14, 9);
   const CostTable costs(uniform_costs(), set.node_labels, set.edge_labels);
-  const Exec ex({.threads = 2});
-  const AllPairs exact = all_pairs(ex, set, costs);
+  const Exec one({.threads = 1}), two({.threads = 2});
+  const AllPairs exact = all_pairs(two, set, costs);
   for (const bool at_once : {true, false}) {
     std::atomic<bool> stop = at_once;
+    const Exec& ex = at_once ? two : one;  // a second thread may do all the work before the caller hears of any
     int told = 0;
     const auto progress = [&](std::size_t, std::size_t) { ++told, stop = true; };
     const AllPairs r = all_pairs(ex, set, costs, {.progress = progress, .stop = &stop});
