@@ -212,11 +212,11 @@ class ExpressionParser {
     if (wrong != std::errc() || !std::isfinite(value)) fail("a number cannot be read");
     const std::string_view digits = text_.substr(at_, static_cast<std::size_t>(end - text_.data()) - at_);
     at_ += digits.size();
-    // Digits without an exponent are the fraction that they say.
+    // Up to nine digits without an exponent are the fraction that they say; arithmetic on larger fractions rounds.
     const std::size_t point = digits.find('.');
     const std::size_t decimals = point == std::string_view::npos ? 0 : digits.size() - point - 1;
     const bool measured = decimals > 0 && decimals_ == Decimals::approximate;
-    if (measured || digits.find_first_of("eE") != std::string_view::npos || digits.size() > 10)
+    if (measured || digits.find_first_of("eE") != std::string_view::npos || digits.size() > 9)
       return approximate(value);
     std::int64_t scale = 1;
     for (std::size_t i = 0; i < decimals; ++i) scale *= 10;

@@ -155,6 +155,12 @@ TEST_F(Expressions, DecimalsAreFractionsOrMeasured) {
   const std::vector<std::string> names{"x"};
   EXPECT_EQ(inexact_constants(*parse_expression("0.25*x + 3", names)), 0u);
   EXPECT_EQ(inexact_constants(*parse_expression("0.25*x + 3", names, Decimals::approximate)), 1u);
+  EXPECT_EQ(inexact_constants(*parse_expression("x + .07777777", names)), 0u);
+  // More digits than a fraction has, whose text is read as the same expression.
+  const Expr many = *parse_expression("x + .077777777", names);
+  EXPECT_EQ(inexact_constants(many), 1u);
+  const std::string text = print(many, names, Notation::text);
+  EXPECT_EQ(print(*parse_expression(text, names, Decimals::approximate), names, Notation::text), text);
 }
 
 TEST_F(Expressions, AreTypesetInMathML) {
