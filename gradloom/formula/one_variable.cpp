@@ -220,7 +220,7 @@ std::vector<ScaledMinimum> scan_scale(const Vector& x, const Vector& g, const Sc
     for (double b = 0.15; b < 60; b += 0.35) scan.push_back(sign * b / unit);
   else
     for (int i = 0; i < 100; ++i) scan.push_back(sign * 0.05 * std::pow(800.0, i / 99.0) / unit);
-  const auto gap = [&](double b) {
+  const auto gap = [&, &tx = tx, &tg = tg](double b) {  // not every compiler captures parts of a pair
     return std::log(relation_gap(to_matrix(scaled_columns(tx, tg, atom, b, family)), work) + 1e-17);
   };
   std::vector<double> depth;
