@@ -173,7 +173,8 @@ TEST_F(RanksOfFamilies, RewritersEndWithTheCheckpointOfOneProcess) {
   expect_same("rewrite", small + Overrides{"train.batch=112"}, thinned<unsigned>({2, 3, 7}), {1});  // 14 parts
   expect_same("rewrite", small + Overrides{"train.batch=40", "train.accumulate=3", "optimizer.clip_norm=0.1"}, {3},
               {2});
-  expect_same("rewrite", small + Overrides{"data.samples=300", "train.batch=290"}, {4}, {1});  // 29 parts of 10 trees
+  if (!kSanitized)
+    expect_same("rewrite", small + Overrides{"data.samples=300", "train.batch=290"}, {4}, {1});  // 29 parts of 10 trees
 }
 
 class RanksOfPairs : public RanksOfFamilies {

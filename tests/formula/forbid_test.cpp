@@ -13,6 +13,7 @@
 #include "gradloom/formula/noisy.h"
 #include "gradloom/formula/parse.h"
 #include "gradloom/formula/print.h"
+#include "tests/support/sanitized.h"
 
 namespace gradloom::formula {
 namespace {
@@ -138,18 +139,19 @@ TEST(Forbid, WhatIsMadeOfAFunctionContainsIt) {
 
 TEST(Forbid, NoSearchFindsAFunctionThatIsForbidden) {
   const Exec ex({.threads = 1});
+  const double effort = test::kSanitized ? 5 : 20;
   for (const LibraryFunction& f : forbiddable()) {
     const Functions functions({.forbid = {f.name}});
     const AllowedFormula allowed = [&](const Expr& e) { return functions.allows(e); };
     for (const bool product : {false, true}) {
       Table t = forbid_rows(f, product);
-      if (const auto exact = search_formula(ex, t, {.effort = 20, .allowed = allowed}).formula) {
+      if (const auto exact = search_formula(ex, t, {.effort = effort, .allowed = allowed}).formula) {
         EXPECT_FALSE(text_has(spelled_text(functions, *exact), f.name))
             << f.name << " in " << spelled_text(functions, *exact);
       }
       const RandomStream noise(5, RandomUse::test, 3);
       for (std::uint32_t r = 0; r < kForbidRows; ++r) t.y[r] += 0.01 * noise.normal(r);
-      if (const auto near = search_noisy(ex, t, {.effort = 20, .allowed = allowed}).formula) {
+      if (const auto near = search_noisy(ex, t, {.effort = effort, .allowed = allowed}).formula) {
         EXPECT_FALSE(text_has(spelled_text(functions, *near), f.name))
             << f.name << " in " << spelled_text(functions, *near);
       }
