@@ -53,8 +53,8 @@ if(NOT GRADLOOM_SANITIZE)
   target_link_options(gradloom_hardening INTERFACE -Wl,-z,relro -Wl,-z,now)
 endif()
 
-# For code that computes little and parses nothing: checks of every pointer double its size and its time to build, and
-# AddressSanitizer finds most of what they find. Readers and models have them.
+# For code that parses nothing: checks of every pointer double its size and its time to build, and AddressSanitizer finds
+# most of what they find. Readers and models have them.
 set(GRADLOOM_LIGHT_CHECKS "")
 if(GRADLOOM_SANITIZE MATCHES "undefined")
   set(GRADLOOM_LIGHT_CHECKS -fno-sanitize=null,alignment,object-size,vptr)
@@ -81,6 +81,9 @@ function(gradloom_room name)
   target_link_libraries(${target} PUBLIC gradloom::flags PRIVATE $<BUILD_INTERFACE:gradloom_warnings>)
   if(NOT name STREQUAL "kernels")
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:gradloom_hardening>)
+  endif()
+  if(NOT name MATCHES "^(base|io|data|circuit|train|models)$")
+    target_compile_options(${target} PRIVATE ${GRADLOOM_LIGHT_CHECKS})
   endif()
   foreach(room IN LISTS ROOM_USES)
     target_link_libraries(${target} PUBLIC gradloom::${room})
