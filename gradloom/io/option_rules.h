@@ -10,9 +10,9 @@
 
 namespace gradloom {
 
-// A sentence for each value that differs from its default and has no effect by the rules of its key
-// (SchemaKey::effect), in the order of the keys. A value of the run counts when it has none in any stage, one of a
-// stage when it has none there.
+// A sentence for each value that differs from its default and has no effect, or no good one, by the rules of its key
+// (SchemaKey::effect), in the order of the keys. A value of the run counts when this holds in every stage, one of a
+// stage when it holds there.
 std::vector<std::string> idle_keys(const AnyOptionSchema& schema, const Config& config);
 
 // The numbers that a floating-point type holds beside 0.

@@ -125,6 +125,14 @@ TEST(RecipeWarnings, NameWhatLbfgsDoesNotUse) {
   EXPECT_THAT(warnings_of(keys), IsEmpty());
 }
 
+TEST(RecipeWarnings, NameAStepOfLbfgsThatWasLeftToAnotherOptimizer) {
+  EXPECT_THAT(warnings_of({"data.formula=x1", "optimizer.kind=lion", "optimizer.lr=1"}),
+              ElementsAre("optimizer.lr = 1.0 is a step for L-BFGS or SGD; lion diverges with it: set 0.01 or less"));
+  for (const std::string other : {"optimizer.kind=sgd", "optimizer.kind=lbfgs"})
+    EXPECT_THAT(warnings_of({"data.formula=x1", other, "optimizer.lr=1"}), IsEmpty());
+  EXPECT_THAT(warnings_of({"data.formula=x1", "optimizer.kind=adamw", "optimizer.lr=0.3"}), IsEmpty());
+}
+
 TEST(RecipeWarnings, NameDataKeysOfAnotherSource) {
   EXPECT_THAT(warnings_of({"data.path=a.csv", "data.samples=7", "data.drop=['a']", "data.npz_x=u"}),
               ElementsAre(HasSubstr("data.samples = 7 has no effect without data.formula"), HasSubstr("data.npz_x")));

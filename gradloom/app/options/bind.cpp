@@ -1,5 +1,7 @@
 #include "gradloom/app/options/bind.h"
 
+#include <fmt/format.h>
+
 #include "gradloom/app/recipe.h"
 #include "gradloom/data/idx.h"
 
@@ -48,6 +50,15 @@ std::string for_held_out_test(const ConfigValues& values) {
   return file && !file->empty() ? "has no effect with data.test_path" : "";
 }
 
+// What is left of a recipe for L-BFGS when another optimizer is set.
+std::string for_step_of_lbfgs(const ConfigValues& values) {
+  const std::string& kind = std::get<std::string>(values(kKind));
+  const bool scaled = kind == "adam" || kind == "adamw" || kind == "lion";
+  return scaled && std::get<double>(values("optimizer.lr")) >= 0.5
+             ? fmt::format("is a step for L-BFGS or SGD; {} diverges with it: set 0.01 or less", kind)
+             : "";
+}
+
 void bind_loss(const OptionPart<TrainingOptions>& train) {
   const auto loss = train.part("loss", &TrainOptions::loss);
   train.choice_or_auto("loss.kind", &TrainingOptions::loss_kind, kLosses,
@@ -63,7 +74,7 @@ void bind_optimizer(const OptionPart<TrainingOptions>& train) {
   using O = OptimizerOptions;
   const auto o = train.part("optimizer", &TrainOptions::optimizer);
   o.choice("kind", &O::kind, kOptimizers, "How parameters are updated.");
-  o.key("lr", &O::lr, "Learning rate (L-BFGS: first trial step).").above(0).computed();
+  o.key("lr", &O::lr, "Learning rate (L-BFGS: first trial step).").above(0).computed().effect(for_step_of_lbfgs);
   o.key("momentum", &O::momentum, "SGD: momentum.").at_least(0).below(1).computed().only_with(kKind, {"sgd"});
   o.key("nesterov", &O::nesterov, "SGD: Nesterov momentum.").only_with(kKind, {"sgd"});
   o.key("beta1", &O::beta1, "Adam: decay of the mean gradient; Lion: of the mean in the update.")
