@@ -86,6 +86,14 @@ TEST_F(Logic, ARunThatMissesItsGoalStartsOver) {
                  {"train.start_over", "train.goal_every"});
 }
 
+TEST_F(Logic, TheLastTestOfAStartSearchesLongerForARightCircuit) {
+  const Words words = {"train", "game-of-life-small",    "--seed", "1",
+                       "--set", "epochs=1500",           "--set",  "train.goal_every=1500",
+                       "--set", "train.start_over=1500", "--set",  "train.search=0"};
+  EXPECT_EQ(json_of(words + Words{"--out", "short"})["success"], false);
+  EXPECT_EQ(json_of(words + Words{"--set", "train.search_last=200000", "--out", "long"})["success"], true);
+}
+
 TEST_F(Logic, TheHeadlineOfTheReportIsWhatTheHardCircuitGetsRight) {
   const Ended ended = run(Words{"train", "game-of-life-small", "--out", "run"} + kSmallLife);
   EXPECT_THAT(ended.out, HasSubstr("Done, goal not reached (20 epochs"));
