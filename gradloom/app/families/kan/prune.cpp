@@ -192,7 +192,10 @@ Result<PruneReport> prune_typed(TypedSession<KanFamily<T>>& session, const RunOp
     return Error{ErrorCode::invalid_input, "a model file contains no rows to score on; pass some with --data FILE"};
   const ModelDescription description = session.family().describe();
   if (description.input.at("features").size() != description.features.size())
-    return Error{ErrorCode::unsupported, "columns of categories cannot be pruned: one column has several inputs"};
+    return Error{
+        ErrorCode::unsupported,
+        "columns of categories cannot be pruned, because one column has several inputs; leave columns out with "
+        "data.drop and train again (`columns` of `gradloom formula --json` has their scores)"};
   const PruneTask<T> task = prune_task(session, std::move(*data));
   PruneReport report;
   KeptParts kept;
