@@ -92,8 +92,6 @@ double assignment_bound(const Graph& first, const Graph& second, const CostTable
 
 namespace {
 
-using Pair = std::pair<std::size_t, std::size_t>;
-
 constexpr unsigned kCaller = 0;  // the worker of a parallel loop that is the thread of the caller
 
 bool is_stopped(const AllPairsOptions& options) { return options.stop && *options.stop; }
@@ -125,9 +123,12 @@ SearchLimits limits_now(const AllPairsOptions& options) {
           .stop = options.stop};
 }
 
-// Distances of the pairs pair_of(0), pair_of(1), ...: the first graph of each is turned into the second.
+enum class Known { nothing, all_hard };
+
+// Distances of the pairs pair_of(0), pair_of(1), ....
 PairDistances solve_pairs(const Exec& ex, const GraphSet& set, const CostTable& costs, const AllPairsOptions& options,
-                          std::size_t total, const std::function<Pair(std::size_t)>& pair_of) {
+                          std::size_t total, const std::function<PairOfGraphs(std::size_t)>& pair_of,
+                          Known known = Known::nothing) {
   PairDistances r;
   r.lower.resize(total);
   r.upper.resize(total);
@@ -135,7 +136,7 @@ PairDistances solve_pairs(const Exec& ex, const GraphSet& set, const CostTable& 
   std::vector<DenseGraph> dense;
   for (const Graph& g : set.graphs) dense.emplace_back(g, labels_of(costs));
   std::vector<PairSolver> solvers(ex.threads());
-  std::vector<char> hard(total, 0);
+  std::vector<char> hard(total, known == Known::all_hard);
   PairProgress progress(options, total);
 
   const auto solve = [&](std::size_t at, PairSolver& solver, const Exec* inside, std::uint64_t most) {
@@ -149,7 +150,7 @@ PairDistances solve_pairs(const Exec& ex, const GraphSet& set, const CostTable& 
     r.expanded[at] = answer.expanded;
     return r.lower[at] == r.upper[at];
   };
-  const std::size_t tasks = divide_up(total, kPairsOfATask);
+  const std::size_t tasks = known == Known::all_hard ? 0 : divide_up(total, kPairsOfATask);
   ex.parallel_for(tasks, [&](std::size_t task, unsigned worker) {
     const std::size_t begin = task * kPairsOfATask, end = std::min(total, begin + kPairsOfATask);
     std::size_t finished = 0;
@@ -160,27 +161,31 @@ PairDistances solve_pairs(const Exec& ex, const GraphSet& set, const CostTable& 
     progress.add(finished, worker);
   });
   progress.tell();
-  for (std::size_t at = 0; at < total && !is_stopped(options); ++at)  // after a stop, the first search has the bounds
-    if (hard[at]) {
+  for (std::size_t at = 0; at < total; ++at) {
+    if (!hard[at]) continue;
+    if (options.leave_hard) {
+      r.hard.push_back(at);
+    } else if (known == Known::all_hard || !is_stopped(options)) {  // after a stop, the first search has the bounds
       solve(at, solvers[0], &ex, std::numeric_limits<std::uint64_t>::max());
       progress.add(1, kCaller);
     }
+  }
   for (std::size_t at = 0; at < total; ++at) r.exact += r.lower[at] == r.upper[at];
   return r;
 }
 
 }  // namespace
 
+PairOfGraphs AllPairs::of(std::size_t pair) {
+  auto i = static_cast<std::size_t>((1.0 + std::sqrt(1.0 + 8.0 * static_cast<double>(pair))) / 2.0);
+  while (at(i, 0) > pair) --i;
+  while (at(i + 1, 0) <= pair) ++i;
+  return {pair - at(i, 0), i};
+}
+
 AllPairs all_pairs(const Exec& ex, const GraphSet& set, const CostTable& costs, const AllPairsOptions& options) {
   const std::size_t total = set.size() < 2 ? 0 : AllPairs::at(set.size(), 0);
-  // The order of the file: the graph that comes first is turned into the later one.
-  const auto pair_of = [](std::size_t at) {
-    auto i = static_cast<std::size_t>((1.0 + std::sqrt(1.0 + 8.0 * static_cast<double>(at))) / 2.0);
-    while (AllPairs::at(i, 0) > at) --i;
-    while (AllPairs::at(i + 1, 0) <= at) ++i;
-    return Pair(at - AllPairs::at(i, 0), i);
-  };
-  return {solve_pairs(ex, set, costs, options, total, pair_of), set.size()};
+  return {solve_pairs(ex, set, costs, options, total, AllPairs::of), set.size()};
 }
 
 CrossPairs cross_pairs(const Exec& ex, const GraphSet& set, std::size_t rows, const CostTable& costs,
@@ -188,8 +193,14 @@ CrossPairs cross_pairs(const Exec& ex, const GraphSet& set, std::size_t rows, co
   if (rows > set.size())
     throw_invalid(fmt::format("{} graphs are to be compared with the others, but there are only {}", rows, set.size()));
   const std::size_t columns = set.size() - rows;
-  const auto pair_of = [=](std::size_t at) { return Pair(at / columns, rows + at % columns); };
+  const auto pair_of = [=](std::size_t at) { return PairOfGraphs(at / columns, rows + at % columns); };
   return {solve_pairs(ex, set, costs, options, rows * columns, pair_of), rows, columns};
+}
+
+PairDistances hard_pairs(const Exec& ex, const GraphSet& set, std::span<const PairOfGraphs> pairs,
+                         const CostTable& costs, const AllPairsOptions& options) {
+  const auto pair_of = [=](std::size_t at) { return pairs[at]; };
+  return solve_pairs(ex, set, costs, options, pairs.size(), pair_of, Known::all_hard);
 }
 
 std::vector<Found> search(const Exec& ex, const GraphSet& set, std::size_t query, const CostTable& costs,

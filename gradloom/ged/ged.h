@@ -7,7 +7,9 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gradloom/base/choice.h"
@@ -96,15 +98,20 @@ double label_bound(const Graph& first, const Graph& second, const CostTable& cos
 double assignment_bound(const Graph& first, const Graph& second, const CostTable& costs,
                         double seconds = std::numeric_limits<double>::infinity());
 
+using PairOfGraphs = std::pair<std::size_t, std::size_t>;  // the first is turned into the second
+
 struct PairDistances {
   std::vector<double> lower, upper;     // of each pair
   std::vector<std::uint64_t> expanded;  // the same
   std::uint64_t exact = 0;              // pairs
+  std::vector<std::size_t> hard;        // with options.leave_hard: pairs that need a longer search
 };
 
 struct AllPairs : PairDistances {  // pair (i, j), j < i, is at i (i - 1) / 2 + j
   std::size_t graphs = 0;
   static std::size_t at(std::size_t i, std::size_t j) { return i * (i - 1) / 2 + j; }
+  // In the order of the file: the graph that comes first is turned into the later one.
+  static PairOfGraphs of(std::size_t at);
 };
 
 struct CrossPairs : PairDistances {  // (rows, columns)
@@ -117,6 +124,7 @@ struct AllPairsOptions {
   std::function<void(std::size_t done, std::size_t total)> progress;
   // Not owned, may be null. Once it is set, the search at hand ends, and the remaining pairs get bounds without one.
   const std::atomic<bool>* stop = nullptr;
+  bool leave_hard = false;  // list the hard pairs instead of solving them; they have bounds
 };
 
 // The distances (no mappings) between all graphs of a set, in parallel over pairs; pairs that turn out hard are then
@@ -126,6 +134,10 @@ AllPairs all_pairs(const Exec& ex, const GraphSet& set, const CostTable& costs, 
 // The same between each of the first `rows` graphs of a set and each of the others.
 CrossPairs cross_pairs(const Exec& ex, const GraphSet& set, std::size_t rows, const CostTable& costs,
                        const AllPairsOptions& options = {});
+
+// The same of these pairs, one after another, in parallel inside: what all_pairs() does with hard ones.
+PairDistances hard_pairs(const Exec& ex, const GraphSet& set, std::span<const PairOfGraphs> pairs,
+                         const CostTable& costs, const AllPairsOptions& options = {});
 
 struct Found {
   std::size_t graph = 0;  // of the set

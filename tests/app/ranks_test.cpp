@@ -225,29 +225,52 @@ TEST_F(RanksOfPairs, ModelsThatCannotBeSharedSaySo) {
   EXPECT_THAT(failures, Each(StrEq("")));
 }
 
-TEST_F(RanksOfFamilies, AllPairsOfGraphsHaveTheDistancesOfOneProcess) {
-  app::GedAllPairsOptions o;
-  o.file = (scratch_ / "rings.json").string();
-  o.costs = app::ged_costs("uniform").or_throw();
-  o.threads = 1;
-  o.out = scratch_ / "one.txt";
-  const nlohmann::json expected = to_json(app::ged_all_pairs(o).or_throw());
-  for (const unsigned ranks : thinned(kSizes)) {
-    const auto failures = run_ranks(ranks, [&](Comm& comm) {
-      app::GedAllPairsOptions shared = o;
-      shared.comm = &comm;
-      shared.out = scratch_ / "many.txt";
-      const nlohmann::json found = to_json(app::ged_all_pairs(shared).or_throw());
-      if (comm.rank() > 0) {
-        EXPECT_GT(comm.counters().bytes, 1000u) << "every rank has pairs to tell";
-        return;
-      }
-      for (const char* key : {"pairs", "exact_share", "mean", "expanded", "hardest"})
-        EXPECT_EQ(found[key], expected[key]);
-    });
-    EXPECT_THAT(failures, Each(StrEq("")));
-    EXPECT_EQ(content_of(scratch_ / "many.txt"), content_of(scratch_ / "one.txt"));
+class RanksOfDistances : public RanksOfFamilies {
+ protected:
+  // The report of one process; each rank of each number gives the same distances.
+  nlohmann::json expect_same_distances(const std::string& file, const std::vector<unsigned>& sizes) {
+    app::GedAllPairsOptions o;
+    o.file = (scratch_ / file).string();
+    o.costs = app::ged_costs("uniform").or_throw();
+    o.threads = 1;
+    o.out = scratch_ / "one.txt";
+    const nlohmann::json expected = to_json(app::ged_all_pairs(o).or_throw());
+    for (const unsigned ranks : sizes) {
+      const auto failures = run_ranks(ranks, [&](Comm& comm) {
+        app::GedAllPairsOptions shared = o;
+        shared.comm = &comm;
+        shared.out = scratch_ / "many.txt";
+        const nlohmann::json found = to_json(app::ged_all_pairs(shared).or_throw());
+        if (comm.rank() > 0) {
+          EXPECT_GT(comm.counters().bytes, 100u) << "every rank has pairs to tell";
+          return;
+        }
+        for (const char* key : {"pairs", "exact_share", "mean", "expanded", "hardest"})
+          EXPECT_EQ(found[key], expected[key]);
+      });
+      EXPECT_THAT(failures, Each(StrEq("")));
+      EXPECT_EQ(content_of(scratch_ / "many.txt"), content_of(scratch_ / "one.txt"));
+    }
+    return expected;
   }
+};
+
+TEST_F(RanksOfDistances, AreThoseOfOneProcess) { expect_same_distances("rings.json", thinned(kSizes)); }
+
+TEST_F(RanksOfDistances, OfHardPairsAreThoseOfOneProcess) {
+  constexpr unsigned kGraphs = 5, kNodes = 15;
+  std::mt19937 random(5);
+  nlohmann::json graphs = nlohmann::json::array();
+  for (unsigned g = 0; g < kGraphs; ++g) {
+    nlohmann::json edges = nlohmann::json::array();
+    for (unsigned i = 0; i < kNodes; ++i)
+      for (unsigned j = 0; j < i; ++j)
+        if (random() % 100 < 35) edges.push_back({i, j});
+    graphs.push_back({{"id", "g" + std::to_string(g)}, {"nodes", kNodes}, {"edges", edges}});
+  }
+  std::ofstream(scratch_ / "hard.json") << nlohmann::json{{"graphs", graphs}};
+  const nlohmann::json report = expect_same_distances("hard.json", {2, 3});
+  EXPECT_GT(report["hardest"][1]["expanded"], 20000) << "several pairs are hard";
 }
 
 // Recipes drawn at random: what is summed, cut, clipped and frozen in all combinations.

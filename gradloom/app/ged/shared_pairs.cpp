@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <span>
 
 namespace gradloom::app {
 namespace {
@@ -72,56 +73,116 @@ ged::PairDistances solve(const Exec& ex, const GraphSet& set, const ged::CostTab
   return ged::cross_pairs(ex, some, blocks.size(p.a), costs, options);
 }
 
+// The answers of the other ranks, for rank 0: each(rank, f) calls f(place) for the pairs of a rank, in the same order
+// on all ranks.
+template <class Each>
+void tell_rank_0(Comm& comm, ged::AllPairs& r, Each&& each) {
+  constexpr std::size_t kBytes = 3 * sizeof(double);
+  const auto bytes_of = [&](unsigned rank) {
+    std::size_t bytes = 0;
+    each(rank, [&](std::size_t) { bytes += kBytes; });
+    return bytes;
+  };
+  std::vector<std::size_t> expected(comm.size(), 0);
+  for (unsigned from = 1; comm.rank() == 0 && from < comm.size(); ++from) expected[from] = bytes_of(from);
+  if (comm.rank() > 0) {
+    std::byte* to = comm.outgoing(0, bytes_of(comm.rank())).data();
+    each(comm.rank(), [&](std::size_t at) {
+      std::memcpy(to, &r.lower[at], sizeof(double));
+      std::memcpy(to + sizeof(double), &r.upper[at], sizeof(double));
+      std::memcpy(to + 2 * sizeof(double), &r.expanded[at], sizeof(std::uint64_t));
+      to += kBytes;
+    });
+  }
+  comm.exchange(expected, Patience::unlimited);
+  for (unsigned rank = 1; comm.rank() == 0 && rank < comm.size(); ++rank) {
+    const std::byte* from = comm.incoming(rank).data();
+    each(rank, [&](std::size_t at) {
+      std::memcpy(&r.lower[at], from, sizeof(double));
+      std::memcpy(&r.upper[at], from + sizeof(double), sizeof(double));
+      std::memcpy(&r.expanded[at], from + 2 * sizeof(double), sizeof(std::uint64_t));
+      from += kBytes;
+    });
+  }
+}
+
+// The hard pairs of all ranks, by their places among all pairs, from the largest graphs to the smallest.
+std::vector<std::uint64_t> hard_of_all(Comm& comm, const GraphSet& set, const std::vector<std::uint64_t>& own) {
+  std::vector<std::uint64_t> counts(comm.size());
+  const std::uint64_t count = own.size();
+  comm.allgather(std::as_bytes(std::span(&count, 1)), std::as_writable_bytes(std::span(counts)));
+  std::vector<std::uint64_t> all = own;
+  comm.share_parts([&](unsigned rank) { return counts[rank] * sizeof(std::uint64_t); },
+                   [&](std::span<std::byte> message) {
+                     if (!own.empty()) std::memcpy(message.data(), own.data(), message.size());
+                   },
+                   [&](unsigned, std::span<const std::byte> message) {
+                     const std::size_t before = all.size();
+                     all.resize(before + message.size() / sizeof(std::uint64_t));
+                     if (!message.empty()) std::memcpy(all.data() + before, message.data(), message.size());
+                   });
+  std::sort(all.begin(), all.end());
+  const auto cost = [&](std::uint64_t at) {
+    const auto [first, second] = ged::AllPairs::of(at);
+    return std::size_t{set.graphs[first].nodes()} * set.graphs[second].nodes();
+  };
+  std::stable_sort(all.begin(), all.end(), [&](auto a, auto b) { return cost(a) > cost(b); });
+  return all;
+}
+
+// Hard pairs are dealt one by one, wherever they were found.
+void solve_hard(Comm& comm, const Exec& ex, const GraphSet& set, const ged::CostTable& costs,
+                const ged::AllPairsOptions& options, const std::vector<std::uint64_t>& found, ged::AllPairs& r) {
+  const std::vector<std::uint64_t> hard = hard_of_all(comm, set, found);
+  const auto each = [&](unsigned rank, auto&& f) {
+    for (std::size_t n = rank; n < hard.size(); n += comm.size()) f(hard[n]);
+  };
+  std::vector<ged::PairOfGraphs> own;
+  each(comm.rank(), [&](std::size_t at) { own.push_back(ged::AllPairs::of(at)); });
+  const ged::PairDistances solved = ged::hard_pairs(ex, set, own, costs, options);
+  std::size_t n = 0;
+  each(comm.rank(), [&](std::size_t at) {
+    r.lower[at] = solved.lower[n], r.upper[at] = solved.upper[n], r.expanded[at] = solved.expanded[n];
+    ++n;
+  });
+  tell_rank_0(comm, r, each);
+}
+
 }  // namespace
 
 ged::AllPairs shared_pairs(Comm& comm, const Exec& ex, const GraphSet& set, const ged::CostTable& costs,
                            const ged::AllPairsOptions& given) {
-  ged::AllPairsOptions options = given;
-  options.progress = {};
   const auto wanted = static_cast<std::size_t>(std::ceil(std::sqrt(32.0 * comm.size())));
   const Blocks blocks{set.size(), std::min(wanted, set.size())};
   const std::vector<BlockPair> tasks = deal(set, blocks, comm.size());
+  const auto each = [&](unsigned rank, auto&& f) {
+    for (const BlockPair& p : tasks)
+      if (p.rank == rank) each_pair(blocks, p, [&](std::size_t, std::size_t at) { f(at); });
+  };
+  std::size_t own = 0, done = 0;
+  each(comm.rank(), [&](std::size_t) { ++own; });
+  ged::AllPairsOptions options = given;
+  options.leave_hard = true;
+  if (given.progress) options.progress = [&](std::size_t more, std::size_t) { given.progress(done + more, own); };
   ged::AllPairs r;
   r.graphs = set.size();
   const std::size_t total = ged::AllPairs::at(set.size(), 0);
   r.lower.resize(total), r.upper.resize(total), r.expanded.resize(total);
+  std::vector<std::uint64_t> hard;
   for (const BlockPair& p : tasks) {
     if (p.rank != comm.rank()) continue;
     const ged::PairDistances some = solve(ex, set, costs, options, blocks, p);
+    auto next = some.hard.begin();
     each_pair(blocks, p, [&](std::size_t n, std::size_t at) {
       r.lower[at] = some.lower[n], r.upper[at] = some.upper[n], r.expanded[at] = some.expanded[n];
+      if (next != some.hard.end() && *next == n) hard.push_back(at), ++next;
     });
+    done += blocks.pairs(p);
   }
-  // To rank 0: lower, upper, expanded of each pair, in the order of tasks.
-  constexpr std::size_t kBytes = 3 * sizeof(double);
-  const auto bytes_of = [&](unsigned rank) {
-    std::size_t bytes = 0;
-    for (const BlockPair& p : tasks) bytes += p.rank == rank ? blocks.pairs(p) * kBytes : 0;
-    return bytes;
-  };
-  // f(place, bytes of the message) for each pair of a rank.
-  const auto each_of = [&](unsigned rank, auto* message, auto&& f) {
-    for (const BlockPair& p : tasks) {
-      if (p.rank != rank) continue;
-      each_pair(blocks, p, [&](std::size_t n, std::size_t at) { f(at, message + n * kBytes); });
-      message += blocks.pairs(p) * kBytes;
-    }
-  };
-  std::vector<std::size_t> expected(comm.size(), 0);
-  for (unsigned from = 1; comm.rank() == 0 && from < comm.size(); ++from) expected[from] = bytes_of(from);
-  if (comm.rank() > 0)
-    each_of(comm.rank(), comm.outgoing(0, bytes_of(comm.rank())).data(), [&](std::size_t at, std::byte* to) {
-      std::memcpy(to, &r.lower[at], sizeof(double));
-      std::memcpy(to + sizeof(double), &r.upper[at], sizeof(double));
-      std::memcpy(to + 2 * sizeof(double), &r.expanded[at], sizeof(std::uint64_t));
-    });
-  comm.exchange(expected, Patience::unlimited);
-  for (unsigned rank = 1; comm.rank() == 0 && rank < comm.size(); ++rank)
-    each_of(rank, comm.incoming(rank).data(), [&](std::size_t at, const std::byte* from) {
-      std::memcpy(&r.lower[at], from, sizeof(double));
-      std::memcpy(&r.upper[at], from + sizeof(double), sizeof(double));
-      std::memcpy(&r.expanded[at], from + 2 * sizeof(double), sizeof(std::uint64_t));
-    });
+  tell_rank_0(comm, r, each);
+  options = given;
+  options.progress = {};
+  solve_hard(comm, ex, set, costs, options, hard, r);
   for (std::size_t at = 0; at < total; ++at) r.exact += r.lower[at] == r.upper[at];
   return r;
 }
