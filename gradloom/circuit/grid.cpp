@@ -8,7 +8,6 @@
 #include <new>
 
 #include "gradloom/base/error.h"
-#include "gradloom/base/random.h"
 
 namespace gradloom::circuit {
 namespace {
@@ -72,15 +71,20 @@ bool operator==(const Grid& a, const Grid& b) {
          std::equal(a.bits_.data(), a.bits_.data() + a.bits_.size(), b.bits_.data());
 }
 
+RandomStream stream_of_cells(std::uint64_t seed, RandomUse use, std::uint64_t piece, std::uint32_t number) {
+  return RandomStream(seed, use, static_cast<std::uint32_t>(piece), number);
+}
+
 void fill_random(Grid& grid, double density, std::uint64_t seed, RowsOf strip) {
   if (!(density >= 0.0 && density <= 1.0))
     throw_invalid(fmt::format("a density of {} is not between 0 and 1", density));
-  for (std::uint32_t c = 0; c < grid.channels(); ++c) {
-    const RandomStream random(seed, RandomUse::data, 0, c);
+  for (std::uint32_t c = 0; c < grid.channels(); ++c)
     for (std::size_t y = 0; y < grid.height(); ++y)
-      for (std::size_t x = 0; x < grid.width(); ++x)
-        grid.set(c, y, x, random.uniform(static_cast<std::uint32_t>(strip.row(y) * grid.width() + x)) < density);
-  }
+      for (std::size_t x = 0; x < grid.width(); ++x) {
+        const std::uint64_t cell = std::uint64_t{strip.row(y)} * grid.width() + x;
+        const RandomStream random = stream_of_cells(seed, RandomUse::data, cell / kCellsOfStream, c);
+        grid.set(c, y, x, random.uniform(static_cast<std::uint32_t>(cell % kCellsOfStream)) < density);
+      }
 }
 
 }  // namespace gradloom::circuit

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "gradloom/base/random.h"
 #include "gradloom/exec/buffer.h"
 
 namespace gradloom::circuit {
@@ -48,6 +49,11 @@ struct RowsOf {
   std::size_t first = 0, rows = 0;
   std::size_t row(std::size_t y) const { return rows == 0 ? y : (first + y) % rows; }
 };
+
+// The random numbers of 2^32 cells: `piece` is 0 for the first of them. Cell n has position n mod 2^32 in piece n /
+// 2^32.
+RandomStream stream_of_cells(std::uint64_t seed, RandomUse use, std::uint64_t piece, std::uint32_t number);
+inline constexpr std::uint64_t kCellsOfStream = std::uint64_t{1} << 32;
 
 // Cells are 1 with probability `density`, each channel by itself, as a function of the seed and the cell alone.
 // density in [0, 1].

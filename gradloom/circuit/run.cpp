@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "gradloom/base/error.h"
-#include "gradloom/base/random.h"
 #include "gradloom/base/rounding.h"
 #include "gradloom/circuit/validate.h"
 #include "gradloom/kernels/random/random.h"
@@ -29,12 +29,25 @@ void check(const CellRule& rule, const Grid& grid, const RunOptions& options) {
     throw_invalid(fmt::format("a firing probability of {} is not between 0 and 1", options.fire));
 }
 
-RandomStream fire_stream(const RunOptions& options, std::uint64_t step) {
-  return RandomStream(options.seed, RandomUse::fire, 0, static_cast<std::uint32_t>(step));
+RandomStream fire_stream(const RunOptions& options, std::uint64_t step, std::uint64_t cell) {
+  return stream_of_cells(options.seed, RandomUse::fire, cell / kCellsOfStream, static_cast<std::uint32_t>(step));
 }
 
-bool fires(const RandomStream& stream, const RunOptions& options, std::uint64_t cell) {
-  return options.fire >= 1.0 || stream.uniform(static_cast<std::uint32_t>(cell)) < options.fire;
+bool fires(const RunOptions& options, std::uint64_t step, std::uint64_t cell) {
+  return options.fire >= 1.0 ||
+         fire_stream(options, step, cell).uniform(static_cast<std::uint32_t>(cell % kCellsOfStream)) < options.fire;
+}
+
+// fires() of cells one after another.
+void draw_fires(Variant variant, const RunOptions& options, std::uint64_t step, std::uint64_t cell,
+                std::span<std::uint8_t> yes) {
+  while (!yes.empty()) {
+    const std::uint64_t at = cell % kCellsOfStream;
+    const std::size_t n = std::min<std::uint64_t>(yes.size(), kCellsOfStream - at);
+    kernels::random::draws(variant, fire_stream(options, step, cell), static_cast<std::uint32_t>(at), options.fire,
+                           yes.first(n));
+    cell += n, yes = yes.subspan(n);
+  }
 }
 
 }  // namespace
@@ -47,12 +60,11 @@ Grid step_reference(const CellRule& rule, const Grid& grid, const RunOptions& op
     return grid.get(c, static_cast<std::size_t>((y + height) % height), static_cast<std::size_t>((x + width) % width));
   };
   Grid next(grid.channels(), grid.height(), grid.width());
-  const RandomStream stream = fire_stream(options, step);
   std::vector<unsigned char> signal(rule.circuit.signals());
   for (std::ptrdiff_t y = 0; y < height; ++y) {
-    const std::size_t before = options.strip.row(static_cast<std::size_t>(y)) * grid.width();
+    const std::uint64_t before = std::uint64_t{options.strip.row(static_cast<std::size_t>(y))} * grid.width();
     for (std::ptrdiff_t x = 0; x < width; ++x) {
-      const bool fire = fires(stream, options, before + static_cast<std::size_t>(x));
+      const bool fire = fires(options, step, before + static_cast<std::size_t>(x));
       for (std::uint32_t i = 0; i < rule.circuit.inputs; ++i) signal[i] = cell(i / 9, y + i % 9 / 3 - 1, x + i % 3 - 1);
       for (std::size_t g = 0; g < rule.circuit.gates.size(); ++g) {
         const Gate& gate = rule.circuit.gates[g];
@@ -180,14 +192,12 @@ bool Runner::store_row(std::uint64_t* memory, const Tile& t, std::size_t y, unsi
   const bool last = t.w_end == now_.words_per_row(), asynchronous = options_.fire < 1.0;
   std::uint64_t* fire = memory + fire_at_;
   if (asynchronous) {
-    const RandomStream stream = fire_stream(options_, steps_);
     for (std::size_t w = 0; w < n; ++w) {
       fire[w] = 0;
       const std::size_t x = (t.w + w) * 64, end = std::min<std::size_t>(64, now_.width() - x);
       std::uint8_t yes[64];
-      kernels::random::draws(exec_.variant(), stream,
-                             static_cast<std::uint32_t>(options_.strip.row(y) * now_.width() + x), options_.fire,
-                             {yes, end});
+      draw_fires(exec_.variant(), options_, steps_, std::uint64_t{options_.strip.row(y)} * now_.width() + x,
+                 {yes, end});
       for (std::size_t k = 0; k < end; ++k) fire[w] |= std::uint64_t{yes[k]} << k;
     }
   }

@@ -13,7 +13,8 @@ namespace gradloom::circuit {
 
 // fire < 1 is the asynchronous mode: a cell takes its next state with this probability and otherwise keeps its own.
 // Cell (y, x) fires at step s (counted from 0) when RandomStream(seed, RandomUse::fire, 0, s).uniform(y * W + x) <
-// fire; all its channels fire together. In a strip of a larger grid y is the row of that grid.
+// fire; all its channels fire together. In a strip of a larger grid y is the row of that grid; see stream_of_cells()
+// for grids of more than 2^32 cells.
 struct RunOptions {
   double fire = 1.0;  // in [0, 1]
   std::uint64_t seed = 0;

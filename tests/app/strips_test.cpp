@@ -14,6 +14,7 @@ namespace gradloom::test {
 namespace {
 
 using ::testing::Each;
+using ::testing::HasSubstr;
 using ::testing::StrEq;
 
 std::string text_in(const std::filesystem::path& path) {
@@ -66,6 +67,22 @@ TEST(Strips, OfAPatternEndAsInOneProcess) {
   o.height = 40, o.width = 40, o.steps = 170;  // once around
   o.boundary = circuit::Boundary::periodic;
   for (const unsigned ranks : {2u, 3u}) expect_same_cells(o, ranks);
+}
+
+TEST(Strips, TogetherMayHaveMoreCellsThanOneGridUnlessTheyAreWritten) {
+  app::RunCircuitOptions o;
+  o.circuit = "game-of-life";
+  const auto failures = run_ranks(2, [&](Comm& comm) {
+    app::RunCircuitOptions shared = o;
+    shared.comm = &comm;
+    shared.width = std::size_t{1} << 20, shared.height = std::size_t{1} << 13;
+    shared.out = "grid.rle";
+    EXPECT_THAT(app::run_circuit(shared).error().message, HasSubstr("2^32 cells"));
+    shared.out.clear();
+    shared.width = std::size_t{1} << 40, shared.height = std::size_t{1} << 20;
+    EXPECT_THAT(app::run_circuit(shared).error().message, HasSubstr("2^32 cells"));
+  });
+  EXPECT_THAT(failures, Each(StrEq("")));
 }
 
 TEST(Strips, NeedARowForEachRank) {

@@ -81,6 +81,21 @@ TEST(BitRun, AsynchronousModeEqualsTheDefinition) {
                            {fire, 12}, 3);
 }
 
+// Row 2^26 of a grid of 64 columns begins with cell 2^32.
+TEST(BitRun, CellsBeyondFourBillionHaveRandomNumbersOfTheirOwn) {
+  const circuit::RowsOf around{.first = (std::size_t{1} << 26) - 2, .rows = std::size_t{1} << 27};
+  Grid cells(1, 4, 64), first_rows(1, 2, 64);
+  circuit::fill_random(cells, 0.5, 9, around);
+  circuit::fill_random(first_rows, 0.5, 9);
+  EXPECT_NE(cells.row(0, 2)[0], first_rows.row(0, 0)[0]);
+  EXPECT_NE(cells.row(0, 2)[0], 0u);
+  expect_equal_steps(random_rule(8, 1, 50), cells, {1, Variant::fast}, {0.6, 12, {}, around}, 3);
+  Grid across(1, 3, 65);  // a word of cells in both pieces
+  const circuit::RowsOf strip{.first = (std::size_t{1} << 32) / 65 - 1, .rows = std::size_t{1} << 27};
+  circuit::fill_random(across, 0.5, 9, strip);
+  expect_equal_steps(random_rule(8, 1, 50), across, {1, Variant::fast}, {0.6, 12, {}, strip}, 3);
+}
+
 TEST(BitRun, FiresAboutAsOftenAsAsked) {
   // A rule that sets every cell.
   const CellRule rule{1, Boundary::zero, {9, {{circuit::Op::always_true, 0, 0}}, {9}}};

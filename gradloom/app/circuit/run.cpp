@@ -57,10 +57,13 @@ Start start_of(const RunCircuitOptions& o, const circuit::CellRule& rule) {
       throw_invalid(
           "the grid has no initial state: give a pattern (--pattern FILE.rle), or a size for random cells (--width "
           "64 --height 64, and --random DENSITY)");
-    constexpr std::uint64_t kMostCells = std::uint64_t{1} << 32;  // as of a grid; random numbers are numbered by cells
-    if (o.width > kMostCells / o.height)
-      throw_invalid(
-          fmt::format("a grid of {} x {} cells is too large; it may have at most 2^32 cells", o.width, o.height));
+    // Of a grid in one memory, as what is written is; else of the random numbers.
+    constexpr std::uint64_t kWritten = std::uint64_t{1} << 32, kMostCells = std::uint64_t{1} << 56;
+    if (o.width > (o.out.empty() && o.comm ? kMostCells : kWritten) / o.height)
+      throw_invalid(fmt::format(
+          "a grid of {} x {} cells is too large; it may have at most 2^32 cells, or as many on each rank where several "
+          "ranks share it and --out is not set",
+          o.width, o.height));
     const Strip strip = strip_of(o.comm, o.height, rule.boundary);
     Start start{circuit::Grid(rule.channels, strip.rows(), o.width), strip, "", std::nullopt,
                 fingerprint_of_start(o, {})};
