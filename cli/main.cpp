@@ -58,7 +58,10 @@ int run_choice(const Choice& choice, StandardOutput output) {
   const Output out(choice.flags);
   std::unique_ptr<Comm> comm;
   const auto fail = [&](const char* code, const char* message, std::string_view hint) {
-    out.fail(code, message, hint);
+    if (!comm && is_silent_rank())
+      out.fail(code, fmt::format("{}: {}", speak_for_itself(), message), hint);
+    else
+      out.fail(code, message, hint);
     if (comm) comm->leave(message);
   };
   try {

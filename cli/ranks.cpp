@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
@@ -83,6 +84,8 @@ class StartWatch {
   std::thread thread_;
 };
 
+int spoken_to = -1;  // standard error of a silent rank, as the launcher gave it
+
 }  // namespace
 
 bool is_silent_rank() {
@@ -95,10 +98,18 @@ bool is_silent_rank() {
 }
 
 void silence() {
-  const int nowhere = open("/dev/null", O_WRONLY);
+  const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (nowhere < 0) return;
+  spoken_to = fcntl(2, F_DUPFD_CLOEXEC, 0);
   dup2(nowhere, 1), dup2(nowhere, 2);
   close(nowhere);
+}
+
+std::string speak_for_itself() {
+  constexpr auto kMoment = std::chrono::seconds(2);
+  std::this_thread::sleep_for(kMoment);
+  if (spoken_to >= 0) dup2(spoken_to, 2);
+  return fmt::format("rank {}", this_launch()->rank);
 }
 
 std::unique_ptr<Comm> join_ranks(const Output& out) {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
 
 #include "cli/output.h"
 
@@ -17,6 +18,10 @@ bool is_silent_rank();
 
 // Sends standard output and standard error of this process nowhere.
 void silence();
+
+// For a rank that fails before it reaches the others, whose own failure rank 0 would not tell: standard error is back,
+// after a moment in which the launcher ends all ranks if rank 0 has failed as well. Returns the name of this rank.
+std::string speak_for_itself();
 
 // What --threads 0 means: the processors that the launcher gave this rank. 0: no launcher, one thread per processor.
 unsigned threads_of_this_rank();

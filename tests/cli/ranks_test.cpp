@@ -1,8 +1,12 @@
 // Several processes, started by the mpirun of the build's MPI, end with the bits of one.
 #include <signal.h>
+#include <unistd.h>
 
 #include <cctype>
+#include <chrono>
 #include <fstream>
+#include <sstream>
+#include <thread>
 
 #include "tests/cli/program.h"
 #include "tests/support/small_data.h"
@@ -58,8 +62,8 @@ class RanksOfMpi : public ProgramTest {
   }
   Ended run_on(unsigned ranks, const Words& words) const { return Process(on_ranks(ranks, words)).wait(); }
 
-  // Sends a signal to the process of a rank that runs in our folder. False: there is none.
-  bool signal_rank(unsigned rank, int signal) const {
+  // The process of a rank that runs in our folder; 0: there is none.
+  pid_t process_of(unsigned rank) const {
     const std::string wanted = "OMPI_COMM_WORLD_RANK=" + std::to_string(rank);
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
       std::error_code ignored;
@@ -67,10 +71,23 @@ class RanksOfMpi : public ProgramTest {
       if (!std::isdigit(static_cast<unsigned char>(name[0]))) continue;
       if (std::filesystem::read_symlink(entry.path() / "cwd", ignored) != scratch_.path()) continue;
       const std::string environment = bytes_of(entry.path() / "environ");
-      if (environment.find(std::string(1, '\0') + wanted + '\0') == std::string::npos) continue;
-      return kill(std::stoi(name), signal) == 0;
+      if (environment.find(std::string(1, '\0') + wanted + '\0') != std::string::npos) return std::stoi(name);
     }
-    return false;
+    return 0;
+  }
+  bool signal_rank(unsigned rank, int signal) const {
+    const pid_t process = process_of(rank);
+    return process > 0 && kill(process, signal) == 0;
+  }
+  // Processor time that a rank has used, in seconds.
+  double processor_seconds(unsigned rank) const {
+    const std::string stat = bytes_of("/proc/" + std::to_string(process_of(rank)) + "/stat");
+    std::istringstream fields(stat.substr(stat.rfind(')') + 1));
+    std::string skipped;
+    for (int field = 3; field < 14; ++field) fields >> skipped;
+    double user = 0.0, system = 0.0;
+    fields >> user >> system;
+    return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
   }
 
   void expect_same_end(const std::string& folder, const std::string& whole) const {
@@ -83,6 +100,24 @@ class RanksOfMpi : public ProgramTest {
 // Every rank has a share of every batch.
 class FamiliesOnMpi : public RanksOfMpi {
  protected:
+  Words gates(const std::string& epochs) const {
+    write("table.csv", small_table(1100));
+    return Words{"train", "logic-classify"} +
+           with_settings({"epochs=" + epochs, "model.gates=[64,32]", "data.validation=0", "data.path=table.csv",
+                          "data.test_path=", "data.test=0.1", "data.header=no", "data.target=-1", "data.drop=[]",
+                          "data.categorical=['0','1']", "train.batch=896"});
+  }
+  static Words automata(const std::string& epochs) {
+    return Words{"train", "checkerboard-small"} + with_settings({"epochs=" + epochs, "data.height=8", "data.width=8",
+                                                                 "model.steps=3", "data.samples=28", "train.batch=14"});
+  }
+  Words graphs(const std::string& epochs) const {
+    write("rings.json", rings_and_paths());
+    return Words{"train", "tu"} + with_settings({"epochs=" + epochs, "data.path=rings.json", "data.folds=4",
+                                                 "data.fold=0", "data.features=degrees", "train.batch=14",
+                                                 "model.hidden=[4]", "model.norm=none", "model.layer=gin"});
+  }
+
   void expect_same(const Words& words) const {
     ASSERT_EQ(run(words + Words{"--out", "whole", "--threads", "1", "--quiet"}).code, 0);
     for (const unsigned ranks : {1u, 2u, 3u, 4u, 7u})
@@ -106,25 +141,28 @@ TEST_F(FamiliesOnMpi, SplinesEndWithTheCheckpointOfOneProcess) {
   expect_same(kSplines + Words{"--set", "epochs=4", "--set", "data.samples=4200", "--set", "train.batch=3584"});
 }
 
-TEST_F(FamiliesOnMpi, GateClassifiersEndWithTheCheckpointOfOneProcess) {
-  write("table.csv", small_table(1100));
-  expect_same(Words{"train", "logic-classify"} +
-              with_settings({"epochs=2", "model.gates=[64,32]", "data.validation=0", "data.path=table.csv",
-                             "data.test_path=", "data.test=0.1", "data.header=no", "data.target=-1", "data.drop=[]",
-                             "data.categorical=['0','1']", "train.batch=896"}));
-}
+TEST_F(FamiliesOnMpi, GateClassifiersEndWithTheCheckpointOfOneProcess) { expect_same(gates("2")); }
 
-TEST_F(FamiliesOnMpi, AutomataEndWithTheCheckpointOfOneProcess) {
-  expect_same(Words{"train", "checkerboard-small"} +
-              with_settings(
-                  {"epochs=2", "data.height=8", "data.width=8", "model.steps=3", "data.samples=28", "train.batch=14"}));
-}
+TEST_F(FamiliesOnMpi, AutomataEndWithTheCheckpointOfOneProcess) { expect_same(automata("2")); }
 
-TEST_F(FamiliesOnMpi, GraphTasksEndWithTheCheckpointOfOneProcess) {
-  write("rings.json", rings_and_paths());
-  expect_same(Words{"train", "tu"} +
-              with_settings({"epochs=2", "data.path=rings.json", "data.folds=4", "data.fold=0", "data.features=degrees",
-                             "train.batch=14", "model.hidden=[4]", "model.norm=none", "model.layer=gin"}));
+TEST_F(FamiliesOnMpi, GraphTasksEndWithTheCheckpointOfOneProcess) { expect_same(graphs("2")); }
+
+TEST_F(FamiliesOnMpi, EndAsOneProcessAfterARankWasKilledAndAnotherNumberResumed) {
+  int n = 0;
+  for (const Words& family : {gates("150"), automata("150"), graphs("1500")}) {
+    const std::string whole = "whole-" + std::to_string(n), cut = "cut-" + std::to_string(n++);
+    const Words words = family + Words{"--set", "train.checkpoint_seconds=0.05", "--quiet"};
+    ASSERT_EQ(run(words + Words{"--out", whole}).code, 0);
+    {
+      Process process(on_ranks(2, words + Words{"--out", cut}));
+      ASSERT_TRUE(process.wait_until([&] { return has_checkpoint(cut); }));
+      ASSERT_TRUE(signal_rank(1, SIGKILL));
+      EXPECT_NE(process.wait().code, 0);
+    }
+    const Ended resumed = run_on(3, {"resume", cut, "--quiet"});
+    ASSERT_EQ(resumed.code, 0) << resumed.err;
+    expect_same_end(cut, whole);
+  }
 }
 
 TEST_F(RanksOfMpi, AModelThatCannotBeSharedIsTrainedByRankZeroWhichSaysWhy) {
@@ -180,13 +218,18 @@ TEST_F(RanksOfMpi, ARankThatIsKilledIsNoticedByTheOthersThemselves) {
   EXPECT_EQ(run({"eval", "cut", "--json"}).code, 0);
 }
 
-TEST_F(RanksOfMpi, ARankThatDoesNotAnswerIsNamedAfterTheStatedTime) {
+TEST_F(RanksOfMpi, ARankThatDoesNotAnswerIsWaitedForAsleepAndNamedAfterTheStatedTime) {
   const Words words = kSplines + Words{"--set", "epochs=100000", "--set", "train.checkpoint_seconds=0.05", "--quiet"};
   Launch l = on_ranks(2, words + Words{"--out", "cut"});
   l.environment["GRADLOOM_MPI_SECONDS"] = "15";
   Process process(l);
   ASSERT_TRUE(process.wait_until([&] { return has_checkpoint("cut"); }));
   ASSERT_TRUE(signal_rank(1, SIGSTOP));
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // what it was doing is done
+  const double before = processor_seconds(0);
+  std::this_thread::sleep_for(std::chrono::seconds(4));
+  EXPECT_GT(before, 0.0);
+  EXPECT_LT(processor_seconds(0) - before, 1.0) << "a rank that spins would have used 4 s";
   const Ended ended = process.wait(std::chrono::seconds(240));
   signal_rank(1, SIGKILL);
   EXPECT_FALSE(ended.timed_out);
@@ -314,17 +357,20 @@ TEST_F(RanksOfMpi, PredictWithTheBytesOfOneProcess) {
 TEST_F(RanksOfMpi, ASignalFinishesTheStepAndSavesOnAllRanks) {
   const Words words = kSplines + Words{"--set", "epochs=2000", "--set", "train.checkpoint_seconds=0.05", "--quiet"};
   ASSERT_EQ(run(words + Words{"--out", "whole"}).code, 0);
-  {
-    Process process(on_ranks(2, words + Words{"--out", "cut"}));
-    ASSERT_TRUE(process.wait_until([&] { return has_checkpoint("cut"); }));
-    process.send(SIGUSR1);  // mpirun hands it on
-    const Ended ended = process.wait();
-    EXPECT_NE(ended.code, 0);
-    EXPECT_THAT(ended.err, HasSubstr("gradloom resume cut"));
+  for (const int signal : {SIGUSR1, SIGTERM, SIGINT}) {
+    const std::string cut = "cut-" + std::to_string(signal);
+    {
+      Process process(on_ranks(2, words + Words{"--out", cut}));
+      ASSERT_TRUE(process.wait_until([&] { return has_checkpoint(cut); }));
+      process.send(signal);  // mpirun hands it on
+      const Ended ended = process.wait();
+      EXPECT_NE(ended.code, 0);
+      EXPECT_THAT(ended.err, HasSubstr("gradloom resume " + cut)) << signal;
+    }
+    const Ended resumed = run({"resume", cut, "--quiet"});
+    ASSERT_EQ(resumed.code, 0) << resumed.err;
+    expect_same_end(cut, "whole");
   }
-  const Ended resumed = run({"resume", "cut", "--quiet"});
-  ASSERT_EQ(resumed.code, 0) << resumed.err;
-  expect_same_end("cut", "whole");
 }
 
 TEST_F(RanksOfMpi, AMistakeIsToldOnce) {
@@ -340,7 +386,20 @@ TEST_F(RanksOfMpi, WithoutThePlugInOneSentenceSaysWhatToDo) {
   l.environment["GRADLOOM_MPI"] = "/nowhere/libgradloom_mpi.so";
   const Ended ended = Process(l).wait();
   EXPECT_NE(ended.code, 0);
-  EXPECT_THAT(ended.err, HasSubstr("libgradloom_mpi.so was not loaded"));
+  const std::size_t first = ended.err.find("libgradloom_mpi.so was not loaded");
+  ASSERT_NE(first, std::string::npos) << ended.err;
+  EXPECT_EQ(ended.err.find("libgradloom_mpi.so was not loaded", first + 1), std::string::npos) << ended.err;
+}
+
+TEST_F(RanksOfMpi, ARankThatAloneHasNoPlugInSaysSo) {
+  const Words words = {GRADLOOM_PROGRAM, "train", "kan-hello", "--out", "never"};
+  const Ended ended =
+      Process(mpirun(Words{"-n", "1"} + words + Words{":", "-n", "1", "env", "GRADLOOM_MPI=/nowhere.so"} + words))
+          .wait();
+  EXPECT_NE(ended.code, 0);
+  EXPECT_THAT(ended.err, HasSubstr("rank 1: "));
+  EXPECT_THAT(ended.err, HasSubstr("/nowhere.so"));
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "never"));
 }
 
 TEST_F(RanksOfMpi, OfAnotherMpiAreRefused) {
