@@ -275,6 +275,7 @@ void FamilySession<F>::choose_device() {
 template <class F>
 void FamilySession<F>::make_exec() {
   ExecOptions options = this->settings_.exec;
+  if (this->settings_.arithmetic) options.variant.arithmetic = *this->settings_.arithmetic;
   if (device_) options.variant.arithmetic = device_->info().arithmetic;
   exec_.emplace(options);
   profile_.emplace(exec_->threads());

@@ -35,6 +35,9 @@ enum class DevicePolicy { required, preferred };  // an error; the CPU instead, 
 
 struct SessionOptions {
   ExecOptions exec;
+  // The arithmetic that was asked for, before that of `exec` and of what is opened; unset: a model file or a checkpoint
+  // brings its own, which is taken where it is available.
+  std::optional<Arithmetic> arithmetic;
   std::shared_ptr<vulkan::Device> device;  // null: the CPU
   DevicePolicy device_policy = DevicePolicy::required;
   bool profile = false;

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "gradloom/app/recipe.h"
+#include "gradloom/app/run/open.h"
 #include "gradloom/app/run/run.h"
 #include "gradloom/exec/arithmetic_names.h"
 #include "gradloom/io/run_log.h"
@@ -81,6 +82,24 @@ TEST(ArithmeticOfARun, IsNotExchangedByAResumeThatAsksForTheOther) {
   EXPECT_THAT(outcome.error().message,
               HasSubstr("was trained in fused arithmetic; split arithmetic would not give equal"));
   EXPECT_TRUE(app::evaluate(scratch / "run", other, {}));
+}
+
+TEST(ArithmeticOfARun, IsThatOfItsModelUnlessAnotherIsAskedFor) {
+  if (available_arithmetics().size() < 2) GTEST_SKIP() << "this processor has one arithmetic";
+  const Scratch scratch;
+  app::train(small_recipe(), scratch / "run", computing(Arithmetic::split)).or_throw();
+  const auto opened = [&](const std::filesystem::path& model, std::optional<Arithmetic> asked) {
+    app::RunOptions options = computing(default_arithmetic());
+    options.arithmetic = asked;
+    std::vector<Arithmetic> found;
+    for (const auto part : {app::PartOfRun::model_file, app::PartOfRun::checkpoint})
+      found.push_back(app::open_model_or_run(model, options, part).or_throw().session->arithmetic());
+    return found;
+  };
+  for (const auto& model : {scratch / "run", scratch / "run/model.safetensors"}) {
+    EXPECT_THAT(opened(model, {}), testing::Each(Arithmetic::split));
+    EXPECT_THAT(opened(model, Arithmetic::fused), testing::Each(Arithmetic::fused));
+  }
 }
 
 TEST(ArithmeticOfARun, OfAnUnknownContractIsRefused) {

@@ -49,7 +49,8 @@ Result<std::unique_ptr<Session>> open_model(const TensorFile& tensors, const std
     return Error{ErrorCode::unsupported, fmt::format("{}: a model of family \"{}\" cannot be stored in a model file",
                                                      name.string(), head->family)};
   SessionOptions followed = settings;
-  if (head->arithmetic && available(*head->arithmetic)) followed.exec.variant.arithmetic = *head->arithmetic;
+  if (!settings.arithmetic && head->arithmetic && available(*head->arithmetic))
+    followed.exec.variant.arithmetic = *head->arithmetic;
   auto session = family->load(*head, tensors, name, followed);
   if (session && out) *out = std::move(*head);
   return session;

@@ -37,8 +37,9 @@ struct PredictReport {
   GRADLOOM_FIELDS(model, family, epochs, finished, rows, outside, data, warnings, out)
 };
 
-// The session of a model file, which is called `file` in messages; `head`, if it is not null, gets its metadata. Fails
-// with not_found, io, invalid_input (no model file, or a damaged one), unsupported (another version).
+// The session of a model file, which is called `file` in messages; `head`, if it is not null, gets its metadata. Its
+// arithmetic is that of the settings, else that of the file where it is available. Fails with not_found, io,
+// invalid_input (no model file, or a damaged one), unsupported (another version).
 Result<std::unique_ptr<Session>> open_model(const FilePlace& file, const SessionOptions& settings,
                                             ModelHead* head = nullptr);
 

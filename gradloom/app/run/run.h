@@ -33,8 +33,6 @@ using gradloom::to_json;
 
 struct RunOptions : SessionOptions {
   std::filesystem::path data_root = ".";
-  // The arithmetic that a resumed run must have; unset: that of its checkpoint. `exec` has that of a new run.
-  std::optional<Arithmetic> arithmetic;
   bool restart_optimizer = false;  // resume() of a run of an earlier numerical contract: with fresh optimizer memory
   std::function<void(const Progress&)> progress;  // after each epoch; may be empty
 };
