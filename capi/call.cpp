@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "gradloom/exec/arithmetic_names.h"
 #include "gradloom/exec/vulkan/device.h"
 #include "gradloom/io/json.h"
 
@@ -134,10 +135,14 @@ unsigned Settings::threads() {
 SessionOptions Settings::session() {
   SessionOptions options;
   options.exec.threads = threads();
+  if (const std::string name = value("arithmetic", std::string("auto")); name != "auto") {
+    options.arithmetic = value_of<Arithmetic>(kArithmetics, name, "arithmetic").or_throw();
+    options.exec.variant.arithmetic = *options.arithmetic;
+  }
   const std::string device = value("device", std::string("cpu"));
   if (device == "cpu") return options;
   // "auto" takes a GPU where there is one; a software device is slower than the cpu itself.
-  auto opened = vulkan::Device::open({.name = device == "auto" ? "gpu" : device});
+  auto opened = vulkan::Device::open({.name = device == "auto" ? "gpu" : device, .arithmetic = options.arithmetic});
   if (device == "auto") {
     options.device_policy = DevicePolicy::preferred;
     if (opened && (*opened)->info().kind != vulkan::DeviceKind::software) options.device = std::move(*opened);

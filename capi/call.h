@@ -59,7 +59,7 @@ class Settings {
   }
   std::vector<std::string> names(const char* key);
   unsigned threads();  // 0: one per core
-  // {threads, device}, which belong to every call that computes.
+  // {threads, device, arithmetic}, which belong to every call that computes.
   SessionOptions session();
   void done() const;
 

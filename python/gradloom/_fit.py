@@ -29,6 +29,7 @@ class Fit:
     verbose: bool | int | None = None
     callback: Callable[[dict[str, Any]], object] | None = None
     validation_from: int | None = None  # rows from this one on are validation data
+    arithmetic: str | None = None
 
     def run(self, function: Callable[..., int], settings: dict[str, Any], *data: Any) -> tuple[int, bool]:
         """The handle of the trained model, and whether Ctrl-C ended it."""
@@ -37,6 +38,7 @@ class Fit:
             "base": self.base,
             "threads": self.threads,
             "device": self.device,
+            "arithmetic": self.arithmetic,
             "from": self.start or None,
             "validation_from": self.validation_from,
         }

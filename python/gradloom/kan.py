@@ -116,6 +116,7 @@ class KAN(Model):
         precision: str | None = None,
         n_jobs: int | None = None,
         device: str | None = None,
+        arithmetic: str | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> None:
         try:
@@ -145,7 +146,7 @@ class KAN(Model):
             put(recipe, key, value)
         self._recipe = merged(recipe, nested(options))
         self.multiply: list[int] = list(self._recipe["model"].get("multiply", []))
-        self._n_jobs, self._device = n_jobs, device
+        self._n_jobs, self._device, self._arithmetic = n_jobs, device, arithmetic
         self._log: dict[str, AnyArray] | None = None
 
     def fit(
@@ -185,6 +186,7 @@ class KAN(Model):
             put(recipe, "model.grid", self.options["model"]["grid"])
         recipe = merged(recipe, nested(options))
         fit = Fit(recipe, None, threads_of(self._n_jobs), self._device, self._handle, verbose, callback)
+        fit.arithmetic = self._arithmetic
         names = _tables.column_names(X) if _tables.is_table(X) else None
         x, target = numbers(X, "X", (2,)), numbers(y, "y", (1, 2))
         self._check_width(x, target)
@@ -241,7 +243,7 @@ class KAN(Model):
 
     def _like(self, handle: int) -> KAN:
         other = object.__new__(type(self))
-        for name in ("width", "multiply", "_recipe", "_n_jobs", "_device", "_log", "_rows"):
+        for name in ("width", "multiply", "_recipe", "_n_jobs", "_device", "_arithmetic", "_log", "_rows"):
             setattr(other, name, getattr(self, name))
         other._adopt(handle, self._threads)
         return other
@@ -361,10 +363,14 @@ class KAN(Model):
         return _plot.network(self.width, self.edges(), names, self.multiply)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, n_jobs: int | None = None) -> KAN:
-        """A spline network that save() or `gradloom train` wrote."""
+    def load(
+        cls, path: str | os.PathLike[str], *, n_jobs: int | None = None, arithmetic: str | None = None
+    ) -> KAN:
+        """A spline network that save() or `gradloom train` wrote; `arithmetic` None: that of its training."""
         threads = threads_of(n_jobs)
-        return cls._of(load_file(path, threads), threads)
+        network = cls._of(load_file(path, threads, arithmetic), threads)
+        network._arithmetic = arithmetic
+        return network
 
     @classmethod
     def _of(cls, handle: int, threads: int) -> KAN:

@@ -250,6 +250,7 @@ def load_bytes(content: bytes, threads: int = 0) -> int:
     return handle_of(lib.gradloom_load_bytes, bytes(content), len(content), settings_text({"threads": threads}))
 
 
-def load_file(path: str | os.PathLike[str], threads: int = 0) -> int:
+def load_file(path: str | os.PathLike[str], threads: int = 0, arithmetic: str | None = None) -> int:
     """The handle of a model file."""
-    return handle_of(lib.gradloom_load, path_text(path, "path"), settings_text({"threads": threads}))
+    settings = {"threads": threads, "arithmetic": arithmetic}
+    return handle_of(lib.gradloom_load, path_text(path, "path"), settings_text(settings))

@@ -79,6 +79,7 @@ def train(
     *,
     n_jobs: int | None = None,
     device: str | None = None,
+    arithmetic: str | None = None,
     data_root: str | os.PathLike[str] | None = None,
     verbose: bool | int | None = None,
     callback: Callable[[dict[str, Any]], object] | None = None,
@@ -92,7 +93,7 @@ def train(
     name, options = os.fspath(recipe), _overrides(overrides)
     place = Path(folder) if folder is not None else _free_folder(name, options)
     settings = {"recipe": name, "overrides": options, "folder": str(place)}
-    return _run(lib.gradloom_train, settings, place, n_jobs, device, data_root, verbose, callback)
+    return _run(lib.gradloom_train, settings, place, n_jobs, device, arithmetic, data_root, verbose, callback)
 
 
 def resume(
@@ -100,6 +101,7 @@ def resume(
     *,
     n_jobs: int | None = None,
     device: str | None = None,
+    arithmetic: str | None = None,
     data_root: str | os.PathLike[str] | None = None,
     verbose: bool | int | None = None,
     callback: Callable[[dict[str, Any]], object] | None = None,
@@ -108,7 +110,7 @@ def resume(
     if not isinstance(folder, (str, os.PathLike)):
         raise TypeError(f"folder is {folder!r}, but must be a path")
     settings = {"folder": os.fspath(folder)}
-    return _run(lib.gradloom_resume, settings, Path(folder), n_jobs, device, data_root, verbose, callback)
+    return _run(lib.gradloom_resume, settings, Path(folder), n_jobs, device, arithmetic, data_root, verbose, callback)
 
 
 def _run(
@@ -117,12 +119,13 @@ def _run(
     folder: Path,
     n_jobs: int | None,
     device: str | None,
+    arithmetic: str | None,
     data_root: str | os.PathLike[str] | None,
     verbose: bool | int | None,
     callback: Callable[[dict[str, Any]], object] | None,
 ) -> Run:
     root = os.fspath(data_root) if data_root is not None else os.environ.get("GRADLOOM_DATA") or "."
-    settings |= {"threads": threads_of(n_jobs), "device": device, "data_root": root}
+    settings |= {"threads": threads_of(n_jobs), "device": device, "arithmetic": arithmetic, "data_root": root}
     call = WatchedCall(verbose, callback)
     text = ctypes.c_void_p()
     call.run(function, settings_text(settings), ctypes.byref(call.hooks), ctypes.byref(text))
@@ -223,9 +226,9 @@ class Run:
         return f"<Run in {self.folder}, {state}>"
 
 
-def _model_of(path: str | os.PathLike[str], threads: int = 0) -> Model:
+def _model_of(path: str | os.PathLike[str], threads: int = 0, arithmetic: str | None = None) -> Model:
     """A model file as the class of its family."""
-    handle = load_file(path, threads)
+    handle = load_file(path, threads, arithmetic)
     model = Model(handle, threads)
     family = model.description["family"]
     if family == "kan" and model.targets:
@@ -244,12 +247,15 @@ def _model_of(path: str | os.PathLike[str], threads: int = 0) -> Model:
     return model
 
 
-def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Model | Run:
-    """A model file as a Model (KAN, Automaton, GraphModel by its family), or a run folder as a Run."""
+def load(
+    path: str | os.PathLike[str], *, n_jobs: int | None = None, arithmetic: str | None = None
+) -> Model | Run:
+    """A model file as a Model (KAN, Automaton, GraphModel by its family), or a run folder as a Run. `arithmetic` None:
+    a model has that of its training."""
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"path is {path!r}, but must be a path")
     if os.path.isdir(path):
         return Run(path)
     if not os.fspath(path):
         raise InvalidInputError("path is empty")
-    return _model_of(path, threads_of(n_jobs))
+    return _model_of(path, threads_of(n_jobs), arithmetic)

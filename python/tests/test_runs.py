@@ -40,6 +40,21 @@ def test_it_has_the_bits_of_the_command_line():
     assert (run.folder / "model.safetensors").read_bytes() == Path("by-command/model.safetensors").read_bytes()
 
 
+def test_the_arithmetic_is_chosen():
+    for arithmetic in ("split", None):
+        summary = gradloom.train("kan-hello", {"epochs": 1, "stage": []}, str(arithmetic), arithmetic=arithmetic).summary
+        assert summary["arithmetic"] == (arithmetic or summary["arithmetic"])
+    x = np.linspace([0.0, 0.0], [1.0, 1.0], 64)
+    of_file, split = (gradloom.load("split/model.safetensors", arithmetic=a).predict(x) for a in (None, "split"))
+    assert np.array_equal(of_file, split)
+    fitted = [gradloom.KAN([2, 3, 1], seed=0, arithmetic=a).fit(x, x[:, 0], steps=2)["loss"] for a in ("split", "auto")]
+    if summary["arithmetic"] == "fused":
+        assert not np.array_equal(gradloom.load("split/model.safetensors", arithmetic="fused").predict(x), split)
+        assert not np.array_equal(*fitted)
+    with pytest.raises(InvalidInputError, match="'fast'; there are fused, split"):
+        gradloom.train("kan-hello", folder="other", arithmetic="fast")
+
+
 def test_ctrl_c_keeps_the_state_and_resume_goes_on():
     threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt, match="resume"):

@@ -339,6 +339,8 @@ static void test_wrong_calls(void) {
   EXPECT_FAILS(gradloom_fit_rows("{\"threads\": 1,\n\"threads\": 2}", &x, &y, NULL, NULL, &model),
                GRADLOOM_INVALID_INPUT, "'threads' appears twice");
   EXPECT_FAILS(gradloom_fit_rows("{\"treads\": 1}", &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT, "'treads'");
+  EXPECT_FAILS(gradloom_fit_rows("{\"arithmetic\": \"fast\"}", &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT,
+               "there is no arithmetic 'fast'; there are fused, split");
   EXPECT_FAILS(gradloom_fit_rows("{\"threads\": -1}", &x, &y, NULL, NULL, &model), GRADLOOM_INVALID_INPUT, "threads");
   EXPECT_FAILS(gradloom_fit_rows("{\"recipe\": {\"model\": {\"grid\": 0}}}", &x, &y, NULL, NULL, &model),
                GRADLOOM_INVALID_INPUT, "grid");

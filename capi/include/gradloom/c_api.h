@@ -89,8 +89,9 @@ int gradloom_options(const char* family, char** json);
 int gradloom_recipes(char** json);
 
 /* --- Training on data in memory ---------------------------------------------------------------------------------
- * settings: {"recipe": {...}, "base": "name of a shipped recipe", "threads": 0, "device": "cpu", "from": handle}, and
- * what each function adds. `recipe` takes precedence over `base`. Rows and tables: "validation_from", the first
+ * settings: {"recipe": {...}, "base": "name of a shipped recipe", "threads": 0, "device": "cpu",
+ * "arithmetic": "auto", "from": handle}, and what each function adds. "arithmetic": "fused" or "split" (docs/bits.md).
+ * `recipe` takes precedence over `base`. Rows and tables: "validation_from", the first
  * (from 0) of the rows that are validation data, instead of the fraction data.validation; model.size = "auto" chooses
  * hidden layers, grid and weight decay, or gates and temperature, and batch and epochs ("settled" of the description
  * says how). Equal data, recipe and seed give equal bits, here and in `gradloom train`, on any number of threads. A
@@ -117,14 +118,14 @@ int gradloom_stop(gradloom_handle stop);
 
 /* --- Runs in folders, as the command line makes them ------------------------------------------------------------
  * settings: {"recipe": name or path of a .toml file, "overrides": ["key=value"], "folder": path, "threads": 0,
- * "device": "cpu", "data_root": "."}. */
+ * "device": "cpu", "arithmetic": "auto", "data_root": "."}. A run that is resumed has its own arithmetic. */
 int gradloom_train(const char* settings, const gradloom_hooks* hooks, char** summary);
 int gradloom_resume(const char* settings, const gradloom_hooks* hooks, char** summary);
-/* settings: {"model": file or run folder, "data": file, "out": file or "", "threads": 0}. */
+/* settings: {"model": file or run folder, "data": file, "out": file or "", "threads": 0, "arithmetic": "auto"}. */
 int gradloom_predict_file(const char* settings, char** summary);
 
 /* --- Models ----------------------------------------------------------------------------------------------------
- * settings of load: {"threads": 0, "device": "cpu"}, or NULL. */
+ * settings of load: {"threads": 0, "device": "cpu", "arithmetic": "auto"}, or NULL. "auto": that of the file. */
 int gradloom_load(const char* path, const char* settings, gradloom_handle* model);
 int gradloom_load_bytes(const void* bytes, size_t size, const char* settings, gradloom_handle* model);
 int gradloom_save(gradloom_handle model, const char* path);
