@@ -26,7 +26,7 @@ inline std::size_t most_blocks(std::size_t rows) { return std::min<std::size_t>(
 // How the gradients of parameters are summed over rows. Rows of pairs are always summed by `rows`.
 enum class SumBy {
   rows,    // in dense::row_blocks of all rows; an operation finishes its own sums
-  graphs,  // the rows of each graph, then graph after graph, behind the last operation
+  graphs,  // the rows of each graph, a leaf of the step's tree, behind the last operation
   parts,   // the rows of each part, then the parts as dense::add_blocks does, behind the last operation
 };
 
