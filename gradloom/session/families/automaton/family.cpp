@@ -284,6 +284,9 @@ std::optional<circuit::AnyCircuit> AutomatonFamily<T>::hard_circuit(const Model&
   return logic::harden(model, arrays);
 }
 
+// Optional hooks: one of another name or signature would be left out without a word.
+static_assert(HasShards<logic::Automaton<float>> && DrawnDataset<GridDataset<float>, RowBatch<float>>);
+
 template class AutomatonFamily<float>;
 template class AutomatonFamily<double>;
 template std::unique_ptr<Session> make_session<AutomatonFamily>(const AutomatonOptions&, const GridTask&,

@@ -150,6 +150,9 @@ std::optional<circuit::AnyCircuit> GatesFamily<T>::hard_circuit(const Model& mod
   return hard;
 }
 
+// Optional hooks: one of another name or signature would be left out without a word.
+static_assert(HasLeaves<logic::GateClassifier<float>> && FinishesGradient<logic::GateClassifier<float>>);
+
 template class GatesFamily<float>;
 template class GatesFamily<double>;
 template std::unique_ptr<Session> make_session<GatesFamily>(const GatesOptions&, const RowSplits&, SessionOptions);

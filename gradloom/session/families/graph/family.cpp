@@ -310,6 +310,10 @@ json GraphFamily<T>::conclude(const Exec& ex, const Model& model, const ModelArr
   return options_.ged.sample > 0 ? json{{"ged", judge_distances(ex, model, arrays)}} : json::object();
 }
 
+// Optional hooks: one of another name or signature would be left out without a word.
+static_assert(HasLeaves<graph::GraphNetwork<float>> && HasRunningBuffers<graph::GraphNetwork<float>>);
+static_assert(HasBranches<graph::GraphNetwork<float>>);
+
 template class GraphFamily<float>;
 template class GraphFamily<double>;
 template std::unique_ptr<Session> make_session<GraphFamily>(const GraphOptions&, const std::shared_ptr<const GraphSet>&,

@@ -332,6 +332,9 @@ std::map<std::string, double> KanFamily<T>::metrics(const Exec&, const Model&, c
   return row_metrics<T>(data, y);
 }
 
+// Optional hooks: one of another name or signature would be left out without a word.
+static_assert(HasLeaves<kan::Network<float>> && HasPenalty<kan::Network<float>> && HasBranches<kan::Network<float>>);
+
 template class KanFamily<float>;
 template class KanFamily<double>;
 template std::unique_ptr<Session> make_session<KanFamily>(const KanOptions&, const RowSplits&, SessionOptions);

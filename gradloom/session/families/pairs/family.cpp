@@ -213,6 +213,11 @@ json PairFamily<T>::conclude(const Exec& ex, const Model& model, const ModelArra
   return {{"unseen", unseen_metrics(ex, model, arrays)}};
 }
 
+// Optional hooks: one of another name or signature would be left out without a word.
+static_assert(HasEncoder<graph::PairNetwork<float>> && HasLeaves<graph::PairNetwork<float>> &&
+              HasRunningBuffers<graph::PairNetwork<float>>);
+static_assert(HasBranches<graph::PairNetwork<float>>);
+
 template class PairFamily<float>;
 template class PairFamily<double>;
 template std::unique_ptr<Session> make_session<PairFamily>(const PairOptions&, const PairSource&, SessionOptions);

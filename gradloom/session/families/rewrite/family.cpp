@@ -178,6 +178,9 @@ json RewriteFamily<T>::conclude(const Exec& ex, const Model& model, const ModelA
           {"paths", {{"exact", proofs_.exact}, {"beaten", proofs_.beaten}, {"open", proofs_.open}}}};
 }
 
+// Optional hooks: one of another name or signature would be left out without a word.
+static_assert(HasParts<graph::TreeNetwork<float>>);
+
 template class RewriteFamily<float>;
 template class RewriteFamily<double>;
 template std::unique_ptr<Session> make_session<RewriteFamily>(const RewriteOptions&, const NoSource&, SessionOptions);
