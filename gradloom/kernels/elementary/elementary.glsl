@@ -44,6 +44,8 @@ const real kInverseDegree[8] = real[](
 
 #ifdef GRADLOOM_DOUBLE
 real infinity() { return packDouble2x32(uvec2(0u, 0x7ff00000u)); }
+// By bits: a compiler may take it for granted that no number is infinite.
+bool is_infinity(real x) { return unpackDouble2x32(x) == uvec2(0u, 0x7ff00000u); }
 real not_a_number() { return packDouble2x32(uvec2(0u, 0x7ff80000u)); }
 // 2^n for the integer n in the low bits of v.
 real shift_to_exponent(real v) {
@@ -61,6 +63,7 @@ void split(real x, out real m, out real n) {
 }
 #else
 real infinity() { return uintBitsToFloat(0x7f800000u); }
+bool is_infinity(real x) { return floatBitsToUint(x) == 0x7f800000u; }
 real not_a_number() { return uintBitsToFloat(0x7fc00000u); }
 real shift_to_exponent(real v) { return uintBitsToFloat((floatBitsToUint(v) << 23) + 0x3f800000u); }
 void split(real x, out real m, out real n) {
@@ -120,7 +123,7 @@ real elementary_log(real x) {
   precise real fraction = twice + rest;
   precise real result = mul_add(n, kLn2High, fraction);
   if (!(real(0) < x) || is_nan(x)) result = not_a_number();
-  if (x == infinity()) result = x;
+  if (is_infinity(x)) result = x;
   if (x == real(0)) result = -infinity();
   return result;
 }
