@@ -1,4 +1,4 @@
-// exp, log, sigmoid, silu: accuracy, special values, and the same bits on every instruction set.
+// exp, log, log1p, sigmoid, silu: accuracy, special values, and the same bits on every instruction set.
 #include "gradloom/kernels/elementary/elementary.h"
 
 #include <gtest/gtest.h>
@@ -50,6 +50,8 @@ struct Functions {
   explicit Functions(Arithmetic arithmetic) : variant(Variant::reference, arithmetic) {}
   T exp(T x) const { return of(elementary::exp<T>, x); }
   T log(T x) const { return of(elementary::log<T>, x); }
+  // x >= 0.
+  T log1p(T x) const { return variant.arithmetic == Arithmetic::fused ? fused::log1p(x) : split::log1p(x); }
   T sigmoid(T x) const { return of(elementary::sigmoid<T>, x); }
   ValueAndSlope<T> silu(T x) const {
     ValueAndSlope<T> y;
@@ -90,6 +92,19 @@ TYPED_TEST(Elementary, LogIsWithinThreeUnits) {
   }
 }
 
+TYPED_TEST(Elementary, Log1pIsWithinThreeUnits) {
+  for (const Arithmetic arithmetic : available_arithmetics()) {
+    const Functions<TypeParam> f(arithmetic);
+    long double worst = 0;
+    const auto look = [&](TypeParam x) {
+      worst = std::max(worst, ulps(f.log1p(x), std::log1p(static_cast<long double>(x))));
+    };
+    for (const TypeParam x : points<TypeParam>(-80, 80)) look(static_cast<TypeParam>(std::exp(static_cast<double>(x))));
+    for (const TypeParam x : points<TypeParam>(0, 2)) look(std::abs(x));
+    EXPECT_LE(worst, 3.0L);
+  }
+}
+
 TYPED_TEST(Elementary, SigmoidAndSiluAreWithinFewUnits) {
   for (const Arithmetic arithmetic : available_arithmetics()) {
     const Functions<TypeParam> f(arithmetic);
@@ -122,6 +137,7 @@ TYPED_TEST(Elementary, SpecialValues) {
     EXPECT_EQ(f.log(infinity), infinity);
     EXPECT_TRUE(std::isnan(f.log(T(-1))));
     EXPECT_TRUE(std::isnan(f.log(nan)));
+    EXPECT_EQ(f.log1p(T(0)), T(0));
     EXPECT_EQ(f.sigmoid(T(0)), T(0.5));
     EXPECT_EQ(f.sigmoid(infinity), T(1));
     EXPECT_EQ(f.sigmoid(-infinity), T(0));

@@ -125,6 +125,36 @@ TEST(Loss, IsTheSameOnAnyNumberOfThreads) {
   EXPECT_EQ(one.dl_dy, many.dl_dy);
 }
 
+TEST(Loss, AnyContiguousSplitOfItsChunksGivesTheBitsOfTheWhole) {
+  Rows rows(6 * kChunk + 13, 3);
+  const std::size_t chunks = kernels::loss::partials(rows.n);
+  for (const Kind kind : {Kind::mse, Kind::cross_entropy}) {
+    const bool labels = kind == Kind::cross_entropy;
+    const Wanted<double> whole = rows.batch(labels, true, !labels);
+    Options o{.kind = kind};
+    const double value = rows.loss(o, whole);
+    const std::vector<double> gradient = rows.dl_dy;
+    o.factor = normaliser(o, whole, rows.out);
+    for (std::size_t cut = 1; cut < chunks; ++cut) {
+      std::vector<double> sums(chunks);
+      std::fill(rows.dl_dy.begin(), rows.dl_dy.end(), 0.0);
+      for (const auto& [first, last] : {std::pair{std::size_t{0}, cut}, std::pair{cut, chunks}}) {
+        const std::size_t begin = first * kChunk, n = std::min(rows.n, last * kChunk) - begin, at = begin * rows.out;
+        Wanted<double> part = whole;
+        part.size = n;
+        if (labels) part.label = whole.label.subspan(begin, n);
+        if (!labels) part.target = {rows.target.data() + at, {n, rows.out}};
+        if (!labels) part.mask = {rows.mask.data() + at, {n, rows.out}};
+        part.weight = whole.weight.subspan(begin, n);
+        evaluate<double>(Exec({.threads = 1}), o, part, {rows.y.data() + at, {n, rows.out}},
+                         {rows.dl_dy.data() + at, {n, rows.out}}, std::span(sums).subspan(first));
+      }
+      EXPECT_EQ(finish(o, *o.factor, sums), value) << "cut at chunk " << cut;
+      EXPECT_EQ(rows.dl_dy, gradient) << "cut at chunk " << cut;
+    }
+  }
+}
+
 TEST(Loss, IsSummedInTheDocumentedOrder) {
   for (const std::size_t out : {1u, 7u, 8u, 13u, 40u}) {
     Rows rows(150, out);

@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "gradloom/base/random.h"
+#include "gradloom/kernels/reduce/tree_sum.h"
 #include "gradloom/kernels/simd_targets.h"
 
 namespace gradloom::kernels::reduce {
@@ -51,6 +53,36 @@ TYPED_TEST(Reduce, IsTheSameForAllThreadsAndTargets) {
         }
       }
     }
+}
+
+// As ranks do: each sums aligned ranges of its chunks, and whoever has all of them finishes the tree.
+TYPED_TEST(Reduce, AnyContiguousSplitOfItsChunksGivesTheBitsOfTheWhole) {
+  using T = TypeParam;
+  const RandomStream random(4, RandomUse::check);
+  const std::size_t size = 12 * kReduceChunk + 77, chunks = reduce_scratch(size);
+  std::vector<T> a(size), b(size), scratch(chunks);
+  for (std::uint32_t n = 0; n < size; ++n) a[n] = T(random.normal(2 * n)), b[n] = T(random.normal(2 * n + 1));
+  const Exec ex({.threads = 1});
+  const T whole = dot<T>(ex, a, b, scratch);
+  std::size_t other_than_in_order = 0;
+  for (std::size_t cut = 1; cut < chunks; ++cut) {
+    std::vector<T> levels(tree_levels(chunks));
+    const TreeSum<T> sum{.root = levels.data(), .upper = levels.data() + 1, .stride = 1};
+    T in_order = 0;
+    for (std::size_t first = 0, count; first < chunks; first += count) {
+      const std::size_t room = std::bit_floor((first < cut ? cut : chunks) - first);
+      count = first == 0 ? room : std::min(room, std::size_t{1} << std::countr_zero(first));
+      const std::size_t begin = first * kReduceChunk, length = std::min(size - begin, count * kReduceChunk);
+      const T part = dot<T>(ex, std::span<const T>(a).subspan(begin, length),
+                            std::span<const T>(b).subspan(begin, length), scratch);
+      add_leaf(sum, first / count, &part, 0, 1);
+      in_order += part;
+    }
+    finish_levels(sum, chunks, 0, 1);
+    EXPECT_EQ(levels[0], whole) << "cut at chunk " << cut;
+    other_than_in_order += in_order != whole;
+  }
+  EXPECT_GT(other_than_in_order, 0u) << "the two orders can hardly be told apart by these numbers";
 }
 
 TYPED_TEST(Reduce, MaxAbsFindsNaN) {
