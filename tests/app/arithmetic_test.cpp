@@ -5,13 +5,16 @@
 #include <atomic>
 #include <fstream>
 #include <iterator>
+#include <optional>
 
 #include "gradloom/app/recipe.h"
 #include "gradloom/app/run/open.h"
 #include "gradloom/app/run/run.h"
 #include "gradloom/exec/arithmetic_names.h"
+#include "gradloom/exec/without_fma.h"
 #include "gradloom/io/run_log.h"
 #include "gradloom/train/checkpoint.h"
+#include "tests/support/ranks.h"
 #include "tests/support/scratch.h"
 
 namespace gradloom::test {
@@ -100,6 +103,33 @@ TEST(ArithmeticOfARun, IsThatOfItsModelUnlessAnotherIsAskedFor) {
     EXPECT_THAT(opened(model, {}), testing::Each(Arithmetic::split));
     EXPECT_THAT(opened(model, Arithmetic::fused), testing::Each(Arithmetic::fused));
   }
+}
+
+TEST(ArithmeticOfARun, ThatTheProcessorLacksIsNotExchanged) {
+  if (available_arithmetics().size() < 2) GTEST_SKIP() << "this processor has one arithmetic";
+  const Scratch scratch;
+  train_a_part(scratch / "run", computing(Arithmetic::fused));
+  const std::string before = checkpoint_of(scratch / "run");
+  {
+    const WithoutFma processor;
+    const auto outcome = app::resume(scratch / "run", computing(Arithmetic::split));
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code, ErrorCode::unsupported);
+    EXPECT_THAT(outcome.error().message, HasSubstr("trained in fused arithmetic, which this processor does not have"));
+    EXPECT_TRUE(app::evaluate(scratch / "run", computing(Arithmetic::split), {})) << "a look at it harms nothing";
+    EXPECT_THROW(Exec({.variant = {Variant::fast, Arithmetic::fused}}), Exception);
+  }
+  // Of two ranks, one has such a processor.
+  const auto failures = run_ranks(2, [&](Comm& comm) {
+    std::optional<WithoutFma> processor;
+    if (comm.rank() == 1) processor.emplace();
+    app::RunOptions options = computing(comm.rank() == 1 ? Arithmetic::split : Arithmetic::fused);
+    options.comm = &comm;
+    app::resume(scratch / "run", options).or_throw();
+  });
+  EXPECT_THAT(failures[1], HasSubstr("trained in fused arithmetic, which this processor does not have"));
+  EXPECT_NE(failures[0], "");
+  EXPECT_EQ(checkpoint_of(scratch / "run"), before);
 }
 
 TEST(ArithmeticOfARun, OfAnUnknownContractIsRefused) {
