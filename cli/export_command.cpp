@@ -91,6 +91,8 @@ int export_circuit(const Output& out, ExportFlags flags) {
     throw Failure(result.error(), "--minimise own needs no other program");
   if (!result && result.error().code == ErrorCode::unsupported && o.verify)
     throw Failure(result.error(), "leave --verify out, or choose --format dot, a drawing that can be verified");
+  if (!result && result.error().code == ErrorCode::unsupported && o.format == app::ExportFormat::golly)
+    throw Failure(result.error(), "--observe keeps only what the channels that it names depend on");
   if (!result) throw Exception(result.error());
 
   std::vector<std::pair<std::string, std::string>> rows;

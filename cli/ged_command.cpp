@@ -68,6 +68,22 @@ void add_common_options(CLI::App& command, CommonFlags& flags) {
   add_threads_option(command, flags.threads);
 }
 
+// Runs a command on graphs. Messages name the options of recipes; a hint says what they are called here.
+template <class Run>
+int with_hints(Run&& run) {
+  try {
+    return run();
+  } catch (const Failure&) {
+    throw;
+  } catch (const Exception& e) {
+    const std::string_view said = e.what();
+    for (const auto& [key, hint] : {std::pair{"data.format", "--format sets data.format"},
+                                    {"data.graph_folder", "--folder sets data.graph_folder"}})
+      if (said.find(key) != said.npos) throw Failure({e.code(), e.what()}, hint);
+    throw;
+  }
+}
+
 struct GedFlags {
   CommonFlags common;
   std::vector<std::string> graphs;
@@ -252,7 +268,7 @@ void add_ged_command(CLI::App& program, Choice& choice) {
       "  gradloom ged new.graphml --against known.graphml --out distances.csv");
   command->callback([flags, &choice] {
     if (flags->all_pairs) choice.who = Who::all_ranks;
-    choice.run = [flags](const Output& out) { return run_ged(out, *flags); };
+    choice.run = [flags](const Output& out) { return with_hints([&] { return run_ged(out, *flags); }); };
   });
 }
 
@@ -268,7 +284,9 @@ void add_bench_ged_command(CLI::App& bench, Choice& choice) {
   add_common_options(*command, flags->common);
   add_output_options(*command, choice.flags);
   command->footer("Example:\n  gradloom bench ged --graphs 100 --nodes 10 --threads 2");
-  command->callback([flags, &choice] { choice.run = [flags](const Output& out) { return run_bench(out, *flags); }; });
+  command->callback([flags, &choice] {
+    choice.run = [flags](const Output& out) { return with_hints([&] { return run_bench(out, *flags); }); };
+  });
 }
 
 }  // namespace gradloom::cli

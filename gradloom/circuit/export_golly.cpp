@@ -91,10 +91,8 @@ std::string to_golly(const CellRule& rule, std::string_view name) {
   if (rule.channels > kMostGollyChannels)
     throw Exception(
         ErrorCode::unsupported,
-        fmt::format(
-            "Golly has at most 256 states, that is 8 channels; the rule has {} channels; --observe drops channels "
-            "that others do not depend on",
-            rule.channels));
+        fmt::format("Golly has at most 256 states, that is 8 channels; the rule has {} channels; observe fewer of them",
+                    rule.channels));
   std::string text = fmt::format("@RULE {}\n\n@TREE\n\n{}", name, RuleTree(rule).text());
   text += "\n@COLORS\n\n";
   for (std::uint32_t state = 1; state < 1u << rule.channels; ++state) {

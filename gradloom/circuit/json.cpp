@@ -211,8 +211,8 @@ Result<AnyCircuit> load_circuit(const std::filesystem::path& file_or_folder) {
   const std::size_t first = text->find_first_not_of(" \t\r\n");
   if (first == std::string::npos || (*text)[first] != '{')
     return Error{ErrorCode::invalid_input,
-                 fmt::format("{}: this is not a circuit; circuits are read from JSON files (`gradloom export DIR "
-                             "--format json`), files of other formats are not read back",
+                 fmt::format("{}: this is not a circuit; circuits are read from JSON files, files of other formats are "
+                             "not read back",
                              file.string())};
   auto any = parse_circuit_json(*text);
   if (!any) return Error{any.error().code, fmt::format("{}: {}", file.string(), any.error().message)};

@@ -140,8 +140,8 @@ GraphSet read_cxl(std::string_view text, const GraphSource& source) {
     try {
       content = read_graph_text(file, source.max_bytes);
     } catch (const Exception& e) {
-      xml.fail(print, fmt::format("{}; data.graph_folder (--folder) is the folder of the files that a collection lists",
-                                  e.what()));
+      xml.fail(print,
+               fmt::format("{}; data.graph_folder is the folder of the files that a collection lists", e.what()));
     }
     const std::string id = (name.parent_path() / name.stem()).string(), group = print.attribute("class").as_string();
     read_document(content, source, file.string(), set, &id, print.attribute("class") ? &group : nullptr);

@@ -52,7 +52,7 @@ GraphFormat file_format(const fs::path& path, std::string_view text) {
     break;
   }
   throw Exception(ErrorCode::invalid_input,
-                  fmt::format("{}: the format of the graphs cannot be detected; set it with data.format or --format "
+                  fmt::format("{}: the format of the graphs cannot be detected; set data.format "
                               "(tve, tu, gin, gxl, edges, tables, graphml, gml, json, planetoid)",
                               path.string()));
 }

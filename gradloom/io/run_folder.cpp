@@ -46,12 +46,9 @@ Result<void> check_empty(const fs::path& path) {
   for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
     if (name == kLockName || is_leftover(*it)) continue;
-    return Error{
-        ErrorCode::invalid_input,
-        is_run ? fmt::format("the folder '{0}' is not empty (it holds '{1}'); choose another name, or "
-                             "continue the run in it with 'gradloom resume {0}'",
-                             path.string(), name)
-               : fmt::format("the folder '{}' is not empty (it holds '{}'); choose another name", path.string(), name)};
+    return Error{ErrorCode::invalid_input,
+                 fmt::format("the folder '{}' is not empty (it holds '{}'); choose another name{}", path.string(), name,
+                             is_run ? ", or continue the run in it" : "")};
   }
   if (error) return system_error("list the folder", path, error.value());
   return {};

@@ -156,6 +156,10 @@ TEST_F(Circuits, MistakesAreNamed) {
   expect_error({"export", "life.json", "--format", "svg", "--verify"}, 2, "unsupported", {"SVG"});
   expect_error({"export", "life.json", "--format", "c", "--name", "2 x"}, 2, "invalid_input", {"2 x"});
   expect_error({"export", "life.json", "--format", "c", "--observe", "3"}, 2, "invalid_input", {"channel 3"});
+  circuit::CellRule still{9, circuit::Boundary::periodic, {81, {}, {}}};
+  for (std::uint32_t channel = 0; channel < 9; ++channel) still.circuit.outputs.push_back(9 * channel + 4);
+  circuit::save_circuit(scratch_ / "nine.json", still).or_throw();
+  EXPECT_THAT(run({"export", "nine.json", "--format", "golly"}).err, HasSubstr("\nhint: --observe keeps"));
   write("bad.rle", "x = 3, y = 3\n9o!\n");
   expect_error({"run-circuit", "life.json", "--pattern", "bad.rle"}, 2, "invalid_input", {"bad.rle", "line 2"});
   write("bad.json", "{\"format\": 3}");

@@ -100,6 +100,10 @@ TEST_F(GedCommand, SaysWhatIsWrong) {
   expect_error({"ged", "set.txt:a", "set.txt:b", "--format", "xml"}, 2, "invalid_input", {"xml"});
   write("bad.txt", "t a\nv 0 C\ne 0 4 1\n");
   expect_error({"ged", "bad.txt", "one.json"}, 2, "invalid_input", {"bad.txt:3"});
+  write("what", "what is this\n");
+  EXPECT_THAT(run({"ged", "what", "one.json"}).err, HasSubstr("\nhint: --format sets data.format"));
+  write("list.gxl", "<GraphCollection><fingerprints><print file='a.gxl'/></fingerprints></GraphCollection>");
+  EXPECT_THAT(run({"ged", "list.gxl#0", "one.json"}).err, HasSubstr("\nhint: --folder sets data.graph_folder"));
 }
 
 TEST_F(GedCommand, BenchChecksThenMeasures) {

@@ -226,7 +226,7 @@ TEST(GraphReaders, TellFormatsApart) {
   EXPECT_EQ(load(scratch / "c.txt").size(), 3u);
   EXPECT_EQ(load(scratch / "d.txt").size(), 1u);
   EXPECT_EQ(load(scratch / "e.csv").size(), 2u);
-  EXPECT_THAT(load_error(scratch / "f.txt"), HasSubstr("set it with data.format or --format"));
+  EXPECT_THAT(load_error(scratch / "f.txt"), HasSubstr("set data.format (tve"));
   EXPECT_THAT(load_error(scratch.path()), HasSubstr("neither NAME_A.txt"));
   EXPECT_THAT(parse_graph_format("tvv").error().message, HasSubstr("the nearest is 'tve'"));
 }

@@ -40,7 +40,7 @@ TEST(RunFolder, AcceptsWhatARunLeavesThatEndedBeforeItsRecipeWasSaved) {
   ASSERT_TRUE(write_file_atomic(scratch / "run/checkpoint/last.safetensors", "something"));
   const auto refused = RunFolder::create(scratch / "run");
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message.find("resume"), std::string::npos) << "resume would refuse it too";
+  EXPECT_EQ(refused.error().message.find("continue"), std::string::npos) << "resume would refuse it too";
 }
 
 TEST(RunFolder, AWriterRemovesWhatAKilledOneLeftAndNothingElse) {
@@ -68,11 +68,10 @@ TEST(RunFolder, RefusesAFolderThatHoldsSomethingAndLeavesItAlone) {
   const auto refused = RunFolder::create(scratch.path());
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(refused.error().message, HasSubstr("thesis.tex"));
-  EXPECT_EQ(refused.error().message.find("resume"), std::string::npos) << "there is no run in it";
+  EXPECT_EQ(refused.error().message.find("continue"), std::string::npos) << "there is no run in it";
   EXPECT_EQ(scratch.entries(), 1u);
   ASSERT_TRUE(write_file_atomic(scratch / "recipe.toml", "x").ok());
-  EXPECT_THAT(RunFolder::create(scratch.path()).error().message,
-              HasSubstr("gradloom resume " + scratch.path().string()));
+  EXPECT_THAT(RunFolder::create(scratch.path()).error().message, HasSubstr("or continue the run in it"));
   EXPECT_THAT(RunFolder::create(scratch / "thesis.tex").error().message, HasSubstr("not a folder"));
   EXPECT_FALSE(RunFolder::create(scratch / "thesis.tex" / "run").ok());
 }

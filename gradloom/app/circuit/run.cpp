@@ -116,6 +116,13 @@ Result<circuit::AnyCircuit> circuit_of_model(const std::filesystem::path& file) 
   return std::move(*circuit);
 }
 
+Result<circuit::AnyCircuit> circuit_of_file(const std::filesystem::path& path) {
+  auto circuit = circuit::load_circuit(path);
+  if (circuit || circuit.error().code != ErrorCode::invalid_input) return circuit;
+  return Error{ErrorCode::invalid_input,
+               circuit.error().message + " (`gradloom export DIR --format json` writes what is read)"};
+}
+
 }  // namespace
 
 Result<circuit::AnyCircuit> load_circuit_of(const std::filesystem::path& path) {
@@ -126,7 +133,7 @@ Result<circuit::AnyCircuit> load_circuit_of(const std::filesystem::path& path) {
   if (path.extension() == ".safetensors") return circuit_of_model(path);
   const std::filesystem::path recipe = path / "recipe.toml";
   if (!std::filesystem::exists(recipe, ignored) || std::filesystem::exists(path / "circuit.json", ignored))
-    return circuit::load_circuit(path);
+    return circuit_of_file(path);
   auto text = read_file(recipe, kMaxRecipeBytes);
   if (!text) return text.error();
   const std::string family = peek_string(*text, {}, "family", recipe_families().front());

@@ -258,6 +258,14 @@ Result<SettledRecipe> settled(const Config& recipe, const RunOptions& options) {
   return *found ? std::move(**found) : SettledRecipe{recipe, {}};
 }
 
+// With the command that continues a run that is in the folder already.
+Error with_resume(Error error, const std::filesystem::path& folder) {
+  std::error_code ignored;
+  if (error.code == ErrorCode::invalid_input && std::filesystem::exists(folder / "recipe.toml", ignored))
+    error.message += fmt::format(": `gradloom resume {}`", folder.string());
+  return error;
+}
+
 }  // namespace
 
 Result<RunSummary> train(const Config& asked, const std::filesystem::path& path, const RunOptions& options) {
@@ -282,7 +290,7 @@ Result<RunSummary> train(const Config& asked, const std::filesystem::path& path,
     std::optional<RunFolder> folder;
     if (!path.empty()) {
       auto made = RunFolder::create(path);
-      if (!made) return made.error();
+      if (!made) return with_resume(made.error(), path);
       folder.emplace(std::move(*made));
       if (auto r = write_file_atomic(folder->recipe(), sealed_recipe(recipe)); !r) return r.error();
     }
