@@ -87,8 +87,8 @@ int bench_kan(const Output& out, BenchFlags flags) {
                     "--sparsity measures the CPU and one process; leave --device and mpirun out");
   if (o.against_blas) {
     if (o.device) throw Exception(ErrorCode::unsupported, "--against-blas measures the CPU; leave --device out");
-    // OpenBLAS of Debian 12 does not know recent processors by itself.
-    setenv("OPENBLAS_CORETYPE", kernels::full_vectors() ? "SKYLAKEX" : "HASWELL", 0);
+    // OpenBLAS of Debian 12 does not know recent processors by itself, and what others set may suit another processor.
+    setenv("OPENBLAS_CORETYPE", kernels::full_vectors() ? "SKYLAKEX" : "HASWELL", 1);
   }
   if (out.comm()) {
     if (o.device) throw Exception(ErrorCode::unsupported, "--device cannot be used with several ranks; leave it out");
@@ -179,6 +179,7 @@ bool bench_ranks(const Output& out, FunctionRef<Result<std::optional<app::BenchR
 void add_bench_command(CLI::App& program, Choice& choice) {
   CLI::App* bench = program.add_subcommand("bench", "Measure speed, after checking the result");
   bench->require_subcommand(1);
+  bench->footer("Examples:\n  gradloom bench kan --threads 2\n  gradloom bench logic --recipe checkerboard --json");
   add_bench_circuit_command(*bench, choice);
   add_bench_logic_command(*bench, choice);
   add_bench_ged_command(*bench, choice);

@@ -113,6 +113,7 @@ int devices(const Output& out) {
 void add_devices_command(CLI::App& program, Choice& choice) {
   CLI::App* command = program.add_subcommand("devices", "List the processor and the GPUs that models can run on");
   add_output_options(*command, choice.flags);
+  command->footer("Example:\n  gradloom devices --json");
   command->callback([&choice] { choice.run = devices; });
 }
 

@@ -147,7 +147,7 @@ void add_export_command(CLI::App& program, Choice& choice) {
   add_threads_option(*command, o.threads);
   add_output_options(*command, choice.flags);
   command->footer(
-      "Example:\n  gradloom export circuit.json --format verilog --out life.v --verify\n"
+      "Examples:\n  gradloom export circuit.json --format verilog --out life.v --verify\n"
       "  gradloom export runs/mine --format c --out network.h");
   command->callback(
       [flags, &choice] { choice.run = [flags](const Output& out) { return export_circuit(out, *flags); }; });

@@ -100,7 +100,6 @@ int run(std::vector<std::string> arguments, StandardOutput output) {
   program.set_version_flag("--version", "gradloom " GRADLOOM_VERSION, "Print the version");
   program.formatter(help_formatter());
   program.option_defaults()->always_capture_default();
-  program.footer(kExamples);
   program.require_subcommand(1);
   Choice choice;
   add_train_command(program, choice);
@@ -116,6 +115,7 @@ int run(std::vector<std::string> arguments, StandardOutput output) {
   add_ged_command(program, choice);
   add_recipes_command(program, choice);
   add_devices_command(program, choice);
+  program.footer(kExamples);  // last: commands inherit it
 
   if (!arguments.empty() && arguments.front() == "help") {
     arguments.erase(arguments.begin());

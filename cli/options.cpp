@@ -83,7 +83,8 @@ void add_distances_option(CLI::App& command, std::string& distances) {
 }
 
 void add_circuit_option(CLI::App& command, std::string& circuit) {
-  const char* text = "A circuit.json, a model file, a run folder, or a shipped circuit: game-of-life, checkerboard";
+  const char* text =
+      "A circuit.json, model.safetensors or run folder, or a shipped circuit: game-of-life, checkerboard";
   command.add_option("CIRCUIT", circuit, text)->type_name("")->required();
 }
 

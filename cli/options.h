@@ -42,7 +42,7 @@ CLI::Validator name_in(const Table& table) {
 // A whole number from `low` to `high`, N in the help.
 template <class V>
 void add_count_option(CLI::App& command, const char* name, V& value, const char* text, unsigned low, unsigned high) {
-  command.add_option(name, value, text)->type_name("N")->check(CLI::Range(low, high).description(""));
+  command.add_option(name, value, text)->type_name("N")->check(whole_number(low, high));
 }
 
 void add_threads_option(CLI::App& command, unsigned& threads);

@@ -38,7 +38,8 @@ std::string progress_line(const app::Progress& p, const ProgressStyle& style) {
   if (std::isfinite(p.validation)) pieces[validation] = fmt::format("val {:<9}", fmt::format("{:.3e}", p.validation));
   pieces[extra] = p.extra;
   pieces[speed] = fmt::format("{} samples/s", rate(p.samples_per_second));
-  pieces[left] = fmt::format("{}{} left", p.has_goal ? "at most " : "", clock_time(p.seconds_left));
+  if (p.seconds_left >= 1.0)
+    pieces[left] = fmt::format("{}{} left", p.has_goal ? "at most " : "", clock_time(p.seconds_left));
 
   const auto width = [&] {
     std::size_t sum = 0;

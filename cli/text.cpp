@@ -47,13 +47,20 @@ std::string metrics_text(const nlohmann::json& metrics) {
     return kind ? kind - std::begin(kMetricKinds) : std::ssize(kMetricKinds);
   };
   std::stable_sort(names.begin(), names.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  // Of a soft circuit and the hard one that it becomes.
+  const bool soft = metrics.contains("hard_accuracy");
+  const auto title = [&](const std::string& name) {
+    if (name.starts_with("hard_")) return "hard " + name.substr(5);
+    return soft && (name == "accuracy" || name == "loss") ? "soft " + name : name;
+  };
   // Padded, so that the figures of several parts stand below each other.
   std::string text;
   for (const std::string& name : names) {
     const auto& value = metrics[name];
     const bool usual = name == "r2" && value.is_number() && std::abs(value.get<double>()) < 10;
     const std::string shown = usual ? fmt::format("{:.6f}", value.get<double>()) : figure(value);
-    text += &name == &names.back() ? fmt::format("{} {}", name, shown) : fmt::format("{} {:<11} ", name, shown);
+    text += &name == &names.back() ? fmt::format("{} {}", title(name), shown)
+                                   : fmt::format("{} {:<11} ", title(name), shown);
   }
   return text;
 }

@@ -143,6 +143,11 @@ Failure usage_failure(const CLI::App& program, const std::vector<std::string>& a
   if (message.empty() && dynamic_cast<const CLI::RequiredError*>(&error) && !found.command->get_subcommands({}).empty())
     message = fmt::format("'{}' needs a command: {}", command_line(program, *found.command),
                           fmt::join(command_names(*found.command), ", "));
+  if (message.empty() && dynamic_cast<const CLI::RequiredError*>(&error))
+    for (const CLI::Option* option : found.command->get_options())
+      if (option->get_positional() && option->get_required() && option->empty())
+        message = fmt::format("'{}' needs {}: {}", command_line(program, *found.command), option->get_name(),
+                              option->get_description());
   if (message.empty()) message = error.what();
   return Failure({ErrorCode::invalid_input, message},
                  fmt::format("see `{} --help`", command_line(program, *found.command)));

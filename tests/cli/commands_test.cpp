@@ -246,7 +246,8 @@ TEST_F(Commands, RecipesAreListedAndShown) {
   std::vector<std::string> names;
   for (const auto& recipe : list["recipes"]) names.push_back(recipe["name"]);
   EXPECT_THAT(names, testing::Contains("kan-hello"));
-  EXPECT_THAT(run({"recipes"}).out, HasSubstr("kan-hello"));
+  EXPECT_THAT(run({"recipes"}).out, testing::StartsWith("family kan\n"));
+  EXPECT_EQ(list["recipes"][0]["family"], "kan");
 
   const Ended shown = run({"recipes", "show", "kan-hello", "--set", "epochs=7"});
   EXPECT_THAT(shown.out, HasSubstr("epochs = 7"));

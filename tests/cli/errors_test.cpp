@@ -29,6 +29,9 @@ TEST_F(Errors, WrongWordsNameTheNearestOne) {
 }
 
 TEST_F(Errors, MissingAndMalformedArguments) {
+  expect_error({"train"}, 2, "invalid_input", {"'gradloom train' needs RECIPE", "gradloom recipes"});
+  expect_error({"ged"}, 2, "invalid_input", {"'gradloom ged' needs GRAPHS", "--all-pairs"});
+  expect_error({"train", "kan-hello", "--seeds", "0"}, 2, "invalid_input", {"--seeds", "whole number from 1 to"});
   expect_error({}, 2, "invalid_input", {});
   expect_error({"train"}, 2, "invalid_input", {"RECIPE"});
   expect_error({"bench"}, 2, "invalid_input", {"kan"});

@@ -97,6 +97,8 @@ TEST_F(Logic, TheLastTestOfAStartSearchesLongerForARightCircuit) {
 TEST_F(Logic, TheHeadlineOfTheReportIsWhatTheHardCircuitGetsRight) {
   const Ended ended = run(Words{"train", "game-of-life-small", "--out", "run"} + kSmallLife);
   EXPECT_THAT(ended.out, HasSubstr("Done, goal not reached (20 epochs"));
+  EXPECT_THAT(ended.out, HasSubstr("hard accuracy "));
+  EXPECT_THAT(ended.out, HasSubstr("soft accuracy "));
   const double right = 100 * json_of({"eval", "run"})["test"]["hard_accuracy"].get<double>();
   EXPECT_THAT(bytes_of(scratch_ / "run/report.html"),
               HasSubstr("<dl class=\"figures\">\n<div><dt>test accuracy, hard circuit</dt><dd>" +

@@ -27,6 +27,12 @@ app::Progress some_progress() {
   return p;
 }
 
+TEST(ProgressLine, LeavesOutATimeThatIsOver) {
+  app::Progress p = some_progress();
+  p.seconds_left = 0.4;
+  EXPECT_THAT(cli::progress_line(p, {.width = 200}), Not(HasSubstr("left")));
+}
+
 TEST(ProgressLine, SaysEverythingWhereThereIsRoom) {
   const std::string line = cli::progress_line(some_progress(), {160, true, true});
   for (const char* word :
