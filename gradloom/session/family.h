@@ -142,6 +142,8 @@ class Family {
   // Figures of one part of the data, whose predictions are y.
   virtual std::map<std::string, double> metrics(const Exec& ex, const M& model, const ModelArrays<T>& arrays,
                                                 const D& data, View<const T, 2> y) const = 0;
+  // Samples of a part that its metrics are about.
+  virtual std::size_t counted(const D& data) const { return data.size(); }
   // What only this family can tell of its model (a hard circuit on larger grids, under damage); null when nothing.
   virtual nlohmann::json study(const Exec&, const M&, const ModelArrays<T>&) const { return nullptr; }
   // Its own keys in the summary of a finished run, whose metrics are given; here, what study() found.

@@ -372,7 +372,7 @@ PartMetrics FamilySession<F>::measure_part(const M& model, const D& data, Comm* 
   std::vector<double> partials(loss_partials(data.size()));
   const LossOptions loss = family_.train_options(state_.position.stage).loss;
   return {evaluate_loss<T>(*exec_, loss, data.all(), y.view(), {}, partials),
-          family_.metrics(*exec_, model, result_arrays(), data, y.view())};
+          family_.metrics(*exec_, model, result_arrays(), data, y.view()), family_.counted(data)};
 }
 
 template <class F>

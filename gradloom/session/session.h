@@ -52,6 +52,7 @@ struct SessionOptions {
 struct PartMetrics {
   double loss = 0.0;
   std::map<std::string, double> values;  // by name, as the family has them
+  std::size_t samples = 0;               // that they are about; 0: not known
 };
 nlohmann::json to_json(const PartMetrics& metrics);  // what is not finite becomes null
 

@@ -66,8 +66,9 @@ struct AppFamily {
   std::vector<TextRow> (*study_rows)(const nlohmann::json& study);
   // A few words for the progress line, from what the family measured last. Null: none.
   std::string (*progress)(const nlohmann::json& metrics);
-  // Whether overfitting and short training are told by the metrics of rows.
-  bool learns_rows;
+  // What to set where training data are predicted far better than held-out data; empty: here that says nothing about
+  // the settings. Null: the metrics of the family tell nothing of overfitting and short training.
+  std::string_view (*overfit_cure)(const Session& session, const Metrics& metrics);
   // Whether a run ends before its last epoch when it is good enough. Null: it does not.
   bool (*has_goal)(const FamilyOptions& options);
   // The recipe with settings that it leaves to the data, and how they were found; null: there are none such. The recipe

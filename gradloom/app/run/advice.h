@@ -4,17 +4,24 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gradloom/session/session.h"
 
 namespace gradloom::app {
 
-// For networks that learn from rows. Overfit: on held-out data (validation, else test) the RMSE is more than twice that
-// on training data, or the accuracy more than 0.1 below; not where the held-out data are predicted almost perfectly.
-// Undertrained: the training loss of the last stage fell by more than a tenth in the last tenth of its epochs (of ten
-// or more), and there is something left to learn. `log` are the lines of the run's log.
-std::vector<std::string> training_advice(const Metrics& metrics, const std::vector<nlohmann::json>& log);
+// The metrics of validation data, or else of test data; null: there are none.
+const PartMetrics* held_out(const Metrics& metrics);
+
+// At most one sentence, and none where held-out data are predicted almost perfectly. Overfit: on held-out data the RMSE
+// is more than twice that on training data, or the accuracy (that of the hard circuit, where there is one) more than
+// 0.1 and two standard errors below; `cure` ends the sentence, and an empty one leaves it out. Undertrained: the
+// training loss of the last stage fell by more than a tenth in the last tenth of its epochs (of ten or more), when the
+// validation loss was lowest too, and not all of the training data are right already. `log` are the lines of the run's
+// log.
+std::vector<std::string> training_advice(const Metrics& metrics, const std::vector<nlohmann::json>& log,
+                                         std::string_view cure);
 
 // For all that learn classes: a sentence where the accuracy on training data is no better than the share of the most
 // frequent class (`largest_class`, as Session has it) after ten epochs or more; else empty.

@@ -100,8 +100,9 @@ RunResult describe_result(const Config& recipe, Session& session, Metrics metric
   add_loss_warnings(result.metrics, result.warnings);
   if (std::string nothing = learned_nothing(result.metrics, session.largest_class(), lines); !nothing.empty())
     result.warnings.push_back(std::move(nothing));
-  else if (family_of(recipe).learns_rows)
-    for (std::string& advice : training_advice(result.metrics, lines)) result.warnings.push_back(std::move(advice));
+  else if (const auto cure = family_of(recipe).overfit_cure)
+    for (std::string& advice : training_advice(result.metrics, lines, cure(session, result.metrics)))
+      result.warnings.push_back(std::move(advice));
   result.rows_outside = session.rows_outside();
   result.found = session.conclude(result.metrics);
   if (session.logs_accuracy()) add_curve(lines, result);

@@ -30,11 +30,20 @@ Result<PredictedTable> predict_new(const TypedSession<GatesFamily<T>>& session, 
   return predict_rows(session, data);
 }
 
+namespace {
+
+std::string_view gates_cure(const Session&, const Metrics&) {
+  return "more training rows, a smaller model.gates or a smaller data.thresholds may do better on new data";
+}
+
+}  // namespace
+
 AppFamily gates_family() {
   AppFamily entry = make_entry<GatesFamily, load_splits>("gates");
   entry.headlines = {kHardAccuracy};
   entry.study_rows = circuit_rows;
   entry.settle = settle_gates;
+  entry.overfit_cure = gates_cure;
   entry.load = load_row_model<GatesFamily>;
   entry.predict = predict_with<GatesFamily>;
   return entry;

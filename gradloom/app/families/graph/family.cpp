@@ -8,6 +8,7 @@
 #include "gradloom/app/families/entry.h"
 #include "gradloom/app/families/graph/karate.h"
 #include "gradloom/app/families/graph/load.h"
+#include "gradloom/app/run/advice.h"
 #include "gradloom/train/predict.h"
 
 namespace gradloom::app {
@@ -237,11 +238,24 @@ Result<PredictedTable> predict_new(const TypedSession<GraphFamily<T>>& session, 
   return predict_graph_set(session, *read);
 }
 
+namespace {
+
+// A few labelled nodes are known by heart whatever the width, which says nothing of it.
+std::string_view graph_cure(const Session& session, const Metrics& metrics) {
+  const auto& options = static_cast<const GraphOptions&>(session.options());
+  const PartMetrics* held = held_out(metrics);
+  if (options.model.task == GraphTask::node && held && held->samples > metrics.train.samples) return "";
+  return "a smaller model.hidden, a larger model.dropout or a larger optimizer.weight_decay may do better on new data";
+}
+
+}  // namespace
+
 AppFamily graph_family() {
   AppFamily entry = make_entry<GraphFamily, load_graph>("graph");
   entry.headlines = {kAccuracy, kRmse};
   entry.summary_rows = graph_rows;
   entry.progress = graph_progress;
+  entry.overfit_cure = graph_cure;
   entry.load = load_model<GraphFamily>;
   entry.predict = predict_with<GraphFamily>;
   return entry;

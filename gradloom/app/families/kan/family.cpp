@@ -74,6 +74,14 @@ std::vector<TextRow> kan_rows(const nlohmann::json& found) {
 
 }  // namespace
 
+namespace {
+
+std::string_view kan_cure(const Session&, const Metrics&) {
+  return "a smaller model.hidden or model.grid, or a larger optimizer.weight_decay, may do better on new data";
+}
+
+}  // namespace
+
 template <class T>
 Result<PredictedTable> predict_new(const TypedSession<KanFamily<T>>& session, const NewData& data) {
   return predict_rows(session, data);
@@ -92,7 +100,7 @@ AppFamily kan_family() {
   entry.headlines = {kAccuracy, kRmse};
   entry.read_rows = read_kan_rows;
   entry.settle = settle_kan;
-  entry.learns_rows = true;
+  entry.overfit_cure = kan_cure;
   entry.load = load_row_model<KanFamily>;
   entry.predict = predict_with<KanFamily>;
   entry.formula_data = kan_formula_data;

@@ -255,6 +255,13 @@ json GraphFamily<T>::epoch_metrics(const Exec& ex, const Model& model, const Mod
 }
 
 template <class T>
+std::size_t GraphFamily<T>::counted(const Data& data) const {
+  const std::span<const T> weight = data.all().weight;
+  if (weight.empty()) return data.size();
+  return static_cast<std::size_t>(std::ranges::count_if(weight, [](T w) { return w != T(0); }));
+}
+
+template <class T>
 std::map<std::string, double> GraphFamily<T>::metrics(const Exec&, const Model&, const ModelArrays<T>&,
                                                       const Data& data, View<const T, 2> y) const {
   return row_metrics<T>(data.all(), y);

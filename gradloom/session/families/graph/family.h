@@ -53,6 +53,7 @@ class GraphFamily final : public Family<T, graph::GraphNetwork<T>, GraphDataset<
   std::vector<std::string> warnings(const Exec&, const Model&, const ModelArrays<T>&) const override {
     return data_warnings_;
   }
+  std::size_t counted(const Data& data) const override;  // nodes without the others of the graph
   std::map<std::string, double> metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
                                         const Data& data, View<const T, 2> y) const override;
   // Adds `ged`, with ged.sample.
