@@ -104,6 +104,9 @@ class Family {
   }
   // Maps the state at the end of the stage before to the beginning of `stage`.
   virtual void enter_stage(const Exec&, std::size_t /*stage*/, TrainState<T>&) const {}
+  // Whether a stage begins with the function of the stage before and only adds detail: until its losses on validation
+  // data are lower, what the stage before has learned is kept.
+  virtual bool refines(std::size_t /*stage*/) const { return false; }
   // What must happen before this epoch of a stage; true when parameters or buffers changed.
   virtual bool before_epoch(const Exec&, std::size_t /*stage*/, std::uint64_t /*epoch*/, TrainState<T>&) const {
     return false;

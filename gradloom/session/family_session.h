@@ -72,6 +72,7 @@ class FamilySession final : public TypedSession<F> {
     const std::size_t stage = ++state_.position.stage;
     family_.enter_stage(*exec_, stage, state_);
     begin_stage();
+    if (family_.refines(stage)) keep_entered();
   }
 
   Result<void> save(const FilePlace& checkpoint, std::uint64_t log_lines) override;
@@ -163,6 +164,7 @@ class FamilySession final : public TypedSession<F> {
   void make_exec();
   void check_part(const M& model, const D& part, const char* name) const;
   void begin_stage();
+  void keep_entered();
   void finish_stage();
   void start_over(EpochLoop& trainer, SessionListener& listener, std::size_t stage, const TrainPosition& at);
   std::vector<std::pair<const char*, const D*>> held_out() const {
@@ -294,6 +296,15 @@ void FamilySession<F>::begin_stage() {
   state_.residual = {};
   state_.best.reset();
   if (options().train.keep_best && (family_.validation() || options().train.patience > 0)) state_.best.emplace();
+}
+
+// The function that a stage begins with is the best that it has seen.
+template <class F>
+void FamilySession<F>::keep_entered() {
+  if (!state_.best || !family_.validation() || !options().train.keep_best) return;
+  const double loss = measure_part(this->model(), *family_.validation(), this->settings_.comm).loss;
+  keep_best_parameters<T>(state_, loss);
+  state_.best->run_epoch -= std::min<std::uint64_t>(1, state_.best->run_epoch);  // of the stage before
 }
 
 template <class F>

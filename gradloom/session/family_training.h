@@ -181,6 +181,10 @@ void FamilySession<F>::finish_stage() {
   if (keeps_best()) std::copy_n(state_.best->parameters.data(), state_.parameters.size(), state_.parameters.data());
   // A change before the epoch after the last one ends the stage; kept best parameters would no longer fit the buffers.
   const std::size_t stage = state_.position.stage;
+  if (family_.refines(stage) && keeps_best() &&
+      state_.best->run_epoch + state_.position.epoch < state_.position.run_epoch)
+    this->log(LogLevel::info, fmt::format("{} did no better on validation data: the function of the stage before stays",
+                                          stage_note(stage)));
   if (family_.before_epoch(*exec_, stage, epochs(stage), state_)) state_.best.reset();
   state_.position.stage_closed = true;
 }

@@ -60,6 +60,23 @@ TEST_F(RecipeAdvice, ShippedRecipesOfPublicDataNeedNone) {
   EXPECT_THAT(warnings_of("graph-classify", {"data.path=tu/MUTAG", "data.features=labels"}, root), IsEmpty());
 }
 
+TEST_F(RecipeAdvice, NamesFineGridsThatDidNoBetterOnFewRows) {
+  app::RunOptions options;
+  options.exec.threads = 1;
+  std::string log;
+  options.log = [&](LogLevel, std::string_view text) { log += std::string(text) + '\n'; };
+  const std::vector<std::string> few = {"data.samples=60", "data.noise=0.1", "data.validation=0.2", "train.restarts=1",
+                                        "epochs=30"};
+  const auto summary = app::train(app::load_recipe("kan-refine", few).or_throw(), {}, options).or_throw();
+  const auto& stages = summary.result->stages;
+  ASSERT_EQ(stages.size(), 5u);
+  const auto loss = [&](std::size_t stage) { return stages[stage]["validation"]["loss"].get<double>(); };
+  for (std::size_t s = 1; s < stages.size(); ++s)
+    EXPECT_LT(loss(s), 1.01 * loss(s - 1)) << stages[s]["note"];  // 10 is no multiple of 3
+  EXPECT_THAT(summary.result->warnings, Contains(AllOf(HasSubstr("grid 100 did no better"), HasSubstr("validation"))));
+  EXPECT_THAT(log, HasSubstr("grid 100 did no better on validation data: the function of the stage before stays"));
+}
+
 TEST_F(RecipeAdvice, OfGatesNamesWhatTheyHave) {
   write_noise(scratch_ / "noise.csv", 120, (std::string("class,") + kColumns).c_str(), false);
   EXPECT_THAT(warnings_of("logic-classify",

@@ -1,6 +1,7 @@
 #include "gradloom/app/run/advice.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -92,6 +93,31 @@ std::string learned_nothing(const Metrics& metrics, std::optional<double> larges
       "class has {:.3g}; set more epochs or another optimizer.lr, and see that the features tell something about the "
       "class",
       *accuracy, *largest_class);
+}
+
+std::string stages_in_vain(const std::vector<json>& log) {
+  std::vector<std::string> vain;
+  std::string kept;
+  bool watched = false, better = false;
+  for (const json& line : log) {
+    const std::string event = line.value("event", "");
+    if (event == "epoch") {
+      watched = watched || line.value("validation", json()).is_number();
+      better = better || line.value("best", false);
+    } else if (event == "stage") {
+      const std::string note = line.value("note", "");
+      if (better)
+        kept = note, vain.clear();
+      else if (watched && !kept.empty())
+        vain.push_back(note);
+      watched = better = false;
+    }
+  }
+  if (vain.empty()) return "";
+  return fmt::format(
+      "{} did no better on validation data than {}, whose function the network has kept; the same without {} takes "
+      "less time",
+      fmt::join(vain, ", "), kept, vain.size() == 1 ? "this stage" : "these stages");
 }
 
 const PartMetrics* held_out(const Metrics& metrics) {

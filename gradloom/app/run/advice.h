@@ -23,6 +23,9 @@ const PartMetrics* held_out(const Metrics& metrics);
 std::vector<std::string> training_advice(const Metrics& metrics, const std::vector<nlohmann::json>& log,
                                          std::string_view cure);
 
+// Where stages did no better on validation data than one before, whose function they kept: a sentence, else empty.
+std::string stages_in_vain(const std::vector<nlohmann::json>& log);
+
 // For all that learn classes: a sentence where the accuracy on training data is no better than the share of the most
 // frequent class (`largest_class`, as Session has it) after ten epochs or more; else empty.
 std::string learned_nothing(const Metrics& metrics, std::optional<double> largest_class,

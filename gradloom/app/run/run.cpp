@@ -103,6 +103,7 @@ RunResult describe_result(const Config& recipe, Session& session, Metrics metric
   else if (const auto cure = family_of(recipe).overfit_cure)
     for (std::string& advice : training_advice(result.metrics, lines, cure(session, result.metrics)))
       result.warnings.push_back(std::move(advice));
+  if (std::string vain = stages_in_vain(lines); !vain.empty()) result.warnings.push_back(std::move(vain));
   result.rows_outside = session.rows_outside();
   result.found = session.conclude(result.metrics);
   if (session.logs_accuracy()) add_curve(lines, result);

@@ -223,6 +223,13 @@ void KanFamily<T>::enter_stage(const Exec& ex, std::size_t stage, TrainState<T>&
   before_epoch(ex, stage, 0, state);
 }
 
+template <class T>
+bool KanFamily<T>::refines(std::size_t stage) const {
+  if (stage == 0) return false;
+  const KanModelOptions &is = stage_of(options_, stage).model, &before = stage_of(options_, stage - 1).model;
+  return is.grid > before.grid && is.sparsity == before.sparsity && !is.prunes();
+}
+
 // On the validation rows, or the training rows where there are none.
 template <class T>
 double KanFamily<T>::loss_of(const Exec& ex, std::size_t stage, const ModelArrays<T>& arrays) const {

@@ -38,6 +38,7 @@ class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOpti
   void take_over(const Model& trained, TrainState<T>& state) const override;
   // The same between stages, and removes what the options of the stage say.
   void enter_stage(const Exec& ex, std::size_t stage, TrainState<T>& state) const override;
+  bool refines(std::size_t stage) const override;  // a finer grid, and nothing else that losses do not tell
   // Refits grids where the options ask for it.
   bool before_epoch(const Exec& ex, std::size_t stage, std::uint64_t epoch, TrainState<T>& state) const override;
   Result<void> restore(const Model& model, TrainState<T>& state) const override {
