@@ -77,6 +77,23 @@ TEST_F(RecipeAdvice, NamesFineGridsThatDidNoBetterOnFewRows) {
   EXPECT_THAT(log, HasSubstr("grid 100 did no better on validation data: the function of the stage before stays"));
 }
 
+TEST_F(RecipeAdvice, AFineGridThatIsGivenKeepsRowsToWatchIt) {
+  std::ofstream table(scratch_ / "t.csv");
+  table << "a,b,y\n";
+  for (int i = 0; i < 80; ++i) table << i * 37 % 80 / 80.0 << ',' << i * 61 % 80 / 80.0 << ',' << i * 37 % 80 << '\n';
+  table.close();
+  app::RunOptions options;
+  options.exec.threads = 1;
+  options.data_root = scratch_.path();
+  for (const auto& [grid, watched] : {std::pair("model.grid=50", true), {"model.grid=4", false}}) {
+    const std::vector<std::string> given = {"data.path=t.csv", "epochs=6", grid};
+    const auto summary = app::train(app::load_recipe("kan-tabular", given).or_throw(), {}, options).or_throw();
+    EXPECT_EQ(summary.result->metrics.validation.has_value(), watched) << grid;
+    for (const auto& candidate : summary.result->settled->at("candidates"))
+      EXPECT_EQ(candidate.at("grid"), watched ? 50 : 4) << grid;
+  }
+}
+
 TEST_F(RecipeAdvice, OfGatesNamesWhatTheyHave) {
   write_noise(scratch_ / "noise.csv", 120, (std::string("class,") + kColumns).c_str(), false);
   EXPECT_THAT(warnings_of("logic-classify",

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "gradloom/app/families/families.h"
+#include "gradloom/app/families/kan/settle.h"
 #include "gradloom/app/families/settle.h"
 #include "gradloom/app/recipe.h"
 #include "gradloom/session/families/kan/options.h"
@@ -47,6 +48,21 @@ TEST(SettleSize, RowsWithoutWeightHaveNoShareInTheErrorOfACandidate) {
   EXPECT_THAT(errors(100), ElementsAre(3.0, 3.0));
   EXPECT_THAT(errors(3), ElementsAre(3.0, 3.0));              // at least two of the five folds have none
   EXPECT_THAT(errors(1), ElementsAre(kInfinite, kInfinite));  // it is never on both sides
+}
+
+TEST(SettleSize, WhatIsSetIsPartOfEveryCandidate) {
+  const auto grids = [](std::size_t rows, const app::GivenSize& given) {
+    std::vector<unsigned> found;
+    for (const app::KanSize& size : app::sizes_to_try(rows, 3, 1, given)) found.push_back(size.grid);
+    return found;
+  };
+  EXPECT_THAT(grids(2000, {}), ElementsAre(3, 3, 3, 5, 6));
+  // [8] is there once, although two candidates differ in nothing but their grid.
+  EXPECT_THAT(grids(2000, {.hidden = {}, .grid = 4, .decay = 0.1}), ElementsAre(4, 4, 4, 4));
+  EXPECT_THAT(grids(80, {.hidden = {}, .grid = 50, .decay = {}}), ElementsAre(50)) << "others have too many parameters";
+  EXPECT_FALSE(app::is_fine_grid(80, 6));
+  EXPECT_TRUE(app::is_fine_grid(80, 7));
+  EXPECT_FALSE(app::is_fine_grid(5000, 12));
 }
 
 TEST(DataPaths, AreTheKeysThatTheSchemaMarks) {

@@ -10,6 +10,22 @@
 namespace gradloom::app {
 namespace {
 
+// From the smallest.
+const std::vector<KanSize>& usual_sizes(std::size_t rows) {
+  static const std::vector<KanSize> small = {
+      {{}, 3, 0.3}, {{8}, 3, 0.3}, {{16}, 3, 1.0}, {{8}, 5, 0.1}, {{32}, 6, 0.1}};
+  static const std::vector<KanSize> large = {{{16}, 5, 0.1}, {{32}, 12, 0.1}};
+  return rows <= kSmallTable ? small : large;
+}
+
+GivenSize given_size(const Config& recipe, const KanOptions& asked) {
+  GivenSize given;
+  if (recipe.was_set("model.hidden")) given.hidden = asked.model.hidden;
+  if (recipe.was_set("model.grid")) given.grid = asked.model.grid;
+  if (recipe.was_set("optimizer.weight_decay")) given.decay = asked.train.optimizer.weight_decay;
+  return given;
+}
+
 std::vector<std::string> overrides_of(const Config& recipe, const KanSize& size, std::size_t rows,
                                       TrainingRows training) {
   OpenKeys open(recipe);
@@ -24,7 +40,7 @@ std::vector<std::string> overrides_of(const Config& recipe, const KanSize& size,
   open.set("epochs", fmt::format("{}", epochs));
   open.set("model.refit", fmt::format("[0,{},{},{}]", epochs / 6, epochs / 2, epochs * 5 / 6));
   open.set("model.refit_inputs", "true");
-  open.train_on(training);
+  if (!is_fine_grid(rows, size.grid)) open.train_on(training);
   return open.overrides();
 }
 
@@ -37,11 +53,11 @@ std::size_t suitable_batch(std::size_t rows) {
 
 std::uint64_t suitable_epochs(std::size_t rows) { return rows <= kSmallTable ? 100 : 60; }
 
-std::vector<KanSize> sizes_to_try(std::size_t rows, std::size_t features, std::size_t outputs) {
-  const std::vector<KanSize> small = {{{}, 3, 0.3}, {{8}, 3, 0.3}, {{16}, 3, 1.0}, {{8}, 5, 0.1}, {{32}, 6, 0.1}};
-  const std::vector<KanSize> large = {{{16}, 5, 0.1}, {{32}, 12, 0.1}};
+std::vector<KanSize> sizes_to_try(std::size_t rows, std::size_t features, std::size_t outputs, const GivenSize& given) {
   std::vector<KanSize> tried;
-  for (const KanSize& size : rows <= kSmallTable ? small : large) {
+  for (KanSize size : usual_sizes(rows)) {
+    size = {given.hidden.value_or(size.hidden), given.grid.value_or(size.grid), given.decay.value_or(size.decay)};
+    if (std::find(tried.begin(), tried.end(), size) != tried.end()) continue;
     std::size_t edges = 0, in = features;
     for (const std::size_t width : size.hidden) edges += in * width, in = width;
     edges += in * outputs;
@@ -49,6 +65,10 @@ std::vector<KanSize> sizes_to_try(std::size_t rows, std::size_t features, std::s
     if (tried.empty() || parameters <= 10 * rows * outputs) tried.push_back(size);
   }
   return tried;
+}
+
+bool is_fine_grid(std::size_t rows, unsigned grid) {
+  return std::ranges::all_of(usual_sizes(rows), [&](const KanSize& size) { return size.grid < grid; });
 }
 
 Result<std::optional<SettledRecipe>> settle_rows(const Config& recipe, const KanParts& parts_of, ValidationRows given,
@@ -60,7 +80,7 @@ Result<std::optional<SettledRecipe>> settle_rows(const Config& recipe, const Kan
                  "model.hidden as well"};
   const auto choice = [&](const RowSplits& parts) {
     const std::size_t rows = parts.train.size();
-    const auto sizes = sizes_to_try(rows, parts.train.features(), parts.train.outputs());
+    const auto sizes = sizes_to_try(rows, parts.train.features(), parts.train.outputs(), given_size(recipe, asked));
     SizeChoice result;
     for (const KanSize& size : sizes)
       result.candidates.push_back({{"hidden", size.hidden}, {"grid", size.grid}, {"weight_decay", size.decay}});

@@ -11,10 +11,22 @@ struct KanSize {
   std::vector<std::size_t> hidden;
   unsigned grid = 3;
   double decay = 0.1;
+  bool operator==(const KanSize&) const = default;
 };
 
-// What is tried for a table of so many training rows, features and outputs, from the smallest.
-std::vector<KanSize> sizes_to_try(std::size_t rows, std::size_t features, std::size_t outputs);
+// What a recipe sets of a size.
+struct GivenSize {
+  std::optional<std::vector<std::size_t>> hidden;
+  std::optional<unsigned> grid;
+  std::optional<double> decay;
+};
+
+// What is tried for a table of so many training rows, features and outputs, from the smallest, each size once.
+std::vector<KanSize> sizes_to_try(std::size_t rows, std::size_t features, std::size_t outputs,
+                                  const GivenSize& given = {});
+// Whether no size for so many rows would have so fine a grid by itself. Training on it keeps a validation part: between
+// its rows such a grid can be anything.
+bool is_fine_grid(std::size_t rows, unsigned grid);
 // Samples per batch, and epochs, for so many training rows.
 std::size_t suitable_batch(std::size_t rows);
 std::uint64_t suitable_epochs(std::size_t rows);
