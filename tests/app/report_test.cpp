@@ -119,6 +119,13 @@ GraphPicture make_graph() {
   return graph;
 }
 
+TEST(Report, OptionsWaitUntilTheyAreAskedFor) {
+  app::Report report;
+  report.settings = "epochs = 3";
+  const std::string html = app::report_html(report);
+  EXPECT_THAT(html, testing::HasSubstr("<details><summary>Options</summary><pre>epochs = 3</pre></details>"));
+}
+
 TEST(Report, DrawsGraphsWithErrorsRinged) {
   const std::string html = report_html({.title = "g", .sections = {make_graph()}});
   EXPECT_EQ(find_markup_error(html), "");

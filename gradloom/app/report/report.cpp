@@ -146,7 +146,7 @@ std::string report_html(const Report& report) {
   append_warnings(out, report.warnings);
   append_sections(out, report.sections);
   if (!report.settings.empty())
-    fmt::format_to(std::back_inserter(out), "<details open><summary>Options</summary><pre>{}</pre></details>\n",
+    fmt::format_to(std::back_inserter(out), "<details><summary>Options</summary><pre>{}</pre></details>\n",
                    escape_html(report.settings));
   out += "</main>\n</body>\n</html>\n";
   return out;
