@@ -2,9 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <set>
 
+#include "gradloom/app/recipe.h"
 #include "gradloom/app/run/report.h"
+#include "gradloom/app/run/run.h"
 #include "gradloom/base/error.h"
 #include "tests/support/scratch.h"
 
@@ -21,6 +25,32 @@ TEST(RunTitle, HasTheNameOfRecipeAndFolder) {
   EXPECT_EQ(run_title("life", "runs/my-lifetime"), "life: my-lifetime");
   EXPECT_EQ(run_title("life", "runs/lifetime"), "life: lifetime");
   EXPECT_EQ(run_title("", "runs/a"), "a");
+}
+
+// The report of a short run on 60 rows of x and whether it is large.
+std::string report_of(const std::vector<std::string>& more) {
+  const test::Scratch scratch;
+  std::ofstream table(scratch / "t.csv");
+  table << "x,y\n";
+  for (int i = 0; i < 60; ++i) table << i * 37 % 60 << ',' << (i * 37 % 60 < 30 ? "low" : "high") << '\n';
+  table.close();
+  RunOptions options;
+  options.exec.threads = 1;
+  options.data_root = scratch.path();
+  std::vector<std::string> overrides = {"data.path=t.csv", "epochs=4", "train.batch=16", "task=classification"};
+  overrides.insert(overrides.end(), more.begin(), more.end());
+  train(load_recipe("kan-rows", overrides).or_throw(), scratch / "run", options).or_throw();
+  std::ifstream file(scratch / "run/report.html", std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(RunReport, OfClassesCountsWhatIsTakenForWhich) {
+  const std::string html = report_of({});
+  const std::size_t begin = html.find("<h2>Confusion</h2>");
+  ASSERT_NE(begin, std::string::npos);
+  const std::string table = html.substr(begin, html.find("</section>", begin) - begin);
+  EXPECT_THAT(table, testing::AllOf(HasSubstr("12 test rows"), HasSubstr(">high<"), HasSubstr(">low<")));
+  EXPECT_THAT(report_of({"loss.kind=binary-cross-entropy", "data.test=0"}), HasSubstr("6 validation rows"));
 }
 
 TEST(RunTitle, OfAFolderWithoutNameIsThatOfThePlace) {

@@ -156,10 +156,44 @@ void add_formula_sections(const json& found, SplineNetwork picture, Report& repo
   if (!plots.plots.empty()) report.sections.push_back(std::move(plots));
 }
 
+namespace {
+
+template <class T>
+void add_confusion(const RowDataset<T>& rows, const PredictedRows& y, const char* name, Report& report) {
+  const std::vector<std::string>& classes = rows.class_names();
+  if (classes.size() > kMostConfused) return;
+  std::vector<std::vector<std::size_t>> counts(classes.size(), std::vector<std::size_t>(classes.size(), 0));
+  for (std::size_t s = 0; s < rows.size(); ++s) {
+    const auto row = y.values.begin() + static_cast<std::ptrdiff_t>(s * y.width);
+    const auto end = row + static_cast<std::ptrdiff_t>(y.width);
+    const auto best = y.width == 1 ? std::ptrdiff_t{*row > 0} : std::max_element(row, end) - row;
+    ++counts[rows.parts().label[s]][static_cast<std::size_t>(best)];
+  }
+  Table table{
+      "Confusion",
+      fmt::format("{} {} rows: how many of each class (down) the network takes for which (across).", rows.size(), name),
+      {"class"},
+      {},
+      {}};
+  table.columns.insert(table.columns.end(), classes.begin(), classes.end());
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    table.rows.push_back({classes[c]});
+    table.rows.back().insert(table.rows.back().end(), counts[c].begin(), counts[c].end());
+  }
+  report.sections.push_back(std::move(table));
+}
+
+}  // namespace
+
 template <class T>
 void add_predictions(const TypedSession<KanFamily<T>>& session, const json& found, Report& report) {
   const KanFamily<T>& family = session.family();
-  if (family.train().is_classification()) return;
+  if (family.train().is_classification()) {
+    const RowDataset<T>* held = family.test() ? family.test() : family.validation();
+    const char* name = family.test() ? "test" : held ? "validation" : "training";
+    const RowDataset<T>& rows = held ? *held : family.train();
+    return add_confusion(rows, session.predict_on(rows), name, report);
+  }
   const RowDataset<T>& rows = family.test() ? *family.test() : family.train();
   const auto& parts = rows.parts();
   const PredictedRows predicted = session.predict_on(rows);

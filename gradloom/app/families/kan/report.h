@@ -13,8 +13,9 @@ namespace gradloom::app {
 // does with its candidate. `found` is what `gradloom formula --json` prints; `picture` is the whole network.
 void add_formula_sections(const nlohmann::json& found, SplineNetwork picture, Report& report);
 
-// Predicted against true, of the test rows or the training rows where there are none; `found` may be null. Nothing for
-// classes.
+// Predicted against true, of the test rows or the training rows where there are none; `found` may be null. Of up to
+// kMostConfused classes a table of counts.
+inline constexpr std::size_t kMostConfused = 20;
 template <class T>
 void add_predictions(const TypedSession<KanFamily<T>>& session, const nlohmann::json& found, Report& report);
 
