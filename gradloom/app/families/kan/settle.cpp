@@ -55,14 +55,15 @@ std::uint64_t suitable_epochs(std::size_t rows) { return rows <= kSmallTable ? 1
 
 std::vector<KanSize> sizes_to_try(std::size_t rows, std::size_t features, std::size_t outputs, const GivenSize& given) {
   std::vector<KanSize> tried;
-  for (KanSize size : usual_sizes(rows)) {
-    size = {given.hidden.value_or(size.hidden), given.grid.value_or(size.grid), given.decay.value_or(size.decay)};
-    if (std::find(tried.begin(), tried.end(), size) != tried.end()) continue;
+  for (const KanSize& usual : usual_sizes(rows)) {
     std::size_t edges = 0, in = features;
-    for (const std::size_t width : size.hidden) edges += in * width, in = width;
+    for (const std::size_t width : usual.hidden) edges += in * width, in = width;
     edges += in * outputs;
-    const std::size_t parameters = edges * (size.grid + 4);
-    if (tried.empty() || parameters <= 10 * rows * outputs) tried.push_back(size);
+    const std::size_t parameters = edges * (usual.grid + 4);  // a finer grid that is set is no reason for fewer nodes
+    if (!tried.empty() && parameters > 10 * rows * outputs) continue;
+    const KanSize size{given.hidden.value_or(usual.hidden), given.grid.value_or(usual.grid),
+                       given.decay.value_or(usual.decay)};
+    if (std::find(tried.begin(), tried.end(), size) == tried.end()) tried.push_back(size);
   }
   return tried;
 }
