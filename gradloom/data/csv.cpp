@@ -216,8 +216,16 @@ class CsvParser {
     return plain;
   }
 
+  // pandas writes an index without a name, and numbers columns that have none: ,0,1,2.
+  bool first_row_numbers_columns() const {
+    bool numbers = width_ > 1 && table_.rows() > 1 && table_.cells[0].empty();
+    for (std::size_t c = 1; c < width_ && numbers; ++c) numbers = table_.cells[c] == std::to_string(c - 1);
+    return numbers;
+  }
+
   bool first_row_is_header() const {
     if (options_.header != CsvHeader::automatic) return options_.header == CsvHeader::present;
+    if (first_row_numbers_columns()) return true;
     const auto& names = options_.header_names;
     for (std::size_t c = 0; c < width_; ++c)
       if (std::find(names.begin(), names.end(), table_.cells[c]) != names.end()) return true;

@@ -18,7 +18,7 @@ namespace gradloom {
 
 enum class CsvHeader {
   automatic,  // a first row without numbers and empty cells (but the first one), above a row with a number; or with one
-              // of header_names
+              // of header_names; or an empty cell and 0, 1, 2, ...
   present,
   absent,
 };

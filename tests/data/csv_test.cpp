@@ -73,6 +73,18 @@ TEST(Csv, LeavesOutTheRowNamesThatPandasAndRWrite) {
   EXPECT_THAT(parse(",1,2\n3,4,5\n").columns, ElementsAre("column1", "column2", "column3"));
 }
 
+TEST(Csv, TakesColumnsThatPandasNumbersForAHeader) {
+  const auto table = parse(",0,1,2\n0,1.5,2.5,3.5\n1,4.5,5.5,6.5\n");
+  EXPECT_THAT(table.columns, ElementsAre("0", "1", "2"));
+  EXPECT_THAT(cells(table), ElementsAre("1.5", "2.5", "3.5", "4.5", "5.5", "6.5"));
+  EXPECT_THAT(parse(",0\n0,1.5\n").columns, ElementsAre("0"));
+  // Nothing else is: a missing value, numbers from elsewhere, no row below.
+  EXPECT_EQ(parse(",0,2\n3,4,5\n").rows(), 2u);
+  EXPECT_EQ(parse("0,1,2\n3,4,5\n").rows(), 2u);
+  EXPECT_EQ(parse(",0,1\n").rows(), 1u);
+  EXPECT_EQ(parse(",0,1\n3,4,5\n", {.header = CsvHeader::absent}).rows(), 2u);
+}
+
 TEST(CsvDecimal, IsFoundWhereItIsUnambiguous) {
   EXPECT_THAT(cells(parse("a;b\n1,5;2\n-0,25;3\n")), ElementsAre("1.5", "2", "-0.25", "3"));
   EXPECT_THAT(parse("a;b\n1,5;2,5\n").columns, ElementsAre("a", "b"));
