@@ -268,7 +268,10 @@ class CsvParser {
   void leave_out_first_column() {
     std::size_t kept = 0;
     for (std::size_t i = 0; i < table_.cells.size(); ++i)
-      if (i % width_ != 0) table_.cells[kept++] = table_.cells[i];
+      if (i % width_ == 0)
+        table_.row_names.push_back(table_.cells[i]);
+      else
+        table_.cells[kept++] = table_.cells[i];
     table_.cells.resize(kept);
     table_.columns.erase(table_.columns.begin());
   }

@@ -49,6 +49,7 @@ struct CsvTable {
   CsvDecimal decimal = CsvDecimal::automatic;  // that numbers of the file had; automatic: unknown, or both
   std::vector<std::string> columns;            // names; column1, column2, ... when there is no header
   std::vector<std::string_view> cells;         // (rows, columns)
+  std::vector<std::string_view> row_names;     // (rows): the column that was left out; empty: none was
   std::vector<std::uint32_t> lines;            // line of each row in the file, from 1
   std::size_t rows() const { return lines.size(); }
   std::string_view cell(std::size_t row, std::size_t column) const { return cells[row * columns.size() + column]; }

@@ -77,26 +77,36 @@ class TableReader {
     return g;
   }
 
+  // The first of these names that the table has.
+  static std::optional<std::size_t> find(const CsvTable& t, std::initializer_list<std::string_view> names) {
+    for (const std::string_view name : names)
+      for (std::size_t c = 0; c < t.columns.size(); ++c)
+        if (t.columns[c] == name) return c;
+    return std::nullopt;
+  }
+
+  // The column with the ids. None: the names of the rows are ids (pandas' index).
+  static std::optional<std::size_t> id_column(const CsvTable& t, std::initializer_list<std::string_view> names) {
+    const auto named = find(t, names);
+    return named || !t.row_names.empty() ? named : std::optional<std::size_t>(0);
+  }
+  static std::string_view id_of(const CsvTable& t, std::size_t row, const std::optional<std::size_t>& column) {
+    return column ? t.cell(row, *column) : t.row_names[row];
+  }
+
   // What the columns of the table of nodes are.
   struct NodeColumns {
-    std::size_t id = 0;
-    std::optional<std::size_t> graph, label, group, split;
+    std::optional<std::size_t> id, graph, label, group, split;
     std::vector<std::size_t> features;
   };
 
   NodeColumns find_columns(const CsvTable& t) const {
     NodeColumns found;
-    const auto find = [&](std::initializer_list<std::string_view> names) -> std::optional<std::size_t> {
-      for (const std::string_view name : names)
-        for (std::size_t c = 0; c < t.columns.size(); ++c)
-          if (t.columns[c] == name) return c;
-      return std::nullopt;
-    };
-    found.id = find({"id", "node", "node_id", "name"}).value_or(0);
-    found.graph = find({"graph"});
-    found.label = find({"label"});
-    found.group = find({source_.class_column});
-    found.split = find({"split"});
+    found.id = id_column(t, {"id", "node", "node_id", "name"});
+    found.graph = find(t, {"graph"});
+    found.label = find(t, {"label"});
+    found.group = find(t, {source_.class_column});
+    found.split = find(t, {"split"});
     if (!found.group && source_.class_column != "class")
       throw Exception(
           ErrorCode::invalid_input,
@@ -110,7 +120,7 @@ class TableReader {
       const bool dropped = std::any_of(source_.drop.begin(), source_.drop.end(), [&](const std::string& name) {
         return gradloom::find_column(t.columns, name) == c;
       });
-      if (c == found.id || found.graph == c || found.label == c || found.group == c || found.split == c || dropped)
+      if (found.id == c || found.graph == c || found.label == c || found.group == c || found.split == c || dropped)
         continue;
       found.features.push_back(c);
     }
@@ -125,7 +135,7 @@ class TableReader {
     for (std::size_t r = 0; r < t.rows(); ++r) {
       const std::size_t g = graph_of(columns.graph ? t.cell(r, *columns.graph) : std::string_view("0"));
       NodeDraft node;
-      node.id = t.cell(r, columns.id);
+      node.id = id_of(t, r, columns.id);
       if (node.id.empty()) fail_table(t, r, "the id of the node is empty");
       if (columns.label) node.attributes.add_text("label", t.cell(r, *columns.label));
       if (columns.group)
@@ -175,15 +185,13 @@ class TableReader {
   void read_graphs() {
     if (!graphs_) return;
     const CsvTable& t = *graphs_;
-    std::size_t id = 0;
-    for (std::size_t c = 0; c < t.columns.size(); ++c)
-      if (t.columns[c] == "id" || t.columns[c] == "graph") id = c;
+    const auto column = id_column(t, {"id", "graph"});
     for (std::size_t r = 0; r < t.rows(); ++r) {
-      const std::size_t known = drafts_.size(), g = graph_of(t.cell(r, id));
-      if (g >= known)
-        fail_table(t, r, fmt::format("the graph '{}' has neither nodes nor edges", TextLines::shown(t.cell(r, id))));
+      const std::string_view id = id_of(t, r, column);
+      const std::size_t known = drafts_.size(), g = graph_of(id);
+      if (g >= known) fail_table(t, r, fmt::format("the graph '{}' has neither nodes nor edges", TextLines::shown(id)));
       for (std::size_t c = 0; c < t.columns.size(); ++c) {
-        if (c == id) continue;
+        if (column == c) continue;
         const std::string& name = t.columns[c];
         if (name != source_.class_column && name != "target" && name != "split")
           fail_table(t, 0,
@@ -191,7 +199,7 @@ class TableReader {
                                  "data.class_column",
                                  TextLines::shown(name), source_.class_column));
         if (!drafts_[g].attributes.add_text(name, t.cell(r, c)))
-          fail_table(t, r, fmt::format("the graph '{}' occurs twice", TextLines::shown(t.cell(r, id))));
+          fail_table(t, r, fmt::format("the graph '{}' occurs twice", TextLines::shown(id)));
       }
     }
   }

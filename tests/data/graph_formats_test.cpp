@@ -177,6 +177,18 @@ TEST(GraphFormats, ReadTablesOfNodesAndEdges) {
   EXPECT_THAT(form_error(scratch.path()), AllOf(HasSubstr("nodes.csv:2"), HasSubstr("'red' is not a number")));
 }
 
+TEST(GraphFormats, TakeTheIndexOfPandasForIds) {
+  Scratch scratch;
+  write_text(scratch / "nodes.csv", ",x,class\nn1,1.5,red\nn2,2.5,blue\n");
+  write_text(scratch / "edges.csv", ",source,target\n0,n1,n2\n");
+  write_text(scratch / "graphs.csv", ",target\n0,3.5\n");
+  const GraphSet set = load_form(scratch.path());
+  EXPECT_THAT(set.node_ids[0], ElementsAre("n1", "n2"));
+  EXPECT_THAT(set.node_feature_names, ElementsAre("x"));
+  EXPECT_THAT(set.graphs[0].node_features(), ElementsAre(1.5, 2.5));
+  EXPECT_EQ(set.graphs[0].graph_target(), 3.5);
+}
+
 TEST(GraphFormats, ReadTablesOfManyGraphs) {
   Scratch scratch;
   write_text(scratch / "nodes.csv", "graph,id,label\na,0,C\na,1,O\nb,0,C\nb,1,C\n");
