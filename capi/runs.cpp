@@ -117,6 +117,9 @@ int gradloom_predict_file(const char* settings, char** summary) {
     const std::string model = text_setting(s, "model");
     what.file = text_setting(s, "data");
     what.out = s.value("out", std::string());
+    what.distances = s.value("distances", std::string());
+    what.nodes = s.value("nodes", std::string());
+    what.folder = s.value("folder", std::string());
     s.done();
     *summary = copy_text(to_json(app::predict(model, options, what).or_throw()).dump());
   });

@@ -13,22 +13,22 @@ namespace gradloom::cli {
 namespace {
 
 struct EvalFlags {
-  std::string folder, predictions, data, distances;
+  std::string folder;
+  app::EvaluateOptions what;
   ExecFlags exec;
 };
 
 // A model file has no data of its own.
 int evaluate_file(const Output& out, const EvalFlags& flags) {
-  if (flags.data.empty())
+  if (flags.what.data.file.empty())
     throw Failure({ErrorCode::invalid_input, fmt::format("{} is a model file, which contains no data", flags.folder)},
                   "pass the data to measure it on with --data FILE");
-  app::PredictOptions what;
-  what.file = flags.data, what.distances = flags.distances, what.out = flags.predictions;
+  const app::PredictOptions what{flags.what.data, flags.what.predictions};
   app::RunOptions options = run_options(out, flags.exec);
   options.comm = out.comm();
   const app::PredictReport r = app::predict(flags.folder, options, what).or_throw();
   if (!out.writes()) return kDone;
-  print_prediction(out, r, flags.data);
+  print_prediction(out, r, what.file.string());
   out.result(to_json(r));
   return kDone;
 }
@@ -44,20 +44,20 @@ int evaluate(const Output& out, const EvalFlags& flags) {
     out.tell(fmt::format("{}{}\n", level == LogLevel::warning ? "warning: " : "", text));
     told.insert(text);
   };
-  const app::Evaluation e =
-      app::evaluate(flags.folder, options,
-                    {.predictions = flags.predictions, .data = flags.data, .distances = flags.distances})
-          .or_throw();
+  const app::Evaluation e = app::evaluate(flags.folder, options, flags.what).or_throw();
   if (!out.writes()) return kDone;
   out.print(fmt::format("{}, after {}\n", flags.folder, counted(e.epochs, "epoch")));
   if (e.data_changed) out.tell("warning: the training data have changed since this run was trained\n");
   std::vector<app::TextRow> rows = metrics_rows(e.metrics);
-  if (e.data) rows.emplace_back(flags.data, e.data->is_object() ? metrics_text(*e.data) : "has no target column");
+  if (e.data)
+    rows.emplace_back(flags.what.data.file.string(),
+                      e.data->is_object() ? metrics_text(*e.data) : "has no target column");
   for (app::TextRow& row : outside_rows(e.rows_outside)) rows.push_back(std::move(row));
   if (e.outside)
     rows.emplace_back("outside", fmt::format("{} rows with a feature outside of its training range", *e.outside));
   rows.insert(rows.end(), e.found.begin(), e.found.end());
-  if (e.rows) rows.emplace_back("predictions", fmt::format("{}, {}", flags.predictions, counted(*e.rows, "row")));
+  if (e.rows)
+    rows.emplace_back("predictions", fmt::format("{}, {}", flags.what.predictions.string(), counted(*e.rows, "row")));
   for (const std::string& warning : e.warnings)
     if (!told.contains(warning)) rows.emplace_back("warning", warning);
   out.print_rows(rows);
@@ -75,13 +75,14 @@ void add_eval_command(CLI::App& program, Choice& choice) {
       ->type_name("")
       ->required();
   command
-      ->add_option("--predictions", flags->predictions, "Write predictions for the test data, or for those of --data")
+      ->add_option("--predictions", flags->what.predictions,
+                   "Write predictions for the test data, or for those of --data")
       ->type_name("FILE.csv")
       ->check(names_a_file);
-  command->add_option("--data", flags->data, "Also measure and predict these data; the target may be absent")
+  command->add_option("--data", flags->what.data.file, "Also measure and predict these data; the target may be absent")
       ->type_name("FILE")
       ->check(names_a_file);
-  add_distances_option(*command, flags->distances);
+  add_new_graph_options(*command, flags->what.data);
   add_exec_options(*command, flags->exec);
   add_output_options(*command, choice.flags);
   command->footer(

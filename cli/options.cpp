@@ -76,8 +76,14 @@ void add_exec_options(CLI::App& command, ExecFlags& flags) {
       ->type_name("NAME");
 }
 
-void add_distances_option(CLI::App& command, std::string& distances) {
-  command.add_option("--distances", distances, "Graph pairs: the exact distances of the pairs of --data")
+void add_new_graph_options(CLI::App& command, app::NewData& data) {
+  command.add_option("--nodes", data.nodes, "Graphs: the table of the nodes; --data is that of the edges")
+      ->type_name("FILE")
+      ->check(names_a_file);
+  command.add_option("--folder", data.folder, "Graphs: folder of the files that a collection lists; default: its own")
+      ->type_name("DIR")
+      ->check(names_a_file);
+  command.add_option("--distances", data.distances, "Graph pairs: the exact distances of the pairs of --data")
       ->type_name("FILE")
       ->check(names_a_file);
 }

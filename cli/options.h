@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/output.h"
+#include "gradloom/app/predict/new_data.h"
 #include "gradloom/app/recipe.h"
 #include "gradloom/app/run/run.h"
 #include "gradloom/base/choice.h"
@@ -49,7 +50,8 @@ void add_threads_option(CLI::App& command, unsigned& threads);
 void add_seconds_option(CLI::App& command, double& seconds, const std::string& text);
 void add_exec_options(CLI::App& command, ExecFlags& flags);  // --threads, --exec, --device, --arithmetic
 
-void add_distances_option(CLI::App& command, std::string& distances);
+// --distances, --nodes, --folder: what belongs to the graphs of --data.
+void add_new_graph_options(CLI::App& command, app::NewData& data);
 void add_circuit_option(CLI::App& command, std::string& circuit);  // CIRCUIT
 
 struct RecipeFlags {

@@ -12,19 +12,18 @@ namespace gradloom::cli {
 namespace {
 
 struct PredictFlags {
-  std::string model, data, distances, out;
+  std::string model;
+  app::PredictOptions what;
   ExecFlags exec;
 };
 
 int predict(const Output& out, const PredictFlags& flags) {
   refuse_recipe_name(flags.model);
-  app::PredictOptions what;
-  what.file = flags.data, what.distances = flags.distances, what.out = flags.out;
   app::RunOptions options = run_options(out, flags.exec);
   options.comm = out.comm();
-  const app::PredictReport r = app::predict(flags.model, options, what).or_throw();
+  const app::PredictReport r = app::predict(flags.model, options, flags.what).or_throw();
   if (!out.writes()) return kDone;
-  print_prediction(out, r, flags.data);
+  print_prediction(out, r, flags.what.file.string());
   out.result(to_json(r));
   return kDone;
 }
@@ -45,15 +44,15 @@ void add_predict_command(CLI::App& program, Choice& choice) {
   CLI::App* command = program.add_subcommand("predict", "Predict new data with a trained model");
   auto flags = std::make_shared<PredictFlags>();
   command->add_option("MODEL", flags->model, "A model.safetensors or a run folder")->type_name("")->required();
-  command->add_option("--data", flags->data, "The new data; the target may be absent")
+  command->add_option("--data", flags->what.file, "The new data; the target may be absent")
       ->type_name("FILE")
       ->required()
       ->check(names_a_file);
-  command->add_option("--out", flags->out, "Write the predictions to FILE.csv, or only their numbers to FILE.npy")
+  command->add_option("--out", flags->what.out, "Write the predictions to FILE.csv, or only their numbers to FILE.npy")
       ->type_name("FILE")
       ->required()
       ->check(names_a_file);
-  add_distances_option(*command, flags->distances);
+  add_new_graph_options(*command, flags->what);
   add_exec_options(*command, flags->exec);
   add_output_options(*command, choice.flags);
   command->footer(

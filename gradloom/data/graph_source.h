@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,9 @@ struct GraphSource {
   std::filesystem::path folder;        // `path` is a collection: the folder of its files; empty: that of the collection
   std::string class_column = "class";  // attribute or column with the class of a node (graph)
   std::vector<std::string> drop;       // columns of the table of nodes to leave out
+  // New data for a model that knows features of these names (empty: by position): class_column and the columns of
+  // `drop` may be absent, and none of these is left out. Unset: data to learn from.
+  std::optional<std::vector<std::string>> known_features;
   std::size_t max_bytes = std::size_t{2} << 30;  // of each file, and of its content once inflated
 };
 

@@ -107,19 +107,21 @@ class TableReader {
     found.label = find(t, {"label"});
     found.group = find(t, {source_.class_column});
     found.split = find(t, {"split"});
-    if (!found.group && source_.class_column != "class")
+    if (!found.group && source_.class_column != "class" && !source_.known_features)
       throw Exception(
           ErrorCode::invalid_input,
           fmt::format("{}: data.class_column names the column '{}', which does not exist; the nearest is '{}'",
                       t.source, source_.class_column, nearest_name(source_.class_column, t.columns)));
     for (const std::string& name : source_.drop)
-      if (!gradloom::find_column(t.columns, name))
+      if (!gradloom::find_column(t.columns, name) && !source_.known_features)
         throw_invalid(fmt::format("{}: data.drop names the column '{}', which does not exist; the nearest is '{}'",
                                   t.source, name, nearest_name(name, t.columns)));
     for (std::size_t c = 0; c < t.columns.size(); ++c) {
-      const bool dropped = std::any_of(source_.drop.begin(), source_.drop.end(), [&](const std::string& name) {
-        return gradloom::find_column(t.columns, name) == c;
-      });
+      // Numbers of columns count in the training file; where the new one lacks some, they would mean others.
+      const bool known = source_.known_features && std::ranges::count(*source_.known_features, t.columns[c]) > 0;
+      const bool dropped =
+          !known && std::any_of(source_.drop.begin(), source_.drop.end(),
+                                [&](const std::string& name) { return gradloom::find_column(t.columns, name) == c; });
       if (found.id == c || found.graph == c || found.label == c || found.group == c || found.split == c || dropped)
         continue;
       found.features.push_back(c);

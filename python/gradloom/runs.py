@@ -202,13 +202,23 @@ class Run:
         """The model's predictions: of rows, or of graphs."""
         return self.model.predict(X)
 
-    def predict_file(self, data: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> dict[str, Any]:
-        """Predictions for the rows, graphs or patterns of a file, written to a .csv or .npy file; returns a summary."""
-        settings = {
-            "model": str(self.folder),
-            "data": os.fspath(data),
-            "out": "" if out is None else os.fspath(out),
-        }
+    def predict_file(
+        self,
+        data: str | os.PathLike[str],
+        out: str | os.PathLike[str] | None = None,
+        *,
+        nodes: str | os.PathLike[str] | None = None,
+        folder: str | os.PathLike[str] | None = None,
+        distances: str | os.PathLike[str] | None = None,
+    ) -> dict[str, Any]:
+        """Predictions for the rows, graphs or patterns of a file, written to a .csv or .npy file; returns a summary.
+
+        Of graphs: `nodes` is the table of the nodes where `data` is that of the edges, `folder` has the files that a
+        collection lists, `distances` are the exact ones of pairs.
+        """
+        files = {"out": out, "nodes": nodes, "folder": folder, "distances": distances}
+        settings = {"model": str(self.folder), "data": os.fspath(data)}
+        settings |= {key: os.fspath(file) for key, file in files.items() if file is not None}
         return dict(json_of(lib.gradloom_predict_file, settings_text(settings)))
 
     def report(self) -> str:

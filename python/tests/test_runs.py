@@ -75,6 +75,8 @@ def test_predictions_for_a_file(tmp_path):
     (tmp_path / "new.csv").write_text("x1,x2\n0.5,0.5\n0.1,0.2\n")
     summary = run.predict_file("new.csv", "out.csv")
     assert summary["rows"] == 2 and len(Path("out.csv").read_text().splitlines()) == 3
+    with pytest.raises(InvalidInputError, match="table of nodes is for models of graphs"):
+        run.predict_file("new.csv", nodes="new.csv")
 
 
 def test_wrong_calls_are_refused():

@@ -418,9 +418,7 @@ TEST_F(RanksOfFamilies, PredictAndMeasureAsOneProcess) {
   for (const auto& [folder, file] :
        std::map<std::string, std::string>{{"rows", "table.csv"}, {"graphs", "rings.json"}, {"nodes", ""}}) {
     const auto evaluated = [&](const app::RunOptions& options, const std::string& out) {
-      return to_json(
-          app::evaluate(scratch_ / folder, options, {.predictions = scratch_ / out, .data = {}, .distances = {}})
-              .or_throw());
+      return to_json(app::evaluate(scratch_ / folder, options, {.predictions = scratch_ / out, .data = {}}).or_throw());
     };
     const auto predicted = [&](const app::RunOptions& options, const std::string& out) {
       app::PredictOptions what;

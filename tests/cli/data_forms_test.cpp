@@ -45,6 +45,48 @@ TEST_F(DataForms, NodesOfTablesAreClassifiedAndPredictionsHaveTheirIds) {
   }
 }
 
+TEST_F(DataForms, NewNodesNeedOnlyWhatTheModelReads) {
+  write_tables();
+  std::filesystem::create_directory(scratch_ / "new data");
+  write("own/members.csv", bytes_of(scratch_ / "own/nodes.csv"));
+  std::filesystem::remove(scratch_ / "own/nodes.csv");
+  json_of({"train", "graph-nodes", "--set", "data.path=own/edges.csv", "--set", "data.nodes=own/members.csv", "--set",
+           "data.class_column=class", "--set", "data.drop=[\"width\"]", "--set", "epochs=2", "--out", "run"});
+  // Neither the class nor the column that was left out.
+  write("new data/members.csv", ",height\na,5000\nb,5200\n");
+  write("new data/links.csv", "source,target\na,b\n");
+  const Words asked = {"--data", "new data/links.csv", "--nodes", "new data/members.csv"};
+  EXPECT_EQ(json_of(Words{"predict", "run", "--out", "p.csv"} + asked)["rows"], 2);
+  EXPECT_EQ(json_of(Words{"eval", "run", "--predictions", "e.csv"} + asked)["rows"], 2);
+  EXPECT_EQ(bytes_of(scratch_ / "p.csv"), bytes_of(scratch_ / "e.csv"));
+  expect_error({"predict", "run", "--data", "new data/links.csv", "--out", "p.csv"}, 2, "invalid_input",
+               {"0 node features", "--nodes"});
+  expect_error(Words{"predict", "run", "--out", "new data/members.csv"} + asked, 2, "invalid_input", {"overwritten"});
+  json_of({"train", "kan-hello", "--set", "epochs=1", "--out", "rows"});
+  for (const char* command : {"predict", "eval"})
+    expect_error(Words{command, "rows", command == std::string("eval") ? "--predictions" : "--out", "q.csv"} + asked, 2,
+                 "invalid_input", {"models of graphs", "reads rows"});
+}
+
+TEST_F(DataForms, NewCollectionsMayListFilesThatLieElsewhere) {
+  std::filesystem::create_directory(scratch_ / "far away");
+  std::string list = "<GraphCollection>\n";
+  for (int g = 0; g < 20; ++g) {
+    const std::string name = "g" + std::to_string(g) + ".gxl", x = std::to_string(g % 2 == 0 ? 1.5 : 3.5);
+    std::string graph = "<gxl><graph id=\"g\" edgemode=\"undirected\">";
+    for (const char* node : {"a", "b"})
+      graph += std::string("<node id=\"") + node + "\"><attr name=\"x\"><float>" + x + "</float></attr></node>";
+    write("far away/" + name, graph + "<edge from=\"a\" to=\"b\"/></graph></gxl>");
+    list += "<graph file=\"" + name + "\" class=\"" + (g % 2 == 0 ? "low" : "high") + "\"/>\n";
+  }
+  write("set.xml", list + "</GraphCollection>");
+  json_of({"train", "graph-classify", "--set", "data.path=set.xml", "--set", "data.graph_folder=far away", "--set",
+           "train.batch=0", "--set", "epochs=2", "--out", "run"});
+  const Words command = {"predict", "run", "--data", "set.xml", "--out", "p.csv"};
+  expect_error(command, 2, "invalid_input", {"--folder"});
+  EXPECT_EQ(json_of(command + Words{"--folder", "far away"})["rows"], 20);
+}
+
 TEST_F(DataForms, GraphsOfTablesAreClassified) {
   std::filesystem::create_directory(scratch_ / "many");
   std::string nodes = "graph,id,x\n", edges = "graph,from,to\n", graphs = "graph,class\n";

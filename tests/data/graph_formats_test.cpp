@@ -189,6 +189,20 @@ TEST(GraphFormats, TakeTheIndexOfPandasForIds) {
   EXPECT_EQ(set.graphs[0].graph_target(), 3.5);
 }
 
+TEST(GraphFormats, NewTablesMayLackWhatIsNoFeature) {
+  Scratch scratch;
+  write_text(scratch / "nodes.csv", "id,x,y\nn1,1.5,2\nn2,2.5,3\n");
+  write_text(scratch / "edges.csv", "source,target\nn1,n2\n");
+  GraphSource source{.class_column = "kind", .drop = {"z", "1", "7"}};
+  EXPECT_THAT(form_error(scratch.path(), source), HasSubstr("'kind', which does not exist"));
+  source.known_features = {"x", "y"};
+  const GraphSet set = load_form(scratch.path(), source);
+  EXPECT_THAT(set.node_feature_names, ElementsAre("x", "y")) << "column 1 was another one in the training file";
+  EXPECT_EQ(set.graphs[0].graph_class(), std::nullopt);
+  write_text(scratch / "nodes.csv", "id,z,x,kind,y\nn1,word,1.5,red,2\nn2,word,2.5,,3\n");
+  EXPECT_THAT(load_form(scratch.path(), source).node_feature_names, ElementsAre("x", "y"));
+}
+
 TEST(GraphFormats, ReadTablesOfManyGraphs) {
   Scratch scratch;
   write_text(scratch / "nodes.csv", "graph,id,label\na,0,C\na,1,O\nb,0,C\nb,1,C\n");

@@ -121,7 +121,10 @@ int gradloom_stop(gradloom_handle stop);
  * "device": "cpu", "arithmetic": "auto", "data_root": "."}. A run that is resumed has its own arithmetic. */
 int gradloom_train(const char* settings, const gradloom_hooks* hooks, char** summary);
 int gradloom_resume(const char* settings, const gradloom_hooks* hooks, char** summary);
-/* settings: {"model": file or run folder, "data": file, "out": file or "", "threads": 0, "arithmetic": "auto"}. */
+/* settings: {"model": file or run folder, "data": file, "out": file or "", "threads": 0,
+ * "arithmetic": "auto"}; of graphs also "nodes", the
+ * table of the nodes where data is that of the edges, "folder" of the files that a collection lists, and "distances" of
+ * pairs. */
 int gradloom_predict_file(const char* settings, char** summary);
 
 /* --- Models ----------------------------------------------------------------------------------------------------

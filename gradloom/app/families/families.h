@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gradloom/app/predict/new_data.h"
 #include "gradloom/app/report/report.h"
 #include "gradloom/app/text.h"
 #include "gradloom/data/new_rows.h"
@@ -32,7 +33,6 @@ struct FormulaData;
 struct FormulaRows;
 struct PruneOptions;
 struct PruneReport;
-struct NewData;
 struct PredictedTable;
 struct RunOptions;
 struct RunResult;
@@ -84,6 +84,7 @@ struct AppFamily {
   // written by `predict` alone.
   Result<NewRows<double>> (*read_rows)(Session& session, const std::filesystem::path& data_root,
                                        const std::filesystem::path& file);
+  NewDataKind reads;
   // What the model says of new data. Null: the family takes none. Fails or throws when they do not fit the model.
   Result<PredictedTable> (*predict)(Session& session, const NewData& data);
   // What the search for a formula looks at. Null: the family has no formulas.

@@ -25,8 +25,6 @@ PredictedTable finish_rows(AskedRows asked, const PredictedRows& y, std::optiona
 
 template <class F>
 Result<PredictedTable> predict_rows(const TypedSession<F>& session, const NewData& data) {
-  if (!data.distances.empty())
-    return Error{ErrorCode::invalid_input, "distances are for models of family \"graph-pairs\"; this model reads rows"};
   const F& family = session.family();
   auto asked = ask_rows(family.options(), family.schema(), data.file, F::kLargestInput);
   if (!asked) return asked.error();

@@ -18,20 +18,30 @@ Result<void> check_files(const std::filesystem::path& model, const std::filesyst
     return Error{ErrorCode::not_found, fmt::format("there is no file {}", what.file.string())};
   if (what.out.empty()) return {};
   if (auto r = check_prediction_file(what.out); !r) return r;
-  const std::filesystem::path read[] = {what.file, what.distances};
-  return refuse_overwriting_inputs(what.out, model, data_root, read);
+  return refuse_overwriting_inputs(what.out, model, data_root, what.files());
 }
 
 // What the predictions follow from.
 std::vector<std::filesystem::path> files_of(const std::filesystem::path& model, const PredictOptions& what) {
   std::error_code ignored;
-  std::vector<std::filesystem::path> files = {model, what.file};
+  std::vector<std::filesystem::path> files = what.files();
+  files.push_back(model);
   if (std::filesystem::is_directory(model, ignored)) files.push_back(model / "model.safetensors");
-  if (!what.distances.empty()) files.push_back(what.distances);
   return files;
 }
 
 }  // namespace
+
+Result<void> check_new_data(const AppFamily& family, const NewData& data) {
+  const bool pairs = family.reads == NewDataKind::graph_pairs, graphs = pairs || family.reads == NewDataKind::graphs;
+  const char* refused = !data.distances.empty() && !pairs ? "distances are for models of family \"graph-pairs\""
+                        : !data.nodes.empty() && !graphs  ? "a table of nodes is for models of graphs"
+                        : !data.folder.empty() && !graphs ? "a folder of graphs is for models of graphs"
+                                                          : nullptr;
+  if (!refused) return {};
+  return Error{ErrorCode::invalid_input,
+               fmt::format("{}; this model reads {}", refused, name_of(kNewDataKinds, family.reads))};
+}
 
 Result<std::unique_ptr<Session>> open_model(const FilePlace& file, const SessionOptions& settings, ModelHead* out) {
   auto tensors = read_safetensors(file);
@@ -70,6 +80,7 @@ Result<PredictReport> predict(const std::filesystem::path& model, const RunOptio
     if (!family.predict)
       return Error{ErrorCode::unsupported,
                    fmt::format("models of family \"{}\" cannot be applied to new data", family.name)};
+    if (auto r = check_new_data(family, what); !r) return r.error();
     auto table = family.predict(session, what);
     if (!table) return table.error();
     PredictReport report;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gradloom/app/predict/new_data.h"
 #include "gradloom/app/predict/table.h"
 #include "gradloom/app/run/run.h"
 #include "gradloom/base/result.h"
@@ -13,12 +14,6 @@
 #include "gradloom/io/file_place.h"
 
 namespace gradloom::app {
-
-// The data that a model is asked about.
-struct NewData {
-  std::filesystem::path file;
-  std::filesystem::path distances;  // pairs of graphs: the exact distances of those of the file; empty: not known
-};
 
 struct PredictOptions : NewData {
   std::filesystem::path out;  // .csv or .npy; empty: nowhere

@@ -16,10 +16,9 @@ using nlohmann::json;
 // What can be wrong about the files of an evaluation, before any of them is read.
 Result<void> check_evaluation(const std::filesystem::path& run, const RunOptions& options,
                               const EvaluateOptions& what) {
-  if (!what.data.empty() && !std::filesystem::exists(what.data))
-    return Error{ErrorCode::not_found, fmt::format("there is no file {}", what.data.string())};
-  const std::filesystem::path read[] = {what.data, what.distances};
-  return refuse_overwriting_inputs(what.predictions, run, options.data_root, read);
+  if (!what.data.file.empty() && !std::filesystem::exists(what.data.file))
+    return Error{ErrorCode::not_found, fmt::format("there is no file {}", what.data.file.string())};
+  return refuse_overwriting_inputs(what.predictions, run, options.data_root, what.data.files());
 }
 
 // A row for each sample: its number or its names where it has some, and the outputs.
@@ -56,7 +55,7 @@ Result<void> evaluate_files(const AppFamily& family, Session& session, const std
       evaluation.warnings.push_back(std::move(warning));
   };
   const auto rows_of = [](const PredictedRows& y) { return y.width == 0 ? 0 : y.values.size() / y.width; };
-  if (what.data.empty()) {
+  if (what.data.file.empty()) {
     if (what.predictions.empty()) return {};
     const PredictedRows y = session.predict();
     warn(y.values, y.width);
@@ -76,7 +75,7 @@ Result<void> evaluate_files(const AppFamily& family, Session& session, const std
   if (!family.predict)
     return Error{ErrorCode::unsupported,
                  fmt::format("models of family \"{}\" cannot be applied to new data", family.name)};
-  auto table = family.predict(session, {what.data, what.distances});
+  auto table = family.predict(session, what.data);
   if (!table) return table.error();
   evaluation.data = table->metrics ? to_json(*table->metrics) : json();
   evaluation.outside = table->outside;
@@ -97,8 +96,7 @@ nlohmann::json to_json(const Evaluation& evaluation) {
 
 Result<Evaluation> evaluate(const std::filesystem::path& path, const RunOptions& asked, const EvaluateOptions& what) {
   std::vector<std::filesystem::path> files = {path / "recipe.toml", path / "checkpoint" / "last.safetensors"};
-  if (!what.data.empty()) files.push_back(what.data);
-  if (!what.distances.empty()) files.push_back(what.distances);
+  for (const std::filesystem::path& file : what.data.files()) files.push_back(file);
   auto shared = guarded([&]() -> Result<std::optional<RunOptions>> { return options_of_rank(asked, files); });
   if (!shared) return shared.error();
   if (!*shared) return Evaluation();
@@ -111,14 +109,15 @@ Result<Evaluation> evaluate(const std::filesystem::path& path, const RunOptions&
   return guarded([&]() -> Result<Evaluation> {
     const RunOptions options = follow_checkpoint(*folder, given, OtherData::tell).or_throw();
     const AppFamily& family = find_family(recipe->string("family"));
+    if (auto r = check_new_data(family, what.data); !r) return r.error();
     if (auto r = require_checkpoint(*folder); !r) return r.error();
     auto opened = reopen_session(*recipe, options, *folder);
     if (!opened) return opened.error();
     Session& session = **opened;
     // What is wrong with the file is told before the checkpoint is looked at.
     std::optional<NewRows<double>> added;
-    if (!what.data.empty() && family.read_rows) {
-      auto rows = family.read_rows(session, options.data_root, what.data);
+    if (!what.data.file.empty() && family.read_rows) {
+      auto rows = family.read_rows(session, options.data_root, what.data.file);
       if (!rows) return rows.error();
       added = std::move(*rows);
     }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 
+#include "gradloom/app/predict/new_data.h"
 #include "gradloom/app/text.h"
 #include "gradloom/base/result.h"
 #include "gradloom/io/config.h"
@@ -103,8 +104,7 @@ struct EvaluateOptions {
   // Where to write predictions as CSV: for `data`, otherwise for the test part (the training part where there is none);
   // empty: nowhere.
   std::filesystem::path predictions;
-  std::filesystem::path data;       // a new file to measure and predict, with or without targets; empty: none
-  std::filesystem::path distances;  // pairs of graphs: the exact distances of those of `data`; empty: not known
+  NewData data;  // to measure and predict, with or without targets; no file: none
 };
 
 struct Evaluation {

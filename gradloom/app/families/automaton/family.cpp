@@ -94,9 +94,6 @@ void describe(const TypedSession<AutomatonFamily<T>>& session, const RunResult& 
 
 template <class T>
 Result<PredictedTable> predict_new(const TypedSession<AutomatonFamily<T>>& session, const NewData& data) {
-  if (!data.distances.empty())
-    return Error{ErrorCode::invalid_input,
-                 "distances are for models of family \"graph-pairs\"; this model reads grids"};
   const AutomatonSubject subject = session.family().subject(session.model(), session.result_arrays());
   return run_automaton(session.exec(), subject, data.file);
 }
@@ -120,6 +117,7 @@ AppFamily automaton_family() {
   entry.headlines = {kHardAccuracy};
   entry.study_rows = automaton_rows;
   entry.load = load_model<AutomatonFamily>;
+  entry.reads = NewDataKind::grids;
   entry.predict = predict_with<AutomatonFamily>;
   entry.progress = automaton_progress;
   entry.has_goal = automaton_has_goal;

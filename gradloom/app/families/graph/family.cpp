@@ -128,18 +128,25 @@ std::string graph_progress(const nlohmann::json& metrics) {
 }  // namespace
 
 // The graphs of a new file, with the numbers of labels that the model knows.
-Result<GraphSet> load_new_graphs(const GraphLayout& layout, const GraphFileOptions& data,
-                                 const std::filesystem::path& file) {
-  GraphSource source{.path = file, .class_column = data.class_column, .drop = data.drop};
+Result<GraphSet> load_new_graphs(const GraphLayout& layout, const GraphFileOptions& data, const NewData& added) {
+  GraphSource source{.path = added.file,
+                     .nodes = added.nodes,
+                     .folder = added.folder,
+                     .class_column = data.class_column,
+                     .drop = data.drop,
+                     .known_features = layout.node_names};
   auto read = gradloom::load_graphs(source);
   // The form of the training file is right for what looks like nothing.
   source.format = data.format;
   if (!read && read.error().code == ErrorCode::invalid_input && data.format != GraphFormat::automatic)
     read = gradloom::load_graphs(source);
   if (!read) return read.error();
+  const bool set_has_no_features = read->node_feature_names.empty();
   auto aligned = align_graphs(layout, std::move(*read));
-  if (!aligned) return Error{aligned.error().code, fmt::format("{}: {}", file.string(), aligned.error().message)};
-  return aligned;
+  if (aligned) return aligned;
+  const bool lacks_table = !layout.node_names.empty() && set_has_no_features && added.nodes.empty();
+  return Error{aligned.error().code, fmt::format("{}: {}{}", added.file.string(), aligned.error().message,
+                                                 lacks_table ? "; --nodes names the table of the nodes" : "")};
 }
 
 namespace {
@@ -229,11 +236,8 @@ template PredictedRows embed_graph_set(const TypedSession<GraphFamily<double>>&,
 
 template <class T>
 Result<PredictedTable> predict_new(const TypedSession<GraphFamily<T>>& session, const NewData& data) {
-  if (!data.distances.empty())
-    return Error{ErrorCode::invalid_input,
-                 "distances are for models of family \"graph-pairs\"; this model reads single graphs"};
   const GraphFamily<T>& family = session.family();
-  auto read = load_new_graphs(family.layout(), family.options().data, data.file);
+  auto read = load_new_graphs(family.layout(), family.options().data, data);
   if (!read) return read.error();
   return predict_graph_set(session, *read);
 }
@@ -257,6 +261,7 @@ AppFamily graph_family() {
   entry.progress = graph_progress;
   entry.overfit_cure = graph_cure;
   entry.load = load_model<GraphFamily>;
+  entry.reads = NewDataKind::graphs;
   entry.predict = predict_with<GraphFamily>;
   return entry;
 }

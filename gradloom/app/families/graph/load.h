@@ -15,10 +15,9 @@ namespace gradloom::app {
 // The graphs of `path`, in the form `format`.
 Result<GraphSet> load_graphs(const GraphFileOptions& data, const std::filesystem::path& data_root);
 
-// Those of a new file, with the numbers of labels and classes that a model knows. `data` tell how the training file was
-// read; its format is for a text whose format cannot be detected.
-Result<GraphSet> load_new_graphs(const GraphLayout& layout, const GraphFileOptions& data,
-                                 const std::filesystem::path& file);
+// New ones, with the numbers of labels and classes that a model knows. `data` tell how the training file was read; its
+// format is for a text whose format cannot be detected.
+Result<GraphSet> load_new_graphs(const GraphLayout& layout, const GraphFileOptions& data, const NewData& added);
 
 // Those of a file, or of a graph that ships with the program.
 Result<std::shared_ptr<const GraphSet>> load_graph(const GraphOptions& options, const std::filesystem::path& data_root);

@@ -39,7 +39,7 @@ template <class T>
 Result<PredictedTable> predict_new(const TypedSession<PairFamily<T>>& session, const NewData& data) {
   constexpr std::size_t kMostPairs = 1 << 20;  // all of them are one batch
   const PairFamily<T>& family = session.family();
-  auto read = load_new_graphs(family.layout(), family.options().data, data.file);
+  auto read = load_new_graphs(family.layout(), family.options().data, data);
   if (!read) return read.error();
   const GraphSet& set = *read;
   const std::size_t pairs = set.size() * (set.size() - 1) / 2;
@@ -93,6 +93,7 @@ Result<PredictedTable> predict_new(const TypedSession<PairFamily<T>>& session, c
 AppFamily pairs_family() {
   AppFamily entry = make_entry<PairFamily, load_pairs>("graph-pairs");
   entry.load = load_model<PairFamily>;
+  entry.reads = NewDataKind::graph_pairs;
   entry.predict = predict_with<PairFamily>;
   return entry;
 }

@@ -66,9 +66,6 @@ Result<std::vector<Expression>> read_expressions(const std::filesystem::path& fi
 
 template <class T>
 Result<PredictedTable> predict_new(const TypedSession<RewriteFamily<T>>& session, const NewData& data) {
-  if (!data.distances.empty())
-    return Error{ErrorCode::invalid_input,
-                 "distances are for models of family \"graph-pairs\"; this model reads expressions"};
   auto read = read_expressions(data.file);
   if (!read) return read.error();
   const RewriteFamily<T>& family = session.family();
@@ -105,6 +102,7 @@ AppFamily rewrite_family() {
   AppFamily entry = make_entry<RewriteFamily, load_rewrite>("graph-rewrite");
   entry.headlines = {{"exact_match", "exact match", Headline::As::percent}};
   entry.load = load_model<RewriteFamily>;
+  entry.reads = NewDataKind::expressions;
   entry.predict = predict_with<RewriteFamily>;
   return entry;
 }
