@@ -87,6 +87,18 @@ std::size_t variable_number(std::string_view name) {
   return error == std::errc() && end == name.data() + name.size() ? number : 0;
 }
 
+bool is_name_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// Where `name` first stands by itself, not as a part of another name; npos: nowhere.
+std::size_t find_name(std::string_view formula, std::string_view name) {
+  for (std::size_t at = formula.find(name); !name.empty() && at != formula.npos; at = formula.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    const bool begins = at == 0 || !is_name_character(formula[at - 1]);
+    if (begins && (end == formula.size() || !is_name_character(formula[end]))) return at;
+  }
+  return formula.npos;
+}
+
 // Failures travel as exceptions inside.
 class FormulaSampler {
  public:
@@ -163,12 +175,12 @@ class FormulaSampler {
       if (const std::string name = name_before(formula, pos); code == mu::ecUNEXPECTED_PARENS && !name.empty())
         token = name, code = mu::ecUNASSIGNABLE_TOKEN;
       std::string at, why = reason(code, token);
-      // Positions that the parser gives point behind names.
-      const std::size_t place = token.empty() ? std::string::npos : formula.find(token);
+      // Positions that the parser gives point behind names, and behind the end.
+      const std::size_t place = find_name(formula, token);
       if (code == mu::ecUNASSIGNABLE_TOKEN && place != std::string::npos)
         at = fmt::format(", position {}", place + 1);
       else if (e.GetPos() >= 0)
-        at = fmt::format(", position {}", e.GetPos() + 1);
+        at = fmt::format(", position {}", std::min(pos, formula.size()) + 1);
       fail("formula '{}'{}: {}", formula, at, why);
     }
   }
@@ -177,8 +189,7 @@ class FormulaSampler {
   static std::string name_before(const std::string& formula, std::size_t pos) {
     if (pos >= formula.size() || formula[pos] != '(') return "";
     std::size_t begin = pos;
-    while (begin > 0 && (std::isalnum(static_cast<unsigned char>(formula[begin - 1])) || formula[begin - 1] == '_'))
-      --begin;
+    while (begin > 0 && is_name_character(formula[begin - 1])) --begin;
     const bool name = begin < pos && !std::isdigit(static_cast<unsigned char>(formula[begin]));
     return name ? formula.substr(begin, pos - begin) : "";
   }

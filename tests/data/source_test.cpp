@@ -107,6 +107,10 @@ TEST(Formula, NamesPositionAndTokenOfErrors) {
   EXPECT_THAT(formula_error("x1 + foo"), testing::AllOf(HasSubstr("position 6"), HasSubstr("'foo'")));
   EXPECT_THAT(formula_error("sin(x1"), HasSubstr("'sin(x1'"));
   EXPECT_THAT(formula_error("x1 +"), HasSubstr("formula 'x1 +'"));
+  EXPECT_THAT(formula_error("exp(x1)+p"), HasSubstr("position 9: there is no 'p'"));
+  EXPECT_THAT(formula_error("exp(x1)+x_1+x"), HasSubstr("position 9: there is no 'x_1'"));
+  EXPECT_THAT(formula_error("exp(x1)+exx(x1)+ex(x1)"), HasSubstr("position 9: there is no 'exx'"));
+  EXPECT_THAT(formula_error("x1 *"), HasSubstr("position 5: the formula ends too early"));
   EXPECT_THAT(formula_error("x1 = 3"), HasSubstr("position 4: '=' assigns"));
   EXPECT_THAT(formula_error("x1 + T*2"), testing::AllOf(HasSubstr("position 6: there is no 'T'"),
                                                         HasSubstr("x1, x2, ..."), HasSubstr("data.variables")));
