@@ -121,19 +121,22 @@ class CsvParser {
       if (leaves_comma_numbers(sample, candidate)) separator_ = candidate;
   }
 
-  // Whether every line has several cells between `separator`s, and commas stand in numbers alone: 1,5;2,5.
+  // Whether every line has several cells between `separator`s, and commas stand in numbers and quotes alone: 1,5;2,5.
   static bool leaves_comma_numbers(const std::vector<std::string_view>& sample, char separator) {
     bool found = false;
     for (std::string_view line : sample) {
       if (line.ends_with('\r')) line.remove_suffix(1);
       line = trim(line);
-      if (line.find(separator) == std::string_view::npos || line.find('"') != std::string_view::npos) return false;
+      if (line.find(separator) == std::string_view::npos) return false;
       for (std::size_t at = 0; at <= line.size();) {
-        const std::size_t end = std::min(line.find(separator, at), line.size());
+        std::size_t end = at;
+        for (bool quoted = false; end < line.size() && (quoted || line[end] != separator); ++end)
+          if (line[end] == '"') quoted = !quoted;
         const std::string_view cell = trim(line.substr(at, end - at));
-        if (cell.find(',') != std::string_view::npos && !is_comma_number(cell)) return false;
-        found = found || cell.find(',') != std::string_view::npos;
         at = end + 1;
+        if (cell.find(',') == std::string_view::npos || (cell.front() == '"' && cell.back() == '"')) continue;
+        if (!is_written_number(cell)) return false;
+        found = true;
       }
     }
     return found;
@@ -230,15 +233,10 @@ class CsvParser {
     for (std::size_t c = 0; c < width_; ++c)
       if (std::find(names.begin(), names.end(), table_.cells[c]) != names.end()) return true;
     for (std::size_t c = 0; c < width_; ++c)
-      if ((table_.cells[c].empty() && (c > 0 || width_ == 1)) || is_number(table_.cells[c])) return false;
+      if ((table_.cells[c].empty() && (c > 0 || width_ == 1)) || is_written_number(table_.cells[c])) return false;
     for (std::size_t c = 0; c < width_ && table_.rows() > 1; ++c)
-      if (is_number(table_.cells[width_ + c])) return true;
+      if (is_written_number(table_.cells[width_ + c])) return true;
     return false;
-  }
-
-  static bool is_number(std::string_view cell) {
-    double value;
-    return parse_number(cell, value) || is_comma_number(cell);
   }
 
   void take_header() {

@@ -10,6 +10,11 @@
 namespace gradloom {
 namespace {
 
+bool is_plain(std::string_view cell) {
+  double value = 0;
+  return parse_number(cell, value);
+}
+
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // How a cell is written.
@@ -25,39 +30,58 @@ enum class Written {
 
 // Digits in groups: 1 to 3, then groups of three behind `separator`. Returns how many groups follow the first, 0 when
 // the text is not of this form; `text` keeps what comes after them.
-std::size_t take_groups(std::string_view& text, char separator) {
+std::size_t take_groups(std::string_view& text, std::string_view separator) {
   std::size_t at = 0, groups = 0;
   while (at < text.size() && is_digit(text[at])) ++at;
   if (at < 1 || at > 3 || (at > 1 && text[0] == '0')) return 0;
-  while (at + 3 < text.size() && text[at] == separator && is_digit(text[at + 1]) && is_digit(text[at + 2]) &&
-         is_digit(text[at + 3])) {
-    at += 4;
-    ++groups;
+  for (; text.substr(at).starts_with(separator); ++groups) {
+    const std::string_view group = text.substr(at + separator.size(), 3);
+    if (group.size() < 3 || !std::all_of(group.begin(), group.end(), is_digit)) break;
+    at += separator.size() + 3;
   }
   if (groups == 0 || (at < text.size() && is_digit(text[at]))) return 0;
   text.remove_prefix(at);
   return groups;
 }
 
+// What separates groups and nothing else: a blank, U+00A0, U+202F, an apostrophe, U+2019.
+constexpr std::string_view kGaps[] = {" ", "\xc2\xa0", "\xe2\x80\xaf", "'", "\xe2\x80\x99"};
+
+// 1 234,5 as 1234,5; nothing where the cell has no such groups.
+std::optional<std::string> without_gaps(std::string_view cell) {
+  if (cell.find_first_of(" '\xc2\xe2") == cell.npos) return std::nullopt;  // the usual case
+  std::string_view digits = cell;
+  if (digits.starts_with('+') || digits.starts_with('-')) digits.remove_prefix(1);
+  if (digits.empty() || !is_digit(digits[0]) || digits[0] == '0') return std::nullopt;
+  for (const std::string_view gap : kGaps) {
+    std::string_view rest = digits;
+    if (take_groups(rest, gap) == 0) continue;
+    if (!rest.empty() && rest[0] != ',' && rest[0] != '.') return std::nullopt;
+    std::string text(cell);
+    for (std::size_t at = 0; (at = text.find(gap, at)) != std::string::npos;) text.erase(at, gap.size());
+    return text;
+  }
+  return std::nullopt;
+}
+
 bool all_digits(std::string_view text) { return std::all_of(text.begin(), text.end(), is_digit); }
 
-Written written(std::string_view cell) {
+Written written_closed(std::string_view cell) {
   if (cell.find(',') == std::string_view::npos) {
-    double value = 0;
-    const bool number = parse_number(cell, value);
+    const bool number = is_plain(cell);
     if (cell.starts_with('+') || cell.starts_with('-')) cell.remove_prefix(1);
-    const std::size_t groups = take_groups(cell, '.');
+    const std::size_t groups = take_groups(cell, ".");
     if (groups == 0 || !cell.empty()) return number ? Written::plain : Written::other;
     return number ? (groups == 1 ? Written::plain_groups : Written::plain) : Written::point_groups;
   }
   if (cell.starts_with('+') || cell.starts_with('-')) cell.remove_prefix(1);
   std::string_view rest = cell;
-  if (const std::size_t groups = take_groups(rest, ','); groups > 0 && !cell.starts_with('0')) {
+  if (const std::size_t groups = take_groups(rest, ","); groups > 0 && !cell.starts_with('0')) {
     if (rest.empty()) return groups == 1 ? Written::either : Written::comma_groups;
     if (rest.size() > 1 && rest[0] == '.' && all_digits(rest.substr(1))) return Written::comma_groups;
   }
   rest = cell;
-  if (take_groups(rest, '.') > 0 && rest.size() > 1 && rest[0] == ',' && all_digits(rest.substr(1)))
+  if (take_groups(rest, ".") > 0 && rest.size() > 1 && rest[0] == ',' && all_digits(rest.substr(1)))
     return Written::point_groups;
   const std::size_t comma = cell.find(',');
   std::string_view fraction = cell.substr(comma + 1);
@@ -70,6 +94,13 @@ Written written(std::string_view cell) {
                      (exponent == cell.size() - comma - 1 || !power.empty()) && all_digits(power);
   return whole ? Written::comma : Written::other;
 }
+
+Written written(std::string_view cell) {
+  const auto closed = without_gaps(cell);
+  return written_closed(closed ? *closed : cell);
+}
+
+bool has_separator(std::string_view cell) { return cell.find(',') != cell.npos || without_gaps(cell); }
 
 // What a column has of each, and the first row that shows it.
 struct Evidence {
@@ -84,9 +115,8 @@ class DecimalRewriter {
       : table_(table), decimal_(decimal), usual_(usual) {}
 
   void run() {
-    const auto has_comma = [](std::string_view cell) { return cell.find(',') != std::string_view::npos; };
     const bool may_be_comma = decimal_ == CsvDecimal::comma || usual_ == CsvDecimal::comma;
-    if (!may_be_comma && std::none_of(table_.cells.begin(), table_.cells.end(), has_comma)) return;
+    if (!may_be_comma && std::none_of(table_.cells.begin(), table_.cells.end(), has_separator)) return;
     std::vector<Evidence> columns;
     for (std::size_t c = 0; c < table_.columns.size(); ++c) columns.push_back(look_at(c));
     bool comma = false, point = false;
@@ -160,10 +190,12 @@ class DecimalRewriter {
     const bool comma = decimal == CsvDecimal::comma;
     for (std::size_t r = 0; r < table_.rows(); ++r) {
       std::string_view& cell = table_.cells[r * table_.columns.size() + column];
-      const Written how = written(cell);
-      const bool changes = how != Written::other && how != Written::plain && (how != Written::plain_groups || comma);
-      if (!changes) continue;
-      std::string& text = table_.unquoted->emplace_back(cell);
+      const auto closed = without_gaps(cell);
+      const std::string_view number = closed ? *closed : cell;
+      const Written how = written_closed(number);
+      const bool is_read = how == Written::plain || (how == Written::plain_groups && !comma);
+      if (how == Written::other || (is_read && !closed)) continue;
+      std::string& text = table_.unquoted->emplace_back(number);
       std::erase(text, comma ? '.' : ',');
       if (comma) std::replace(text.begin(), text.end(), ',', '.');
       cell = text;
@@ -176,8 +208,8 @@ class DecimalRewriter {
 
 }  // namespace
 
-bool is_comma_number(std::string_view cell) {
-  return cell.find(',') != std::string_view::npos && written(cell) != Written::other;
+bool is_written_number(std::string_view cell) {
+  return is_plain(cell) || (has_separator(cell) && written(cell) != Written::other);
 }
 
 void rewrite_decimals(CsvTable& table, CsvDecimal decimal, CsvDecimal usual) {

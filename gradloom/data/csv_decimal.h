@@ -20,12 +20,13 @@ inline constexpr Choice<CsvDecimal> kCsvDecimals[] = {
     {CsvDecimal::comma, ",", "commas; points separate thousands"},
 };
 
-// Whether the cell is a number that has a comma: 1,5 or 1.234,5 or 1,234.5 and the like.
-bool is_comma_number(std::string_view cell);
+// Whether the cell is a number: what parse_number() takes, and 1,5 or 1.234,5 or 1,234.5 or 1 234 and the like.
+bool is_written_number(std::string_view cell);
 
 // Rewrites the numbers of columns that are mostly numbers. In automatic mode a column is read by its own cells: 1,5 or
 // 1.234,5 tell that it has decimal commas, 1,234.5 or 1,234,567 that commas separate its thousands. Where it has only
-// cells such as 1,234, the other columns decide. Throws invalid_input (line, column, cell, what to set) where they do
+// cells such as 1,234, the other columns decide. Blanks and apostrophes between groups of three digits (1 234,5) are
+// taken away. Throws invalid_input (line, column, cell, what to set) where they do
 // not, and where two cells contradict each other or the setting. `usual` decides before it comes to that: what other
 // files of this sort have. Sets table.decimal.
 void rewrite_decimals(CsvTable& table, CsvDecimal decimal, CsvDecimal usual = CsvDecimal::automatic);

@@ -101,6 +101,27 @@ TEST(CsvDecimal, IsFoundWhereItIsUnambiguous) {
   EXPECT_THAT(cells(parse("a;b\n1,234;0.5\n2,345;1.5\n")), ElementsAre("1234", "0.5", "2345", "1.5"));
 }
 
+TEST(CsvDecimal, TakesBlanksAndApostrophesBetweenGroups) {
+  for (const char* gap : {" ", "\u00a0", "\u202f", "'", "\u2019"}) {
+    const std::string g = gap;
+    EXPECT_THAT(cells(parse("a;b\n1" + g + "234,5;-12" + g + "345" + g + "678\n999,5;7\n")),
+                ElementsAre("1234.5", "-12345678", "999.5", "7"))
+        << "'" << g << "'";
+    EXPECT_THAT(cells(parse("1" + g + "234.567;1\n1.5;2\n")), ElementsAre("1234.567", "1", "1.5", "2"));
+    EXPECT_THAT(cells(parse("1" + g + "234,567;1\n1" + g + "234,5;2\n")), ElementsAre("1234.567", "1", "1234.5", "2"));
+  }
+  // Two kinds of gaps, groups of other lengths, leading zeros and columns of words are no such numbers.
+  for (const char* cell : {"1 234'567", "1 23", "1234 567", "0 123", "1 234 m", "1  234", "1 234,5,6"})
+    EXPECT_THAT(cells(parse(std::string("a;b\n") + cell + ";1,5\n")), ElementsAre(cell, "1.5"));
+  EXPECT_THAT(cells(parse("a;b\n1 234;1\n12b;2\nroom 3;3\n")), ElementsAre("1 234", "1", "12b", "2", "room 3", "3"));
+}
+
+TEST(CsvDecimal, IsFoundBesideQuotedWords) {
+  EXPECT_THAT(cells(parse("\"Cu\";1,5;2,5\n\"Fe, pure\";3,5;4,5\n")),
+              ElementsAre("Cu", "1.5", "2.5", "Fe, pure", "3.5", "4.5"));
+  EXPECT_THAT(cells(parse("\"a;b\",1;5,2\n\"c\",3;5,4\n")), ElementsAre("a;b", "1;5", "2", "c", "3;5", "4"));
+}
+
 TEST(CsvDecimal, IsAskedForWhereItIsNot) {
   EXPECT_THAT(error_of("a;b\n1,234;1\n"), AllOf(HasSubstr("line 2"), HasSubstr("'a'"), HasSubstr("data.decimal")));
   EXPECT_THAT(cells(parse("a;b\n1,234;1\n", {.decimal = CsvDecimal::comma})), ElementsAre("1.234", "1"));
