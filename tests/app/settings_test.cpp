@@ -168,6 +168,16 @@ TEST(RecipeWarnings, NameFoldsAndEpochsThatNeverCome) {
   EXPECT_THAT(warnings_of({"data.path=a", "model.refit_inputs=true"}), ElementsAre(HasSubstr("model.refit")));
 }
 
+TEST(RecipeWarnings, NameARuleThatATableReplaces) {
+  const auto warned = [](const std::vector<std::string>& keys) {
+    return app::recipe_warnings(app::load_recipe("game-of-life", keys).or_throw());
+  };
+  EXPECT_THAT(warned({"data.rule=B36/S23", "data.rule_table=t.csv"}),
+              ElementsAre(HasSubstr("data.rule = \"B36/S23\" has no effect with data.rule_table")));
+  EXPECT_THAT(warned({"data.rule=B36/S23"}), IsEmpty());
+  EXPECT_THAT(warned({"data.rule_table=t.csv"}), IsEmpty());
+}
+
 TEST(RecipeWarnings, ShippedRecipesHaveNone) {
   for (const app::ShippedRecipe& recipe : app::shipped_recipes()) {
     std::vector<std::string> more;

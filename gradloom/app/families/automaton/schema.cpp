@@ -27,7 +27,11 @@ void bind_grid_data(const OptionPart<AutomatonDataOptions>& data) {
   data.key("rule", &D::rule,
            "Life: numbers of neighbours with which a cell is born and survives: B3/S23 is the game of life, B36/S23 "
            "HighLife.")
-      .only_with("data.task", {"life"});
+      .only_with("data.task", {"life"})
+      .effect([](const ConfigValues& values) {
+        const auto* table = std::get_if<std::string>(&values("data.rule_table"));
+        return table && !table->empty() ? "has no effect with data.rule_table, which is the rule" : "";
+      });
   data.key("rule_table", &D::rule_table,
            "Life: a CSV file with the rule instead: 512 rows of a 3 x 3 patch, row by row, and the next state.")
       .only_with("data.task", {"life"});
