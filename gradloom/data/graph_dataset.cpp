@@ -237,16 +237,6 @@ NodeFeatures resolve_features(NodeFeatures asked, const GraphSet& set) {
   return repeat ? NodeFeatures::all : NodeFeatures::given;
 }
 
-std::string unused_labels_warning(const GraphSet& set, NodeFeatures asked) {
-  if (asked != NodeFeatures::automatic || resolve_features(asked, set) != NodeFeatures::given ||
-      set.graphs.front().node_labels().empty())
-    return "";
-  return fmt::format(
-      "the nodes have {} different labels, which are taken for names and are no features; data.features = \"all\" "
-      "uses them beside the numbers of the file, \"given\" says that they are none",
-      set.node_labels.size());
-}
-
 template <class T>
 GraphArrays<T> make_graph_arrays(const GraphSet& set, std::span<const std::uint32_t> which, GraphTask task,
                                  const GraphFeatureOptions& o) {

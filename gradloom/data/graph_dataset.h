@@ -59,9 +59,6 @@ NodeFeatures resolve_features(NodeFeatures asked, const GraphSet& set);
 inline bool has_labels(NodeFeatures kind) { return kind == NodeFeatures::labels || kind == NodeFeatures::all; }
 inline bool has_given(NodeFeatures kind) { return kind == NodeFeatures::given || kind == NodeFeatures::all; }
 
-// A sentence that `automatic` leaves labels out; empty: it does not.
-std::string unused_labels_warning(const GraphSet& set, NodeFeatures asked);
-
 // Sets mean and std to those of the given features over all nodes, if `standardise` asks for them and they are
 // dense. The standard deviation of a constant is 1.
 void measure_features(const GraphSet& set, GraphFeatureOptions& options);

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "gradloom/base/error.h"
+#include "gradloom/data/graph_label_warning.h"
 #include "gradloom/data/split.h"
 #include "gradloom/session/check_family.h"
 #include "gradloom/session/family_session.h"
@@ -83,8 +84,8 @@ GraphFamily<T>::GraphFamily(GraphOptions options, Source source)
                               arrays.class_names[0]));
   layout_ = graph_layout(*set_, arrays, options_.data.features);
   if (sizeof(T) == sizeof(float)) data_warnings_ = float32_warnings(*set_, options_.data.features);
-  if (std::string unused = unused_labels_warning(*set_, options_.data.features.nodes); !unused.empty())
-    data_warnings_.push_back(std::move(unused));
+  if (std::string warning = label_warning(*set_, options_.data.features.nodes); !warning.empty())
+    data_warnings_.push_back(std::move(warning));
 }
 
 template <class T>

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "gradloom/data/graph_label_warning.h"
 #include "gradloom/data/split.h"
 #include "gradloom/session/check_family.h"
 #include "gradloom/session/families/graph/family.h"
@@ -38,8 +39,8 @@ PairFamily<T>::PairFamily(PairOptions options, Source source)
   layout_ = graph_layout(*set_, train_->graphs().arrays(), options_.data.features);
   layout_.classes.clear();
   if (sizeof(T) == sizeof(float)) data_warnings_ = float32_warnings(*set_, options_.data.features);
-  if (std::string unused = unused_labels_warning(*set_, options_.data.features.nodes); !unused.empty())
-    data_warnings_.push_back(std::move(unused));
+  if (std::string warning = label_warning(*set_, options_.data.features.nodes); !warning.empty())
+    data_warnings_.push_back(std::move(warning));
 }
 
 template <class T>
