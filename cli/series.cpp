@@ -186,22 +186,70 @@ void print_table(const Output& out, const app::SweepTable& table) {
   for (const auto& row : table.rows) out.print(line(row));
 }
 
+nlohmann::json error_json(const std::optional<Error>& error) {
+  if (!error) return nullptr;
+  return {{"number", error->code}, {"message", error->message}};
+}
+
 // The runs of other ranks join those of rank 0. Returns whether any rank was told to stop.
 bool collect_sweep(Comm& comm, std::vector<app::SweepRun>& runs, bool stopped) {
   nlohmann::json own = nlohmann::json::array();
   for (std::size_t i = comm.rank(); i < runs.size(); i += comm.size())
-    own.push_back(runs[i].begun ? runs[i].summary : nlohmann::json());
+    own.push_back({{"begun", runs[i].begun}, {"summary", runs[i].summary}, {"error", error_json(runs[i].error)}});
   const auto all = comm.gather(nlohmann::json{{"runs", own}, {"stopped", stopped}}.dump(), Patience::unlimited);
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     const nlohmann::json theirs = nlohmann::json::parse(all[rank]);
     stopped = stopped || theirs["stopped"].get<bool>();
     for (std::size_t i = 0; i < theirs["runs"].size(); ++i) {
       app::SweepRun& run = runs[rank + i * comm.size()];
-      run.begun = theirs["runs"][i].is_object();
-      if (run.begun) run.summary = theirs["runs"][i];
+      const nlohmann::json& ended = theirs["runs"][i];
+      run.begun = ended["begun"], run.summary = ended["summary"];
+      if (ended["error"].is_object())
+        run.error = Error{ended["error"]["number"].get<ErrorCode>(), ended["error"]["message"]};
     }
   }
   return stopped;
+}
+
+std::string name_of_run(const app::SweepRun& run) { return fmt::format("{}", fmt::join(run.overrides, " ")); }
+
+// A mistake that all runs share is that of the command. Runs that diverge are a result.
+void refuse_failed_sweep(const std::vector<app::SweepRun>& runs, const app::SweepTable& table) {
+  if (table.failures.size() < runs.size()) return;
+  for (const app::SweepRun& run : runs)
+    if (run.error->code != ErrorCode::numeric) throw Exception(*run.error);
+}
+
+// What ended the sweep before its last run, if anything did.
+void throw_end_of_sweep(const std::vector<app::SweepRun>& runs) {
+  for (const app::SweepRun& run : runs)
+    if (run.error && !app::is_of_one_run(run.error->code))
+      throw Exception(run.error->code, fmt::format("{}: {}", name_of_run(run), run.error->message));
+}
+
+nlohmann::json sweep_json(const std::vector<app::SweepRun>& runs, const app::SweepTable& table) {
+  nlohmann::json all = {{"runs", nlohmann::json::array()}, {"failed", table.failures.size()}};
+  for (const app::SweepRun& run : runs) {
+    if (!run.begun) continue;
+    nlohmann::json object = run.summary;
+    if (run.error)
+      object = {{"run", run.folder.string()},
+                {"error", {{"code", code_name(run.error->code)}, {"message", run.error->message}}}};
+    object["seed"] = run.seed;
+    object["set"] = std::vector<std::string>(run.overrides.begin(), run.overrides.end() - 1);
+    all["runs"].push_back(std::move(object));
+  }
+  return all;
+}
+
+// Where a sweep was interrupted.
+void tell_left_runs(const Output& out, const std::vector<app::SweepRun>& runs) {
+  out.tell("Interrupted.\n");
+  for (const app::SweepRun& run : runs)
+    if (run.interrupted() && run.summary.contains("run"))
+      out.tell(fmt::format("  continue with gradloom resume {}\n", shell_word(run.folder)));
+    else if (!run.begun || run.interrupted())
+      out.tell(fmt::format("  not started: {}\n", name_of_run(run)));
 }
 
 }  // namespace
@@ -229,44 +277,30 @@ int train_sweep(const Output& out, const TrainFlags& flags, std::int64_t first, 
   std::size_t ended = 0;
   const auto tell = [&](const app::SweepRun& run) {
     ++ended;
-    const bool failed = run.summary.contains("error");
     if (!out.quiet())
-      out.tell(fmt::format("{} of {}: {}: {}\n", ended, runs.size(), fmt::join(run.overrides, " "),
-                           failed ? run.summary["error"]["message"].get<std::string>()
-                                  : metrics_text(run.summary.value("test", nlohmann::json()))));
+      out.tell(fmt::format(
+          "{} of {}: {}: {}\n", ended, runs.size(), name_of_run(run),
+          run.error ? "failed: " + run.error->message : metrics_text(run.summary.value("test", nlohmann::json()))));
   };
-  app::run_sweep(runs, sweep, options, tell).or_throw();
+  app::run_sweep(runs, sweep, options, tell);
   const bool stopped = comm ? collect_sweep(*comm, runs, signals.requested()) : signals.requested().load();
   if (!out.writes()) return kDone;
   const app::SweepTable table = app::sweep_table(runs, sweep);
-  nlohmann::json all = {{"run", folder.string()}, {"runs", nlohmann::json::array()}};
-  bool failed = false;
-  for (const app::SweepRun& run : runs) {
-    if (!run.begun) continue;
-    nlohmann::json object = run.summary;
-    object["seed"] = run.seed;
-    object["set"] = std::vector<std::string>(run.overrides.begin(), run.overrides.end() - 1);
-    failed = failed || object.contains("error");
-    all["runs"].push_back(std::move(object));
-  }
+  refuse_failed_sweep(runs, table);
+  nlohmann::json all = sweep_json(runs, table);
+  all["run"] = folder.string();
   if (comm) all["ranks"] = comm->size();
-  if (stopped) {
-    all["interrupted"] = true;
-    out.tell("Interrupted.\n");
-    for (const app::SweepRun& run : runs)
-      if (run.summary.value("interrupted", false) && run.summary.contains("run"))
-        out.tell(fmt::format("  continue with gradloom resume {}\n", shell_word(run.folder)));
-      else if (!run.begun || run.summary.value("interrupted", false))
-        out.tell(fmt::format("  not started: {}\n", fmt::join(run.overrides, " ")));
-    out.result(all);
-    return signals.requested() ? signals.exit_code() : kFailed;
+  if (stopped) all["interrupted"] = true, tell_left_runs(out, runs);
+  if (table.ended > 0 || !table.failures.empty()) {
+    app::write_sweep(table, sweep, fmt::format("{}: sweep", flags.recipe.recipe)).or_throw();
+    all["report"] = (folder / "report.html").string();
+    print_table(out, table);
+    out.print_rows({{"report", (folder / "report.html").string()}, {"table", (folder / "sweep.csv").string()}});
   }
-  app::write_sweep(table, sweep, fmt::format("{}: sweep", flags.recipe.recipe)).or_throw();
-  all["report"] = (folder / "report.html").string();
-  print_table(out, table);
-  out.print_rows({{"report", (folder / "report.html").string()}, {"table", (folder / "sweep.csv").string()}});
+  throw_end_of_sweep(runs);
   out.result(all);
-  return failed ? kFailed : kDone;
+  if (stopped) return signals.requested() ? signals.exit_code() : kFailed;
+  return table.failures.empty() ? kDone : kFailed;
 }
 
 }  // namespace gradloom::cli

@@ -1,4 +1,8 @@
 // Data as they come, from the command line: tables of graphs, distances as matrices, images, rules, sweeps.
+#include <signal.h>
+
+#include <thread>
+
 #include "gradloom/data/csv.h"
 #include "gradloom/data/npy.h"
 #include "tests/cli/program.h"
@@ -175,6 +179,59 @@ TEST_F(DataForms, ASweepTrainsEveryCombination) {
   expect_error({"train", "kan-hello", "--sweep", "optimizer.xx=1,2", "--out", "t"}, 2, "invalid_input", {"optimizer"});
   expect_error({"train", "kan-hello", "--sweep", "seed=0,1", "--out", "t"}, 2, "invalid_input",
                {"seed cannot be swept"});
+}
+
+TEST_F(DataForms, ASweepGoesOnBesideACombinationThatFails) {
+  const Words train = Words{"train", "kan-hello", "--set", "optimizer.kind=adam"} + kTiny;
+  const auto r = json_of(train + Words{"--sweep", "train.batch=100000,10,0", "--out", "s"}, 1);
+  EXPECT_EQ(r["failed"], 1);
+  ASSERT_EQ(r["runs"].size(), 3u);
+  EXPECT_EQ(r["runs"][0]["error"]["code"], "invalid_input");
+  EXPECT_TRUE(r["runs"][1]["test"].is_object());
+  const CsvTable table = parse_csv(bytes_of(scratch_ / "s/sweep.csv"), {}, "sweep.csv").or_throw();
+  ASSERT_EQ(table.rows(), 3u);
+  const auto failed = find_column(table.columns, "failed"), rmse = find_column(table.columns, "test rmse");
+  ASSERT_TRUE(failed && rmse);
+  EXPECT_EQ(table.cell(0, *failed), "1");
+  EXPECT_EQ(table.cell(0, *rmse), "");
+  EXPECT_EQ(table.cell(1, *failed), "0");
+  EXPECT_NE(table.cell(2, *rmse), "");
+  EXPECT_THAT(bytes_of(scratch_ / "s/report.html"), AllOf(HasSubstr("Runs that failed"), HasSubstr("batch of 100000")));
+  // A mistake of all is that of the command.
+  expect_error(train + Words{"--sweep", "train.batch=100000,200000", "--out", "t"}, 2, "invalid_input", {"batch of"});
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "t/sweep.csv"));
+}
+
+TEST_F(DataForms, AStoppedSweepHasTheTableOfWhatEnded) {
+  Process process(launch(Words{"train", "kan-hello", "--json", "--sweep", "epochs=1,100000000,2", "--out", "s",
+                               "--threads", std::to_string(std::thread::hardware_concurrency())} +
+                         kTiny));
+  while (log("s/epochs=100000000").size() < 3) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  process.send(SIGINT);
+  const Ended ended = process.wait();
+  EXPECT_EQ(ended.code, 130);
+  EXPECT_THAT(ended.err, AllOf(HasSubstr("gradloom resume s/epochs=100000000"), HasSubstr("not started: epochs=2")));
+  const auto r = parsed(ended);
+  EXPECT_EQ(r["interrupted"], true);
+  EXPECT_EQ(r["runs"].size(), 2u);
+  EXPECT_TRUE(std::filesystem::exists(scratch_ / r.value("report", "none")));
+  const CsvTable table = parse_csv(bytes_of(scratch_ / "s/sweep.csv"), {}, "sweep.csv").or_throw();
+  ASSERT_EQ(table.rows(), 1u) << "only what has ended";
+  EXPECT_EQ(table.cell(0, 0), "1");
+}
+
+TEST_F(DataForms, ASweepCountsFailuresAsSeedsDo) {
+  const Words train = {"train", "game-of-life-small", "--set", "epochs=1", "--set", "train.search=0", "--seeds", "2"};
+  const auto seeds = json_of(train + Words{"--out", "seeds"});
+  const auto sweep = json_of(train + Words{"--sweep", "data.damage=0.25", "--out", "sweep"});
+  EXPECT_EQ(seeds["failed"], 0) << "a goal that is missed is no failure";
+  EXPECT_EQ(seeds["success_rate"], 0.0);
+  EXPECT_EQ(sweep["failed"], seeds["failed"]);
+  const CsvTable table = parse_csv(bytes_of(scratch_ / "sweep/sweep.csv"), {}, "sweep.csv").or_throw();
+  const auto failed = find_column(table.columns, "failed"), rate = find_column(table.columns, "success_rate");
+  ASSERT_TRUE(failed && rate);
+  EXPECT_EQ(table.cell(0, *failed), "0");
+  EXPECT_EQ(table.cell(0, *rate), "0");
 }
 
 TEST_F(DataForms, KanTabularFitsItselfToSmallTables) {

@@ -1,6 +1,7 @@
 #include "gradloom/app/sweep/sweep.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
@@ -106,12 +107,25 @@ Result<std::vector<SweepRun>> plan_sweep(const SweepOptions& options,
   return runs;
 }
 
-Result<void> run_sweep(std::vector<SweepRun>& runs, const SweepOptions& options, const RunOptions& run_options,
-                       const std::function<void(const SweepRun&)>& done) {
+bool is_of_one_run(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::invalid_input:
+    case ErrorCode::not_found:
+    case ErrorCode::numeric:
+    case ErrorCode::unsupported:
+    case ErrorCode::device_memory:
+    case ErrorCode::out_of_memory:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void run_sweep(std::vector<SweepRun>& runs, const SweepOptions& options, const RunOptions& run_options,
+               const std::function<void(const SweepRun&)>& done) {
   std::atomic<std::size_t> next = 0;
   std::atomic<bool> ended = false;
   std::mutex telling;
-  std::optional<Error> failure;
   const auto work = [&] {
     for (;;) {
       if (ended || (run_options.stop && *run_options.stop)) return;
@@ -123,16 +137,11 @@ Result<void> run_sweep(std::vector<SweepRun>& runs, const SweepOptions& options,
       own.progress = {};
       auto summary = train(run.recipe, run.folder, own);
       const std::lock_guard lock(telling);
-      if (summary) {
+      if (summary)
         run.summary = to_json(*summary);
-      } else if (summary.error().code == ErrorCode::numeric) {
-        run.summary = {{"run", run.folder.string()},
-                       {"error", {{"code", "numeric"}, {"message", summary.error().message}}}};
-      } else {
-        if (!failure) failure = summary.error();
-        ended = true;
-        return;
-      }
+      else
+        run.error = summary.error();
+      if (run.error && !is_of_one_run(run.error->code)) ended = true;
       done(run);
     }
   };
@@ -141,45 +150,58 @@ Result<void> run_sweep(std::vector<SweepRun>& runs, const SweepOptions& options,
   for (std::size_t w = 1; w < jobs; ++w) workers.emplace_back(work);
   work();
   for (std::thread& worker : workers) worker.join();
-  if (failure) return *failure;
-  return {};
 }
 
 SweepTable sweep_table(const std::vector<SweepRun>& runs, const SweepOptions& options) {
   SweepTable table;
   for (const SweepKey& key : options.keys) table.columns.push_back(key.key);
   std::vector<std::pair<std::string, std::string>> metrics;  // part and name, in order
-  for (const SweepRun& run : runs)
+  bool has_goal = false, has_unfinished = false;
+  for (const SweepRun& run : runs) {
+    if (run.error) table.failures.emplace_back(fmt::format("{}", fmt::join(run.overrides, " ")), run.error->message);
+    has_unfinished = has_unfinished || (!run.error && !run.ended());
+    if (!run.ended()) continue;
+    ++table.ended;
+    has_goal = has_goal || run.summary.contains("success");
     for (const char* part : {"validation", "test"})
       if (run.summary.contains(part) && run.summary[part].is_object())
         for (const auto& [name, _] : run.summary[part].items())
           if (std::find(metrics.begin(), metrics.end(), std::pair<std::string, std::string>(part, name)) ==
               metrics.end())
             metrics.emplace_back(part, name);
+  }
   std::stable_sort(metrics.begin(), metrics.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   for (const auto& [part, name] : metrics) table.columns.push_back(part + " " + name);
   table.columns.push_back("failed");
+  if (has_goal) table.columns.push_back("success_rate");
+  if (has_unfinished) table.columns.push_back("unfinished");
   table.columns.push_back("seconds");
   for (std::size_t first = 0; first < runs.size(); first += options.seeds) {
     std::vector<std::string> row;
     for (std::size_t k = 0; k < options.keys.size(); ++k)
       row.push_back(runs[first].overrides[k].substr(options.keys[k].key.size() + 1));
-    std::size_t failed = 0;
+    std::size_t failed = 0, ended = 0, reached = 0;
     double seconds = 0.0;
     for (std::size_t i = first; i < first + options.seeds; ++i) {
-      failed += runs[i].summary.contains("error") || !runs[i].summary.value("success", true);
+      failed += runs[i].error.has_value();
+      ended += runs[i].ended();
+      reached += runs[i].ended() && runs[i].summary.value("success", true);
       seconds += runs[i].summary.value("seconds", 0.0);
     }
+    if (failed + ended == 0) continue;
     for (const auto& [part, name] : metrics) {
       std::vector<double> values;
       for (std::size_t i = first; i < first + options.seeds; ++i) {
-        const json found = runs[i].summary.value(part, json());
+        const json found = runs[i].ended() ? runs[i].summary.value(part, json()) : json();
         if (found.is_object() && found.contains(name) && found[name].is_number())
           values.push_back(found[name].get<double>());
       }
       row.push_back(values.empty() ? "" : fmt::format("{:.6g}", median_of(std::move(values))));
     }
     row.push_back(fmt::format("{}", failed));
+    if (has_goal)
+      row.push_back(fmt::format("{:.3g}", static_cast<double>(reached) / static_cast<double>(failed + ended)));
+    if (has_unfinished) row.push_back(fmt::format("{}", options.seeds - failed - ended));
     row.push_back(fmt::format("{:.2f}", seconds));
     table.rows.push_back(std::move(row));
   }
@@ -212,8 +234,11 @@ Result<void> write_sweep(const SweepTable& table, const SweepOptions& options, c
   }
   Report report;
   report.title = title;
-  report.subtitle = fmt::format("a sweep of {} runs", table.rows.size() * options.seeds);
+  report.subtitle = fmt::format("a sweep; {} ended, {} failed", counted(table.ended, "run"), table.failures.size());
   report.sections.push_back(std::move(shown));
+  Table failed{"Runs that failed", "", {"run", "what was wrong"}, {}};
+  for (const auto& [run, message] : table.failures) failed.rows.push_back({run, message});
+  if (!failed.rows.empty()) report.sections.push_back(std::move(failed));
   return write_file_atomic(options.folder / "report.html", report_html(report));
 }
 

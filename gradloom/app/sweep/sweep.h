@@ -3,7 +3,9 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gradloom/app/run/run.h"
@@ -27,9 +29,14 @@ struct SweepRun {
   std::filesystem::path folder;
   // Afterwards:
   bool begun = false;
-  nlohmann::json summary =
-      nlohmann::json::object();  // as to_json(RunSummary); {"error": {"code", "message"}} of a run that failed
+  nlohmann::json summary = nlohmann::json::object();  // as to_json(RunSummary)
+  std::optional<Error> error;                         // of a run that failed
+  bool interrupted() const { return summary.value("interrupted", false); }
+  bool ended() const { return begun && !error && !interrupted(); }
 };
+
+// Whether a failure lies in the settings of one run: another combination may do better. A full disk ends a sweep.
+bool is_of_one_run(ErrorCode code);
 
 struct SweepOptions {
   std::vector<SweepKey> keys;
@@ -47,17 +54,20 @@ struct SweepOptions {
 Result<std::vector<SweepRun>> plan_sweep(const SweepOptions& options,
                                          const std::function<Config(std::vector<std::string>)>& load);
 
-// Trains those of this process; `done` hears of each, one at a time, in the order in which they end. A run that
-// diverges is noted; any other failure ends the sweep and is returned. A stop lets the runs at work save, and begins no
-// others. No run has progress.
-Result<void> run_sweep(std::vector<SweepRun>& runs, const SweepOptions& options, const RunOptions& run_options,
-                       const std::function<void(const SweepRun&)>& done);
+// Trains those of this process; `done` hears of each, one at a time, in the order in which they end. Failures are noted
+// in the runs. One that is not of one run, or a stop, lets the runs at work end or save, and begins no others. No run
+// has progress.
+void run_sweep(std::vector<SweepRun>& runs, const SweepOptions& options, const RunOptions& run_options,
+               const std::function<void(const SweepRun&)>& done);
 
-// A row for each combination: its values, how many runs failed, and of each metric on validation and test data the
-// median over seeds.
+// A row for each combination of which a run has ended or failed: its values, of each metric on validation and test data
+// the median over seeds, how many runs failed, the share of the others and them that reached its goal (where runs have
+// one), and how many are unfinished (where some are).
 struct SweepTable {
   std::vector<std::string> columns;
   std::vector<std::vector<std::string>> rows;
+  std::vector<std::pair<std::string, std::string>> failures;  // run, what was wrong
+  std::size_t ended = 0;                                      // runs that did not fail
 };
 SweepTable sweep_table(const std::vector<SweepRun>& runs, const SweepOptions& options);
 
