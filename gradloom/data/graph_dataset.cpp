@@ -9,6 +9,7 @@
 
 #include "gradloom/base/error.h"
 #include "gradloom/base/rounding.h"
+#include "gradloom/data/graph_columns.h"
 #include "gradloom/data/graph_order.h"
 #include "gradloom/data/rows.h"
 
@@ -25,35 +26,6 @@ T narrow(double v) {
                               sizeof(T) == 4 ? "float32" : "float64",
                               sizeof(T) == 4 ? ", or train with precision = \"float64\"" : ""));
   return static_cast<T>(v);
-}
-
-std::size_t feature_width(NodeFeatures kind, const GraphSet& set, std::span<const std::uint32_t> which,
-                          const GraphFeatureOptions& o) {
-  const Graph& first = set.graphs[which.front()];
-  switch (kind) {
-    case NodeFeatures::labels:
-      if (first.node_labels().empty()) throw_invalid("the nodes have no labels to use as features");
-      return set.node_labels.size();
-    case NodeFeatures::degrees:
-      return o.max_degree + 1;
-    case NodeFeatures::identity: {
-      std::size_t most = o.identities;
-      for (const std::uint32_t g : which) most = std::max<std::size_t>(most, set.graphs[g].nodes());
-      return most;
-    }
-    case NodeFeatures::constant:
-      return 1;
-    case NodeFeatures::all:
-      if (first.node_labels().empty()) throw_invalid("data.features = \"all\": the nodes have no labels");
-      if (first.node_feature_width() == 0) throw_invalid("data.features = \"all\": the nodes have no dense features");
-      return first.node_feature_width() + set.node_labels.size();
-    case NodeFeatures::automatic:
-    case NodeFeatures::given:
-      break;
-  }
-  if (!first.sparse_features().empty()) return first.sparse_features().columns;
-  if (first.node_feature_width() == 0) throw_invalid("the nodes have no features");
-  return first.node_feature_width();
 }
 
 // One row of dense features.
@@ -227,7 +199,7 @@ void append_targets(GraphArrays<T>& a, const GraphSet& set, std::uint32_t which,
 
 NodeFeatures resolve_features(NodeFeatures asked, const GraphSet& set) {
   if (asked != NodeFeatures::automatic) return asked;
-  const Graph& first = set.graphs.front();
+  const Graph& first = first_with_nodes(set);
   if (!first.sparse_features().empty()) return NodeFeatures::given;
   if (first.node_feature_width() == 0)
     return first.node_labels().empty() ? NodeFeatures::degrees : NodeFeatures::labels;
@@ -241,34 +213,25 @@ template <class T>
 GraphArrays<T> make_graph_arrays(const GraphSet& set, std::span<const std::uint32_t> which, GraphTask task,
                                  const GraphFeatureOptions& o) {
   if (which.empty()) throw_invalid("there are no graphs");
-  const Graph& first = set.graphs[which.front()];
-  const NodeFeatures kind = resolve_features(o.nodes, set);
+  const GraphColumns columns = graph_columns(set, which, o);
+  const NodeFeatures kind = columns.nodes;
   GraphArrays<T> a;
   a.task = task;
-  a.features = feature_width(kind, set, which, o);
+  a.features = columns.node_features;
   a.stride = padded(a.features);
-  // What edges carry is told by a graph that has some.
-  const auto with_edges = std::ranges::find_if(which, [&](std::uint32_t w) { return set.graphs[w].edges() > 0; });
-  const Graph& edges = with_edges == which.end() ? first : set.graphs[*with_edges];
-  a.edge_features =
-      edges.edge_feature_width() + (o.edge_labels && !edges.edge_labels().empty() ? set.edge_labels.size() : 0);
+  a.edge_features = columns.edge_features;
   a.edge_stride = padded(a.edge_features);
-  const bool sparse = kind == NodeFeatures::given && !first.sparse_features().empty() && task == GraphTask::node;
+  const bool sparse = columns.sparse && task == GraphTask::node;
   a.ptr = a.out_ptr = a.graph_ptr = {0};
   if (sparse) a.feature_ptr = {0};
   for (const std::uint32_t w : which) {
     const Graph& g = set.graphs[w];
-    if (kind == NodeFeatures::all &&
-        (g.node_feature_width() != first.node_feature_width() || g.node_labels().size() != g.nodes()))
-      throw_invalid("graphs differ in their features and labels; all must have the same");
     if (a.nodes + g.nodes() > 0xfffffff0u || a.source.size() + g.arcs() > 0xfffffff0u)
       throw_invalid("more than 2^32 nodes or arcs in one data set");
     const NodeRows rows(g, task);
     const std::vector<std::uint32_t> slots = append_arcs(a, g, rows);
     for (const std::uint32_t r : rows.row) a.row_of.push_back(static_cast<std::uint32_t>(a.nodes) + r);
     if (sparse) {
-      if (g.sparse_features().empty() || g.sparse_features().columns != a.features)
-        throw_invalid("graphs differ in their features; all must have the same");
       append_sparse(a, g.sparse_features(), rows, o);
     } else {
       a.x.resize((a.nodes + g.nodes()) * a.stride);
@@ -291,8 +254,6 @@ GraphArrays<T> make_graph_arrays(const GraphSet& set, std::span<const std::uint3
   }
   if (sparse) transpose_features(a);
   if (!a.label.empty() && !a.target.empty()) throw_invalid("some graphs have classes and others have targets");
-  if (!a.edge_weight.empty() && a.edge_weight.size() != a.source.size())
-    throw_invalid("only some graphs have edge weights");
   a.class_names = task == GraphTask::node ? set.node_classes.names() : set.graph_classes.names();
   a.outputs = a.target.empty() ? a.class_names.size() : 1;
   return a;
@@ -337,7 +298,7 @@ std::vector<std::string> float32_warnings(const GraphSet& set, const GraphFeatur
 
 void measure_features(const GraphSet& set, GraphFeatureOptions& options) {
   if (!options.standardise || set.size() == 0 || !has_given(resolve_features(options.nodes, set))) return;
-  const std::size_t width = set.graphs.front().node_feature_width();
+  const std::size_t width = first_with_nodes(set).node_feature_width();
   if (width == 0) return;
   std::vector<double> sum(width, 0.0), squares(width, 0.0);
   double count = 0;

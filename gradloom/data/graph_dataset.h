@@ -87,8 +87,8 @@ struct GraphArrays {
 
 // Graphs `which` of a set, in this order. In node tasks the nodes of a graph have rows in its locality_order(), which
 // fixes the order of sums over nodes; elsewhere in their own. Sparse features stay sparse for node tasks and become
-// dense otherwise. Throws when graphs disagree about what they carry, when labels or classes are missing, or when
-// indices leave 32 bits.
+// dense otherwise; columns are those of graph_columns(). Throws as that does, when labels or classes are missing, or
+// when indices leave 32 bits.
 template <class T>
 GraphArrays<T> make_graph_arrays(const GraphSet& set, std::span<const std::uint32_t> which, GraphTask task,
                                  const GraphFeatureOptions& options);

@@ -49,6 +49,20 @@ TEST_F(GraphTasks, SimilarityOfPathsIsLearnedForUnseenOnes) {
   EXPECT_EQ(again["study"]["unseen"]["spearman"], r["unseen"]["spearman"]);
 }
 
+TEST_F(GraphTasks, GraphsThatCarryDifferentThingsAreRefusedBeforeTraining) {
+  write("mixed.json", R"([{"id": "a", "nodes": ["C", "O"], "edges": [[0, 1]], "class": "x"},
+                          {"id": "b", "nodes": ["C", "O"], "edges": [[0, 1]], "class": "x"},
+                          {"id": "c", "nodes": 2, "edges": [[0, 1]], "class": "y"},
+                          {"id": "d", "nodes": 2, "edges": [[0, 1]], "class": "y"}])");
+  write("mixed.txt", "4\na b c d\n0\n0 0\n2 2 2\n");
+  for (const char* recipe : {"tu", "ged-regression"}) {
+    Words words = {"train", recipe, "--set", "data.path=mixed.json", "--set", "data.test=0"};
+    if (recipe == std::string("tu")) words = words + Words{"--set", "data.folds=0"};
+    if (recipe != std::string("tu")) words = words + Words{"--set", "data.distances=mixed.txt"};
+    expect_error(words, 2, "invalid_input", {"graph 'c'", "graph 'a'", "labels", "data.features"});
+  }
+}
+
 TEST_F(GraphTasks, SimilarityEndsWithTheSameBitsOnAnyThreads) {
   write_paths();
   std::string first;
