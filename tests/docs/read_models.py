@@ -138,6 +138,102 @@ def gate_outputs(about, tensors, x):
     return signals.reshape(len(x), classes, -1).sum(axis=2) / about["options"]["model"]["temperature"]
 
 
+def graph_inputs(about, graph):
+    """The rows of the nodes, and the arcs: (source, destination, weight, features)."""
+    form, nodes = about["input"], graph["nodes"]
+    arcs = []
+    for edge in graph["edges"]:
+        ends = [(edge["from"], edge["to"])]
+        if form["direction"] == "undirected" and edge["from"] != edge["to"]:
+            ends.append((edge["to"], edge["from"]))
+        f = np.zeros(form["edge_features"])
+        f[:form["given_edge_features"]] = edge.get("features", [])
+        if form["edge_labels"]:
+            f[form["given_edge_features"] + form["edge_labels"].index(edge["label"])] = 1
+        arcs += [(a, b, edge["weight"] if form["edge_weights"] else 1.0, f) for a, b in ends]
+    x = np.zeros((len(nodes), form["node_features"]))
+    for v, node in enumerate(nodes):
+        if form["nodes"] in ("given", "all"):
+            given = np.array(node["features"], dtype=np.float64)
+            if about["normalisation"]:
+                given = (given - about["normalisation"]["mean"]) / about["normalisation"]["deviation"]
+            x[v, :len(given)] = given
+        if form["nodes"] in ("labels", "all"):
+            x[v, form["node_features"] - len(form["node_labels"]) + form["node_labels"].index(node["label"])] = 1
+        if form["nodes"] == "degrees":
+            x[v, min(sum(b == v for _, b, _, _ in arcs), form["node_features"] - 1)] = 1
+    return x, arcs
+
+
+def graph_network(model, task, tensors, x, arcs, prefix=""):
+    """The outputs of each node, or of the graph."""
+    def tensor(name):
+        return tensors.get(f"parameters/{prefix}{name}")
+
+    def norm(name, z):
+        if model["norm"] == "batch":
+            mean, variance = tensors[f"buffers/{prefix}{name}.mean"], tensors[f"buffers/{prefix}{name}.variance"]
+        else:
+            mean, variance = z.mean(axis=1, keepdims=True), z.var(axis=1, keepdims=True)
+        return (z - mean) / np.sqrt(variance + 1e-5) * tensor(name + ".gain") + tensor(name + ".shift")
+
+    def act(z):
+        return np.maximum(z, 0) if model["activation"] == "relu" else z / (1 + np.exp(-z))
+
+    headless = task == "nodes" and model["jumping"] == "none"
+    degree = np.zeros(len(x))
+    for _, i, _, _ in arcs:
+        degree[i] += 1
+    root = 1 / np.sqrt(degree + 1)[:, None]
+    h, layers = x, []
+    for layer in range(len(model["hidden"]) + headless):
+        name = f"layer.{layer}"
+        gcn = model["layer"] == "gcn"
+        assert gcn or model["layer"] == "gin"
+        a = h * root if gcn else (1 + tensor(name + ".epsilon")) * h
+        edges = np.zeros((len(x), len(arcs[0][3])))
+        for j, i, w, f in arcs:
+            a[i] += w * h[j] * (root[j] if gcn else 1)
+            edges[i] += w * f
+        scale = root if gcn else 1
+        z = scale * a @ tensor(name + (".weight" if gcn else ".weight_1"))
+        if tensor(name + ".edge_weight") is not None:
+            z += scale * edges @ tensor(name + ".edge_weight")
+        if not gcn:
+            inner = z + tensor(name + ".bias_1") if model["norm"] == "none" else norm(name + ".inner_norm", z)
+            z = act(inner) @ tensor(name + ".weight_2")
+        if headless and layer == len(model["hidden"]):
+            return z + tensor(name + ".bias")
+        made = act(z + tensor(name + ".bias") if model["norm"] == "none" else norm(name + ".norm", z))
+        h = made + h if model["residual"] and made.shape == h.shape else made
+        layers.append(h)
+    read = layers if model["jumping"] == "concat" else [np.max(layers, axis=0)] if model["jumping"] == "max" else layers[-1:]
+    y = tensor("head.bias")
+    for k, rows in enumerate(read):
+        if task == "graphs":
+            rows = getattr(rows, model["readout"])(axis=0, keepdims=True)
+        y = y + rows @ tensor("head.weight" if len(read) == 1 else f"head.weight_{k}")
+    return y
+
+
+def graph_outputs(about, tensors, graphs):
+    """Rows of all graphs or nodes, or of the pairs (0, 1), (0, 2), ..., (1, 2), ..."""
+    model, task = about["options"]["model"], about["options"].get("task")
+    inputs = [graph_inputs(about, g) for g in graphs]
+    if about["family"] == "graph":
+        return np.concatenate([graph_network(model, task, tensors, *i) for i in inputs])
+    codes = [graph_network(model, "graphs", tensors, *i, prefix="encoder.")[0] for i in inputs]
+    y = []
+    for i in range(len(graphs)):
+        for j in range(i + 1, len(graphs)):
+            u, v = codes[i], codes[j]
+            s = np.concatenate([abs(u - v), u + v]) @ tensors["parameters/pair.weight_1"] + tensors["parameters/pair.bias_1"]
+            s = np.maximum(s, 0) if model["activation"] == "relu" else s / (1 + np.exp(-s))
+            s = s @ tensors["parameters/pair.weight_2"] + tensors["parameters/pair.bias_2"]
+            y.append(np.exp(-2 * np.log1p(np.exp(s)) / (len(inputs[i][0]) + len(inputs[j][0]))))
+    return np.array(y)
+
+
 def probabilities(y):
     if y.shape[1] == 1:
         p = 1 / (1 + np.exp(-y[:, 0]))
@@ -161,6 +257,65 @@ def write_table(path, rows, shift, holes):
             price = np.sin(size) + 0.1 * weight + (colour == "red")
             cell = "" if holes and r % 7 == 3 else f"{weight:.4f}"
             f.write(f"{size:.4f},{colour},{cell},{price:.4f},{'dear' if price > 1 else 'cheap'}\n")
+
+
+def make_graphs(count, seed):
+    """Paths with chords, of two classes; nodes have labels and numbers, edges have everything."""
+    random = np.random.default_rng(seed)
+    graphs = []
+    for g in range(count):
+        n = int(random.integers(3, 8))
+        nodes = [{"label": "CNO"[random.integers(3)], "features": random.normal(size=2).round(3).tolist(), "class": "ab"[(v + g) % 2]} for v in range(n)]
+        ends = {(v - 1, v) for v in range(1, n)} | {(int(random.integers(0, v)), v) for v in range(2, n) if g % 2}
+        edges = [{"from": a, "to": b, "weight": round(random.uniform(0.5, 2), 3), "label": "-="[random.integers(2)],
+                  "features": random.normal(size=1).round(3).tolist()} for a, b in sorted(ends)]
+        graphs.append({"id": f"g{g}", "class": "chords" if g % 2 else "path", "nodes": nodes, "edges": edges})
+    return graphs
+
+
+def graph_cases(precision):
+    common = f"--set precision={precision} --set epochs=3 --set train.checkpoint_seconds=1000"
+    tu = f"train tu {common} --set data.path=old.json --set data.folds=0 --set train.ged_sample=0 --set train.batch=8 --set model.hidden=[5,6]"
+    return [
+        ("gin-batch", tu),
+        ("gin-none", f"{tu} --set model.norm=none --set model.jumping=none --set model.readout=mean --set data.features=all"
+                     " --set data.standardise=true --set data.edge_labels=true --set model.activation=silu"),
+        ("gcn-max", f"{tu} --set model.layer=gcn --set model.norm=layer --set model.jumping=max --set model.hidden=[6,6]"
+                    " --set model.residual=true --set model.readout=max --set data.features=degrees"),
+        ("gcn-nodes", f"train graph-nodes {common} --set data.path=one.json --set model.layer=gcn --set data.features=given --set model.hidden=[7]"),
+        ("gin-pairs", f"train ged-regression {common} --set data.path=old.json --set data.distances=old-d.txt --set model.hidden=[6]"
+                      " --set model.code=5 --set model.head=4 --set train.batch=32"),
+    ]
+
+
+def check_graphs(run, folder, precision, bound):
+    """How many of the networks of graphs are not as they are described."""
+    def write(name, content):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+            f.write(content if isinstance(content, str) else json.dumps(content))
+    old, new, one = make_graphs(30, 1), make_graphs(8, 2), make_graphs(6, 3)[5]
+    write("old.json", old)
+    write("new.json", new)
+    write("one.json", one)
+    random = np.random.default_rng(4)
+    rows = [" ".join(str(random.integers(1, 9)) for _ in range(g)) for g in range(len(old))]
+    write("old-d.txt", "\n".join([str(len(old)), " ".join(g["id"] for g in old), *rows]) + "\n")
+    failed = 0
+    for name, command in graph_cases(precision):
+        name = f"{name}-{precision}"
+        run([*command.split(), "--out", name, "--quiet"])
+        asked = [one] if "nodes" in name else new
+        run(["predict", f"{name}/model.safetensors", "--data", "one.json" if "nodes" in name else "new.json", "--out", "p.npy"])
+        about, tensors = read_model(os.path.join(folder, name, "model.safetensors"))
+        y = graph_outputs(about, tensors, asked)
+        expected = probabilities(y) if about["classes"] else y
+        predicted = np.load(os.path.join(folder, "p.npy"))
+        good = predicted.shape == expected.shape
+        difference = np.abs(predicted - expected).max() if good else np.inf
+        good = good and difference <= bound
+        print(f"{name}: largest difference {difference:.2g}{'' if good else ' WRONG'}")
+        failed += not good
+    return failed
 
 
 def main():
@@ -217,6 +372,8 @@ def main():
             good = good and [row[target] for row in table] == [r[target] if target == "kind" else repr(float(r[target])) for r in rows]
             print(f"{name}: largest difference {difference:.2g}, {int((outside > 0).sum())} rows outside{'' if good else ' WRONG'}")
             failed += not good
+        for precision, bound in (("float64", 1e-9), ("float32", 1e-4)):
+            failed += check_graphs(run, folder, precision, bound)
     sys.exit(1 if failed else 0)
 
 
