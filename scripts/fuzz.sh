@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Builds the fuzz targets with clang and runs each of them; exits with 1 when one finds something.
 # Usage: scripts/fuzz.sh [--seconds S] [--jobs N] [TARGET ...]
-#   --seconds   for each target; default: 4, a minute for all on one core. For a night: 3600 and more
+#   --seconds   for each target; default: 2, a minute for all on one core. For a night: 3600 and more
 #   --jobs      targets at once; default: one for each core
 # Targets are the names of tests/fuzz/*_fuzz.cpp without _fuzz.cpp; default: all. Inputs that reach new code are kept in
 # build/fuzz/corpus and used again; what makes a target fail is left in build/fuzz/found. Installs clang if it is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-seconds=4
+seconds=2
 jobs=$(nproc)
 targets=()
 while [ $# -gt 0 ]; do

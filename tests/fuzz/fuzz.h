@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <span>
 #include <string_view>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
@@ -35,6 +37,23 @@ class MemoryFile {
  private:
   int descriptor_;
   char path_[64];
+};
+
+// For readers of several files: a folder in memory, where the system has one; one for each process.
+class MemoryFolder {
+ public:
+  MemoryFolder();
+  ~MemoryFolder();
+  MemoryFolder(const MemoryFolder&) = delete;
+  MemoryFolder& operator=(const MemoryFolder&) = delete;
+
+  // Replaces what is in the folder by the files of the input: a line that is "%NAME" begins the file of that name,
+  // where it is one of `names`.
+  void fill(std::string_view input, std::span<const std::string_view> names) const;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
 };
 
 }  // namespace gradloom::fuzz

@@ -1,0 +1,11 @@
+// Collections of GXL files: a folder of files, as MemoryFolder::fill() makes it.
+#include "gradloom/data/graph_source.h"
+#include "tests/fuzz/fuzz.h"
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const gradloom::fuzz::MemoryFolder folder;
+  constexpr std::string_view kNames[] = {"c.cxl", "a.gxl", "b.gxl"};
+  folder.fill(gradloom::fuzz::text_of(data, size), kNames);
+  (void)gradloom::load_graphs({.path = folder.path() / "c.cxl", .max_bytes = 1 << 20});
+  return 0;
+}
