@@ -17,6 +17,7 @@ const Graph& first_with_nodes(const GraphSet& set);
 // Columns of a set, the same for each part of it: what is in them is told by the first graph that has nodes, or edges.
 // Throws Exception{invalid_input} when it lacks what options ask for, or when one of the graphs `which` carries
 // something else than it does.
-GraphColumns graph_columns(const GraphSet& set, std::span<const std::uint32_t> which, const GraphFeatureOptions& options);
+GraphColumns graph_columns(const GraphSet& set, std::span<const std::uint32_t> which,
+                           const GraphFeatureOptions& options);
 
 }  // namespace gradloom

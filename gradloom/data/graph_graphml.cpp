@@ -14,9 +14,14 @@ namespace {
 // What a <key> says of the attributes that name it.
 struct GraphmlKey {
   std::string name;
-  bool number = false, ignored = false;
+  bool number = false, whole = false, ignored = false;
   const pugi::xml_node element;
 };
+
+bool is_whole(std::string_view text) {
+  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
 
 class GraphmlParser {
  public:
@@ -40,7 +45,7 @@ class GraphmlParser {
         type == "boolean" || type == "int" || type == "long" || type == "float" || type == "double" || type == "string";
     if (!known) xml_.fail(key, fmt::format("the type '{}' of a key is not known", TextLines::shown(type)));
     GraphmlKey entry{name.empty() ? id : std::move(name), type == "float" || type == "double",
-                     key.attribute("yfiles.type") != nullptr, key};
+                     type == "int" || type == "long", key.attribute("yfiles.type") != nullptr, key};
     if (!keys_.emplace(id, std::move(entry)).second)
       xml_.fail(key, fmt::format("the key id '{}' occurs twice; ids must be unique", TextLines::shown(id)));
   }
@@ -50,6 +55,12 @@ class GraphmlParser {
     if (key.number && !parse_number(text, value))
       xml_.fail(at, fmt::format("the attribute '{}' is '{}', not a number", TextLines::shown(key.name),
                                 TextLines::shown(text)));
+    if (key.whole && !is_whole(text))
+      xml_.fail(at,
+                fmt::format("the attribute '{}' is '{}', not a whole number, but its key has attr.type=\"{}\"; a key "
+                            "of type double takes fractions",
+                            TextLines::shown(key.name), TextLines::shown(text),
+                            key.element.attribute("attr.type").as_string()));
     const bool added = key.number ? found.add_number(key.name, value, text) : found.add_text(key.name, text);
     if (!added) xml_.fail(at, fmt::format("the attribute '{}' occurs twice", TextLines::shown(key.name)));
   }

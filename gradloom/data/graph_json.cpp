@@ -55,9 +55,8 @@ class JsonParser {
   }
   // A name: text, or a number as it is written.
   std::string name(const json& value, const std::string& where) const {
-    if (value.is_string()) return value.get<std::string>();
-    if (value.is_number() || value.is_boolean()) return value.dump();
-    fail(where, "must be a text or a number");
+    if (!value.is_string() && !value.is_number() && !value.is_boolean()) fail(where, "must be a text or a number");
+    return name_in_json(value, fmt::format("{}: {}", source_.path.string(), where));
   }
   double number(const json& value, const std::string& where) const {
     if (!value.is_number()) fail(where, "must be a number");

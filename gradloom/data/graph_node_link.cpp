@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "gradloom/data/graph_draft.h"
@@ -61,7 +62,7 @@ class NodeLinkReader {
   static bool is_scalar(const json& value) { return value.is_string() || value.is_number() || value.is_boolean(); }
   std::string scalar(const json& value, const std::string& where) const {
     if (!is_scalar(value)) fail(where, "must be a text or a number");
-    return value.is_string() ? value.get<std::string>() : value.dump();
+    return name_in_json(value, fmt::format("{}: {}", source_.path.string(), where));
   }
   std::string id_of(const json& element, const char* key, const std::string& where) const {
     if (!element.is_object() || !element.contains(key)) fail(where, fmt::format("must be an object with '{}'", key));
@@ -96,6 +97,16 @@ class NodeLinkReader {
 };
 
 }  // namespace
+
+std::string name_in_json(const json& value, const std::string& where) {
+  if (value.is_string()) return value.get<std::string>();
+  // Beyond 64 bits whole numbers are read as fractions.
+  if (value.is_number_float() && std::abs(value.get<double>()) >= 0x1p63)
+    throw_invalid(
+        fmt::format("{} is a number of which only the first digits are kept ({}); write it as text, in quotes", where,
+                    value.dump()));
+  return value.dump();
+}
 
 bool is_node_link(const json& object) {
   if (!object.is_object()) return false;

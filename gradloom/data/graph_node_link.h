@@ -16,4 +16,8 @@ bool is_node_link(const nlohmann::json& object);
 void add_node_link(const nlohmann::json& object, const std::string& where, std::size_t position,
                    const GraphSource& source, GraphSetBuilder& set);
 
+// The text of a name, which is a text, a number or a boolean. Throws invalid_input, naming `where`, on a number that is
+// too large to keep its digits: several names would become one.
+std::string name_in_json(const nlohmann::json& value, const std::string& where);
+
 }  // namespace gradloom

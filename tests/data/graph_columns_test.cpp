@@ -39,8 +39,8 @@ std::string error_of(const GraphSet& set, std::span<const std::uint32_t> which, 
 }
 
 const std::string kLabels = both(R"({"label": "C"})"), kOne = both(R"({"features": [1.5]})"),
-                  kTwo = both(R"({"features": [1.5, 2.5]})"),
-                  kBoth = both(R"({"label": "C", "features": [1.5]})"), kNone = "2";
+                  kTwo = both(R"({"features": [1.5, 2.5]})"), kBoth = both(R"({"label": "C", "features": [1.5]})"),
+                  kNone = "2";
 
 TEST(GraphColumns, GraphsThatCarrySomethingElseThanTheFirstAreRefused) {
   const std::string one = edge(R"("features": [1.5])"), two = edge(R"("features": [1.5, 2.5])"),

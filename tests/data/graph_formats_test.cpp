@@ -18,6 +18,7 @@ using test::Scratch;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 void write_text(const std::filesystem::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
@@ -91,6 +92,10 @@ TEST(GraphFormats, GraphmlErrorsNameTheLine) {
   };
   EXPECT_THAT(with("target=\"b\"", "target=\"z\""), AllOf(HasSubstr("g.graphml:11"), HasSubstr("'z'")));
   EXPECT_THAT(with("key=\"d1\">1.5", "key=\"d1\">x"), AllOf(HasSubstr(":8"), HasSubstr("not a number")));
+  EXPECT_THAT(with("key=\"d0\">3", "key=\"d0\">1.5"),
+              AllOf(HasSubstr(":8"), HasSubstr("'1.5', not a whole number"), HasSubstr("double")));
+  EXPECT_THAT(with("key=\"d0\">3", "key=\"d0\">"), HasSubstr("not a whole number"));
+  EXPECT_EQ(with("key=\"d0\">3", "key=\"d0\">-3"), "no error");
   EXPECT_THAT(with("key=\"d2\">train", "key=\"d9\">train"), HasSubstr("'d9' is not declared"));
   EXPECT_THAT(with("id=\"b\"", "id=\"a\""), HasSubstr("the node id 'a' occurs twice"));
   EXPECT_THAT(with("edge source=\"c\"", "edge source=\"a\""), HasSubstr(":12"));
@@ -125,6 +130,23 @@ TEST(GraphFormats, GmlErrorsNameLineAndColumn) {
   std::string deep = "graph ";
   for (int i = 0; i < 100; ++i) deep += "[ a ";
   EXPECT_THAT(message_of(parse_gml(deep, source)), HasSubstr("nested more than 32"));
+}
+
+TEST(GraphFormats, NumbersThatAreNamesKeepTheirDigitsInJson) {
+  const GraphSource source{.path = "g.json"};
+  const auto labels = [&](const std::string& number, const std::string& format) {
+    std::string text = format;
+    for (std::size_t at; (at = text.find('$')) != std::string::npos;) text.replace(at, 1, number);
+    return message_of(parse_graph_json(text, source));
+  };
+  for (const std::string format :
+       {R"({"nodes": [$]})", R"({"nodes": [{"class": $}]})", R"({"id": $, "nodes": 1})",
+        R"({"nodes": [{"id": $}], "links": []})", R"({"nodes": [{"id": 1}], "links": [{"source": 1, "target": $}]})"}) {
+    for (const char* number : {"18446744073709551617", "-9223372036854775809", "1e30"})
+      EXPECT_THAT(labels(number, format), AllOf(HasSubstr("g.json: "), HasSubstr("write it as text"))) << format;
+    for (const char* number : {"18446744073709551615", "\"18446744073709551617\"", "1.5"})
+      EXPECT_THAT(labels(number, format), Not(HasSubstr("write it as text"))) << format;
+  }
 }
 
 TEST(GraphFormats, ReadNodeLinkJson) {
