@@ -245,6 +245,21 @@ TEST(KanNetwork, RejectsWhatCannotBeBuilt) {
   EXPECT_THAT(message(o), ::testing::HasSubstr("width must be positive"));
 }
 
+TEST(KanNetwork, RejectsGridsWhoseWidthThePrecisionDoesNotHold) {
+  for (const Knots knots : {Knots::uniform, Knots::free}) {
+    NetworkOptions o = small({3, 1});
+    o.lo = -3e38, o.hi = 3e38;
+    o.knots = knots;
+    try {
+      const KanFixture<float> f(o, 4);
+      ADD_FAILURE() << "a grid of infinite width was taken";
+    } catch (const Exception& e) {
+      EXPECT_THAT(e.what(), testing::AllOf(testing::HasSubstr("-3e+38 to 3e+38"), testing::HasSubstr("float32")));
+    }
+    EXPECT_NO_THROW(KanFixture<double>(o, 4));
+  }
+}
+
 TEST(KanNetwork, RejectsWrongBatches) {
   KanFixture<float> f(small({3, 1}), 4);
   const Exec ex({.threads = 1});

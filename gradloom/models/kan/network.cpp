@@ -160,10 +160,14 @@ Result<void> Network<T>::derive(std::span<T> buffers) const {
           for (std::size_t m = 0; m < extended; ++m)
             inverse[(d - 1) * extended + m] = m + d < extended ? T(1) / (t[m + d] - t[m]) : T(0);
       }
-      if (!(std::isfinite(lo) && std::isfinite(hi) && lo < hi))
+      // Free knots go on beyond both ends.
+      const T* t = s.knots == Knots::free ? at(slices.extended) + i * extended : nullptr;
+      const T width = t ? t[extended - 1] - t[0] : hi - lo;
+      if (!(std::isfinite(width) && lo < hi))
         return Error{ErrorCode::invalid_input,
-                     fmt::format("the grid of input {} in layer {} reaches from {} to {}; its width must be positive",
-                                 i, l, lo, hi)};
+                     fmt::format("the grid of input {} in layer {} reaches from {} to {}; its width must be positive, "
+                                 "and a number of {}",
+                                 i, l, lo, hi, sizeof(T) == 4 ? "float32" : "float64")};
       at(slices.inverse_step)[i] = static_cast<T>(s.grid) / (hi - lo);
       if (!std::isfinite(at(slices.inverse_step)[i]))
         return Error{ErrorCode::invalid_input, fmt::format("the grid of input {} in layer {} is too narrow", i, l)};
