@@ -174,7 +174,7 @@ class FamilySession final : public TypedSession<F> {
     return parts;
   }
   bool keeps_best() const {
-    return state_.best && state_.best->parameters.size() == state_.parameters.size() && options().train.keep_best;
+    return state_.best && state_.best->parameters.size() == state_.parameters.size() && options().train.keeps_best();
   }
   std::span<const T> result_parameters() const {
     return keeps_best() ? state_.best->parameters.span() : state_.parameters.span();
@@ -295,7 +295,7 @@ void FamilySession<F>::begin_stage() {
   state_.gradient = {};
   state_.residual = {};
   state_.best.reset();
-  if (options().train.keep_best && (family_.validation() || options().train.patience > 0)) state_.best.emplace();
+  if (options().train.keeps_best() && (family_.validation() || options().train.patience > 0)) state_.best.emplace();
 }
 
 // The function that a stage begins with is the best that it has seen.

@@ -110,12 +110,18 @@ TEST(ParseRecipe, RefusesNumbersThatThePrecisionTurnsIntoOthers) {
   };
   for (const std::string key :
        {"loss.huber_delta=1e-50", "optimizer.lr=1e-50", "optimizer.clip_norm=1e-60", "optimizer.epsilon=1e-40",
-        "optimizer.weight_decay=1e-39", "optimizer.clip_value=1e39"}) {
+        "optimizer.weight_decay=1e-39", "optimizer.clip_value=1e39", "schedule.factor=1e-39"}) {
     const std::string name = key.substr(0, key.find('='));
     EXPECT_THAT(message(key, "float32"), AllOf(HasSubstr(name + " = 1e"), HasSubstr("1.18e-38"), HasSubstr("float64")));
     EXPECT_EQ(message(key, "float64"), "");
   }
   EXPECT_THAT(message("optimizer.lr=1e-310", "float64"), HasSubstr("2.23e-308"));
+  for (const char* key : {"loss.soft_weight=1e39", "loss.soft_temperature=1e-40"}) {
+    const std::vector<std::string> overrides{key};
+    const auto recipe = app::parse_recipe("family = 'graph-rewrite'", "test", overrides);
+    ASSERT_FALSE(recipe) << key;
+    EXPECT_THAT(recipe.error().message, HasSubstr("float32"));
+  }
 }
 
 std::vector<std::string> warnings_of(const std::vector<std::string>& overrides) {
@@ -176,6 +182,72 @@ TEST(RecipeWarnings, NameARuleThatATableReplaces) {
               ElementsAre(HasSubstr("data.rule = \"B36/S23\" has no effect with data.rule_table")));
   EXPECT_THAT(warned({"data.rule=B36/S23"}), IsEmpty());
   EXPECT_THAT(warned({"data.rule_table=t.csv"}), IsEmpty());
+}
+
+// The keys that are named, of a shipped recipe.
+std::vector<std::string> idle_of(const std::string& recipe, const std::vector<std::string>& overrides) {
+  std::vector<std::string> named;
+  for (const std::string& warning : app::recipe_warnings(app::load_recipe(recipe, overrides).or_throw()))
+    named.push_back(warning.substr(0, warning.find(' ')));
+  return named;
+}
+
+TEST(RecipeWarnings, NameTheBestEpochWithoutDataToFindIt) {
+  const std::string best = "train.keep_best=true", none = "data.validation=0";
+  for (const char* recipe : {"kan-tabular", "logic-classify"}) {
+    EXPECT_THAT(idle_of(recipe, {"data.path=a", best}), IsEmpty());
+    EXPECT_THAT(idle_of(recipe, {"data.path=a", none}), IsEmpty());
+    EXPECT_THAT(idle_of(recipe, {"data.path=a", none, best}), ElementsAre("train.keep_best"));
+    EXPECT_THAT(idle_of(recipe, {"data.path=a", none, best, "train.patience=5"}), IsEmpty());
+  }
+  EXPECT_THAT(idle_of("tu", {"model.norm=none", best}), IsEmpty());
+  EXPECT_THAT(idle_of("tu", {"model.norm=none", none, best}), ElementsAre("train.keep_best"));
+  EXPECT_THAT(idle_of("ged-regression", {none, best}), ElementsAre("train.keep_best"));
+  EXPECT_THAT(idle_of("rewrite", {"data.validation_samples=0", best}), ElementsAre("train.keep_best"));
+  EXPECT_THAT(idle_of("picture", {best}), ElementsAre("train.keep_best"));
+  EXPECT_THAT(idle_of("karate", {best}), ElementsAre("train.keep_best"));
+  EXPECT_THAT(idle_of("graph-nodes", {"data.path=a", none, best}), IsEmpty()) << "the file may have a split";
+}
+
+TEST(RecipeWarnings, NameFreeKnotsThatNothingPlaces) {
+  const std::vector<std::string> keys = {"data.path=a", "model.knots=free", "model.refit=[]"};
+  EXPECT_THAT(warnings_of(keys), ElementsAre(HasSubstr("model.knots = \"free\" has no effect with model.refit = []")));
+  EXPECT_THAT(warnings_of({"data.path=a", "model.knots=free", "model.refit=[0]"}), IsEmpty());
+}
+
+TEST(RecipeWarnings, NameKeysOfOtherGraphs) {
+  EXPECT_THAT(idle_of("tu", {"data.test=0.4"}), ElementsAre("data.test"));
+  EXPECT_THAT(idle_of("tu", {"data.test=0.4", "data.folds=0"}), IsEmpty());
+  EXPECT_THAT(idle_of("karate", {"data.test=0.4", "data.validation=0.3", "data.seed=1", "data.standardise=true",
+                                 "data.normalise_rows=true", "model.head_dropout=0.5"}),
+              testing::UnorderedElementsAre("data.test", "data.validation", "data.seed", "data.standardise",
+                                            "data.normalise_rows", "model.head_dropout"));
+  EXPECT_THAT(idle_of("karate", {"model.head_dropout=0.5", "model.jumping=concat"}), IsEmpty());
+  EXPECT_THAT(idle_of("karate", {"data.path=g.json"}), ElementsAre("data.graph"));
+  for (const char* features : {"labels", "degrees", "identity", "constant"})
+    EXPECT_THAT(idle_of("graph-classify", {"data.path=a", std::string("data.features=") + features}),
+                ElementsAre("data.standardise"));
+  const auto of_file = [](const char* path, const char* more) {
+    return idle_of("graph-classify", {std::string("data.path=") + path, "data.drop=[a]", "data.graph_folder=f", more});
+  };
+  EXPECT_THAT(of_file("g.json", "name=x"), ElementsAre("data.graph_folder", "data.drop"));
+  EXPECT_THAT(of_file("g.graphml.gz", "name=x"), ElementsAre("data.graph_folder", "data.drop"));
+  EXPECT_THAT(of_file("g", "data.format=gml"), ElementsAre("data.graph_folder", "data.drop"));
+  EXPECT_THAT(of_file("c.cxl", "name=x"), ElementsAre("data.drop"));
+  EXPECT_THAT(of_file("e.csv", "data.nodes=n.csv"), ElementsAre("data.graph_folder"));
+  EXPECT_THAT(of_file("folder", "name=x"), IsEmpty());
+}
+
+TEST(RecipeWarnings, NameDetailsOfWhatIsSwitchedOff) {
+  EXPECT_THAT(idle_of("rewrite", {"loss.soft_weight=0", "loss.soft_temperature=0.5", "loss.soft_rounds=3",
+                                  "loss.soft_iterations=7"}),
+              testing::UnorderedElementsAre("loss.soft_temperature", "loss.soft_rounds", "loss.soft_iterations"));
+  EXPECT_THAT(idle_of("rewrite", {"data.large_samples=0", "data.large_least=20", "data.large_most=50"}),
+              testing::UnorderedElementsAre("data.large_least", "data.large_most"));
+  EXPECT_THAT(idle_of("checkerboard", {"epochs=49"}), ElementsAre("train.goal_every"));
+  EXPECT_THAT(idle_of("checkerboard", {"epochs=50"}), IsEmpty());
+  EXPECT_THAT(idle_of("checkerboard-async", {"stage.1.epochs=10"}), IsEmpty()) << "the first stage is long enough";
+  EXPECT_THAT(idle_of("checkerboard", {"train.shuffle=false"}), ElementsAre("train.shuffle"));
 }
 
 TEST(RecipeWarnings, ShippedRecipesHaveNone) {

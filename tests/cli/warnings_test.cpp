@@ -47,6 +47,7 @@ class Warnings : public ProgramTest {
   const Words rows_ = {"train",     "kan-tabular",
                        "--set",     "data.path=t.csv",
                        "--set",     "model.size=given",
+                       "--set",     "model.knots=uniform",
                        "--set",     "train.batch=0",
                        "--set",     "epochs=4",
                        "--threads", "1",

@@ -150,6 +150,7 @@ void bind_schedule(const OptionPart<ScheduleOptions>& schedule) {
   schedule.key("factor", &S::factor, "Step: factor of each step.")
       .above(0)
       .at_most(1)
+      .computed()
       .not_with(kKind, {kLbfgs})
       .only_with("schedule.kind", {"step"});
 }
@@ -244,7 +245,23 @@ void bind_row_data(const OptionPart<RowDataOptions>& data) {
   data.key("fold", &D::fold, "Cross-validation: the fold to test on.").at_least(0).needs("data.folds");
 }
 
-void bind_training(const OptionPart<TrainingOptions>& options) {
+EffectRule needs_validation(std::string share) {
+  return [share = std::move(share)](const ConfigValues& values) -> std::string {
+    const auto* asked = std::get_if<bool>(&values("train.keep_best"));
+    if (!asked || !*asked || std::get<std::int64_t>(values("train.patience")) > 0) return "";
+    const auto validates = [](const ConfigValue& value) {
+      const auto* count = std::get_if<std::int64_t>(&value);
+      return count ? *count > 0 : std::get<double>(value) > 0;
+    };
+    if (!share.empty() && validates(values(share))) return "";
+    return fmt::format(
+        "has no effect without validation data; {}set train.patience to keep the lowest loss on "
+        "training data",
+        share.empty() ? "" : fmt::format("set {}, or ", share));
+  };
+}
+
+void bind_training(const OptionPart<TrainingOptions>& options, EffectRule for_best) {
   using T = TrainingOptions;
   bind_loss(options);
   bind_optimizer(options);
@@ -260,8 +277,11 @@ void bind_training(const OptionPart<TrainingOptions>& options) {
   train.key("freeze", &T::freeze, "Parameters that are frozen, by name or prefix*.");
   train.flag("fused", &T::fused, FusedUpdate::automatic, FusedUpdate::off,
              "Update parameters while their gradient is in the cache; equal bits.");
-  train.key("keep_best", &T::keep_best,
-            "End each stage with the parameters that had the lowest loss on validation data.");
+  train
+      .key("keep_best", &T::keep_best,
+           "End each stage with the parameters that had the lowest loss on validation data (with train.patience and "
+           "none, on training data); unset: true.")
+      .effect(std::move(for_best));
   train
       .key("restarts", &T::restarts,
            "Number of restarts from different initial weights; the one with the lowest training loss goes on.")

@@ -1,4 +1,6 @@
 // The keys of recipes of logic automata.
+#include <fmt/format.h>
+
 #include "gradloom/app/families/families.h"
 #include "gradloom/app/options/bind.h"
 #include "gradloom/session/families/automaton/options.h"
@@ -80,7 +82,13 @@ void bind_goal(const OptionPart<AutomatonGoalOptions>& goal) {
   using G = AutomatonGoalOptions;
   goal.key("goal_every", &G::every,
            "Epochs between two tests of the hard circuit; training ends when it reaches the goal; 0: never.")
-      .at_least(0);
+      .at_least(0)
+      .effect([](const ConfigValues& values) {
+        const std::int64_t epochs = std::get<std::int64_t>(values("epochs"));
+        return std::get<std::int64_t>(values("train.goal_every")) > epochs
+                   ? fmt::format("has no effect: the stage ends after {} epochs, before the first test", epochs)
+                   : "";
+      });
   goal.key("start_over", &G::start_over,
            "Epochs after which the first stage starts again with other wires, if the goal is not reached; 0: never.")
       .at_least(0)
@@ -102,7 +110,7 @@ void bind_options(const OptionPart<AutomatonOptions>& o) {
   bind_head(o.as<FamilyOptions>(), "Epochs of each stage; every epoch draws data.samples new samples.");
   bind_grid_data(o.part("data", &AutomatonOptions::data));
   bind_automaton_model(o.part("model", &AutomatonOptions::model));
-  bind_training(o.part("", &AutomatonOptions::train));
+  bind_training(o.part("", &AutomatonOptions::train), needs_validation(""));
   bind_goal(o.part("train", &AutomatonOptions::goal));
   o.stage("steps", "model.steps", "Steps in this stage; unset: model.steps.");
   o.stage("fire", "model.fire", "Probability that a cell is updated in this stage; unset: model.fire.");

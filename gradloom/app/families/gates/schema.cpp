@@ -29,7 +29,7 @@ void bind_options(const OptionPart<GatesOptions>& o) {
            "The sum of a class's gates is divided by this before the softmax.")
       .above(0)
       .computed();
-  bind_training(o.part("", &GatesOptions::train));
+  bind_training(o.part("", &GatesOptions::train), needs_validation("data.validation"));
 }
 
 }  // namespace gradloom::app

@@ -17,6 +17,13 @@ std::string for_epochs_that_come(const ConfigValues& values) {
   return "";
 }
 
+// Free knots are placed by the data when grids are refitted, and are even until then.
+std::string for_refitted_knots(const ConfigValues& values) {
+  const bool chosen = std::get<std::string>(values("model.size")) != name_of(kSizePolicies, SizePolicy::given);
+  if (chosen || !std::get<std::vector<std::int64_t>>(values("model.refit")).empty()) return "";
+  return "has no effect with model.refit = []: knots are placed when grids are refitted";
+}
+
 void bind_kan_model(const OptionPart<KanModelOptions>& model) {
   using M = KanModelOptions;
   model.choice("size", &M::size, kSizePolicies,
@@ -32,7 +39,8 @@ void bind_kan_model(const OptionPart<KanModelOptions>& model) {
   model.key("base", &M::base, "Add u * silu(x) to every spline.");
   model.key("bias", &M::bias, "Add a bias to every node.");
   model.choice("outside", &M::outside, kernels::spline::kOutOfGrid, "What a spline does outside its grid.");
-  model.choice("knots", &M::knots, kernels::spline::kKnots, "Uniform knots, or knots placed freely for each input.");
+  model.choice("knots", &M::knots, kernels::spline::kKnots, "Uniform knots, or knots placed freely for each input.")
+      .effect(for_refitted_knots);
   model.key("lo", &M::lo, "Lower end of the grids before they are refitted.").computed();
   model.key("hi", &M::hi, "Upper end of the grids before they are refitted.").computed();
   model
@@ -129,7 +137,7 @@ void bind_options(const OptionPart<KanOptions>& o) {
   bind_row_data(o.part("data", &KanOptions::data));
   bind_kan_model(o.part("model", &KanOptions::model));
   bind_kan_formula(o.part("formula", &KanOptions::formula));
-  bind_training(o.part("", &KanOptions::train));
+  bind_training(o.part("", &KanOptions::train), needs_validation("data.validation"));
   o.stage("grid", "model.grid", "Grid intervals from this stage on; the function is kept.", Lasting::rest);
   o.stage("sparsity", "model.sparsity", "Weight of the penalty on edges in this stage; unset: model.sparsity.");
   o.stage("prune", "model.prune", "Threshold of pruning before this stage; unset: model.prune.");

@@ -46,7 +46,7 @@ void bind_options(const OptionPart<PairOptions>& o) {
   bind_head(o.as<FamilyOptions>(), "Epochs of each stage.");
   bind_pair_data(o.part("data", &PairOptions::data));
   bind_pair_model(o.part("model", &PairOptions::model));
-  bind_training(o.part("", &PairOptions::train));
+  bind_training(o.part("", &PairOptions::train), needs_validation("data.validation"));
 }
 
 }  // namespace gradloom::app

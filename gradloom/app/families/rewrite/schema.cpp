@@ -19,8 +19,14 @@ void bind_expressions(const OptionPart<RewriteDataOptions>& data) {
       .at_most(1 << 20);
   set.key("least_nodes", &E::least_nodes, "Nodes of the smallest expressions.").at_least(1).at_most(1000);
   set.key("most_nodes", &E::most_nodes, "Nodes of the largest expressions to train on.").at_least(1).at_most(1000);
-  set.key("large_least", &E::large_least, "Nodes of the smallest of the larger expressions.").at_least(1).at_most(1000);
-  set.key("large_most", &E::large_most, "Nodes of the largest of the larger expressions.").at_least(1).at_most(1000);
+  set.key("large_least", &E::large_least, "Nodes of the smallest of the larger expressions.")
+      .at_least(1)
+      .at_most(1000)
+      .needs("data.large_samples");
+  set.key("large_most", &E::large_most, "Nodes of the largest of the larger expressions.")
+      .at_least(1)
+      .at_most(1000)
+      .needs("data.large_samples");
   data.key("expansions", &RewriteDataOptions::expansions,
            "Limit of search nodes to prove that a sample's edits are an exact edit path; a sample "
            "that is not proven is not trained on.")
@@ -45,15 +51,21 @@ void bind_options(const OptionPart<RewriteOptions>& o) {
   const auto loss = o.part("loss", &RewriteOptions::soft);
   loss.key("soft_weight", &RewriteLoss::soft_weight,
            "Weight of the soft edit distance to the target in the loss; 0: none.")
-      .at_least(0);
-  loss.key("soft_temperature", &RewriteLoss::temperature, "Soft edit distance: temperature of the matching.").above(0);
+      .at_least(0)
+      .computed();
+  loss.key("soft_temperature", &RewriteLoss::temperature, "Soft edit distance: temperature of the matching.")
+      .above(0)
+      .computed()
+      .needs("loss.soft_weight");
   loss.key("soft_iterations", &RewriteLoss::iterations, "Soft edit distance: iterations of Sinkhorn.")
       .at_least(1)
-      .at_most(10000);
+      .at_most(10000)
+      .needs("loss.soft_weight");
   loss.key("soft_rounds", &RewriteLoss::rounds, "Soft edit distance: rounds; from the second on edges count.")
       .at_least(1)
-      .at_most(100);
-  bind_training(o.part("", &RewriteOptions::train));
+      .at_most(100)
+      .needs("loss.soft_weight");
+  bind_training(o.part("", &RewriteOptions::train), needs_validation("data.validation_samples"));
 }
 
 }  // namespace gradloom::app
