@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <array>
 
@@ -17,7 +18,17 @@ static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_alw
 std::array<struct sigaction, kSignals.size()> previous;
 struct sigaction previous_pipe;
 
+// Those of EndAtOnce; changed only while `ends_at_once` is false.
+std::atomic<bool> ends_at_once{false};
+std::vector<std::string> folders_to_remove;
+
 void on_signal(int number) {
+  if (ends_at_once.load()) {
+    for (const std::string& folder : folders_to_remove) rmdir(folder.c_str());
+    signal(number, SIG_DFL);
+    raise(number);
+    return;
+  }
   int none = 0;
   if (stop_signal.compare_exchange_strong(none, number)) {
     stop_requested.store(true);
@@ -58,6 +69,13 @@ int StopSignals::exit_code() const {
   const int signal = stop_signal.load(std::memory_order_relaxed);
   return 128 + (signal != 0 ? signal : SIGTERM);  // another rank was told to stop
 }
+
+EndAtOnce::EndAtOnce(std::vector<std::string> empty_folders) { folders_to_remove = std::move(empty_folders); }
+
+EndAtOnce::~EndAtOnce() { end(); }
+
+void EndAtOnce::begin() { ends_at_once = true; }
+void EndAtOnce::end() { ends_at_once = false; }
 
 bool open_closed_streams() {
   const bool has_output = fcntl(1, F_GETFD) >= 0;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <atomic>
+#include <string>
+#include <vector>
 
 namespace gradloom::cli {
 
@@ -17,6 +19,19 @@ class StopSignals {
 
   const std::atomic<bool>& requested() const;
   int exit_code() const;  // 130 for SIGINT, 143 for SIGTERM; meaningful when requested
+};
+
+// Whether the first signal ends the program at once too, as a second one does: while nobody looks at requested() and
+// nothing can be lost. `empty_folders` are then removed first, in this order, where they are empty.
+class EndAtOnce {
+ public:
+  explicit EndAtOnce(std::vector<std::string> empty_folders);
+  ~EndAtOnce();
+  EndAtOnce(const EndAtOnce&) = delete;
+  EndAtOnce& operator=(const EndAtOnce&) = delete;
+
+  void begin();
+  void end();
 };
 
 // Standard input, output and error that the program was started without become /dev/null; otherwise the next files that

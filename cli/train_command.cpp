@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/series.h"
+#include "cli/signals.h"
 #include "cli/text.h"
 #include "gradloom/io/file.h"
 
@@ -45,6 +46,12 @@ class ClaimedFolder {
     if (made_runs_) fs::remove("runs", ignored);
   }
   const fs::path& path() const { return path_; }
+  // What this has made, from the inside out.
+  std::vector<std::string> folders() const {
+    std::vector<std::string> made = {path_.string()};
+    if (made_runs_) made.emplace_back("runs");
+    return made;
+  }
 
  private:
   fs::path path_;
@@ -78,6 +85,8 @@ int train(const Output& out, TrainFlags flags) {
         fmt::format("--seeds {} from seed {} on exceeds the largest seed, {}", *flags.seeds, seed, kLargestSeed));
   if (!flags.sweeps.empty()) return train_sweep(out, flags, seed, folder, options);
   if (flags.seeds) return train_seeds(out, flags, seed, folder, options);
+  EndAtOnce end_at_once(claimed ? claimed->folders() : std::vector<std::string>());
+  if (!out.comm()) options.reading = [&](bool reads) { reads ? end_at_once.begin() : end_at_once.end(); };
   const WatchedRun run = train_once(out, recipe, folder, options);
   if (out.writes()) print_run(out, folder, run);
   if (out.writes()) out.result(to_json(run.summary));
@@ -95,6 +104,8 @@ int resume(const Output& out, const ResumeFlags& flags) {
   app::RunOptions options = run_options(out, flags.exec);
   options.profile = flags.profile;
   options.restart_optimizer = flags.restart_optimizer;
+  EndAtOnce end_at_once({});
+  if (!out.comm()) options.reading = [&](bool reads) { reads ? end_at_once.begin() : end_at_once.end(); };
   const WatchedRun run =
       watch_run(out, flags.folder, options, [&](const app::RunOptions& o) { return app::resume(flags.folder, o); });
   if (out.writes()) print_run(out, flags.folder, run);

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -43,9 +44,27 @@ struct SessionOptions {
   bool profile = false;
   LogCallback log;                          // may be empty
   const std::atomic<bool>* stop = nullptr;  // set it to finish the step and return
+  // Told when data begin to be read, and when that has ended; `stop` is not looked at in between. May be empty.
+  std::function<void(bool reads)> reading;
   // Ranks that open the same session and train it together, each a share of every step (docs/cluster.md); null: this
   // process alone. Not owned.
   Comm* comm = nullptr;
+};
+
+// Data are read for as long as it lives.
+class ReadingData {
+ public:
+  explicit ReadingData(const SessionOptions& options) : told_(options.reading) {
+    if (told_) told_(true);
+  }
+  ~ReadingData() {
+    if (told_) told_(false);
+  }
+  ReadingData(const ReadingData&) = delete;
+  ReadingData& operator=(const ReadingData&) = delete;
+
+ private:
+  std::function<void(bool)> told_;
 };
 
 // The figures of one part of the data. NaN and infinity are possible.

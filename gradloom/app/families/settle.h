@@ -86,7 +86,11 @@ Result<std::optional<SettledRecipe>> settle_size(const SettleCall<O>& call) {
   if (!recipe.tables("stage").empty())
     return Error{ErrorCode::invalid_input,
                  "model.size = \"auto\" needs a recipe without stages; remove them, or set model.size = \"given\""};
-  auto parts = call.parts_of(asked);
+  const auto read = [&](const O& options) {
+    const ReadingData reading(call.settings);
+    return call.parts_of(options);
+  };
+  auto parts = read(asked);
   if (!parts) return parts.error();
   const std::size_t rows = parts->train.size() + (parts->validation ? parts->validation->size() : 0);
   const std::size_t folds = call.given == ValidationRows::given ? 0 : suitable_folds(rows);
@@ -95,7 +99,7 @@ Result<std::optional<SettledRecipe>> settle_size(const SettleCall<O>& call) {
   if (training == TrainingRows::all && !recipe.was_set("data.validation")) {
     O whole = asked;
     whole.data.validation = 0.0;
-    parts = call.parts_of(whole);
+    parts = read(whole);
     if (!parts) return parts.error();
   }
   const settle_detail::Comparison what{std::move(*parts), rows, folds, training};

@@ -144,6 +144,7 @@ Result<void> report_so_far(const Config& recipe, Session& session, const RunReco
 const AppFamily& family_of(const Config& recipe) { return find_family(recipe.string("family")); }
 
 Result<std::unique_ptr<Session>> open_session(const Config& recipe, const RunOptions& options) {
+  const ReadingData reading(options);
   auto session = family_of(recipe).open(recipe, options.data_root, options);
   if (!session) return with_places(session.error(), recipe, options.data_root);
   return session;
