@@ -274,6 +274,47 @@ TEST_F(Resume, ARunWhoseReaderWentAwayGoesOn) {
   EXPECT_TRUE(std::filesystem::exists(scratch_ / "gone/report.html"));
 }
 
+TEST_F(Resume, ASignalEndsTheProgramAtOnceWhileDataAreRead) {
+  // A million expressions take long to make.
+  const Words slow = {"train", "rewrite", "--set", "data.samples=1000000"};
+  for (const Words& words : {slow, slow + Words{"--out", "cut"}}) {
+    Process process(launch(words));
+    process.wait_until([] { return false; }, std::chrono::seconds(2));
+    ASSERT_TRUE(process.running());
+    process.send(SIGTERM);
+    EXPECT_EQ(process.wait(std::chrono::seconds(10)).signal, SIGTERM);
+    EXPECT_FALSE(std::filesystem::exists(scratch_ / "runs"));
+    EXPECT_FALSE(std::filesystem::exists(scratch_ / "cut"));
+  }
+}
+
+TEST_F(Resume, AKilledRunIsPredictedWithByItsNewerCheckpoint) {
+  std::string rows = "a,b\n";
+  for (int i = 0; i < 100; ++i) rows += std::to_string(i) + "," + std::to_string(i * 7 % 10) + "\n";
+  write("t.csv", rows);
+  const Words words = {"train",   "kan-rows",
+                       "--set",   "data.path=t.csv",
+                       "--set",   "model.hidden=[4]",
+                       "--set",   "epochs=90000",
+                       "--set",   "train.checkpoint_seconds=0.05",
+                       "--quiet", "--out",
+                       "cut"};
+  EXPECT_EQ(interrupt(words, SIGINT, [&] { return log("cut").size() > 1000; }).code, 130);
+  const Words ask = {"predict", "cut", "--data", "t.csv", "--out", "p.csv"};
+  const auto stopped = json_of(ask);
+  const std::size_t lines = log("cut").size();
+  const std::string before = checkpoint("cut");
+  const auto further = [&] { return log("cut").size() > lines + 2000 && checkpoint("cut") != before; };
+  EXPECT_EQ(interrupt({"resume", "cut"}, SIGKILL, further).signal, SIGKILL);
+  const auto killed = json_of(ask);
+  EXPECT_GT(killed["epochs"], stopped["epochs"]);
+  EXPECT_EQ(killed["epochs"], json_of({"eval", "cut"})["epochs"]);
+  std::filesystem::rename(scratch_ / "t.csv", scratch_ / "new.csv");
+  const auto alone = json_of({"predict", "cut", "--data", "new.csv", "--out", "p.csv"});
+  EXPECT_EQ(alone["epochs"], stopped["epochs"]);
+  EXPECT_THAT(alone["warnings"].dump(), HasSubstr("the checkpoint is newer"));
+}
+
 TEST_F(Resume, ASecondSignalEndsTheProgramAtOnce) {
   for (const int first : {SIGINT, SIGTERM}) {
     // One step that takes long: the first signal cannot be answered before it ends.

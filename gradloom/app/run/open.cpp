@@ -181,6 +181,26 @@ Result<OpenedRun> open_run(const RunFolder& folder, const RunOptions& given) {
   return opened;
 }
 
+namespace {
+
+// Of the newest checkpoint; 0 where none can be read.
+std::uint64_t epochs_of_checkpoint(const RunFolder& folder) {
+  const auto saved = read_checkpoint(folder, {});
+  if (!saved) return 0;
+  const auto head = checkpoint_head(saved->file, saved->place);
+  return head ? head->position.run_epoch : 0;
+}
+
+Result<OpenedModel> open_last_state(const RunFolder& folder, const RunOptions& options) {
+  auto run = open_run(folder, options);
+  if (!run) return run.error();
+  const TrainPosition& at = run->session->position();
+  const bool finished = at.stage + 1 == run->session->stages() && at.stage_closed;
+  return OpenedModel{std::move(run->session), at.run_epoch, finished, std::move(run->warnings)};
+}
+
+}  // namespace
+
 Result<OpenedModel> open_model_or_run(const std::filesystem::path& model, const RunOptions& options, PartOfRun part) {
   const auto open_file = [&](const FilePlace& file) -> Result<OpenedModel> {
     ModelHead head;
@@ -192,13 +212,25 @@ Result<OpenedModel> open_model_or_run(const std::filesystem::path& model, const 
   if (!std::filesystem::is_directory(model, ignored)) return open_file(model);
   auto folder = RunFolder::open(model, FolderAccess::read);
   if (!folder) return folder.error();
-  if (part == PartOfRun::model_file && std::filesystem::exists(folder->model(), ignored))
-    return open_file(folder->model());
-  auto run = open_run(*folder, options);
-  if (!run) return run.error();
-  const TrainPosition& at = run->session->position();
-  const bool finished = at.stage + 1 == run->session->stages() && at.stage_closed;
-  return OpenedModel{std::move(run->session), at.run_epoch, finished, std::move(run->warnings)};
+  if (part == PartOfRun::checkpoint || !std::filesystem::exists(folder->model(), ignored))
+    return open_last_state(*folder, options);
+  auto opened = open_file(folder->model());
+  if (!opened) return opened;
+  // The file is written when training stops; a run that went on and was killed has a newer checkpoint.
+  const std::uint64_t newest = epochs_of_checkpoint(*folder);
+  if (newest <= opened->epochs) return opened;
+  Error why{ErrorCode::unsupported, "not on several ranks"};
+  if (!options.comm) {
+    auto last = open_last_state(*folder, options);
+    if (last) return last;
+    why = last.error();
+  }
+  opened->warnings.push_back(fmt::format(
+      "{} is used, of {}; the checkpoint is newer, of {}, but cannot be used here ({}); `gradloom resume {}` goes on "
+      "and writes a newer model file",
+      folder->model().string(), counted(opened->epochs, "epoch"), counted(newest, "epoch"), why.message,
+      folder->path().string()));
+  return opened;
 }
 
 std::optional<RunOptions> options_of_rank(RunOptions options, std::span<const std::filesystem::path> files) {

@@ -65,7 +65,8 @@ struct OpenedModel {
   std::vector<std::string> warnings;  // as of a run
 };
 
-// What of a run is opened: its model file where there is one, which needs no training data; or its last checkpoint.
+// What of a run is opened: its model file where there is one, which needs no training data, unless the checkpoint is of
+// a later epoch and can be opened; or its last checkpoint.
 enum class PartOfRun { model_file, checkpoint };
 
 // `model` is a model file or the folder of a run. Fails as open_model() and open_run() do.
