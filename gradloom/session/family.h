@@ -163,8 +163,10 @@ class Family {
   // training data where there is none. Empty: they have no names. Families of rows say neither: tables do.
   virtual std::vector<std::string> output_names() const { return {}; }
   virtual std::vector<SampleNames> sample_names() const { return {}; }
-  // Samples with a feature outside of its range in the training data; none where that is not known or means nothing.
-  virtual std::optional<std::size_t> count_outside(const D&) const { return std::nullopt; }
+  // Samples of "validation" and "test" with a feature outside of its range in the training data; empty where that is
+  // not known or means nothing. The same of rows in the features of the source.
+  virtual std::map<std::string, std::size_t> rows_outside() const { return {}; }
+  virtual std::optional<std::size_t> new_rows_outside(const RowDataset<double>&) const { return std::nullopt; }
   // What is to be said of samples that are predicted; `name` is what they are called: "test rows".
   virtual std::vector<std::string> data_warnings(const D&, std::string_view /*name*/) const { return {}; }
   // "1000 training samples".

@@ -119,11 +119,9 @@ class FamilySession final : public TypedSession<F> {
   std::vector<std::string> warnings(const RowDataset<double>& rows, std::string_view name) override {
     return family_.data_warnings(new_rows(rows), name);
   }
-  std::map<std::string, std::size_t> rows_outside() const override {
-    std::map<std::string, std::size_t> counts;
-    for (const auto& [name, part] : held_out())
-      if (const auto count = family_.count_outside(*part)) counts[name] = *count;
-    return counts;
+  std::map<std::string, std::size_t> rows_outside() const override { return family_.rows_outside(); }
+  std::optional<std::size_t> rows_outside(const RowDataset<double>& rows) const override {
+    return family_.new_rows_outside(rows);
   }
 
   PredictedRows predict() override {

@@ -80,6 +80,24 @@ RowSchema row_schema(const RowSplits& parts) {
           parts.ranges.empty() ? ranges_of(parts.train) : parts.ranges};
 }
 
+std::vector<std::size_t> outside_of_ranges(const std::vector<FeatureRange>& ranges, const RowDataset<double>& rows) {
+  std::vector<std::size_t> found;
+  if (ranges.empty()) return found;
+  const View<const double, 2> x = rows.all().x;
+  for (std::size_t r = 0; r < x.extent(0); ++r) {
+    std::size_t outside = 0;
+    for (std::size_t i = 0; i < ranges.size(); ++i) outside += x(r, i) < ranges[i].low || x(r, i) > ranges[i].high;
+    found.push_back(outside);
+  }
+  return found;
+}
+
+std::optional<std::size_t> count_outside(const std::vector<FeatureRange>& ranges, const RowDataset<double>& rows) {
+  if (ranges.empty()) return std::nullopt;
+  const std::vector<std::size_t> found = outside_of_ranges(ranges, rows);
+  return static_cast<std::size_t>(std::ranges::count_if(found, [](std::size_t features) { return features > 0; }));
+}
+
 std::vector<std::string> table_warnings(const RowSplits& parts, const RowSource& source) {
   std::vector<std::string> found;
   std::size_t rows = parts.train.size();

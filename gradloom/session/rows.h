@@ -29,6 +29,11 @@ struct RowSchema {
 };
 RowSchema row_schema(const RowSplits& parts);
 
+// How many features of each row are outside of their ranges; empty when these are not known.
+std::vector<std::size_t> outside_of_ranges(const std::vector<FeatureRange>& ranges, const RowDataset<double>& rows);
+// The rows that have some; none when ranges are not known.
+std::optional<std::size_t> count_outside(const std::vector<FeatureRange>& ranges, const RowDataset<double>& rows);
+
 // What is to be said of training data before anybody asks: text columns with a value for every few rows, and targets
 // with as many classes. Nothing of a model without rows.
 std::vector<std::string> table_warnings(const RowSplits& parts, const RowSource& source);

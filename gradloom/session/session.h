@@ -210,6 +210,8 @@ class Session {
   // Samples of "validation" and "test" with a feature outside of its range in the training data; a part that is not
   // there, or whose family does not know, is left out.
   virtual std::map<std::string, std::size_t> rows_outside() const = 0;
+  // The same of rows in the features of the source.
+  virtual std::optional<std::size_t> rows_outside(const RowDataset<double>& rows) const = 0;
   // Of the test data, or of the training data where there is none.
   virtual PredictedRows predict() = 0;
   // Of rows in the features of the source; families that learn from other things throw unsupported.

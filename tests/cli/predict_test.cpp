@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -105,6 +106,8 @@ TEST_F(Predict, SplineNetworksPredictRowsInAnyFolderWithoutTheirData) {
   EXPECT_GT(outside, 10u);
   EXPECT_EQ(r["outside"], outside);
   EXPECT_THAT(r["warnings"].dump(), testing::HasSubstr("outside of their range"));
+  EXPECT_EQ(before["outside"], outside);
+  EXPECT_THAT(before["warnings"].dump(), testing::HasSubstr("of 30 rows have features outside of their range"));
 
   write_rows("bare.csv", 5, 1.0, false);
   const auto bare = json_of({"predict", "away/m.safetensors", "--data", "bare.csv", "--out", "p.npy"});
@@ -112,6 +115,44 @@ TEST_F(Predict, SplineNetworksPredictRowsInAnyFolderWithoutTheirData) {
   const std::string bytes = bytes_of(scratch_ / "p.npy");
   EXPECT_THAT(bytes, testing::HasSubstr("'descr': '<f4', 'fortran_order': False, 'shape': (5, 1,)"));
   EXPECT_EQ(bytes.size(), 128u + 5 * 4);
+}
+
+TEST_F(Predict, TrainAndEvalCountRowsOutsideForClassifiersOfGates) {
+  write_rows("old.csv", 120, 1.0);
+  write_rows("new.csv", 30, 3.0);
+  const auto trained = json_of(gates_ + Words{"--set", "data.test_path=new.csv"});
+  const auto r = json_of({"eval", "run", "--data", "new.csv"});
+  EXPECT_GT(r["outside"], 10);
+  EXPECT_EQ(trained["rows_outside"]["test"], r["outside"]);
+  EXPECT_EQ(trained["rows_outside"], r["rows_outside"]);
+}
+
+TEST_F(Predict, TrainAndEvalCountGraphsOutside) {
+  nlohmann::json graphs = nlohmann::json::array();
+  for (int g = 0; g < 20; ++g)
+    graphs.push_back({{"id", std::to_string(g)},
+                      {"class", g % 2 ? "odd" : "even"},
+                      {"nodes", {{{"features", {g + 0.5}}}, {{"features", {10}}}}},
+                      {"edges", {{0, 1}}}});
+  write("g.json", graphs.dump());
+  const Words one = {"--set", "train.batch=0",
+                     "--set", "data.path=g.json",
+                     "--set", "data.features=given",
+                     "--set", "data.test=0.8",
+                     "--set", "epochs=1",
+                     "--set", "data.validation=0",
+                     "--out", "run"};
+  const auto trained = json_of(Words{"train", "graph-classify"} + one);
+  json_of({"eval", "run", "--predictions", "p.csv"});
+  std::set<int> test;
+  for (const auto& row : table("p.csv")) test.insert(std::stoi(row.at("id")));
+  int low = 20, high = 0, outside = 0;
+  for (int g = 0; g < 20; ++g)
+    if (!test.contains(g)) low = std::min(low, g), high = std::max(high, g);
+  for (const int g : test) outside += g < low || g > high;
+  EXPECT_GT(outside, 0) << "the seed splits the graphs so";
+  EXPECT_EQ(trained["rows_outside"], (nlohmann::json{{"test", outside}}));
+  EXPECT_EQ(json_of({"eval", "run", "--data", "g.json"})["outside"], outside);
 }
 
 TEST_F(Predict, EvalMeasuresAModelFile) {

@@ -1,8 +1,7 @@
 // Logs of runs.
-#include "gradloom/io/run_log.h"
-
 #include <nlohmann/json.hpp>
 
+#include "gradloom/io/run_log.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace gradloom;

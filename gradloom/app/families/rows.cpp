@@ -22,12 +22,7 @@ Result<AskedRows> ask_rows(const RowFamilyOptions& options, const RowSchema& sch
                                                : number_text(all.target(r, j), Precision::float64));
     table.add(asked.targets[j], std::move(truth));
   }
-  for (std::size_t r = 0; r < all.size && !schema.ranges.empty(); ++r) {
-    std::size_t outside = 0;
-    for (std::size_t i = 0; i < schema.ranges.size(); ++i)
-      outside += all.x(r, i) < schema.ranges[i].low || all.x(r, i) > schema.ranges[i].high;
-    asked.outside.push_back(outside);
-  }
+  asked.outside = outside_of_ranges(schema.ranges, rows);
   return asked;
 }
 

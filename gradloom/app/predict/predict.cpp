@@ -95,10 +95,8 @@ Result<PredictReport> predict(const std::filesystem::path& model, const RunOptio
     if (!report.finished)
       report.warnings.push_back(fmt::format("the training of this model was stopped after {}, before its end",
                                             counted(report.epochs, "epoch")));
-    if (table->outside.value_or(0) > 0)
-      report.warnings.push_back(fmt::format("{} of {} {} features outside of their range in the training data",
-                                            *table->outside, counted(table->rows, "row"),
-                                            table->rows == 1 ? "has" : "have"));
+    if (std::string warning = outside_warning(table->outside, table->rows); !warning.empty())
+      report.warnings.push_back(std::move(warning));
     for (std::string& warning : table->warnings) report.warnings.push_back(std::move(warning));
     if (!table->shape.empty())
       if (std::string warning = not_finite_warning(table->values, table->shape.back()); !warning.empty())

@@ -103,6 +103,12 @@ void add_outside(PredictedTable& table, const std::vector<std::size_t>& outside)
       std::count_if(outside.begin(), outside.end(), [](std::size_t count) { return count > 0; }));
 }
 
+std::string outside_warning(std::optional<std::size_t> outside, std::size_t rows) {
+  if (outside.value_or(0) == 0) return "";
+  return fmt::format("{} of {} {} features outside of their range in the training data", *outside, counted(rows, "row"),
+                     rows == 1 ? "has" : "have");
+}
+
 std::string not_finite_warning(std::span<const double> values, std::size_t width) {
   const auto finite = [](double v) { return std::isfinite(v); };
   std::size_t rows = 0, count = 0, first = 0;

@@ -51,6 +51,9 @@ void add_classes(PredictedTable& table, const PredictedRows& y, const std::strin
 // Adds the column `outside`, how many features of each row are outside of their ranges. Not where no range is known.
 void add_outside(PredictedTable& table, const std::vector<std::size_t>& outside);
 
+// What is to be said of rows with features outside of their ranges; empty: there are none, or no range is known.
+std::string outside_warning(std::optional<std::size_t> outside, std::size_t rows);
+
 // What is to be said of predictions that are no finite numbers; empty: all are.
 std::string not_finite_warning(std::span<const double> values, std::size_t width);
 

@@ -54,6 +54,10 @@ Result<void> evaluate_files(const AppFamily& family, Session& session, const std
     if (std::string warning = not_finite_warning(values, width); !warning.empty())
       evaluation.warnings.push_back(std::move(warning));
   };
+  const auto warn_of_outside = [&](std::size_t rows) {
+    if (std::string warning = outside_warning(evaluation.outside, rows); !warning.empty())
+      evaluation.warnings.push_back(std::move(warning));
+  };
   const auto rows_of = [](const PredictedRows& y) { return y.width == 0 ? 0 : y.values.size() / y.width; };
   if (what.data.file.empty()) {
     if (what.predictions.empty()) return {};
@@ -65,6 +69,8 @@ Result<void> evaluate_files(const AppFamily& family, Session& session, const std
   if (added) {
     for (std::string& warning : session.warnings(added->rows, "new rows"))
       evaluation.warnings.push_back(std::move(warning));
+    evaluation.outside = session.rows_outside(added->rows);
+    warn_of_outside(added->rows.size());
     evaluation.data = added->has_targets ? to_json(session.measure(added->rows)) : json();
     const PredictedRows y = session.predict(added->rows);
     warn(y.values, y.width);
@@ -79,6 +85,7 @@ Result<void> evaluate_files(const AppFamily& family, Session& session, const std
   if (!table) return table.error();
   evaluation.data = table->metrics ? to_json(*table->metrics) : json();
   evaluation.outside = table->outside;
+  warn_of_outside(table->rows);
   for (std::string& warning : table->warnings) evaluation.warnings.push_back(std::move(warning));
   if (!table->shape.empty()) warn(table->values, table->shape.back());
   if (what.predictions.empty()) return {};

@@ -35,8 +35,14 @@ GatesFamily<T>::GatesFamily(GatesOptions options, const Source& source)
       bits_(source.bits.empty() ? choose_bits(source.train, options_.thresholds) : source.bits) {
   table_warnings_ = table_warnings(source, options_.data.source);
   train_ = convert<T>(binarise(source.train, bits_));
-  if (source.validation) validation_ = convert<T>(binarise(*source.validation, bits_));
-  if (source.test) test_ = convert<T>(binarise(*source.test, bits_));
+  const auto hold_out = [&](const char* name, const std::optional<RowDataset<double>>& rows,
+                            std::optional<Data>& part) {
+    if (!rows) return;
+    part = convert<T>(binarise(*rows, bits_));
+    if (const auto count = count_outside(schema_.ranges, *rows)) outside_[name] = *count;
+  };
+  hold_out("validation", source.validation, validation_);
+  hold_out("test", source.test, test_);
 }
 
 template <class T>

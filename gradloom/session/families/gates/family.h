@@ -42,6 +42,10 @@ class GatesFamily final : public Family<T, logic::GateClassifier<T>, RowDataset<
   nlohmann::json study(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const override;
   std::optional<circuit::AnyCircuit> hard_circuit(const Model& model, const ModelArrays<T>& arrays) const override;
   std::vector<std::string> warnings(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const override;
+  std::map<std::string, std::size_t> rows_outside() const override { return outside_; }
+  std::optional<std::size_t> new_rows_outside(const RowDataset<double>& rows) const override {
+    return count_outside(schema_.ranges, rows);
+  }
   CheckSubject<Model> check_subject(const Exec& ex, std::size_t samples) const override;
   static double exact_derivative(const Model& model, const ModelArrays<T>& arrays, const RowBatch<T>& batch,
                                  View<const T, 2> dl_dy, std::size_t i) requires std::same_as<T, double> {
@@ -56,6 +60,7 @@ class GatesFamily final : public Family<T, logic::GateClassifier<T>, RowDataset<
 
   RowSchema schema_;  // of the features that the bits are made of
   std::vector<BitColumn> bits_;
+  std::map<std::string, std::size_t> outside_;  // counted before rows became bits
   std::vector<std::string> table_warnings_;
 };
 

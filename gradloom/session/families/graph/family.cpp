@@ -263,6 +263,21 @@ std::size_t GraphFamily<T>::counted(const Data& data) const {
 }
 
 template <class T>
+std::map<std::string, std::size_t> GraphFamily<T>::rows_outside() const {
+  std::map<std::string, std::size_t> counts;
+  if (options_.model.task == GraphTask::node || layout_.ranges.empty()) return counts;
+  const auto count = [&](const char* name, const std::optional<Data>& part) {
+    if (!part) return;
+    const std::vector<std::size_t> found = outside_of_ranges(layout_, part->arrays());
+    counts[name] =
+        static_cast<std::size_t>(std::ranges::count_if(found, [](std::size_t features) { return features > 0; }));
+  };
+  count("validation", validation_);
+  count("test", test_);
+  return counts;
+}
+
+template <class T>
 std::map<std::string, double> GraphFamily<T>::metrics(const Exec&, const Model&, const ModelArrays<T>&,
                                                       const Data& data, View<const T, 2> y) const {
   return row_metrics<T>(data.all(), y);

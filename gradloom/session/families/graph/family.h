@@ -54,6 +54,8 @@ class GraphFamily final : public Family<T, graph::GraphNetwork<T>, GraphDataset<
     return data_warnings_;
   }
   std::size_t counted(const Data& data) const override;  // nodes without the others of the graph
+  // Of graphs; all nodes of a node task are training data.
+  std::map<std::string, std::size_t> rows_outside() const override;
   std::map<std::string, double> metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
                                         const Data& data, View<const T, 2> y) const override;
   // Adds `ged`, with ged.sample.

@@ -314,9 +314,12 @@ std::vector<std::string> KanFamily<T>::warnings(const Exec& ex, const Model& net
 }
 
 template <class T>
-std::optional<std::size_t> KanFamily<T>::count_outside(const Data& rows) const {
-  if (ranges_.low.empty()) return std::nullopt;
-  return gradloom::count_outside<T>(ranges_, rows.all().x);
+std::map<std::string, std::size_t> KanFamily<T>::rows_outside() const {
+  std::map<std::string, std::size_t> counts;
+  if (ranges_.low.empty()) return counts;
+  if (validation_) counts["validation"] = gradloom::count_outside<T>(ranges_, validation_->all().x);
+  if (test_) counts["test"] = gradloom::count_outside<T>(ranges_, test_->all().x);
+  return counts;
 }
 
 template <class T>

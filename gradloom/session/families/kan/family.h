@@ -52,7 +52,10 @@ class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOpti
                                         const Data& data, View<const T, 2> y) const override;
   // Inputs outside of the grids; columns that the precision cannot hold, or that are no use as they are.
   std::vector<std::string> warnings(const Exec& ex, const Model& model, const ModelArrays<T>& arrays) const override;
-  std::optional<std::size_t> count_outside(const Data& rows) const override;
+  std::map<std::string, std::size_t> rows_outside() const override;
+  std::optional<std::size_t> new_rows_outside(const RowDataset<double>& rows) const override {
+    return count_outside(schema_.ranges, rows);
+  }
   // Rows far outside of the training data.
   std::vector<std::string> data_warnings(const Data& rows, std::string_view name) const override;
   CheckSubject<Model> check_subject(const Exec& ex, std::size_t samples) const override;

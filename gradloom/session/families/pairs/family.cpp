@@ -137,6 +137,21 @@ graph::PairNetwork<T> PairFamily<T>::model(std::size_t) const {
 }
 
 template <class T>
+std::map<std::string, std::size_t> PairFamily<T>::rows_outside() const {
+  std::map<std::string, std::size_t> counts;
+  if (layout_.ranges.empty()) return counts;
+  const auto count = [&](const char* name, const std::optional<Data>& part) {
+    if (!part) return;
+    const std::vector<std::size_t> found = outside_of_ranges(layout_, part->graphs().arrays());
+    counts[name] = static_cast<std::size_t>(std::ranges::count_if(
+        part->pairs(), [&](const GraphPair& pair) { return found[pair.first] > 0 || found[pair.second] > 0; }));
+  };
+  count("validation", validation_);
+  count("test", test_);
+  return counts;
+}
+
+template <class T>
 std::map<std::string, double> PairFamily<T>::metrics(const Exec& ex, const Model&, const ModelArrays<T>&,
                                                      const Data& data, View<const T, 2> y) const {
   const PairBatch<T> batch = data.all();

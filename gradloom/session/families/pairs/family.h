@@ -49,6 +49,8 @@ class PairFamily final : public Family<T, graph::PairNetwork<T>, PairDataset<T>,
   std::vector<std::string> warnings(const Exec&, const Model&, const ModelArrays<T>&) const override {
     return data_warnings_;
   }
+  // Of pairs with such a graph.
+  std::map<std::string, std::size_t> rows_outside() const override;
   // mse, mae of the similarity; distance_mae; spearman over all pairs, spearman_mean and precision_at_10 over queries:
   // a query is a graph that stands first in a pair, with all pairs that hold it.
   std::map<std::string, double> metrics(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,
