@@ -41,7 +41,7 @@ class CsvParser {
     if (width_ == 0) fail("there are no rows");
     take_header();
     if (table_.lines.empty()) fail("there is a header, but no row follows it");
-    rewrite_decimals(table_, options_.decimal, options_.usual_decimal);
+    rewrite_decimals(table_, options_.decimal, options_.usual_decimal, options_.texts);
     return std::move(table_);
   }
 

@@ -38,6 +38,7 @@ struct CsvOptions {
   std::size_t skip_rows = 0;  // lines before the header
   CsvDecimal decimal = CsvDecimal::automatic;
   CsvDecimal usual_decimal = CsvDecimal::automatic;  // of files like this one: decides where the file does not
+  std::vector<std::string> texts;                    // columns whose cells are no numbers, whatever they look like
 };
 
 // Cells as text, row-major. Blanks around unquoted cells are removed; lines without content are skipped. A first column

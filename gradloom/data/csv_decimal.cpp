@@ -111,8 +111,8 @@ struct Evidence {
 
 class DecimalRewriter {
  public:
-  DecimalRewriter(CsvTable& table, CsvDecimal decimal, CsvDecimal usual)
-      : table_(table), decimal_(decimal), usual_(usual) {}
+  DecimalRewriter(CsvTable& table, CsvDecimal decimal, CsvDecimal usual, const std::vector<std::string>& texts)
+      : table_(table), decimal_(decimal), usual_(usual), texts_(texts) {}
 
   void run() {
     const bool may_be_comma = decimal_ == CsvDecimal::comma || usual_ == CsvDecimal::comma;
@@ -136,6 +136,7 @@ class DecimalRewriter {
 
   Evidence look_at(std::size_t column) const {
     Evidence e;
+    if (std::find(texts_.begin(), texts_.end(), table_.columns[column]) != texts_.end()) return e;
     for (std::size_t r = 0; r < table_.rows(); ++r) {
       const std::string_view cell = table_.cell(r, column);
       const Written how = written(cell);
@@ -204,6 +205,7 @@ class DecimalRewriter {
 
   CsvTable& table_;
   CsvDecimal decimal_, usual_;
+  const std::vector<std::string>& texts_;
 };
 
 }  // namespace
@@ -212,8 +214,8 @@ bool is_written_number(std::string_view cell) {
   return is_plain(cell) || (has_separator(cell) && written(cell) != Written::other);
 }
 
-void rewrite_decimals(CsvTable& table, CsvDecimal decimal, CsvDecimal usual) {
-  DecimalRewriter(table, decimal, usual).run();
+void rewrite_decimals(CsvTable& table, CsvDecimal decimal, CsvDecimal usual, const std::vector<std::string>& texts) {
+  DecimalRewriter(table, decimal, usual, texts).run();
 }
 
 }  // namespace gradloom

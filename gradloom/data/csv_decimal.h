@@ -1,7 +1,9 @@
 // Numbers with decimal commas or separators of thousands in text tables, rewritten with decimal points.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "gradloom/base/choice.h"
 
@@ -28,7 +30,8 @@ bool is_written_number(std::string_view cell);
 // cells such as 1,234, the other columns decide. Blanks and apostrophes between groups of three digits (1 234,5) are
 // taken away. Throws invalid_input (line, column, cell, what to set) where they do
 // not, and where two cells contradict each other or the setting. `usual` decides before it comes to that: what other
-// files of this sort have. Sets table.decimal.
-void rewrite_decimals(CsvTable& table, CsvDecimal decimal, CsvDecimal usual = CsvDecimal::automatic);
+// files of this sort have. `texts` names columns that stay as they are. Sets table.decimal.
+void rewrite_decimals(CsvTable& table, CsvDecimal decimal, CsvDecimal usual = CsvDecimal::automatic,
+                      const std::vector<std::string>& texts = {});
 
 }  // namespace gradloom

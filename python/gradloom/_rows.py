@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -105,9 +106,19 @@ def known_classes(y: Any, classes: AnyArray, names: list[str]) -> Classes:
 def canonical(name: str) -> str | float:
     """A class that is a number, by its value."""
     try:
-        return float(name)
+        value = float(name)
     except ValueError:
         return name
+    return value if math.isfinite(value) else name
+
+
+def class_names(classes: AnyArray) -> list[str]:
+    """What the engine calls the classes: as they are, or by their numbers where it could not tell them apart."""
+    names = [str(c) for c in classes.tolist()]
+    # "1.5" and "1.50" are one class to the engine, and an empty text is none.
+    if "" in names or len({canonical(name) for name in names}) != len(names):
+        return [f"class {i}" for i in range(len(names))]
+    return names
 
 
 def target_names(y: Any) -> list[str] | None:

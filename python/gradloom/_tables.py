@@ -45,7 +45,7 @@ def columns_of(table: Any) -> list[AnyArray]:
 
 @dataclass
 class Table:
-    """The columns of a table, by name; `categorical` are the numeric ones whose values are categories."""
+    """The columns of a table, by name; `categorical` are those whose values are categories, texts among them."""
 
     names: list[str]
     columns: list[AnyArray]
@@ -55,6 +55,11 @@ class Table:
     def rows(self) -> int:
         """The number of rows."""
         return len(self.columns[0]) if self.columns else 0
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all columns are numbers without gaps: then the table is an array with names."""
+        return not self.categorical and is_plain(self.columns)
 
     def followed_by(self, other: Table) -> Table:
         """The rows of both. Raises InvalidInputError when their columns differ."""
@@ -71,17 +76,31 @@ def table_of(values: Any) -> Table:
     """The table of a DataFrame."""
     names, columns = column_names(values), columns_of(values)
     kinds = [str(getattr(values[key], "dtype", "")) for key in values.columns]
-    categorical = [n for n, c, kind in zip(names, columns, kinds) if kind == "category" and c.dtype.kind in "iuf"]
+    categorical = [n for n, c, kind in zip(names, columns, kinds) if _is_text(c) or (kind == "category" and c.dtype.kind != "b")]
     return Table(names, columns, categorical)
 
 
+def _is_missing(value: Any) -> bool:
+    if isinstance(value, str):
+        return False
+    return value is None or (isinstance(value, float) and math.isnan(value)) or str(value) in ("<NA>", "NaT")
+
+
+def _is_text(column: AnyArray) -> bool:
+    """Whether every value is a text, also one of digits such as "01234"."""
+    if column.dtype.kind not in "OT":
+        return column.dtype.kind in "US"
+    there = [value for value in column.tolist() if not _is_missing(value)]
+    return bool(there) and all(isinstance(value, str) for value in there)
+
+
 def is_plain(columns: list[AnyArray]) -> bool:
-    """Whether all columns are numbers without gaps: then the table is an array with names."""
+    """Whether all columns hold numbers without gaps."""
     return all(c.dtype.kind in "iub" or (c.dtype.kind == "f" and not np.isnan(c).any()) for c in columns)
 
 
 def _cell(value: Any) -> str:
-    if value is None or (isinstance(value, float) and math.isnan(value)) or str(value) in ("<NA>", "NaT"):
+    if _is_missing(value):
         return ""
     if isinstance(value, (bool, np.bool_)):
         return str(int(value))
@@ -90,10 +109,12 @@ def _cell(value: Any) -> str:
 
 def csv_text(names: list[str], columns: list[AnyArray]) -> bytes:
     """The table as text; numbers read back to the same bits, what is missing is an empty cell."""
+    if "" in names:
+        raise InvalidInputError("X has a column whose name is empty; give it one")
     lists = [column.tolist() for column in columns]
     out = io.StringIO()
     # Quoted: blanks at the ends of text and a text that looks like another separator stay what they are.
-    writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+    writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writerow(names)
     for row in zip(*lists):
         writer.writerow([_cell(value) for value in row])

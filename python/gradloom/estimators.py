@@ -96,7 +96,7 @@ class _RowEstimator(BaseEstimator):  # type: ignore[misc]
         if is_table and isinstance(data, _tables.Table):
             names = data.names
         # An array that may have gaps is a table too: only tables have means to fill in.
-        if isinstance(data, _tables.Table) and not (is_table and _tables.is_plain(data.columns)):
+        if isinstance(data, _tables.Table) and not (is_table and data.is_plain):
             handle, interrupted = fit_table(fit, data, y, sample_weight, targets)
             self.n_features_in_ = len(data.names)
         else:
@@ -305,9 +305,7 @@ class _ClassifierOfRows(ClassifierMixin):  # type: ignore[misc]
             raise ValueError(
                 f"The number of classes has to be greater than one; got {len(classes)} class: there is nothing to learn"
             )
-        names = [str(c) for c in classes.tolist()]
-        if len({_rows.canonical(name) for name in names}) != len(names):  # "1.5" and "1.50" are one class to the engine
-            names = [f"class {i}" for i in range(len(names))]
+        names = _rows.class_names(classes)
         self.classes_ = classes
         pair = _rows.one_eval_set(eval_set)
         watched = None if pair is None else (pair[0], _rows.known_classes(pair[1], classes, names))

@@ -223,3 +223,45 @@ def test_a_wrong_parameter_is_named_with_the_class():
         KANRegressor(hiden=[3])
     with pytest.raises(TypeError, match=r"KANClassifier.*hiden"):
         KANClassifier(hiden=[3])
+
+
+_WORDS = ["NA", "null", "?", "None", "nan", " a", "a", "x\r", "1,5", "1.5", 'a"b', "two\nlines"]
+
+
+def test_text_of_tables_stays_what_it_is():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    words = np.array(_WORDS * 20, dtype=object)
+    size = np.linspace(0.001, 1.234, len(words))
+    frame = pd.DataFrame({"word": words, "size": size})
+    for missing in ("error", "drop", "mean"):
+        reg = KANRegressor(epochs=1, size="given", missing=missing).fit(frame, size)
+        assert reg.model_.description["samples"] == len(words)
+        assert reg.model_.features == [*(f"word={w}" for w in sorted(_WORDS)), "size"]
+        assert len(set(reg.predict(frame.assign(size=1.0))[: len(_WORDS)])) == len(_WORDS)
+    codes = pd.DataFrame(
+        {
+            "zip": ["01234", "11234"] * 50,
+            "kind": pd.Categorical([1, 2, 3, 4] * 25),
+            "grade": pd.Categorical(["5", "6"] * 50),
+        }
+    )
+    reg = KANRegressor(epochs=1, size="given").fit(codes, np.arange(100.0))
+    expected = ["zip=01234", "zip=11234", "kind=1", "kind=2", "kind=3", "kind=4", "grade=5", "grade=6"]
+    assert reg.model_.features == expected
+    assert KANRegressor(epochs=1, size="given").fit(codes[["kind"]], np.arange(100.0)).n_features_in_ == 1
+    with pytest.raises(InvalidInputError, match="name is empty"):
+        KANRegressor(epochs=1).fit(frame.rename(columns={"word": ""}), size)
+
+
+@pytest.mark.parametrize("more", [[], [""], ["1.50"]])
+def test_classes_of_any_text(more):
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    classes = [*_WORDS, *more]
+    labels = np.array(classes * 12)
+    place = np.arange(len(labels)) % len(classes)
+    bits = (place[:, None] >> np.arange(4) & 1).astype(float)
+    for X in (bits, pd.DataFrame({"a": np.where(bits[:, 0] > 0, "NA", "b"), **{f"x{i}": bits[:, i] for i in (1, 2, 3)}})):
+        kan = KANClassifier(epochs=60, size="given", random_state=0).fit(X, labels)
+        assert kan.classes_.tolist() == sorted(classes) and kan.score(X, labels) > 0.9
+        logic = LogicClassifier(gates=[len(classes) * 2], epochs=1).fit(X, labels)
+        assert logic.classes_.tolist() == sorted(classes) and set(logic.predict(X)) <= set(classes)

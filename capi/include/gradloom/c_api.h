@@ -102,8 +102,8 @@ int gradloom_recipes(char** json);
  * "features", "targets": lists of names. */
 int gradloom_fit_rows(const char* settings, const gradloom_array* x, const gradloom_array* y,
                       const gradloom_array* weights, const gradloom_hooks* hooks, gradloom_handle* model);
-/* A table as text (CSV with a header): text columns become categories, missing values are treated as data.missing says;
- * data.target names the targets. */
+/* A table as text (CSV with a header): text columns become categories, an empty cell is a missing value, which is
+ * treated as data.missing says; data.target names the targets. Words such as NA are text. */
 int gradloom_fit_table(const char* settings, const char* csv, size_t bytes, const gradloom_hooks* hooks,
                        gradloom_handle* model);
 /* A picture for a logic automaton: target (channels, height, width) of uint8, 0 or 1; NULL: the task of the recipe. */

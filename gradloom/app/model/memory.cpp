@@ -86,6 +86,12 @@ std::unique_ptr<Session> open_row_family(const MemoryRows& rows, O options, cons
   return session;
 }
 
+// Files write what is missing in many ways; a caller has texts, and leaves out what he does not have.
+void take_texts_as_they_are(RowSource& source, std::vector<std::string> texts) {
+  source.missing_words = {""};
+  source.csv.texts = std::move(texts);
+}
+
 }  // namespace
 
 std::unique_ptr<Session> open_rows(const MemoryRows& rows, KanOptions options, const SessionOptions& settings,
@@ -138,6 +144,9 @@ LoadedRows rows_of_text(std::string text, O& options) {
   source.path = kTextTable;
   source.task = options.task;
   source.csv.header = CsvHeader::present;
+  std::vector<std::string> texts = source.categorical;
+  if (source.task == Task::classification) texts.insert(texts.end(), source.target.begin(), source.target.end());
+  take_texts_as_they_are(source, std::move(texts));
   return rows_from_table(parse_csv(std::move(text), source.csv, kTextTable).or_throw(), source).or_throw();
 }
 template LoadedRows rows_of_text(std::string, KanOptions&);
@@ -188,6 +197,10 @@ NewRows<double> new_rows_of_text(const Session& session, std::string text) {
     LoadedRows training = family.schema().training;
     if (training.code.features.empty())  // rows from memory: each column is a feature
       for (const std::string& name : training.rows.feature_names()) training.code.features.push_back({name, {}, {}});
+    std::vector<std::string> texts;
+    for (const ColumnCode& column : training.code.features)
+      if (!column.categories.empty()) texts.push_back(column.name);
+    take_texts_as_they_are(source, std::move(texts));
     rows = new_rows_from_text(source, training, std::move(text), "the table", NewTargets::optional).or_throw();
   };
   if (!with_family<KanFamily>(session, read) && !with_family<GatesFamily>(session, read))

@@ -42,8 +42,8 @@ struct Settled {
 template <class O>
 std::optional<Settled<O>> settle(nlohmann::json recipe, const MemoryRows& rows, const SessionOptions& settings);
 
-// Rows of a table, given as text with a header. The options then say that the data are a file, so that new tables are
-// matched by the names of columns.
+// Rows of a table, given as text with a header; what is missing is an empty cell. The options then say that the data
+// are a file, so that new tables are matched by the names of columns.
 template <class O>
 LoadedRows rows_of_text(std::string text, O& options);
 
