@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import borrowed
+from ._arrays import AnyArray, borrowed
 from ._library import json_of, lib, settings_text
 from ._options import threads_of
 from ._progress import WatchedCall
@@ -70,18 +70,68 @@ class Distance:
 
 
 class Distances(np.ndarray[Any, np.dtype[np.float64]]):
-    """A matrix of distances (upper bounds), with the lower bounds and a mask of the exact ones."""
+    """A matrix of distances (upper bounds), with the lower bounds and a mask of the exact ones. Parts of it, its
+    transpose, copies and pickles have theirs; what is computed from it is a plain array."""
 
-    lower: NDArray[np.float64]
+    _lower: NDArray[np.float64] | None = None
+
+    @classmethod
+    def _of(cls, upper: AnyArray, lower: AnyArray | None) -> Distances:
+        made: Distances = upper.view(cls)
+        made._lower = lower
+        return made
+
+    @property
+    def lower(self) -> NDArray[np.float64]:
+        """The lower bounds."""
+        if self._lower is None:
+            raise AttributeError("this array was reshaped or converted; its matrix of distances has the lower bounds")
+        return self._lower
 
     @property
     def exact(self) -> NDArray[np.bool_]:
         """Where the distance is proved."""
         return np.asarray(self.lower == np.asarray(self))
 
-    def __array_finalize__(self, made: Any) -> None:
-        if made is not None:
-            self.lower = getattr(made, "lower", np.asarray(self))
+    def _both(self, act: Callable[[AnyArray], Any]) -> Any:
+        """What `act` makes of the upper bounds, with what it makes of the lower ones."""
+        upper = act(np.asarray(self))
+        if not isinstance(upper, np.ndarray):
+            return upper
+        return Distances._of(upper, None if self._lower is None else act(self._lower))
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._both(lambda bounds: bounds[key])
+
+    @property
+    def T(self) -> Any:
+        """The transpose."""
+        return self._both(lambda bounds: bounds.T)
+
+    def transpose(self, *axes: Any) -> Any:
+        """The transpose."""
+        return self._both(lambda bounds: bounds.transpose(*axes))
+
+    def copy(self, order: Any = "C") -> Any:
+        """A copy."""
+        return self._both(lambda bounds: bounds.copy(order))
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, _memo: Any) -> Any:
+        return self.copy()
+
+    def __reduce__(self) -> Any:
+        return Distances._of, (np.asarray(self), self._lower)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        def plain(value: Any) -> Any:
+            return np.asarray(value) if isinstance(value, Distances) else value
+
+        if "out" in keywords:
+            keywords["out"] = tuple(plain(value) for value in keywords["out"])
+        return getattr(ufunc, method)(*(plain(value) for value in inputs), **keywords)
 
 
 def _settings(
@@ -190,9 +240,7 @@ def matrix(
     call.run(lib.gradloom_ged_matrix, held._handle, text, ctypes.byref(call.hooks), borrowed(lower), borrowed(upper))
     if call.interrupted:
         raise KeyboardInterrupt
-    result = upper.view(Distances)
-    result.lower = lower
-    return result
+    return Distances._of(upper, lower)
 
 
 @dataclass

@@ -1,8 +1,10 @@
 """Edit distances: against networkx where that is installed, and as a backend of it."""
 
+import copy
 import inspect
 import math
 import os
+import pickle
 import random
 import re
 import signal
@@ -61,6 +63,29 @@ def test_a_matrix_is_symmetric_and_knows_what_is_exact():
     assert matrix[3, 5] == ged.distance(graphs[3], graphs[5], node_label="el").upper
     limited = ged.matrix([random_graph(14, i) for i in range(3)], expand=1)
     assert (limited.lower <= limited).all() and not limited.exact.all()
+
+
+def test_parts_copies_and_pickles_of_a_matrix_know_what_is_exact():
+    # Distances among small graphs are proved, those to large ones are not.
+    graphs = [random_graph(n, n) for n in (4, 5, 14, 15)]
+    matrix = ged.matrix(graphs, expand=1)
+    lower, upper, exact = np.array(matrix.lower), np.array(matrix), np.array(matrix.exact)
+    assert exact.any() and not exact.all()
+    for key in (0, slice(1, 3), (slice(None), 2), [0, 2], np.s_[1:, ::-1], upper > 2, np.s_[..., None]):
+        part = matrix[key]
+        assert np.array_equal(part, upper[key]) and np.array_equal(part.lower, lower[key])
+        assert np.array_equal(part.exact, exact[key])
+    assert isinstance(matrix[0, 1], float)
+    for same in (pickle.loads(pickle.dumps(matrix)), copy.copy(matrix), copy.deepcopy(matrix), matrix.copy(), matrix.T.T):
+        assert np.array_equal(same, upper) and np.array_equal(same.exact, exact)
+    joblib = pytest.importorskip("joblib", reason="joblib is not installed")
+    joblib.dump(matrix, "matrix.joblib")
+    assert np.array_equal(joblib.load("matrix.joblib").exact, exact)
+    for made in (matrix + 1, -matrix, matrix == matrix, np.exp(-matrix), matrix.sum(axis=0)):
+        assert type(made) is np.ndarray
+    assert matrix.mean() == upper.mean()
+    with pytest.raises(AttributeError, match="reshaped"):
+        assert matrix.reshape(-1).exact.any()
 
 
 def test_a_search_finds_what_the_matrix_says():
