@@ -3,7 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "capi/arrays.h"
-#include "capi/call.h"
+#include "capi/hooks.h"
 #include "gradloom/app/circuit/jobs.h"
 #include "gradloom/app/circuit/shipped.h"
 #include "gradloom/circuit/life_rule.h"
@@ -102,10 +102,11 @@ int gradloom_circuit_describe(gradloom_handle circuit, char** json) {
   });
 }
 
-int gradloom_circuit_run(gradloom_handle circuit, const char* settings, const gradloom_array* start,
-                         const gradloom_array* end) {
+int gradloom_circuit_run(gradloom_handle circuit, const char* settings, const gradloom_hooks* hooks,
+                         const gradloom_array* start, const gradloom_array* end) {
   return call([&] {
     Settings s(settings);
+    const Hooks heard(hooks);
     const std::uint64_t steps = s.value("steps", std::uint64_t{1}), seed = s.value("seed", std::uint64_t{0});
     const unsigned threads = s.threads();
     const double fire = s.value("fire", 1.0);
@@ -121,7 +122,7 @@ int gradloom_circuit_run(gradloom_handle circuit, const char* settings, const gr
     need_shape(to, from);
     const Exec exec({.threads = threads});
     circuit::Runner runner(exec, rule, grid_of(from, rule.channels), {fire, seed});
-    runner.step(steps);
+    while (runner.steps() < steps && !heard.stop()->set) runner.step();
     for (std::uint32_t c = 0; c < rule.channels; ++c)
       for (std::size_t y = 0; y < to.extent(1); ++y)
         for (std::size_t x = 0; x < to.extent(2); ++x) to.at(c, y, x) = runner.grid().get(c, y, x) ? 1 : 0;
@@ -153,11 +154,13 @@ int gradloom_circuit_evaluate(gradloom_handle circuit, const gradloom_array* in,
   });
 }
 
-int gradloom_circuit_export(gradloom_handle circuit, const char* settings, char** text, char** report) {
+int gradloom_circuit_export(gradloom_handle circuit, const char* settings, const gradloom_hooks* hooks, char** text,
+                            char** report) {
   return call([&] {
     given(text, "text");
     given(report, "report");
     Settings s(settings);
+    const Hooks heard(hooks);
     app::ExportCircuitOptions options;
     options.format =
         value_of<app::ExportFormat>(app::kExportFormats, s.value("format", std::string("json")), "format").or_throw();
@@ -165,6 +168,7 @@ int gradloom_circuit_export(gradloom_handle circuit, const char* settings, char*
         value_of<app::Minimiser>(app::kMinimisers, s.value("minimiser", std::string("own")), "minimiser").or_throw();
     options.verify = s.value("verify", false);
     options.name = s.value("name", std::string("circuit"));
+    options.stop = &heard.stop()->set;
     s.done();
     const Used<CircuitObject> used(circuit, "circuit");
     const app::ExportedCircuit made = app::export_circuit(used->rule, options).or_throw();

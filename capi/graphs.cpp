@@ -191,6 +191,14 @@ struct GedSettings {
   }
 };
 
+// `heard` must outlive them.
+ged::AllPairsOptions pairs_options(const GedSettings& s, const Hooks& heard) {
+  ged::AllPairsOptions options{.limits = s.options.limits, .progress = {}, .stop = &heard.stop()->set};
+  if (heard.wants_progress())
+    options.progress = [&](std::size_t done, std::size_t total) { heard.tell({{"done", done}, {"total", total}}); };
+  return options;
+}
+
 std::size_t graph_number(const GraphSet& set, std::int64_t number, const char* argument) {
   if (number < 0 || static_cast<std::size_t>(number) >= set.size())
     throw_invalid(fmt::format("{} is {}, but the set has {} graphs, counted from 0", argument, number, set.size()));
@@ -248,10 +256,13 @@ int gradloom_graphs_count(gradloom_handle graphs, int64_t* count) {
   });
 }
 
-int gradloom_ged_pair(gradloom_handle graphs, int64_t first, int64_t second, const char* settings, char** json) {
+int gradloom_ged_pair(gradloom_handle graphs, int64_t first, int64_t second, const char* settings,
+                      const gradloom_hooks* hooks, char** json) {
   return call([&] {
     given(json, "json");
-    const GedSettings s(settings, GedSettings::Of::pair);
+    GedSettings s(settings, GedSettings::Of::pair);
+    const Hooks heard(hooks);
+    s.options.stop = &heard.stop()->set;
     const std::shared_ptr<const GraphSet> set = Used<GraphsObject>(graphs, "graphs")->finished();
     const Graph &a = set->graphs[graph_number(*set, first, "first")],
                 &b = set->graphs[graph_number(*set, second, "second")];
@@ -278,10 +289,7 @@ int gradloom_ged_matrix(gradloom_handle graphs, const char* settings, const grad
     high.check(set->size(), set->size());
     const ged::CostTable costs(s.costs, set->node_labels, set->edge_labels);
     const Exec ex({.threads = s.threads});
-    ged::AllPairsOptions options{.limits = s.options.limits, .stop = &heard.stop()->set};
-    if (heard.wants_progress())
-      options.progress = [&](std::size_t done, std::size_t total) { heard.tell({{"done", done}, {"total", total}}); };
-    const ged::AllPairs pairs = ged::all_pairs(ex, *set, costs, options);
+    const ged::AllPairs pairs = ged::all_pairs(ex, *set, costs, pairs_options(s, heard));
     for (std::size_t i = 0; i < set->size(); ++i) {
       low.set(i, i, 0.0);
       high.set(i, i, 0.0);
@@ -296,17 +304,19 @@ int gradloom_ged_matrix(gradloom_handle graphs, const char* settings, const grad
   });
 }
 
-int gradloom_ged_search(gradloom_handle graphs, int64_t query, const char* settings, char** json) {
+int gradloom_ged_search(gradloom_handle graphs, int64_t query, const char* settings, const gradloom_hooks* hooks,
+                        char** json) {
   return call([&] {
     given(json, "json");
     const GedSettings s(settings, GedSettings::Of::set);
+    const Hooks heard(hooks);
     if (!s.options.threshold) throw_invalid("settings: 'threshold' is missing");
     const std::shared_ptr<const GraphSet> set = Used<GraphsObject>(graphs, "graphs")->finished();
     const std::size_t asked = graph_number(*set, query, "query");
     const ged::CostTable costs(s.costs, set->node_labels, set->edge_labels);
     const Exec ex({.threads = s.threads});
     nlohmann::json list = nlohmann::json::array();
-    for (const ged::Found& f : ged::search(ex, *set, asked, costs, *s.options.threshold, {.limits = s.options.limits}))
+    for (const ged::Found& f : ged::search(ex, *set, asked, costs, *s.options.threshold, pairs_options(s, heard)))
       list.push_back({{"graph", f.graph}, {"lower", f.lower}, {"upper", f.upper}, {"within", f.within}});
     *json = copy_text(list.dump());
   });

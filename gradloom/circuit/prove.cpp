@@ -22,6 +22,8 @@ using kernels::bits::BitInstruction;
 constexpr std::size_t kStrip = 64;  // words tried at once: 4096 assignments
 constexpr std::uint32_t kPlainInputs = 18;
 
+bool is_set(const std::atomic<bool>* stop) { return stop && stop->load(std::memory_order_relaxed); }
+
 // What one output depends on.
 std::vector<bool> cone_of(const Circuit& c, std::uint32_t output) {
   std::vector<bool> needed(c.signals(), false);
@@ -77,10 +79,10 @@ Placed placed(const BitProgram& p, std::uint32_t first_temporary) {
 }
 
 // Compares the single outputs of a and b on words [0, words) of assignments, where input(i, word) gives the inputs.
-// Returns the number of the first assignment that differs.
+// Returns the number of the first assignment that differs; after a stop, none that was not reached.
 template <class Input>
 std::optional<std::uint64_t> first_difference(const Exec& exec, const Circuit& a, const Circuit& b, std::uint64_t words,
-                                              bool plain, Input&& input) {
+                                              bool plain, const std::atomic<bool>* stop, Input&& input) {
   const BitProgram pa = plain ? plain_program(a) : compile(a), pb = plain ? plain_program(b) : compile(b);
   const Placed x = placed(pa, pa.inputs), y = placed(pb, pa.inputs + pa.temporaries);
   const std::size_t memory = (std::size_t{pa.inputs} + pa.temporaries + pb.temporaries) * kStrip;
@@ -93,7 +95,7 @@ std::optional<std::uint64_t> first_difference(const Exec& exec, const Circuit& a
     std::uint64_t* base = buffers[worker].data();
     for (std::uint64_t s = task * kStripsPerTask; s < std::min(strips, (task + 1) * kStripsPerTask); ++s) {
       const std::uint64_t start = s * kStrip;
-      if (start * 64 > first.load(std::memory_order_relaxed)) return;
+      if (start * 64 > first.load(std::memory_order_relaxed) || is_set(stop)) return;
       for (std::uint32_t i = 0; i < a.inputs; ++i)
         for (std::size_t w = 0; w < kStrip; ++w) base[i * kStrip + w] = input(i, start + w);
       kernels::bits::run_bits(exec.variant(), x.program, base, kStrip);
@@ -151,7 +153,7 @@ class Prover {
     proof_.counter_example = std::move(example);
   }
 
-  // False when the output depends on too many inputs.
+  // False when the output depends on too many inputs, or after a stop.
   bool try_all(std::uint32_t o) {
     const auto x = cone_of(a_, a_.outputs[o]), y = cone_of(b_, b_.outputs[o]);
     const std::vector<std::uint32_t> inputs = inputs_of(x, y);
@@ -160,8 +162,9 @@ class Prover {
     if (k > options_.exhaustive_inputs) return false;
     const Circuit ca = restricted(a_, x, inputs, {a_.outputs[o]}), cb = restricted(b_, y, inputs, {b_.outputs[o]});
     const std::uint64_t words = k > 6 ? std::uint64_t{1} << (k - 6) : 1;
-    const auto at = first_difference(exec_, ca, cb, words, k <= kPlainInputs,
+    const auto at = first_difference(exec_, ca, cb, words, k <= kPlainInputs, options_.stop,
                                      [](std::uint32_t i, std::uint64_t w) { return variable_word(i, w); });
+    if (!at && is_set(options_.stop)) return false;
     proof_.outputs[o] = {ProofMethod::exhaustive, k, std::uint64_t{1} << k, !at};
     if (at) {
       std::vector<bool> values;
@@ -197,7 +200,7 @@ class Prover {
     const auto word = [&](std::uint32_t i, std::uint64_t w) {
       return RandomStream(options_.seed, RandomUse::check, 1, i).bits(static_cast<std::uint32_t>(w));
     };
-    const auto at = first_difference(exec_, ca, cb, words, true, word);
+    const auto at = first_difference(exec_, ca, cb, words, true, nullptr, word);
     proof_.outputs[o] = {ProofMethod::random, static_cast<std::uint32_t>(inputs.size()), words * 64, !at};
     if (!at) return;
     std::vector<bool> values;
@@ -220,11 +223,12 @@ class Prover {
       of_b.push_back(b_.outputs[o]);
     }
     const std::vector<std::uint32_t> inputs = inputs_of(x, y);
-    const std::vector<SatOutput> answers =
-        compare_by_sat(restricted(a_, x, inputs, of_a), restricted(b_, y, inputs, of_b), options_.conflicts);
+    const std::vector<SatOutput> answers = compare_by_sat(
+        restricted(a_, x, inputs, of_a), restricted(b_, y, inputs, of_b), options_.conflicts, options_.stop);
     for (std::size_t k = 0; k < hard.size(); ++k) {
       if (answers[k].answer == SatAnswer::unknown) {
-        proof_.note = fmt::format("the solver gave up after {} conflicts", options_.conflicts);
+        proof_.note = is_set(options_.stop) ? "the proof was stopped"
+                                            : fmt::format("the solver gave up after {} conflicts", options_.conflicts);
         continue;
       }
       OutputProof& output = proof_.outputs[hard[k]];

@@ -1,6 +1,7 @@
 // Proofs that two circuits are equal: output by output, with the method that was used.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -50,10 +51,11 @@ struct ProveOptions {
   std::uint32_t conflicts = 1000000;            // after which the solver gives an output up
   std::uint64_t random_assignments = 1u << 16;  // rounded up to a multiple of 256
   std::uint64_t seed = 0;
+  const std::atomic<bool>* stop = nullptr;  // not owned, may be null; once it is set, what is not proved stays so
 };
 
 // Throws Exception(invalid_input) when validate() fails for one, or when their inputs or outputs differ in number. The
-// result depends neither on the number of threads nor on time.
+// result depends neither on the number of threads nor, without a stop, on time.
 Proof prove_equal(const Exec& exec, const Circuit& a, const Circuit& b, const ProveOptions& options = {});
 
 // "output 2 is 1 instead of 0 when inputs 0, 4 are 1 and the others 0": `actual` beside `expected`.

@@ -15,6 +15,15 @@ namespace {
 
 constexpr int kSatisfiable = 10, kUnsatisfiable = 20;  // as in the competitions
 
+class Asked : public CaDiCaL::Terminator {
+ public:
+  explicit Asked(const std::atomic<bool>* stop) : stop_(stop) {}
+  bool terminate() override { return stop_ && stop_->load(std::memory_order_relaxed); }
+
+ private:
+  const std::atomic<bool>* stop_;
+};
+
 // Tseitin's encoding: a variable per gate, and clauses that tie it to its operands. Literals are the solver's, numbers
 // with a sign; equal gates of equal literals share a variable.
 class Encoder {
@@ -73,9 +82,12 @@ class Encoder {
 
 }  // namespace
 
-std::vector<SatOutput> compare_by_sat(const Circuit& a, const Circuit& b, std::uint32_t conflicts) {
+std::vector<SatOutput> compare_by_sat(const Circuit& a, const Circuit& b, std::uint32_t conflicts,
+                                      const std::atomic<bool>* stop) {
+  Asked asked(stop);
   Encoder encoder(a.inputs);
   CaDiCaL::Solver& solver = encoder.solver();
+  solver.connect_terminator(&asked);
   const std::vector<int> x = encoder.encode(a), y = encoder.encode(b);
   std::vector<int> differs;
   for (std::size_t o = 0; o < x.size(); ++o) differs.push_back(encoder.gate(Op::a_xor_b, x[o], y[o]));

@@ -18,7 +18,7 @@ void Assigner::set(const Problem& problem) {
   relation2_.resize(column_count_);
 }
 
-bool Assigner::root(OpenNodes& node, std::chrono::steady_clock::time_point deadline) {
+bool Assigner::root(OpenNodes& node, const Deadline& deadline) {
   const Problem& p = *problem_;
   node.fixed = node.dual = 0;
   node.rows.resize(row_count_);
@@ -59,10 +59,10 @@ bool Assigner::root(OpenNodes& node, std::chrono::steady_clock::time_point deadl
       node.row_match[i] = static_cast<std::uint16_t>(best);
     }
   }
-  if (deadline == std::chrono::steady_clock::time_point::max()) return complete(node, std::numeric_limits<Cost>::max());
+  if (!deadline.exists()) return complete(node, std::numeric_limits<Cost>::max());
   for (std::uint32_t i : node.rows) {
     if (node.row_match[i] != kFree) continue;
-    if (std::chrono::steady_clock::now() >= deadline) return false;
+    if (deadline.passed()) return false;
     augment(node, i, std::numeric_limits<Cost>::max());
   }
   return true;

@@ -1,10 +1,10 @@
 // Cheapest assignments between what is left of two graphs, kept up to date as nodes are mapped one by one.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <vector>
 
+#include "gradloom/ged/deadline.h"
 #include "gradloom/ged/problem.h"
 
 namespace gradloom::ged {
@@ -41,8 +41,7 @@ class Assigner {
 
   // Nothing mapped; the assignment is complete, unless the deadline passed meanwhile: false, and the bound is one even
   // so.
-  bool root(OpenNodes& node,
-            std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max());
+  bool root(OpenNodes& node, const Deadline& deadline = {});
   // `to` = `from` with `row` mapped to `column` (both open in `from`, the row no dummy). Stops early, with the
   // assignment incomplete, when the bound reaches `enough`. False in that case.
   bool child(const OpenNodes& from, std::uint32_t row, std::uint32_t column, Cost enough, OpenNodes& to);

@@ -62,9 +62,7 @@ class BestFirst {
         return answer;
       }
       if (answer.expanded >= limits_.expansions || nodes_.size() > kMostNodes) return answer;
-      if ((answer.expanded & 63) == 0 && limits_.deadline != std::chrono::steady_clock::time_point::max() &&
-          std::chrono::steady_clock::now() >= limits_.deadline)
-        return answer;
+      if ((answer.expanded & 63) == 0 && limits_.deadline.passed()) return answer;
       queue_.pop();
       ++answer.expanded;
       expand(open, answer.upper);

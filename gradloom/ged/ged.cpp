@@ -16,11 +16,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-Clock::time_point deadline_after(double seconds) {
+Deadline deadline_after(double seconds, const std::atomic<bool>* stop = nullptr) {
   // Longer than a century is never.
-  if (!(seconds < 3e9)) return Clock::time_point::max();
-  return Clock::now() +
-         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::max(seconds, 0.0)));
+  if (!(seconds < 3e9)) return {Clock::time_point::max(), stop};
+  return {
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::max(seconds, 0.0))),
+      stop};
 }
 
 Labels labels_of(const CostTable& costs) { return costs.labels_matter() ? Labels::compare : Labels::ignore; }
@@ -52,7 +53,7 @@ Distance edit_distance(const Exec& ex, const Graph& first, const Graph& second, 
                        const Options& options) {
   const auto start = Clock::now();
   const SearchLimits limits{.expansions = options.limits.expansions,
-                            .deadline = deadline_after(options.limits.seconds)};
+                            .deadline = deadline_after(options.limits.seconds, options.stop)};
   if (options.solver == Solver::best_first && std::min(first.nodes(), second.nodes()) > kBestFirstNodes)
     throw Exception(
         ErrorCode::unsupported,
@@ -79,7 +80,7 @@ Distance edit_distance(const Exec& ex, const Graph& first, const Graph& second, 
 }
 
 double assignment_bound(const Graph& first, const Graph& second, const CostTable& costs, double seconds) {
-  const auto deadline = deadline_after(seconds);
+  const Deadline deadline = deadline_after(seconds);
   const DenseGraph a(first, labels_of(costs)), b(second, labels_of(costs));
   Problem problem;
   problem.set(a, b, costs);
@@ -118,9 +119,7 @@ class PairProgress {
 };
 
 SearchLimits limits_now(const AllPairsOptions& options) {
-  return {.expansions = options.limits.expansions,
-          .deadline = is_stopped(options) ? Clock::time_point::min() : deadline_after(options.limits.seconds),
-          .stop = options.stop};
+  return {.expansions = options.limits.expansions, .deadline = deadline_after(options.limits.seconds, options.stop)};
 }
 
 enum class Known { nothing, all_hard };

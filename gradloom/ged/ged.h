@@ -47,6 +47,7 @@ struct Options {
   // Asks only whether the distance is at most this, which is often much faster: the search ends as soon as it knows.
   // >= 0; for the depth-first solver.
   std::optional<double> threshold;
+  const std::atomic<bool>* stop = nullptr;  // not owned, may be null; once it is set, a limit is reached
 };
 
 enum class Edit {

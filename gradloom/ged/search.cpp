@@ -41,9 +41,7 @@ bool Search::open(Task& w, std::size_t depth) const {
   Level& level = w.scratch->levels[depth];
   const OpenNodes& node = level.node;
   ++w.expanded;
-  if ((w.expanded & 63) == 0 && (asked_to_stop() || (deadline_ != std::chrono::steady_clock::time_point::max() &&
-                                                     std::chrono::steady_clock::now() >= deadline_)))
-    late_.store(true, std::memory_order_relaxed);
+  if ((w.expanded & 63) == 0 && deadline_.passed()) late_.store(true, std::memory_order_relaxed);
   try_completion(w, node);
   const Cost limit = enough(w.upper) - node.bound();
   level.children.clear();
@@ -167,8 +165,7 @@ void Search::run_task(Task& w, std::vector<Subtree*> subtrees, Goal goal) const 
 SearchResult Search::run(const Exec* ex, const Problem& problem, Cost upper, Goal goal, const SearchLimits& limits) {
   problem_ = &problem;
   deadline_ = limits.deadline;
-  stop_ = limits.stop;
-  late_ = asked_to_stop();
+  late_ = deadline_.asked();
   scratch_.resize(std::max<std::size_t>(scratch_.size(), ex == nullptr ? 1 : ex->threads()));
   SearchResult result;
   result.upper = upper;

@@ -2,21 +2,20 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
 #include "gradloom/exec/exec.h"
 #include "gradloom/ged/assignment.h"
+#include "gradloom/ged/deadline.h"
 #include "gradloom/ged/problem.h"
 
 namespace gradloom::ged {
 
 struct SearchLimits {
   std::uint64_t expansions = std::numeric_limits<std::uint64_t>::max();  // nodes of the tree that may be opened
-  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
-  const std::atomic<bool>* stop = nullptr;  // may be null; once set, the deadline has passed
+  Deadline deadline;
 };
 
 enum class Goal {
@@ -82,11 +81,9 @@ class Search {
   void try_completion(Task& w, const OpenNodes& node) const;
   void hand_back(Task& w, std::size_t depth) const;
   bool stopped(const Task& w, Goal goal) const;
-  bool asked_to_stop() const { return stop_ && stop_->load(std::memory_order_relaxed); }
 
   const Problem* problem_ = nullptr;
-  std::chrono::steady_clock::time_point deadline_;
-  const std::atomic<bool>* stop_ = nullptr;
+  Deadline deadline_;
   mutable std::atomic<bool> late_ = false;
   std::vector<Scratch> scratch_;
   std::vector<Task> tasks_;

@@ -1,7 +1,6 @@
 #include "gradloom/ged/upper.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <numeric>
 
@@ -36,13 +35,12 @@ std::vector<std::uint32_t> by_degree(const Problem& p) {
 
 }  // namespace
 
-std::vector<std::uint32_t> greedy_mapping(const Problem& p, std::chrono::steady_clock::time_point deadline) {
-  const bool timed = deadline != std::chrono::steady_clock::time_point::max();
+std::vector<std::uint32_t> greedy_mapping(const Problem& p, const Deadline& deadline) {
   bool late = false;
   std::vector<std::uint32_t> image(p.rows(), kErased), done;
   std::vector<bool> used(p.columns());
   for (std::uint32_t i : by_degree(p)) {
-    late = late || (timed && std::chrono::steady_clock::now() >= deadline);
+    late = late || deadline.passed();
     Cost best = std::numeric_limits<Cost>::max();
     const auto consider = [&](std::uint32_t j) {
       Cost cost = j == kErased ? p.erase(i) : p.node(i, j) - p.insert(j);
@@ -61,9 +59,7 @@ std::vector<std::uint32_t> greedy_mapping(const Problem& p, std::chrono::steady_
   return image;
 }
 
-Cost improve_by_swaps(const Problem& p, std::vector<std::uint32_t>& image, unsigned rounds,
-                      std::chrono::steady_clock::time_point deadline) {
-  const bool timed = deadline != std::chrono::steady_clock::time_point::max();
+Cost improve_by_swaps(const Problem& p, std::vector<std::uint32_t>& image, unsigned rounds, const Deadline& deadline) {
   Cost cost = p.cost(image);
   std::vector<bool> used(p.columns());
   for (std::uint32_t j : image)
@@ -72,7 +68,7 @@ Cost improve_by_swaps(const Problem& p, std::vector<std::uint32_t>& image, unsig
   for (unsigned round = 0; better && round < rounds; ++round) {
     better = false;
     for (std::uint32_t i = 0; i < p.rows(); ++i) {
-      if (timed && std::chrono::steady_clock::now() >= deadline) return cost;
+      if (deadline.passed()) return cost;
       for (std::uint32_t k = i + 1; k < p.rows(); ++k) {
         const std::uint32_t a = image[i], b = image[k];
         const Cost old = share(p, image, i, a, k) + share(p, image, k, b, i) + between(p, i, k, a, b);

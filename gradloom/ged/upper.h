@@ -1,10 +1,10 @@
 // Good mappings, quickly: upper bounds on the edit distance.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <vector>
 
+#include "gradloom/ged/deadline.h"
 #include "gradloom/ged/problem.h"
 
 namespace gradloom::ged {
@@ -13,12 +13,11 @@ namespace gradloom::ged {
 
 // Maps row after row, those with most edges first, each to the column that costs least at that moment; after the
 // deadline edges are no longer looked at.
-std::vector<std::uint32_t> greedy_mapping(const Problem& problem, std::chrono::steady_clock::time_point deadline =
-                                                                      std::chrono::steady_clock::time_point::max());
+std::vector<std::uint32_t> greedy_mapping(const Problem& problem, const Deadline& deadline = {});
 
 // Exchanges the images of two rows, or moves a row to a free column (or deletes it), as long as that helps; at most
 // `rounds` passes over all pairs, none after the deadline. `image` is the start and the result; returns its cost.
 Cost improve_by_swaps(const Problem& problem, std::vector<std::uint32_t>& image, unsigned rounds = 100,
-                      std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max());
+                      const Deadline& deadline = {});
 
 }  // namespace gradloom::ged

@@ -12,7 +12,7 @@ from typing import Any
 
 from .errors import InternalError, error_of
 
-_ABI_VERSION = 1
+_ABI_VERSION = 2
 
 Handle = ctypes.c_uint64
 MOST_DIMENSIONS = 4
@@ -100,17 +100,17 @@ _FUNCTIONS: dict[str, Sequence[Any]] = {
     "graphs_add": [Handle, _GRAPH],
     "graphs_load": [_TEXT, _HANDLE_OUT],
     "graphs_count": [Handle, ctypes.POINTER(ctypes.c_int64)],
-    "ged_pair": [Handle, ctypes.c_int64, ctypes.c_int64, _TEXT, _TEXT_OUT],
+    "ged_pair": [Handle, ctypes.c_int64, ctypes.c_int64, _TEXT, _HOOKS, _TEXT_OUT],
     "ged_matrix": [Handle, _TEXT, _HOOKS, _ARRAY, _ARRAY],
-    "ged_search": [Handle, ctypes.c_int64, _TEXT, _TEXT_OUT],
+    "ged_search": [Handle, ctypes.c_int64, _TEXT, _HOOKS, _TEXT_OUT],
     "circuit_load": [_TEXT, _HANDLE_OUT],
     "circuit_parse": [_TEXT, _HANDLE_OUT],
     "circuit_of": [Handle, _HANDLE_OUT],
     "circuits": [_TEXT_OUT],
     "circuit_describe": [Handle, _TEXT_OUT],
-    "circuit_run": [Handle, _TEXT, _ARRAY, _ARRAY],
+    "circuit_run": [Handle, _TEXT, _HOOKS, _ARRAY, _ARRAY],
     "circuit_evaluate": [Handle, _ARRAY, _ARRAY],
-    "circuit_export": [Handle, _TEXT, _TEXT_OUT, _TEXT_OUT],
+    "circuit_export": [Handle, _TEXT, _HOOKS, _TEXT_OUT, _TEXT_OUT],
 }
 
 
@@ -255,6 +255,16 @@ class LongCall:
             raise self._failure
         if status != 0:
             raise error_of(status, message)
+
+    def json_of(self, function: Callable[..., int], *arguments: Any) -> Any:
+        """The JSON value that a function returns by its last argument, behind the hooks. Ctrl-C raises
+        KeyboardInterrupt."""
+        pointer = ctypes.c_void_p()
+        self.run(function, *arguments, ctypes.byref(self.hooks), ctypes.byref(pointer))
+        text = take_text(pointer)
+        if self.interrupted:
+            raise KeyboardInterrupt
+        return json.loads(text)
 
     def _call(self, function: Callable[..., int], arguments: tuple[Any, ...]) -> tuple[int, str]:
         if threading.current_thread() is not threading.main_thread():  # signals go to the main thread alone

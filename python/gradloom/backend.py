@@ -6,10 +6,11 @@ Callables (node_match, ...) are called once for each distinct pair of attributes
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ._library import close, handle_of, json_of, lib, settings_text
+from ._library import LongCall, close, handle_of, json_of, lib, settings_text
 from .errors import InvalidInputError
 from .graph_data import Rows, add_rows
 
@@ -124,9 +125,12 @@ def _without_infinity(costs: dict[str, Any], parts: int) -> dict[str, Any]:
     }
 
 
-# Calls without costs are the shortest: making these texts each time would be a tenth of one.
 _PAIR: dict[str, Any] = {"threads": 1, "ties": "any", "path": False}
-_PLAIN_PAIR = settings_text(_PAIR)
+# Most pairs are solved within these limits, on this thread. What Ctrl-C has to stop runs on another one, which takes as
+# long to start as a small pair takes to solve.
+_AT_ONCE: dict[str, Any] = {"expansions": 200, "seconds": 0.05}
+# Calls without costs are the shortest: making these texts each time would be a tenth of one.
+_PLAIN_PAIR = settings_text({**_PAIR, **_AT_ONCE})
 _PLAIN_SET = {directed: settings_text({"directed": directed}) for directed in (False, True)}
 
 
@@ -149,8 +153,8 @@ def graph_edit_distance(
     above `upper_bound`."""
     if roots is not None:
         raise NotImplementedError("gradloom does not support roots")
-    if G1.is_multigraph() or G2.is_multigraph():
-        raise NotImplementedError("graphs with several edges between two nodes are not supported")
+    if reason := _reason((G1, G2)):
+        raise NotImplementedError(reason)
     if timeout is not None and timeout <= 0:
         from networkx import NetworkXError
 
@@ -168,10 +172,7 @@ def graph_edit_distance(
         **_tables(edges, "edge", *of_edges),
     }
     parts = sum(len(r.row_ptr) - 1 + len(r.column) for r in rows)
-    if tables or timeout is not None:
-        settings = settings_text({**_PAIR, "costs": _without_infinity(tables, parts) or None, "seconds": timeout})
-    else:
-        settings = _PLAIN_PAIR
+    costs = _without_infinity(tables, parts) if tables else None
     if tables:
         names = {"node_labels": nodes and nodes.names(), "edge_labels": edges and edges.names()}
         handle = handle_of(lib.gradloom_graphs_new, settings_text({"directed": directed, **names}))
@@ -180,12 +181,51 @@ def graph_edit_distance(
     try:
         for graph in rows:
             add_rows(handle, graph)
-        found = json_of(lib.gradloom_ged_pair, handle, 0, 1, settings)
+        return _solved(handle, costs, upper_bound, timeout)
     finally:
         close(handle)
+
+
+def _solved(
+    handle: int, costs: dict[str, Any] | None, upper_bound: float | None, timeout: float | None
+) -> float | None:
+    """The distance of the two graphs of a set; None when it is above `upper_bound`."""
+    end = None if timeout is None else time.monotonic() + timeout
+    settings = {**_PAIR, "costs": costs}
+
+    def asked(**more: Any) -> dict[str, Any]:
+        left = None if end is None else max(end - time.monotonic(), 1e-6)
+        text = settings_text({**settings, "seconds": left, **more})
+        found: dict[str, Any] = LongCall().json_of(lib.gradloom_ged_pair, handle, 0, 1, text)
+        return found
+
+    short = timeout is not None and timeout < _AT_ONCE["seconds"]
+    text = _PLAIN_PAIR
+    if costs is not None or short:
+        text = settings_text({**settings, **_AT_ONCE, **({"seconds": timeout} if short else {})})
+    found = json_of(lib.gradloom_ged_pair, handle, 0, 1, text, None)
+    if not found["exact"] and not short:
+        # That a distance is above a bound is often known long before the distance is.
+        if upper_bound is not None and math.isfinite(upper_bound):
+            if found["lower"] > upper_bound or asked(threshold=max(upper_bound, 0.0))["within"] is False:
+                return None
+        found = asked()
     if upper_bound is not None and found["upper"] > upper_bound:
         return None
     return float(found["upper"])
+
+
+_SEVERAL_EDGES = "graphs with several edges between two nodes are not supported"
+_LOOPS = "networkx counts the edits of self loops in another way; gradloom.ged.distance takes graphs that have some"
+
+
+def _reason(graphs: Sequence[Any]) -> str | None:
+    """Why the distance of these graphs is left to networkx."""
+    if any(g.is_multigraph() for g in graphs):
+        return _SEVERAL_EDGES
+    if any(node in neighbours for g in graphs for node, neighbours in g.adjacency()):
+        return _LOOPS
+    return None
 
 
 def _can_run_distance(*arguments: Any, **keywords: Any) -> bool | str:
@@ -193,10 +233,8 @@ def _can_run_distance(*arguments: Any, **keywords: Any) -> bool | str:
     roots = arguments[10] if len(arguments) > 10 else keywords.get("roots")
     if roots is not None:
         return "roots are not supported"
-    graphs: Sequence[Any] = arguments[:2] or (keywords.get("G1"), keywords.get("G2"))
-    if any(g is not None and g.is_multigraph() for g in graphs):
-        return "graphs with several edges between two nodes are not supported"
-    return True
+    graphs = (*arguments[:2], keywords.get("G1"), keywords.get("G2"))
+    return _reason([g for g in graphs if g is not None]) or True
 
 
 class _Backend:
@@ -235,5 +273,5 @@ def get_info() -> dict[str, Any]:
         "project": "gradloom",
         "package": "gradloom",
         "short_summary": "Exact graph edit distances, in C++.",
-        "functions": {"graph_edit_distance": {"additional_docs": "Exact branch and bound; no roots, no multigraphs."}},
+        "functions": {"graph_edit_distance": {"additional_docs": "Exact branch and bound; no roots, no multigraphs, no self loops."}},
     }

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._arrays import AnyArray, borrowed
-from ._library import json_of, lib, settings_text
+from ._library import LongCall, lib, settings_text
 from ._options import threads_of
 from ._progress import WatchedCall
 from .errors import InvalidInputError
@@ -170,7 +170,7 @@ def distance(
     """
     graphs = GraphSet([G, H], **_keys(node_label, edge_label, (G, H), costs))
     settings = _settings(costs, time, expand, n_jobs, threshold=threshold, solver=solver)
-    found = json_of(lib.gradloom_ged_pair, graphs._handle, 0, 1, settings_text(settings))
+    found = LongCall().json_of(lib.gradloom_ged_pair, graphs._handle, 0, 1, settings_text(settings))
     return _distance(found, graphs)
 
 
@@ -274,5 +274,5 @@ def search(
     everything = [query, *graphs]
     held = GraphSet([as_graph(g, **_keys(node_label, edge_label, everything, costs)) for g in everything])
     settings = _settings(costs, time, expand, n_jobs, threshold=threshold)
-    found = json_of(lib.gradloom_ged_search, held._handle, 0, settings_text(settings))
+    found = LongCall().json_of(lib.gradloom_ged_search, held._handle, 0, settings_text(settings))
     return [Found(f["graph"] - 1, f["lower"], f["upper"], f["within"]) for f in found]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import ctypes
-import json
 import os
 import re
 import tempfile
@@ -16,7 +14,7 @@ import numpy as np
 from . import _tables, interchange
 from ._arrays import AnyArray, borrowed, numbers
 from ._fit import Fit, fit_rows
-from ._library import LongCall, handle_of, json_of, lib, settings_text, take_text, text_of
+from ._library import LongCall, handle_of, json_of, lib, settings_text, text_of
 from ._options import merged, nested, put, threads_of
 from .errors import InvalidInputError, UnsupportedError
 from .formulas import Formula, formulas_of
@@ -311,20 +309,15 @@ class KAN(Model):
         ("0.1.2 sin"); with choices for single edges the formula is made edge by edge."""
         settings = {"effort": effort, "threshold": threshold, "functions": functions}
         settings |= {"define": define, "forbid": forbid, "fix": fix}
-        call, text = LongCall(), ctypes.c_void_p()
         rows = self._data(X, y)
-        hooks, out = ctypes.byref(call.hooks), ctypes.byref(text)
-        call.run(lib.gradloom_formula, self._open(), settings_text(settings), *rows, hooks, out)
-        report = json.loads(take_text(text))
-        if call.interrupted:
-            raise KeyboardInterrupt
+        report = LongCall().json_of(lib.gradloom_formula, self._open(), settings_text(settings), *rows)
         return formulas_of(report, self.description["features"])
 
     def auto_symbolic(self, lib: Sequence[str] | None = None, threshold: float | None = None) -> list[dict[str, Any]]:
         """Every edge with the functions that fit it, best first: layer, from, to, score, kept, candidates. `lib` names
         the functions to compare with. The network is not changed."""
         settings = {"threshold": threshold, "functions": lib, "effort": 1}
-        report = json_of(_formula, self._open(), settings_text(settings), None, None, None)
+        report = LongCall().json_of(_formula, self._open(), settings_text(settings), None, None)
         edges: list[dict[str, Any]] = report["edges"]
         return edges
 

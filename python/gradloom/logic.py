@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 
 from ._arrays import AnyArray, bits, borrowed
 from ._fit import Fit
-from ._library import check, close, handle_of, json_of, lib, path_text, settings_text, take_text
+from ._library import LongCall, check, close, handle_of, json_of, lib, path_text, settings_text, take_text
 from ._options import merged, nested, put, threads_of
 from .errors import InvalidInputError, NotFoundError
 from .model import Model
 
 Bits = NDArray[np.uint8]
+
+_SHORT_RUN = 1 << 28  # gates of all cells and steps that take a few milliseconds: nobody has to stop them
 
 
 def shipped_circuits() -> list[str]:
@@ -161,7 +163,14 @@ class Circuit:
     ) -> Bits:
         settings = {"steps": steps, "fire": fire, "seed": seed, "boundary": boundary, "threads": threads_of(n_jobs)}
         end = np.empty_like(start)
-        check(lib.gradloom_circuit_run(self._handle, settings_text(settings), borrowed(start), borrowed(end)))
+        arrays = borrowed(start), borrowed(end)
+        if steps * start.size * self.gates < _SHORT_RUN:
+            check(lib.gradloom_circuit_run(self._handle, settings_text(settings), None, *arrays))
+            return end
+        call = LongCall()
+        call.run(lib.gradloom_circuit_run, self._handle, settings_text(settings), ctypes.byref(call.hooks), *arrays)
+        if call.interrupted:
+            raise KeyboardInterrupt
         return end
 
     def evaluate(self, inputs: Any) -> Bits:
@@ -191,10 +200,11 @@ class Circuit:
         """
         settings = {"format": format, "verify": bool(verify), "name": name, "minimiser": minimiser}
         text, report = ctypes.c_void_p(), ctypes.c_void_p()
-        check(
-            lib.gradloom_circuit_export(self._handle, settings_text(settings), ctypes.byref(text), ctypes.byref(report))
-        )
+        call, out = LongCall(), (ctypes.byref(text), ctypes.byref(report))
+        call.run(lib.gradloom_circuit_export, self._handle, settings_text(settings), ctypes.byref(call.hooks), *out)
         made = Export(take_text(text), json.loads(take_text(report)))
+        if call.interrupted:
+            raise KeyboardInterrupt
         if path is not None:
             made.save(path)
         return made

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from gradloom import ged
+from gradloom.backend import backend, graph_edit_distance
 from gradloom.errors import InvalidInputError
 
 nx = pytest.importorskip("networkx", reason="networkx is not installed")
@@ -170,15 +171,42 @@ def test_callables_are_called_once_for_each_distinct_pair():
     assert len(asked) == len(set(asked)) == 4
 
 
-def test_ctrl_c_ends_a_matrix():
+@pytest.mark.parametrize(
+    "call",
+    [
+        ged.matrix,
+        lambda graphs: ged.distance(*graphs[:2]),
+        lambda graphs: ged.distance(*graphs[:2], solver="best-first"),
+        lambda graphs: ged.search(graphs[0], graphs, threshold=40),
+        lambda graphs: graph_edit_distance(*graphs[:2]),
+        lambda graphs: graph_edit_distance(*graphs[:2], node_match=lambda a, b: True, timeout=1000, upper_bound=100),
+        lambda _: ged.distance(nx.gnp_random_graph(1500, 0.01, seed=1), nx.gnp_random_graph(1500, 0.01, seed=2)),
+    ],
+)
+def test_ctrl_c_ends_a_search(call):
     # Regular graphs without labels: proving one such distance takes minutes.
     graphs = [nx.random_regular_graph(4, 30, seed=seed) for seed in range(12)]
     timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
     begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        ged.matrix(graphs)
+        call(graphs)
     assert time.monotonic() - begin < 60
+
+
+def test_an_upper_bound_is_judged_before_the_distance_is_known():
+    # Their distance takes hours; that it is above 3 is seen at once.
+    G, H = (nx.random_regular_graph(4, 30, seed=seed) for seed in (1, 2))
+    begin = time.monotonic()
+    assert graph_edit_distance(G, H, upper_bound=3) is None
+    assert graph_edit_distance(G, G, upper_bound=0) == 0
+    assert graph_edit_distance(G, G, upper_bound=-1) is None
+    assert time.monotonic() - begin < 30
+    for seed in range(4):
+        G, H = random_graph(7, seed), random_graph(7, seed + 50)
+        exact = ged.distance(G, H, costs=ged.Costs(labels=False)).upper
+        for bound, expected in ((exact, exact), (exact - 1, None), (math.inf, exact)):
+            assert graph_edit_distance(G, H, upper_bound=bound) == expected
 
 
 def test_a_callback_ends_a_matrix_which_has_bounds_then():
@@ -191,17 +219,20 @@ def test_a_callback_ends_a_matrix_which_has_bounds_then():
     assert (bounds.lower <= exact).all() and (bounds >= exact).all()
 
 
-@new
 def test_what_the_backend_does_not_do_it_refuses():
-    from gradloom.backend import backend
-
     G = nx.path_graph(3)
     assert backend.can_run("graph_edit_distance", (G, G), {}) is True
     assert backend.can_run("graph_edit_distance", (G, G), {"roots": (0, 0)}) is not True
     assert backend.can_run("graph_edit_distance", (nx.MultiGraph(G), G), {}) is not True
+    loop = nx.Graph([(0, 1), (1, 2), (2, 2)])
+    assert "self loops" in backend.can_run("graph_edit_distance", (G,), {"G2": loop})
+    with pytest.raises(NotImplementedError, match="self loops"):
+        graph_edit_distance(G, loop)
+    # An edge less, the loop, is one edit, whatever networkx says.
+    assert ged.distance(G, loop).upper == 1
     assert backend.can_run("shortest_path", (G,), {}) is False
     with pytest.raises(nx.NetworkXError, match="imeout"):
-        nx.graph_edit_distance(G, G, timeout=-1, backend="gradloom")
+        graph_edit_distance(G, G, timeout=-1)
 
 
 @new
@@ -209,14 +240,12 @@ def test_the_tests_of_networkx_pass_through_the_backend():
     """Those of graph_edit_distance in networkx's own file; others of that file are of other functions."""
     from networkx.algorithms.tests import test_similarity
 
-    from gradloom.backend import graph_edit_distance
-
     case = test_similarity.TestSimilarity()
     ran, before = 0, test_similarity.graph_edit_distance
     test_similarity.TestSimilarity.setup_class()
 
     def through(*arguments, roots=None, **keywords):
-        if roots is not None or any(graph.is_multigraph() for graph in arguments[:2]):
+        if backend.can_run("graph_edit_distance", arguments, {"roots": roots}) is not True:
             return before(*arguments, roots=roots, **keywords)
         return graph_edit_distance(*arguments, **keywords)
 

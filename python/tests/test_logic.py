@@ -1,7 +1,11 @@
 """Circuits and automata on arrays."""
 
 import copy
+import os
 import pickle
+import signal
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -22,6 +26,17 @@ def test_the_shipped_game_of_life_follows_its_definition(shape):
     life = Circuit.load("game-of-life")
     grid = np.random.default_rng(0).integers(0, 2, shape, dtype=np.uint8)
     assert np.array_equal(life.run(grid, steps=3, boundary="periodic"), life_step(life_step(life_step(grid))))
+
+
+def test_ctrl_c_ends_a_run():
+    life = Circuit.load("game-of-life")
+    grid = np.random.default_rng(0).integers(0, 2, (300, 300), dtype=np.uint8)
+    for call in (lambda: life.run(grid, steps=10**9, fire=0.5), lambda: life.run(grid, 10**9, fire=0.5, every=10**8)):
+        threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        begin = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            call()
+        assert time.monotonic() - begin < 30
 
 
 def test_frames_are_the_states_in_between():

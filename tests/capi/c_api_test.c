@@ -265,34 +265,43 @@ static void test_distances(void) {
   gradloom_handle graphs = cycles();
   char* text = NULL;
   double lower[3][3] = {{0}}, upper[3][3] = {{0}};
+  gradloom_hooks hooks;
   gradloom_array low = doubles(lower, 3, 3), high = doubles(upper, 3, 3), wrong = doubles(lower, 2, 3);
   /* A cycle becomes the next one by an edge less, a node and two edges more. */
-  EXPECT(gradloom_ged_pair(graphs, 0, 1, NULL, &text) == GRADLOOM_OK && strstr(text, "\"upper\":4.0") &&
+  EXPECT(gradloom_ged_pair(graphs, 0, 1, NULL, NULL, &text) == GRADLOOM_OK && strstr(text, "\"upper\":4.0") &&
          strstr(text, "\"exact\":true"));
   gradloom_free(text);
-  EXPECT(gradloom_ged_pair(graphs, 0, 1, "{\"path\": false}", &text) == GRADLOOM_OK && strstr(text, "\"upper\":4.0") &&
+  EXPECT(gradloom_ged_pair(graphs, 0, 1, "{\"path\": false}", NULL, &text) == GRADLOOM_OK && strstr(text, "\"upper\":4.0") &&
          !strstr(text, "\"path\""));
   gradloom_free(text);
   /* Within 3 it is not; by which bound that was found is no matter. */
-  EXPECT(gradloom_ged_pair(graphs, 0, 1, "{\"threshold\": 3}", &text) == GRADLOOM_OK &&
+  EXPECT(gradloom_ged_pair(graphs, 0, 1, "{\"threshold\": 3}", NULL, &text) == GRADLOOM_OK &&
          strstr(text, "\"within\":false"));
   gradloom_free(text);
-  EXPECT(gradloom_ged_pair(graphs, 0, 1, "{\"threshold\": 4}", &text) == GRADLOOM_OK &&
+  EXPECT(gradloom_ged_pair(graphs, 0, 1, "{\"threshold\": 4}", NULL, &text) == GRADLOOM_OK &&
          strstr(text, "\"within\":true"));
   gradloom_free(text);
   EXPECT(gradloom_ged_matrix(graphs, "{\"threads\": 1}", NULL, &low, &high) == GRADLOOM_OK);
   EXPECT(upper[0][1] == 4.0 && upper[1][0] == 4.0 && lower[0][1] == 4.0 && upper[2][2] == 0.0);
-  EXPECT(gradloom_ged_search(graphs, 0, "{\"threshold\": 4}", &text) == GRADLOOM_OK);
+  EXPECT(gradloom_ged_search(graphs, 0, "{\"threshold\": 4}", NULL, &text) == GRADLOOM_OK);
   EXPECT(strstr(text, "\"graph\":1") && !strstr(text, "\"graph\":2"));
   gradloom_free(text);
+  memset(&hooks, 0, sizeof hooks);
+  EXPECT(gradloom_stop_new(&hooks.stop) == GRADLOOM_OK && gradloom_stop(hooks.stop) == GRADLOOM_OK);
+  EXPECT(gradloom_ged_pair(graphs, 0, 1, NULL, &hooks, &text) == GRADLOOM_OK && strstr(text, "\"exact\":false"));
+  gradloom_free(text);
+  EXPECT(gradloom_ged_search(graphs, 0, "{\"threshold\": 3.5}", &hooks, &text) == GRADLOOM_OK &&
+         !strstr(text, "\"within\":true"));
+  gradloom_free(text);
+  gradloom_close(hooks.stop);
   EXPECT_FAILS(gradloom_ged_matrix(graphs, NULL, NULL, &wrong, &high), GRADLOOM_INVALID_INPUT, "must be (3, 3)");
-  EXPECT_FAILS(gradloom_ged_pair(graphs, 0, 3, NULL, &text), GRADLOOM_INVALID_INPUT, "3 graphs");
-  EXPECT_FAILS(gradloom_ged_pair(graphs, 0, 1, "{\"costs\": {\"node_subs\": 1}}", &text), GRADLOOM_INVALID_INPUT,
+  EXPECT_FAILS(gradloom_ged_pair(graphs, 0, 3, NULL, NULL, &text), GRADLOOM_INVALID_INPUT, "3 graphs");
+  EXPECT_FAILS(gradloom_ged_pair(graphs, 0, 1, "{\"costs\": {\"node_subs\": 1}}", NULL, &text), GRADLOOM_INVALID_INPUT,
                "node_subs");
-  EXPECT_FAILS(gradloom_ged_pair(graphs, 0, 1, "{\"threshold\": -1}", &text), GRADLOOM_INVALID_INPUT, "threshold");
+  EXPECT_FAILS(gradloom_ged_pair(graphs, 0, 1, "{\"threshold\": -1}", NULL, &text), GRADLOOM_INVALID_INPUT, "threshold");
   EXPECT_FAILS(gradloom_ged_matrix(graphs, "{\"ties\": \"any\"}", NULL, &low, &high), GRADLOOM_INVALID_INPUT,
                "are for pairs");
-  EXPECT_FAILS(gradloom_ged_search(graphs, 0, "{\"threshold\": 4, \"solver\": \"best-first\"}", &text),
+  EXPECT_FAILS(gradloom_ged_search(graphs, 0, "{\"threshold\": 4, \"solver\": \"best-first\"}", NULL, &text),
                GRADLOOM_INVALID_INPUT, "are for pairs");
   gradloom_close(graphs);
 }
@@ -302,6 +311,7 @@ static void test_circuits(void) {
   char *text = NULL, *report = NULL;
   unsigned char start[1][6][6], end[1][6][6];
   gradloom_array from, to;
+  gradloom_hooks hooks;
   memset(start, 0, sizeof start);
   start[0][2][1] = start[0][2][2] = start[0][2][3] = 1; /* a blinker */
   memset(&from, 0, sizeof from);
@@ -313,16 +323,25 @@ static void test_circuits(void) {
   to = from;
   to.data = end;
   EXPECT(gradloom_circuit_load("game-of-life", &life) == GRADLOOM_OK);
-  EXPECT(gradloom_circuit_run(life, "{\"steps\": 1, \"threads\": 1}", &from, &to) == GRADLOOM_OK);
+  EXPECT(gradloom_circuit_run(life, "{\"steps\": 1, \"threads\": 1}", NULL, &from, &to) == GRADLOOM_OK);
   EXPECT(end[0][1][2] == 1 && end[0][2][2] == 1 && end[0][3][2] == 1 && end[0][2][1] == 0);
+  memset(&hooks, 0, sizeof hooks);
+  EXPECT(gradloom_stop_new(&hooks.stop) == GRADLOOM_OK && gradloom_stop(hooks.stop) == GRADLOOM_OK);
+  EXPECT(gradloom_circuit_run(life, "{\"steps\": 1}", &hooks, &from, &to) == GRADLOOM_OK);
+  EXPECT(memcmp(start, end, sizeof start) == 0); /* no step was done */
+  EXPECT(gradloom_circuit_export(life, "{\"format\": \"c\", \"verify\": true}", &hooks, &text, &report) == GRADLOOM_OK);
+  EXPECT(strstr(report, "\"proved\":false") && strstr(text, "circuit"));
+  gradloom_free(text);
+  gradloom_free(report);
+  gradloom_close(hooks.stop);
   EXPECT(gradloom_circuit_describe(life, &text) == GRADLOOM_OK && strstr(text, "B3/S23"));
   gradloom_free(text);
-  EXPECT(gradloom_circuit_export(life, "{\"format\": \"c\", \"verify\": true}", &text, &report) == GRADLOOM_OK);
+  EXPECT(gradloom_circuit_export(life, "{\"format\": \"c\", \"verify\": true}", NULL, &text, &report) == GRADLOOM_OK);
   EXPECT(strstr(report, "\"proved\":true") && strstr(text, "circuit"));
   gradloom_free(text);
   gradloom_free(report);
   from.shape[0] = 2;
-  EXPECT_FAILS(gradloom_circuit_run(life, NULL, &from, &to), GRADLOOM_INVALID_INPUT, "end is");
+  EXPECT_FAILS(gradloom_circuit_run(life, NULL, NULL, &from, &to), GRADLOOM_INVALID_INPUT, "end is");
   gradloom_close(life);
   EXPECT_FAILS(gradloom_circuit_parse("{}", &life), GRADLOOM_INVALID_INPUT, "");
 }

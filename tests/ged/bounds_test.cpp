@@ -52,7 +52,7 @@ TEST(Deadlines, ThatHavePassedStillLeaveAMappingAndABracket) {
   std::vector<DenseGraph> dense;
   for (const Graph& g : set.graphs) dense.emplace_back(g, Labels::compare);
   PairSolver solver;
-  const SearchLimits passed{.deadline = std::chrono::steady_clock::time_point::min()};
+  const SearchLimits passed{.deadline = {std::chrono::steady_clock::time_point::min()}};
   const SearchLimits short_search{.expansions = 50};
   for (std::size_t i = 1; i < set.size(); ++i) {
     const Problem& p = solver.set(dense[i - 1], dense[i], costs);

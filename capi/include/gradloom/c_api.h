@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define GRADLOOM_ABI_VERSION 1
+#define GRADLOOM_ABI_VERSION 2
 
 enum {
   GRADLOOM_OK = 0,
@@ -209,14 +209,17 @@ int gradloom_graphs_count(gradloom_handle graphs, int64_t* count);
 
 /* {lower, upper, exact, smallest, mapping, expanded, seconds, within, path: [{edit, from, to, cost}]}. mapping: the
  * image of each node of the first graph, null: deleted; within: null without a threshold, or where a limit came first;
- * path: missing with "path": false. */
-int gradloom_ged_pair(gradloom_handle graphs, int64_t first, int64_t second, const char* settings, char** json);
+ * path: missing with "path": false. After a stop there are bounds, as after a limit. */
+int gradloom_ged_pair(gradloom_handle graphs, int64_t first, int64_t second, const char* settings,
+                      const gradloom_hooks* hooks, char** json);
 /* lower and upper (graphs, graphs) of float64. After a stop, pairs that were not compared have bounds without a search,
  * and the status is GRADLOOM_OK. */
 int gradloom_ged_matrix(gradloom_handle graphs, const char* settings, const gradloom_hooks* hooks,
                         const gradloom_array* lower, const gradloom_array* upper);
-/* A list of {graph, lower, upper, within}: the graphs within "threshold" of graph `query` of the set. */
-int gradloom_ged_search(gradloom_handle graphs, int64_t query, const char* settings, char** json);
+/* A list of {graph, lower, upper, within}: the graphs within "threshold" of graph `query` of the set. After a stop, the
+ * rest are judged by bounds without a search. */
+int gradloom_ged_search(gradloom_handle graphs, int64_t query, const char* settings, const gradloom_hooks* hooks,
+                        char** json);
 
 /* --- Circuits --------------------------------------------------------------------------------------------------- */
 
@@ -229,14 +232,15 @@ int gradloom_circuits(char** json);
 /* {inputs, outputs, gates, depth, channels, boundary, rule}; the last three only of a cell rule. */
 int gradloom_circuit_describe(gradloom_handle circuit, char** json);
 /* start and end (channels, height, width) of uint8. settings: {"steps": 1, "fire": 1.0, "seed": 0, "boundary": name,
- * "threads": 0}. */
-int gradloom_circuit_run(gradloom_handle circuit, const char* settings, const gradloom_array* start,
-                         const gradloom_array* end);
+ * "threads": 0}. After a stop, end has the cells of the last step that was done. */
+int gradloom_circuit_run(gradloom_handle circuit, const char* settings, const gradloom_hooks* hooks,
+                         const gradloom_array* start, const gradloom_array* end);
 /* in (rows, inputs) and out (rows, outputs) of uint8. */
 int gradloom_circuit_evaluate(gradloom_handle circuit, const gradloom_array* in, const gradloom_array* out);
 /* settings: {"format": "c", "verilog", "json", "dot" or "svg", "verify": false, "name": "circuit", "minimiser": "own"}.
- */
-int gradloom_circuit_export(gradloom_handle circuit, const char* settings, char** text, char** report);
+ * A stop ends the proof, which is missing then. */
+int gradloom_circuit_export(gradloom_handle circuit, const char* settings, const gradloom_hooks* hooks, char** text,
+                            char** report);
 
 #ifdef __cplusplus
 }

@@ -156,7 +156,7 @@ Result<ExportedCircuit> export_circuit(AnyCircuit any, const ExportCircuitOption
   const std::string text = o.out.empty() ? r.text : read_file(o.out, r.text.size() + 1).or_throw();
   const Circuit back = read_back(text, o.format).or_throw();
   const Exec exec({o.threads, Variant::fast});
-  const circuit::Proof proof = circuit::prove_equal(exec, reference, back);
+  const circuit::Proof proof = circuit::prove_equal(exec, reference, back, {.stop = o.stop});
   if (proof.counter_example)
     return Error{ErrorCode::numeric, fmt::format("the export differs from the circuit: {}",
                                                  describe(*proof.counter_example, reference, back))};

@@ -1,6 +1,7 @@
 // What the commands on hard circuits do: run one on a grid, export it with a proof, measure its speed.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -89,6 +90,7 @@ struct ExportCircuitOptions {
   bool verify = false;                  // prove the file equal to the circuit that was read
   std::string name = "circuit";         // of the function or module
   unsigned threads = 0;
+  const std::atomic<bool>* stop = nullptr;  // not owned, may be null; ends the proof
 };
 
 struct ExportedCircuit {
