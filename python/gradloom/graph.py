@@ -144,7 +144,12 @@ class _GraphEstimator:
         }
         return {key: value for key, value in keys.items() if value is not None}
 
+    def _new_keys(self) -> dict[str, Any]:
+        """Of graphs to predict: they have weights where those of fit() had."""
+        return {**self._keys(), "weighted": getattr(self, "_weighted", False)}
+
     def _run(self, graphs: GraphSet) -> None:
+        self._weighted = graphs.weighted
         recipe: dict[str, Any] = {"family": "graph", "task": self._task, **self._recipe}
         keys = {
             "model.layer": self.layer,
@@ -175,7 +180,7 @@ class _GraphEstimator:
 
     def embed(self, graphs: Any) -> Floats:
         """The embedding of each graph, or of each node: what the network's head reads, (rows, width)."""
-        return self._fitted().embed(graphs, **self._keys())
+        return self._fitted().embed(graphs, **self._new_keys())
 
 
 def _listed(graphs: Any) -> list[Any]:
@@ -185,11 +190,27 @@ def _listed(graphs: Any) -> list[Any]:
     return list(graphs)
 
 
+def _targets(graphs: Any, y: Any) -> tuple[list[Any], Any]:
+    """The graphs as a list, and y, or what the graphs of PyG have as their own."""
+    listed = _listed(graphs)
+    if y is not None:
+        return listed, y
+    found = [getattr(g, "y", None) for g in listed]
+    for i, own in enumerate(found):
+        if own is None:
+            raise TypeError(f"y is missing: graph {i} has none of its own, as Data of PyG may have")
+        found[i] = as_array(own, "y").ravel()
+        if len(found[i]) != 1:
+            raise InvalidInputError(f"y of graph {i} has {len(found[i])} values, but must have one")
+    return listed, np.concatenate(found) if found else np.zeros(0)
+
+
 class GraphClassifier(_GraphEstimator):
     """A class for each graph. layer: "gcn", "gin", "gat", ...; options as `gradloom.recipe_keys("graph")`."""
 
-    def fit(self, graphs: Sequence[Any], y: Sequence[Any]) -> GraphClassifier:
-        """Trains on graphs (networkx, PyG, scipy, arrays) and their classes."""
+    def fit(self, graphs: Sequence[Any], y: Sequence[Any] | None = None) -> GraphClassifier:
+        """Trains on graphs (networkx, PyG, scipy, arrays) and their classes; y None: those that graphs of PyG have."""
+        graphs, y = _targets(graphs, y)
         labels = np.asarray(y)
         if labels.ndim != 1 or len(labels) != len(graphs):
             raise InvalidInputError(f"y has the shape {labels.shape}, but there are {len(graphs)} graphs")
@@ -203,7 +224,7 @@ class GraphClassifier(_GraphEstimator):
 
     def predict_proba(self, graphs: Any) -> Floats:
         """Probabilities (graphs, classes), in the order of classes_."""
-        return self._fitted().predict_proba(_listed(graphs), **self._keys())[:, self._order]
+        return self._fitted().predict_proba(_listed(graphs), **self._new_keys())[:, self._order]
 
     def predict(self, graphs: Any) -> AnyArray:
         """The most probable class of each graph."""
@@ -221,8 +242,9 @@ class GraphRegressor(_GraphEstimator):
 
     _recipe: Mapping[str, Any] = {"loss": {"kind": "mse"}}
 
-    def fit(self, graphs: Sequence[Any], y: Any) -> GraphRegressor:
-        """Trains on graphs and their numbers."""
+    def fit(self, graphs: Sequence[Any], y: Any = None) -> GraphRegressor:
+        """Trains on graphs and their numbers; y None: those that graphs of PyG have."""
+        graphs, y = _targets(graphs, y)
         targets = numbers(y, "y", (1,))
         if len(targets) != len(graphs):
             raise InvalidInputError(f"y has {len(targets)} rows, but there are {len(graphs)} graphs")
@@ -231,7 +253,7 @@ class GraphRegressor(_GraphEstimator):
 
     def predict(self, graphs: Any) -> AnyArray:
         """A number for each graph."""
-        return self._fitted().predict(_listed(graphs), **self._keys())
+        return self._fitted().predict(_listed(graphs), **self._new_keys())
 
 
 class NodeClassifier(_GraphEstimator):
@@ -275,11 +297,12 @@ class NodeClassifier(_GraphEstimator):
 
     def predict_proba(self, graph: Any) -> Floats:
         """Probabilities (nodes, classes), in the order of classes_."""
-        return self._fitted().predict_proba(self._asked(graph))[:, self._order]
+        model = self._fitted()
+        return model.predict_proba(self._asked(graph), weighted=self._weighted)[:, self._order]
 
     def embed(self, graphs: Any) -> Floats:
         """The embedding of each node of a graph: what the last layer reads, (nodes, width)."""
-        return self._fitted().embed(self._asked(graphs))
+        return self._fitted().embed(self._asked(graphs), weighted=getattr(self, "_weighted", False))
 
     def predict(self, graph: Any) -> AnyArray:
         """The most probable class of each node."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ctypes
 import math
 import struct
+import warnings
 import weakref
 from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ class GraphData:
     edge_weights: AnyArray | None = None
     names: list[Any] | None = None  # of the nodes, where they have some
     directed: bool = False
+    # The weights are the values of a matrix: where all of a set are 1, they say only that there are edges.
+    of_matrix: bool = False
 
 
 def from_networkx(
@@ -46,6 +49,8 @@ def from_networkx(
     edge_weight: str | None = None,
 ) -> GraphData:
     """A graph of networkx. Labels, features and classes are names of attributes; a feature may be a list of numbers."""
+    if not (hasattr(graph, "nodes") and hasattr(graph, "is_multigraph")):
+        raise TypeError(f"graph is {graph!r}, but must be a graph of networkx")
     if graph.is_multigraph():
         doubled = next(((u, v) for u, v in graph.edges() if graph.number_of_edges(u, v) > 1), None)
         if doubled is not None:
@@ -91,8 +96,32 @@ def from_networkx(
     )
 
 
+def _pyg_weights(data: Any, edges: int) -> AnyArray | None:
+    """edge_weight, or an edge_attr of one column."""
+    for name in ("edge_weight", "edge_attr"):
+        values = getattr(data, name, None)
+        if values is None:
+            continue
+        array = numbers(values, name, (1, 2)).astype(np.float64, copy=False)
+        if array.shape[0] != edges:
+            raise InvalidInputError(f"{name} has {array.shape[0]} rows for {edges} edges")
+        if array.ndim == 1 or array.shape[1] == 1:
+            return array.reshape(-1)
+        if name == "edge_weight":
+            raise InvalidInputError(f"edge_weight is {array.shape}, but must be ({edges},)")
+        warnings.warn(
+            f"edge_attr has {array.shape[1]} columns, which are not read; an edge has one weight (edge_weight, or an "
+            "edge_attr of one column), and edge_attr = None leaves it out",
+            stacklevel=3,
+        )
+    return None
+
+
 def from_pyg(data: Any, directed: bool = False) -> GraphData:
-    """A Data of PyG, by its attributes x, edge_index, y (of nodes), train_mask, val_mask, test_mask."""
+    """A Data of PyG, by its attributes x, edge_index, edge_weight (or an edge_attr of one column), y (of nodes),
+    train_mask, val_mask, test_mask."""
+    if not hasattr(data, "edge_index"):
+        raise TypeError(f"data is {data!r}, but must be a Data of PyG: it has no edge_index")
     edge_index = as_array(data.edge_index, "edge_index")
     if edge_index.ndim != 2 or edge_index.shape[0] != 2:
         raise InvalidInputError(f"edge_index is {edge_index.shape}, but must be (2, edges)")
@@ -103,7 +132,7 @@ def from_pyg(data: Any, directed: bool = False) -> GraphData:
         nodes = features.shape[0]
     y = getattr(data, "y", None)
     classes: list[str | None] | None = None
-    if y is not None and as_array(y, "y").size == nodes and nodes > 1:
+    if y is not None and as_array(y, "y").shape[:1] == (nodes,) and as_array(y, "y").size == nodes and nodes > 1:
         classes = [str(v) for v in as_array(y, "y").ravel().tolist()]
     parts = None
     for name in ("train", "val", "test"):
@@ -117,12 +146,18 @@ def from_pyg(data: Any, directed: bool = False) -> GraphData:
         node_features=features,
         node_classes=classes,
         node_parts=parts,
+        edge_weights=_pyg_weights(data, edge_index.shape[1]),
         directed=directed,
     )
 
 
-def from_scipy(matrix: Any, directed: bool = False, *, weighted: bool = False, features: Any = None) -> GraphData:
-    """The graph of an adjacency matrix of scipy; weighted: its values are weights of edges."""
+def from_scipy(
+    matrix: Any, directed: bool = False, *, weighted: bool | None = None, features: Any = None
+) -> GraphData:
+    """The graph of an adjacency matrix of scipy; weighted: its values are weights of edges, by default where one of
+    them is not 1."""
+    if not (hasattr(matrix, "tocoo") and hasattr(matrix, "shape")):
+        raise TypeError(f"matrix is {matrix!r}, but must be a sparse matrix of scipy")
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InvalidInputError(f"the adjacency matrix is {matrix.shape}, but must be square")
     coo = matrix.tocoo()
@@ -132,24 +167,35 @@ def from_scipy(matrix: Any, directed: bool = False, *, weighted: bool = False, f
         int(matrix.shape[0]),
         edges,
         node_features=None if features is None else numbers(features, "features", (2,)),
-        edge_weights=np.asarray(coo.data[keep], dtype=np.float64) if weighted else None,
+        edge_weights=None if weighted is False else np.asarray(coo.data[keep], dtype=np.float64),
         directed=directed,
+        of_matrix=weighted is None,
     )
 
 
 def as_graph(graph: Any, **keys: Any) -> GraphData:
-    """Converts a graph: GraphData, networkx, PyG, scipy, a square array, or (nodes, edges)."""
-    if isinstance(graph, GraphData):
-        return graph
+    """Converts a graph: GraphData, networkx, PyG, scipy, a square array, or (nodes, edges). Keys are names of
+    attributes of networkx."""
     if hasattr(graph, "nodes") and hasattr(graph, "is_multigraph"):
         return from_networkx(graph, **keys)
+    if keys:
+        raise InvalidInputError(
+            f"{' and '.join(keys)}: only graphs of networkx have attributes by name, but this is a "
+            f"{type(graph).__name__}; GraphData has fields for labels, features and weights"
+        )
+    if isinstance(graph, GraphData):
+        return graph
     if hasattr(graph, "edge_index"):
         return from_pyg(graph)
     if hasattr(graph, "tocoo"):
         return from_scipy(graph)
     if isinstance(graph, np.ndarray) and graph.ndim == 2 and graph.shape[0] == graph.shape[1]:
+        if graph.dtype.kind not in "fiub":
+            raise TypeError(f"the adjacency matrix is of {graph.dtype}, but must hold numbers")
+        edges = np.argwhere(graph != 0).astype(np.int64)
+        values = graph[edges[:, 0], edges[:, 1]].astype(np.float64)
         symmetric = bool((graph == graph.T).all())
-        return GraphData(graph.shape[0], np.argwhere(graph != 0).astype(np.int64), directed=not symmetric)
+        return GraphData(graph.shape[0], edges, edge_weights=values, directed=not symmetric, of_matrix=True)
     if isinstance(graph, tuple) and len(graph) == 2 and hasattr(graph[0], "__index__"):
         edges = np.asarray(graph[1], dtype=np.int64).reshape(-1, 2)
         return GraphData(int(graph[0]), edges)
@@ -197,6 +243,10 @@ def add_rows(handle: int, g: Rows) -> None:
     check(lib.gradloom_graphs_add(handle, b"".join(graph)))
 
 
+def _is_unweighted_matrix(g: GraphData) -> bool:
+    return g.of_matrix and g.edge_weights is not None and bool((g.edge_weights == 1).all())
+
+
 class GraphSet:
     """Graphs in the engine, with common names of labels and classes."""
 
@@ -206,9 +256,14 @@ class GraphSet:
         graph_classes: Sequence[str] | None = None,
         graph_targets: Any = None,
         node_class_names: Sequence[str] | None = None,
+        weighted: bool = False,
         **keys: Any,
     ) -> None:
+        """weighted: the values of matrices are weights, also where all of them are 1."""
         data = [as_graph(g, **keys) for g in graphs]
+        if not weighted and not any(d.edge_weights is not None and not _is_unweighted_matrix(d) for d in data):
+            data = [replace(d, edge_weights=None) if d.of_matrix else d for d in data]
+        self.weighted = any(d.edge_weights is not None for d in data)
         directed = {d.directed for d in data}
         if len(directed) > 1:
             raise InvalidInputError("some graphs are directed and others are not")

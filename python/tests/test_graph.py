@@ -122,6 +122,73 @@ def test_data_of_pyg_has_features_classes_and_masks():
     assert (net.predict(data).astype(int) == sides).mean() > 0.85
 
 
+def _wheel(spoke):
+    """A ring, and a middle whose edges have this weight, in both directions."""
+    ring = [(i, (i + 1) % 5) for i in range(5)]
+    pairs = np.array(ring + [(i, 5) for i in range(5)])
+    weight = np.where(pairs[:, 1] == 5, float(spoke), 1.0)
+    return np.concatenate([pairs, pairs[:, ::-1]]).T, np.concatenate([weight, weight])
+
+
+def _pyg(spoke, **more):
+    edge_index, weight = _wheel(spoke)
+    return types.SimpleNamespace(x=None, num_nodes=6, edge_index=edge_index, y=np.array([spoke > 1]), **more), weight
+
+
+def test_weights_of_edges_are_read_from_every_form():
+    sparse = pytest.importorskip("scipy.sparse", reason="scipy is not installed")
+
+    def array(edge_index, weight):
+        return np.asarray(sparse.coo_matrix((weight, edge_index), shape=(6, 6)).todense())
+
+    def networkx(edge_index, weight):
+        graph = nx.Graph()
+        graph.add_nodes_from(range(6))
+        graph.add_weighted_edges_from((*pair, w) for pair, w in zip(edge_index.T.tolist(), weight.tolist()))
+        return graph
+
+    forms = {
+        "edge_weight": lambda spoke: _pyg(spoke, edge_weight=_wheel(spoke)[1])[0],
+        "edge_attr": lambda spoke: _pyg(spoke, edge_attr=_wheel(spoke)[1][:, None])[0],
+        "scipy": lambda spoke: sparse.csr_matrix(array(*_wheel(spoke))),
+        "array": lambda spoke: array(*_wheel(spoke)),
+        "networkx": lambda spoke: networkx(*_wheel(spoke)),
+    }
+    probabilities = {}
+    for name, form in forms.items():
+        graphs = [form(spoke) for spoke in (1, 1, 4, 4, 1, 4)]
+        keys = {"edge_weight": "weight"} if name == "networkx" else {}
+        net = GraphClassifier(hidden=[8], epochs=20, lr=0.05, random_state=0, **keys).fit(graphs, [0, 0, 1, 1, 0, 1])
+        assert net.score(graphs, [0, 0, 1, 1, 0, 1]) == 1.0
+        probabilities[name] = net.predict_proba([form(1)])  # all weights are 1
+    for name, found in probabilities.items():
+        assert np.allclose(found, probabilities["networkx"], atol=1e-5), name
+    with pytest.warns(UserWarning, match="edge_attr has 3 columns"):
+        assert from_pyg(_pyg(1, edge_attr=np.zeros((20, 3)))[0]).edge_weights is None
+    with pytest.raises(InvalidInputError, match="edge_weight has 3 rows for 20 edges"):
+        from_pyg(_pyg(1, edge_weight=np.ones(3))[0])
+
+
+def test_names_of_attributes_are_of_networkx_alone():
+    graphs = [_pyg(spoke)[0] for spoke in (1, 4)]
+    for keys in ({"edge_weight": "edge_weight"}, {"node_label": "atom"}, {"features": "x"}, {"edge_label": "bond"}):
+        with pytest.raises(InvalidInputError, match=f"{next(iter(keys))}: only graphs of networkx"):
+            GraphClassifier(epochs=1, **keys).fit(graphs, [0, 1])
+    with pytest.raises(InvalidInputError, match="node_label"):
+        NodeClassifier(epochs=1, node_label="atom").fit((3, [(0, 1)]), [0, 1, 0])
+
+
+def test_graphs_of_pyg_have_their_own_targets():
+    graphs = [_pyg(spoke, edge_weight=_wheel(spoke)[1])[0] for spoke in (1, 4, 1, 4)]
+    assert GraphClassifier(epochs=2).fit(graphs).classes_.tolist() == [False, True]
+    assert GraphRegressor(epochs=2).fit(graphs).predict(graphs).shape == (4,)
+    with pytest.raises(TypeError, match="y is missing: graph 0"):
+        GraphClassifier(epochs=2).fit([nx.path_graph(3), nx.path_graph(4)])
+    graphs[1].y = np.zeros((1, 2))
+    with pytest.raises(InvalidInputError, match="y of graph 1 has 2 values"):
+        GraphRegressor(epochs=2).fit(graphs)
+
+
 def test_embeddings_are_what_the_head_sees():
     graphs, kinds = cycles_and_stars()
     net = GraphClassifier(layer="gin", hidden=[16, 12], epochs=20, random_state=0).fit(graphs, kinds)
