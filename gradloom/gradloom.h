@@ -55,7 +55,8 @@ class FittedModel {
   explicit FittedModel(std::unique_ptr<Session> session) : session_(std::move(session)) {}
 
   Prediction predict(const MatrixView& x) const;
-  // The same of a table, given as text with a header: columns by name, categories and missing values as in training.
+  // The same of a table, given as text with a header: columns by name, categories as in training, missing
+  // values too, but for a model that was trained without rows that have some they are an error.
   Prediction predict_table(std::string csv) const;
   // A spline network with `grid` grid intervals and the same functions; like a model from a file, it has no data.
   FittedModel refine(std::size_t grid, const SessionOptions& settings = {}) const;

@@ -156,7 +156,7 @@ class TableEncoder {
 
   [[noreturn]] void fail_missing(std::size_t row, std::size_t column) const {
     if (known_ && source_.missing == MissingPolicy::error)
-      fail("{} is missing; the model was trained without missing values (data.missing = \"error\")",
+      fail("{} is missing; the model was trained without missing values; data.missing = \"mean\" fills in the mean",
            place(row, column));
     if (source_.missing == MissingPolicy::mean)
       fail("{} is missing, and a target or weight cannot be filled in; data.missing = \"drop\" leaves such rows out",

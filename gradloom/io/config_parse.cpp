@@ -101,6 +101,15 @@ const char* type_of(const toml::node& node) {
   }
 }
 
+// " (1.5)" for a value that is short to tell.
+std::string value_of(const toml::node& node) {
+  if (const auto whole = node.value_exact<std::int64_t>()) return fmt::format(" ({})", *whole);
+  if (const auto number = node.value_exact<double>()) return fmt::format(" ({})", *number);
+  if (const auto text = node.value_exact<std::string>()) return fmt::format(" ('{}')", text->substr(0, 40));
+  if (const auto yes = node.value_exact<bool>()) return fmt::format(" ({})", *yes);
+  return "";
+}
+
 std::string wanted(const SchemaKey& key) { return (key.type == ValueType::integer ? "an " : "a ") + key.describe(); }
 
 std::string_view trim(std::string_view text) {
@@ -334,7 +343,7 @@ class ConfigParser {
   }
 
   [[noreturn]] void fail_type(const SchemaKey& key, const toml::node& node) const {
-    fail("'{}' must be {}, not {}", key.path, wanted(key), type_of(node));
+    fail("'{}' must be {}, not {}{}", key.path, wanted(key), type_of(node), value_of(node));
   }
 
   void check_range(const SchemaKey& key, double value, const std::string& text) const {

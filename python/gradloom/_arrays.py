@@ -67,7 +67,8 @@ def numbers(values: Any, name: str, dimensions: tuple[int, ...]) -> AnyArray:
         except ValueError as error:
             first = next((v for v in array.ravel().tolist() if not isinstance(v, (int, float))), None)
             raise InvalidInputError(
-                f"{name} contains {first!r}, which is not a number; pass a table with text as a pandas DataFrame"
+                f"{name} contains {first!r}, which is not a number; KANRegressor and KANClassifier take columns of text "
+                "in a DataFrame"
             ) from error
         except OverflowError as error:
             raise InvalidInputError(f"{name} contains an integer that is too large for float64") from error

@@ -14,7 +14,10 @@ from ._arrays import AnyArray, borrowed, integers, numbers
 from ._library import Handle, lib, settings_text
 from ._options import put
 from ._progress import WatchedCall
-from .errors import InvalidInputError
+from .errors import InvalidInputError, NumericError
+
+
+_HUGE = 1e6  # values above it are a likely cause where training diverges
 
 
 @dataclass
@@ -90,7 +93,12 @@ def fit_rows(
     else:
         target = numbers(y, "y", (1, 2))
     weights_argument = None if weights is None else borrowed(weights)
-    return fit.run(lib.gradloom_fit_rows, settings, borrowed(x), borrowed(target), weights_argument)
+    try:
+        return fit.run(lib.gradloom_fit_rows, settings, borrowed(x), borrowed(target), weights_argument)
+    except NumericError as error:
+        largest = {name: float(np.abs(array).max()) for name, array in (("X", x), ("y", target)) if array.size}
+        huge = [f"{name} has values up to {value:.3g}" for name, value in largest.items() if value > _HUGE]
+        raise NumericError("; ".join([str(error), *huge, *(["scale them"] if huge else [])])) from error
 
 
 def fit_table(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import math
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -167,8 +168,8 @@ def settings_text(settings: Mapping[str, Any]) -> bytes:
     """Settings as the ABI takes them; what is None is left out."""
     try:
         text = json.dumps({k: v for k, v in settings.items() if v is not None}, allow_nan=False, default=_plain)
-    except ValueError as error:
-        raise error_of(1, f"an option is not finite, or refers to itself: {error}") from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _refused(settings, "") or error_of(1, f"an option cannot be written: {error}") from error
     return text.encode()
 
 
@@ -178,17 +179,45 @@ def _plain(value: Any) -> Any:
         return os.fspath(value)
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise TypeError(f"an option is {value!r}; it must be a number, text, boolean or a list of them")
+    raise TypeError
+
+
+_DEEPEST = 32
+
+
+def _refused(value: Any, key: str, depth: int = 0) -> Exception | None:
+    """What is wrong with a value of settings, by the name of its option."""
+    name = key.removeprefix("recipe.")
+    if depth > _DEEPEST:
+        return error_of(1, f"the option {name[:80]} refers to itself, or is too deep")
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        parts = [(v, f"{key}.{k}" if key else str(k)) for k, v in value.items()]
+    elif isinstance(value, (list, tuple)):
+        parts = [(v, key) for v in value]
+    elif isinstance(value, float) and not math.isfinite(value):
+        return error_of(1, f"the option {name} is {value}, but must be finite")
+    elif value is None or isinstance(value, (str, bool, int, float, os.PathLike)):
+        return None
+    else:
+        return TypeError(f"the option {name} is {value!r}; it must be a number, text, boolean or a list of them")
+    return next((wrong for v, k in parts if (wrong := _refused(v, k, depth + 1))), None)
+
+
+def path_name(path: str | os.PathLike[str], name: str) -> str:
+    """A path as text; an integer is none, though open() takes it for a file that is open."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"{name} is {path!r}, but must be a path")
+    text = os.fsdecode(path)
+    if "\0" in text:
+        raise error_of(1, f"{name} has a zero byte: {path!r}")
+    return text
 
 
 def path_text(path: str | os.PathLike[str], name: str) -> bytes:
     """A path as the ABI takes it."""
-    if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"{name} is {path!r}, but must be a path")
-    text = os.fsencode(path)
-    if b"\0" in text:
-        raise error_of(1, f"{name} has a zero byte: {path!r}")
-    return text
+    return os.fsencode(path_name(path, name))
 
 
 def take_text(pointer: ctypes.c_void_p) -> str:

@@ -27,12 +27,19 @@ def nested(options: Mapping[str, Any] | None) -> dict[str, Any]:
         return {}
     if not isinstance(options, Mapping):
         raise TypeError(f"options is {options!r}, but must be a dictionary of recipe keys")
+    try:
+        return _nested(options)
+    except RecursionError:
+        raise InvalidInputError("options contains itself") from None
+
+
+def _nested(options: Mapping[str, Any]) -> dict[str, Any]:
     recipe: dict[str, Any] = {}
     for key, value in options.items():
         if not isinstance(key, str):
             raise TypeError(f"options has the key {key!r}, but keys must be texts such as 'optimizer.lr'")
         if isinstance(value, Mapping):
-            for inner, element in nested(value).items():
+            for inner, element in _nested(value).items():
                 put(recipe, f"{key}.{inner}", element)
         else:
             put(recipe, key, value)

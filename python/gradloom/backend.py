@@ -6,6 +6,7 @@ Callables (node_match, ...) are called once for each distinct pair of attributes
 from __future__ import annotations
 
 import math
+import numbers
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -153,6 +154,12 @@ def graph_edit_distance(
     above `upper_bound`."""
     if roots is not None:
         raise NotImplementedError("gradloom does not support roots")
+    for name, graph in (("G1", G1), ("G2", G2)):
+        if not hasattr(graph, "is_multigraph"):
+            raise TypeError(f"{name} is {graph!r}, but must be a graph of networkx")
+    for name, number in (("upper_bound", upper_bound), ("timeout", timeout)):
+        if number is not None and (not isinstance(number, numbers.Real) or math.isnan(number)):
+            raise TypeError(f"{name} is {number!r}, but must be a number")
     if reason := _reason((G1, G2)):
         raise NotImplementedError(reason)
     if timeout is not None and timeout <= 0:

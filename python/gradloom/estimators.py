@@ -232,6 +232,8 @@ class _KanParameters(_RowEstimator):
     def _recipe(self) -> dict[str, Any]:
         recipe = super()._recipe()
         if self.refine is not None:
+            if np.ndim(self.refine) != 1 or any(not hasattr(grid, "__index__") for grid in self.refine):
+                raise TypeError(f"refine is {self.refine!r}, but must be a list with the grid intervals of the stages")
             recipe["stage"] = [{"grid": int(grid)} for grid in self.refine]
         return recipe
 
@@ -252,6 +254,12 @@ class KANRegressor(RegressorMixin, _KanParameters):  # type: ignore[misc]
     `kan-tabular`, or `kan-rows` when hidden, grid or refine is set. `options` has further recipe keys, such as
     {"model.normalise": "range"}. refine: grid intervals of the stages. validation: the fraction of the rows held out
     for validation. Results have equal bits for every n_jobs.
+
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (200, 2))
+    >>> y = np.sin(3 * X[:, 0]) + X[:, 1] ** 2
+    >>> reg = KANRegressor(hidden=[3], grid=5, optimizer="lbfgs", epochs=20, random_state=0).fit(X, y)
+    >>> bool(reg.score(X, y) > 0.99), reg.kan_.width
+    (True, [2, 3, 1])
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Any = None) -> KANRegressor:
@@ -328,7 +336,14 @@ class _ClassifierOfRows(ClassifierMixin):  # type: ignore[misc]
 
 
 class KANClassifier(_ClassifierOfRows, _KanParameters):
-    """A spline network that predicts classes; parameters as those of KANRegressor."""
+    """A spline network that predicts classes; parameters as those of KANRegressor.
+
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (200, 2))
+    >>> side = np.where(X[:, 0] > X[:, 1], "below", "above")
+    >>> clf = KANClassifier(hidden=[3], grid=5, epochs=60, random_state=0).fit(X, side)
+    >>> clf.predict([[0.9, -0.9], [-0.9, 0.9]]).tolist()
+    ['below', 'above']
+    """
 
 
 class LogicClassifier(_ClassifierOfRows, _RowEstimator):
@@ -336,6 +351,13 @@ class LogicClassifier(_ClassifierOfRows, _RowEstimator):
 
     gates: gates of each layer; thresholds: bits of a numeric column; temperature: that of the softmax over votes.
     Parameters that are None have the engine's defaults (`gradloom.recipe_keys("gates")`).
+
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (200, 2))
+    >>> clf = LogicClassifier(gates=[32, 16], epochs=40, random_state=0).fit(X, X[:, 0] > 0)
+    >>> clf.predict([[0.9, 0.0], [-0.9, 0.0]]).tolist()
+    [True, False]
+    >>> clf.circuit_.gates
+    48
     """
 
     _family = "gates"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import numbers
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -140,7 +141,7 @@ def _settings(
     if costs is not None and not isinstance(costs, Costs):
         raise TypeError(f"costs is {costs!r}, but must be a gradloom.ged.Costs")
     for name, value in (("time", time), ("expand", expand)):
-        if value is not None and (isinstance(value, (bool, str)) or not value > 0):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, numbers.Real) or not value > 0):
             raise InvalidInputError(f"{name} is {value!r}, but must be above 0")
     chosen = None if costs is None else costs.settings() or None
     return {"costs": chosen, "seconds": time, "expansions": expand, "threads": threads_of(n_jobs), **more}
@@ -231,7 +232,15 @@ def matrix(
     verbose: bool | int | None = None,
     callback: Callable[[dict[str, Any]], object] | None = None,
 ) -> Distances:
-    """The distances between all graphs: (n, n); `.exact` is the mask of those that are proved, `.lower` the bounds."""
+    """The distances between all graphs: (n, n); `.exact` is the mask of those that are proved, `.lower` the bounds.
+
+    >>> cycles = [(n, [(i, (i + 1) % n) for i in range(n)]) for n in (4, 5, 6)]
+    >>> distances = matrix(cycles)
+    >>> distances.tolist()
+    [[0.0, 4.0, 6.0], [4.0, 0.0, 4.0], [6.0, 4.0, 0.0]]
+    >>> bool(distances.exact.all())
+    True
+    """
     graphs = list(graphs)
     held = GraphSet(graphs, **_keys(node_label, edge_label, graphs, costs))
     lower, upper = np.empty((len(held), len(held))), np.empty((len(held), len(held)))

@@ -263,6 +263,9 @@ class GraphSet:
         data = [as_graph(g, **keys) for g in graphs]
         if not weighted and not any(d.edge_weights is not None and not _is_unweighted_matrix(d) for d in data):
             data = [replace(d, edge_weights=None) if d.of_matrix else d for d in data]
+        for name, given in (("graph_classes", graph_classes), ("graph_targets", graph_targets)):
+            if given is not None and (isinstance(given, str) or np.shape(given) != (len(data),)):
+                raise InvalidInputError(f"{name} is {given!r}, but must have one element for each of {len(data)} graphs")
         self.weighted = any(d.edge_weights is not None for d in data)
         directed = {d.directed for d in data}
         if len(directed) > 1:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ._arrays import AnyArray, bits, borrowed
 from ._fit import Fit
-from ._library import LongCall, check, close, handle_of, json_of, lib, path_text, settings_text, take_text
+from ._library import LongCall, check, close, handle_of, json_of, lib, path_name, path_text, settings_text, take_text
 from ._options import merged, nested, put, threads_of
 from .errors import InvalidInputError, NotFoundError
 from .model import Model
@@ -51,7 +51,7 @@ class Export:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the text."""
-        with open(path, "w", encoding="utf-8") as file:
+        with open(path_name(path, "path"), "w", encoding="utf-8") as file:
             file.write(self.text)
 
     def __repr__(self) -> str:
@@ -273,9 +273,10 @@ class Film:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the animated PNG, to a name that ends in .png or .apng."""
-        if not os.fspath(path).lower().endswith((".png", ".apng")):
-            raise ValueError(f"{os.fspath(path)!r}: a film is an animated PNG; its name ends in .png or .apng")
-        with open(path, "wb") as file:
+        name = path_name(path, "path")
+        if not name.lower().endswith((".png", ".apng")):
+            raise ValueError(f"{name!r}: a film is an animated PNG; its name ends in .png or .apng")
+        with open(name, "wb") as file:
             file.write(self.png())
 
     def _repr_html_(self) -> str:
@@ -295,6 +296,11 @@ class Automaton(Model):
     """A logic automaton: cells whose update is a learned circuit. Options: `gradloom.recipe_keys("automaton")`.
 
     recipe: a shipped recipe to start from ("checkerboard-small"); `options` take precedence over its keys.
+
+    >>> ca = Automaton(channels=4, kernels=4, perception=[8, 4, 2], update=[32, 16, 8, 4], steps=2, seed=0)
+    >>> circuit = ca.fit(np.eye(6), epochs=2).circuit()
+    >>> circuit.run(np.zeros((4, 6, 6)), steps=2).shape
+    (4, 6, 6)
     """
 
     def __init__(

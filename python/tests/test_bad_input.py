@@ -4,13 +4,17 @@ import math
 import random
 import subprocess
 import sys
+import tempfile
+import types
 
 import numpy as np
 import pytest
 
 import gradloom
 from gradloom import KAN, Automaton, Circuit, ged
-from gradloom.graph import GraphSet, as_graph
+from gradloom.backend import graph_edit_distance
+from gradloom.graph import GraphSet, as_graph, from_networkx, from_pyg, from_scipy
+from gradloom.logic import Film
 
 _WRONG = [
     None, True, -1, 0, 3, 1 << 70, 1.5, math.nan, math.inf, "", "text", b"bytes", "\0", [], [[]], [1, 2, 3], [[1.0, 2.0]],
@@ -32,6 +36,17 @@ def _functions():
     paths = [(n, [(i, i + 1) for i in range(n - 1)]) for n in (3, 4, 5, 6)]
     graphs = gradloom.GraphClassifier(hidden=[4], epochs=1).fit(paths, [0, 0, 1, 1])
     nodes = gradloom.NodeClassifier(hidden=[4], epochs=1).fit(paths[3], [0, 0, 0, 1, 1, 1])
+    path = types.SimpleNamespace(
+        nodes={0: {}, 1: {}}, is_multigraph=lambda: False, is_directed=lambda: False, __iter__=None
+    )
+    try:
+        import networkx
+
+        path = networkx.path_graph(3)
+    except ImportError:
+        pass
+    run = gradloom.train("kan-hello", {"epochs": 1, "stage": []}, tempfile.mkdtemp(dir=".") + "/run", verbose=False)
+    formula = kan.formula(effort=1)
     functions = [
         graphs.predict, graphs.predict_proba, graphs.embed, graphs.score, nodes.predict, nodes.embed,
         lambda *a: gradloom.GraphClassifier(epochs=1).fit(*a), lambda *a: gradloom.GraphRegressor(epochs=1).fit(*a),
@@ -41,12 +56,25 @@ def _functions():
         Circuit.load, Circuit.from_json, life.run, life.evaluate, life.export, life.animate,
         Automaton.load, lambda *a: Automaton(channels=1, perception=[8, 4, 2], update=[3, 2, 1], steps=1).fit(*a[:1], epochs=1),
         ca.predict, gradloom.load, gradloom.resume, gradloom.train, gradloom.recipe_keys, gradloom.create_dataset,
-        ged.distance, ged.matrix, lambda *a: ged.search(*(a + (1, 1, 1))[:3]), GraphSet, as_graph,
+        kan.prune, kan.formula, kan.auto_symbolic, kan.export, kan.plot().save, life.export().save,
+        lambda *a: kan.prune(**dict(zip(("threshold", "inputs", "worse"), a))), lambda *a: kan.fit(x, x[:, 0], steps=1, lr=a[0]),
+        lambda *a: kan.fit(x, x[:, 0], steps=1, options=dict(zip(("model.grid", "epochs", "loss.kind"), a))), formula,
+        lambda *a: graph_edit_distance(path, path, *a), lambda *a: graph_edit_distance(path, path, upper_bound=a[0]),
+        lambda *a: graph_edit_distance(path, path, timeout=a[0]), lambda *a: graph_edit_distance(*(a + (path,))[:2]),
+        from_networkx, from_pyg, from_scipy, lambda *a: from_networkx(path, *a), run.predict, run.predict_file, gradloom.Run,
+        lambda *a: ged.distance(paths[0], paths[1], time=a[0]), lambda *a: ged.distance(paths[0], paths[1], threshold=a[0]),
+        lambda *a: ged.distance(paths[0], paths[1], costs=ged.Costs(*a)), Film, lambda *a: Film(np.eye(3)[None], *a),
+        Film(np.eye(3)[None]).save, ged.distance, ged.matrix, lambda *a: ged.search(*(a + (1, 1, 1))[:3]), GraphSet, as_graph,
     ]  # fmt: skip
     try:
         import sklearn  # noqa: F401
 
+        reg = gradloom.KANRegressor(epochs=1, size="given").fit(x, x[:, 0])
+        clf = gradloom.LogicClassifier(epochs=1, gates=[4]).fit(x, x[:, 0] > 0)
         functions += [
+            reg.predict, reg.score, clf.predict, clf.predict_proba, clf.circuit_.evaluate,
+            lambda *a: gradloom.KANRegressor(epochs=1, refine=a[0]).fit(x, x[:, 0]),
+            lambda *a: gradloom.KANRegressor(epochs=1, options={"optimizer.lr": a[0]}).fit(x, x[:, 0]),
             lambda *a: gradloom.KANRegressor(epochs=1).fit(*a),
             lambda *a: gradloom.KANClassifier(epochs=1).fit(*a),
             lambda *a: gradloom.LogicClassifier(epochs=1, gates=[4]).fit(*a),
@@ -67,6 +95,8 @@ def throw_random_calls(seed, count):
             function(*arguments)
         except Exception as error:
             assert str(error) or isinstance(error, (AssertionError, StopIteration)), (function, arguments)
+            # What Python says of an attribute or an item that is missing names no argument.
+            assert type(error) not in (AttributeError, KeyError, IndexError, RecursionError), (function, arguments, error)
             refused += 1
     return refused
 
@@ -107,3 +137,38 @@ def test_messages_name_the_argument_and_its_value():
         kan.fit(x, np.zeros(4), opt="sgdd")
     with pytest.raises(TypeError, match="options"):
         KAN(width=[2, 1], options=3)
+    itself = {}
+    itself["model"] = itself
+    with pytest.raises(ValueError, match="options contains itself"):
+        KAN(width=[2, 1], options=itself)
+    for wrong, kind, words in [
+        (math.nan, ValueError, "optimizer.lr is nan"),
+        (set(), TypeError, r"optimizer.lr is set\(\)"),
+        ([1, {2}], TypeError, r"optimizer.lr is \{2\}"),
+    ]:
+        with pytest.raises(kind, match=words):
+            KAN(width=[2, 1], options={"optimizer.lr": wrong}).fit(x, np.zeros(4))
+    with pytest.raises(ValueError, match=r"epochs.*1\.5"):
+        kan.fit(x, np.zeros(4), steps=1.5)
+    with pytest.raises(ArithmeticError, match=r"X has values up to 1\.18e\+21; scale"):
+        KAN(width=[2, 1]).fit([[2**70, 1]] * 4, np.zeros(4), steps=3)
+    for wrong in ([1], "1", True, math.nan, 0):
+        with pytest.raises(ValueError, match="time is"):
+            ged.distance((1, []), (1, []), time=wrong)
+
+
+@pytest.mark.parametrize("convert", [from_networkx, from_pyg, from_scipy])
+def test_what_is_no_graph_is_named(convert):
+    with pytest.raises(TypeError, match="is 3, but must be a"):
+        convert(3)
+
+
+def test_a_number_is_no_path(capfd):
+    kan = KAN(width=[2, 1])
+    kan.fit(np.zeros((4, 2)), np.zeros(4), steps=1)
+    life = Circuit.load("game-of-life")
+    for save in (kan.plot().save, life.export().save, kan.export, kan.save, life.animate(np.eye(3), steps=1).save):
+        with pytest.raises(TypeError, match="path is 1, but must be a path"):
+            save(1)
+    print("still open")
+    assert "still open" in capfd.readouterr().out

@@ -162,6 +162,17 @@ def test_tables_with_text_and_gaps():
         clf.predict(pd.DataFrame({"colour": ["red"]}))
 
 
+def test_a_gap_in_new_rows_is_named_where_training_dropped_such_rows():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pd.DataFrame({"colour": ["red", "blue"] * 20, "size": np.arange(40.0)})
+    reg = KANRegressor(epochs=1, size="given", missing="drop").fit(frame, np.arange(40.0))
+    frame.loc[1, "size"] = np.nan
+    with pytest.raises(ValueError, match=r"row 2\), column 'size': '' is missing"):
+        reg.predict(frame)
+    with pytest.raises(TypeError, match="refine is 3"):
+        KANRegressor(refine=3).fit(frame[["size"]][2:], np.arange(38.0))
+
+
 def test_weights_matter():
     x = np.array([[-1.0], [1.0]] * 50)
     y = np.array([0.0, 1.0] * 50)

@@ -102,7 +102,7 @@ TEST(Config, NamesUnknownKeysTheirLineAndTheNearestKey) {
 }
 
 TEST(Config, NamesWrongTypesRangesAndChoices) {
-  EXPECT_THAT(error_of("epochs = 1.5"), HasSubstr("r.toml:1: 'epochs' must be an integer, >= 0, not a number"));
+  EXPECT_THAT(error_of("epochs = 1.5"), HasSubstr("r.toml:1: 'epochs' must be an integer, >= 0, not a number (1.5)"));
   EXPECT_THAT(error_of("epochs = -1"), HasSubstr("'epochs' is -1, but must be an integer, >= 0"));
   EXPECT_THAT(error_of("\noptimizer.lr = 0"),
               HasSubstr("r.toml:2: 'optimizer.lr' is 0, but must be a number, > 0, < 10"));

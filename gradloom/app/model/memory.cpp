@@ -201,6 +201,8 @@ NewRows<double> new_rows_of_text(const Session& session, std::string text) {
     for (const ColumnCode& column : training.code.features)
       if (!column.categories.empty()) texts.push_back(column.name);
     take_texts_as_they_are(source, std::move(texts));
+    // The caller wants a prediction for each of his rows.
+    if (source.missing == MissingPolicy::drop) source.missing = MissingPolicy::error;
     rows = new_rows_from_text(source, training, std::move(text), "the table", NewTargets::optional).or_throw();
   };
   if (!with_family<KanFamily>(session, read) && !with_family<GatesFamily>(session, read))

@@ -60,7 +60,8 @@ std::unique_ptr<Session> open_image(BitImage image, AutomatonOptions options, co
 // Trains to the end, or until a stop, from the beginning or from a trained model.
 TrainEnd train_from(Session& session, const Session* from, SessionListener& listener);
 
-// New rows of a table, for a model of rows. Throws unsupported for other models.
+// New rows of a table, for a model of rows; a missing value is an error unless data.missing is "mean". Throws
+// unsupported for other models.
 NewRows<double> new_rows_of_text(const Session& session, std::string text);
 
 // What a model of graphs says of new ones: the array of a table of predictions. Throws unsupported for other models.
