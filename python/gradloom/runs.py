@@ -156,17 +156,26 @@ class Run:
         path = self.folder / "model.safetensors"
         if not path.exists():
             return False
-        with path.open("rb") as file:
-            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-        return bool(json.loads(header["__metadata__"]["training"])["finished"])
+        try:
+            with path.open("rb") as file:
+                header = json.loads(file.read(min(int.from_bytes(file.read(8), "little"), path.stat().st_size)))
+            return bool(json.loads(header["__metadata__"]["training"])["finished"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise InvalidInputError(f"{path} is not a model file, or only a part of one: {error}") from error
 
     @property
     def log(self) -> list[dict[str, Any]]:
-        """The lines of log.jsonl."""
+        """The lines of log.jsonl that are complete; a run that goes on may be writing the next one."""
         path = self.folder / "log.jsonl"
         if not path.exists():
             return []
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+        lines: list[dict[str, Any]] = []
+        for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
+            try:
+                lines += [json.loads(line)] if line.strip() else []
+            except ValueError as error:
+                raise InvalidInputError(f"{path}: line {number} is not JSON: {error}") from error
+        return lines
 
     @property
     def history(self) -> dict[str, AnyArray]:
@@ -229,11 +238,16 @@ class Run:
         return path.read_text(encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        return page_html(self.report()) if self.finished else escape(repr(self))
+        return page_html(self.report()) if self._state() == "finished" else escape(repr(self))
+
+    def _state(self) -> str:
+        try:
+            return "finished" if self.finished else "not finished"
+        except (InvalidInputError, OSError):
+            return "with a model file that cannot be read"
 
     def __repr__(self) -> str:
-        state = "finished" if self.finished else "not finished"
-        return f"<Run in {self.folder}, {state}>"
+        return f"<Run in {self.folder}, {self._state()}>"
 
 
 def _model_of(path: str | os.PathLike[str], threads: int = 0, arithmetic: str | None = None) -> Model:
@@ -241,7 +255,7 @@ def _model_of(path: str | os.PathLike[str], threads: int = 0, arithmetic: str | 
     handle = load_file(path, threads, arithmetic)
     model = Model(handle, threads)
     family = model.description["family"]
-    if family == "kan" and model.targets:
+    if family == "kan":
         model._finalizer.detach()
         return KAN._of(handle, threads)
     if family == "automaton":

@@ -1,5 +1,6 @@
 """Runs in folders: as the command line makes them."""
 
+import json
 import os
 import signal
 import subprocess
@@ -68,6 +69,23 @@ def test_ctrl_c_keeps_the_state_and_resume_goes_on():
 
     resumed = gradloom.resume("stopped", callback=enough)
     assert len(resumed.history["loss"]) >= done + 2
+
+
+def test_a_folder_that_is_written_or_damaged_still_opens():
+    run = gradloom.train("kan-hello", {"epochs": 3, "stage": []}, "first", verbose=False)
+    log, model = Path("first/log.jsonl"), Path("first/model.safetensors")
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[:-1]) + lines[-1][:20])  # the line that a running job writes at the moment
+    assert run.log == [json.loads(line) for line in lines[:-1]]
+    log.write_bytes(lines[0][:20] + b"\n" + b"".join(lines[1:]))
+    with pytest.raises(InvalidInputError, match="log.jsonl: line 1 "):
+        assert run.log
+    content = model.read_bytes()
+    for damaged in (content[:50], content[:4], b"", b"\xff" * 8 + content[8:]):
+        model.write_bytes(damaged)
+        with pytest.raises(InvalidInputError, match="model.safetensors is not a model file"):
+            assert run.finished
+        assert "cannot be read" in repr(run) and "cannot be read" in run._repr_html_()
 
 
 def test_predictions_for_a_file(tmp_path):
