@@ -31,6 +31,10 @@ class UnsupportedError(GradloomError, NotImplementedError):
     """A valid call that this model or build does not support."""
 
 
+class UnsupportedNameError(UnsupportedError, AttributeError):
+    """A method of pykan that does not exist in gradloom: hasattr() is false, and calling it says what to use."""
+
+
 class DeviceError(GradloomError, RuntimeError):
     """A device is missing, unsuitable or lost."""
 

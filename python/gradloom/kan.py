@@ -14,14 +14,31 @@ import numpy as np
 from . import _tables, interchange
 from ._arrays import AnyArray, borrowed, numbers
 from ._fit import Fit, fit_rows
-from ._library import LongCall, handle_of, json_of, lib, settings_text, text_of
+from ._library import LongCall, handle_of, json_of, lib, path_name, settings_text, text_of
 from ._options import merged, nested, put, threads_of
-from .errors import InvalidInputError, UnsupportedError
+from .errors import InvalidInputError, UnsupportedError, UnsupportedNameError
 from .formulas import Formula, formulas_of
 from .model import Model, load_bytes, load_file
 
-_LATER = ("suggest_symbolic", "fix_symbolic", "symbolic_formula", "attribute", "speed")
-
+# Methods of pykan's MultKAN that are missing here, by what serves instead.
+_OF_PYKAN = {
+    "prune() returns a smaller network": "prune_edge prune_node prune_input remove_edge remove_node",
+    "refine() returns a network with another grid": "update_grid update_grid_from_samples "
+    "initialize_grid_from_another_model initialize_from_another_model",
+    "edges() has the function of every edge": "get_act get_fun get_range n_edge get_params",
+    "save() and load() keep a network": "saveckpt loadckpt checkout rewind",
+    "copy.deepcopy() copies it": "copy",
+    "formula() finds the formula; its `fix` and `forbid` choose the functions of edges": "suggest_symbolic "
+    "fix_symbolic unfix_symbolic unfix_symbolic_all symbolic_formula set_mode disable_symbolic_in_fit",
+    "scores has the shares of inputs, nodes and edges": "attribute node_attribute feature_score feature_interaction "
+    "score_node2subnode",
+    "fit(lamb=...) has the penalty on edges": "reg get_reg score2alpha connection_cost",
+    "measure() has the error": "evaluate",
+    "a network is called as model(X)": "forward",
+    "": "expand_depth expand_width perturb module tree speed swap swap_ auto_swap auto_swap_l get_coordinate ex_round "
+    "log_history to width_in width_out n_sum n_mult",
+}
+_INSTEAD = {name: instead for instead, names in _OF_PYKAN.items() for name in names.split()}
 
 _formula = lib.gradloom_formula
 
@@ -44,7 +61,7 @@ class Drawing:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the SVG file."""
-        with open(path, "w", encoding="utf-8") as file:
+        with open(path_name(path, "path"), "w", encoding="utf-8") as file:
             file.write(self.svg)
 
     def _repr_html_(self) -> str:
@@ -171,6 +188,8 @@ class KAN(Model):
 
         Returns arrays by epoch (loss, validation, lr) and, for a dataset, test_rmse.
         """
+        if self.is_fitted and self.classes:
+            raise UnsupportedError("this network predicts classes, which KAN.fit does not learn; KANClassifier does")
         test: tuple[AnyArray, AnyArray] | None = None
         if isinstance(X, Mapping):
             X, y, test = self._dataset(X, y)
@@ -324,7 +343,7 @@ class KAN(Model):
     def export(self, path: str | os.PathLike[str], format: str = "c", name: str | None = None) -> dict[str, Any]:
         """Writes the network for other programs: "c" (a header), "onnx" or "efficient-kan". The returned report says in
         `differences` what the format cannot express."""
-        settings = {"out": os.fspath(path), "format": format, "name": name}
+        settings = {"out": path_name(path, "path"), "format": format, "name": name}
         report: dict[str, Any] = json_of(lib.gradloom_export, self._open(), settings_text(settings))
         return report
 
@@ -390,8 +409,9 @@ class KAN(Model):
         return cls._of(load_bytes(interchange.from_pykan(state)), 0)
 
     def __getattr__(self, name: str) -> Any:
-        if name in _LATER:
-            raise UnsupportedError(f"KAN.{name} of pykan does not exist in gradloom yet")
+        if name in _INSTEAD:
+            hint = f"; {_INSTEAD[name]}" if _INSTEAD[name] else ""
+            raise UnsupportedNameError(f"KAN.{name} of pykan does not exist in gradloom{hint}")
         if isinstance(getattr(type(self), name, None), property):
             self._open()  # a property that raised NotFittedError, which is an AttributeError, arrives here
         raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")

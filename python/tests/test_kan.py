@@ -108,11 +108,16 @@ def test_multiplication_nodes_are_refused_where_they_cannot_be():
         KAN(width=[2, 3, 1], multiply=[4]).fit(np.zeros((4, 2)), np.zeros(4))
 
 
-def test_verbs_that_do_not_exist_say_so(rows):
-    with pytest.raises(UnsupportedError, match="does not exist in gradloom yet"):
-        fitted(rows).suggest_symbolic()
+def test_verbs_that_do_not_exist_say_so():
+    model = KAN(width=[2, 1])
+    verbs = {"prune_edge": "prune", "suggest_symbolic": "formula", "update_grid": "refine", "get_act": "edges", "tree": ""}
+    for name, words in verbs.items():
+        assert not hasattr(model, name)
+        for kind in (NotImplementedError, AttributeError):
+            with pytest.raises(kind, match=f"KAN.{name} of pykan does not exist.*{words}"):
+                getattr(model, name)
     with pytest.raises(AttributeError):
-        fitted(rows).no_such_thing
+        assert model.no_such_thing
 
 
 def test_what_is_not_fitted_or_closed_says_so(rows):
@@ -124,6 +129,19 @@ def test_what_is_not_fitted_or_closed_says_so(rows):
     model.close()
     with pytest.raises(NotFittedError):
         model.predict(rows[0])
+
+
+def test_a_classifier_is_a_network_too(rows, tmp_path):
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    from gradloom import KANClassifier
+
+    clf = KANClassifier(hidden=[3], epochs=5).fit(rows[0], rows[1] > 0.5)
+    clf.model_.save(tmp_path / "a.safetensors")
+    again = load(tmp_path / "a.safetensors")
+    assert isinstance(again, KAN) and again.width == [2, 3, 2] and "<svg" in again.plot().svg
+    assert np.array_equal(again.predict_proba(rows[0])[:, clf._order], clf.predict_proba(rows[0]))
+    with pytest.raises(UnsupportedError, match="KANClassifier"):
+        again.fit(*rows)
 
 
 def test_drawings_and_pages_are_well_formed(rows):
