@@ -195,18 +195,26 @@ def _targets(graphs: Any, y: Any) -> tuple[list[Any], Any]:
     listed = _listed(graphs)
     if y is not None:
         return listed, y
-    found = [getattr(g, "y", None) for g in listed]
-    for i, own in enumerate(found):
-        if own is None:
+    found: list[AnyArray] = []
+    for i, graph in enumerate(listed):
+        if getattr(graph, "y", None) is None:
             raise TypeError(f"y is missing: graph {i} has none of its own, as Data of PyG may have")
-        found[i] = as_array(own, "y").ravel()
+        found.append(as_array(graph.y, "y").ravel())
         if len(found[i]) != 1:
             raise InvalidInputError(f"y of graph {i} has {len(found[i])} values, but must have one")
     return listed, np.concatenate(found) if found else np.zeros(0)
 
 
 class GraphClassifier(_GraphEstimator):
-    """A class for each graph. layer: "gcn", "gin", "gat", ...; options as `gradloom.recipe_keys("graph")`."""
+    """A class for each graph. layer: "gcn", "gin", "gat", ...; options as `gradloom.recipe_keys("graph")`.
+
+    >>> rings = [(n, [(i, (i + 1) % n) for i in range(n)]) for n in range(4, 12)]
+    >>> stars = [(n, [(0, i) for i in range(1, n)]) for n in range(4, 12)]
+    >>> net = GraphClassifier(layer="gin", hidden=[8], epochs=40, random_state=0)
+    >>> net = net.fit(rings + stars, ["ring"] * 8 + ["star"] * 8)
+    >>> net.predict([(15, [(i, (i + 1) % 15) for i in range(15)])]).tolist()
+    ['ring']
+    """
 
     def fit(self, graphs: Sequence[Any], y: Sequence[Any] | None = None) -> GraphClassifier:
         """Trains on graphs (networkx, PyG, scipy, arrays) and their classes; y None: those that graphs of PyG have."""
@@ -238,7 +246,13 @@ class GraphClassifier(_GraphEstimator):
 
 
 class GraphRegressor(_GraphEstimator):
-    """A number for each graph; parameters as those of GraphClassifier."""
+    """A number for each graph; parameters as those of GraphClassifier.
+
+    >>> paths = [(n, [(i, i + 1) for i in range(n - 1)]) for n in range(3, 9)]
+    >>> net = GraphRegressor(hidden=[8], epochs=5, random_state=0).fit(paths, [float(n) for n in range(3, 9)])
+    >>> net.predict(paths[:2]).shape
+    (2,)
+    """
 
     _recipe: Mapping[str, Any] = {"loss": {"kind": "mse"}}
 
@@ -257,7 +271,13 @@ class GraphRegressor(_GraphEstimator):
 
 
 class NodeClassifier(_GraphEstimator):
-    """A class for each node of one graph, some of whose nodes are labelled; parameters as those of GraphClassifier."""
+    """A class for each node of one graph, some of whose nodes are labelled; parameters as those of GraphClassifier.
+
+    >>> pairs = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 5), (5, 3)]  # two triangles, joined
+    >>> net = NodeClassifier(hidden=[8], epochs=60, random_state=0, options={"data.features": "identity"})
+    >>> net.fit((6, pairs), ["a", None, None, None, None, "b"]).predict((6, pairs)).tolist()
+    ['a', 'a', 'a', 'b', 'b', 'b']
+    """
 
     _task = "nodes"
 

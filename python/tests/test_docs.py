@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import operator
 import re
 import subprocess
 import sys
@@ -10,8 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import gradloom
+
 _DOCS = Path(__file__).resolve().parents[2] / "docs"
-_MODULES = ["", "._options", ".kan", ".runs", ".logic", ".ged", ".graph", ".graph_data", ".model"]
+_MODULES = ["", "._options", ".kan", ".runs", ".logic", ".ged", ".graph", ".graph_data", ".model", ".estimators"]
 
 
 def test_the_examples_of_the_page_run():
@@ -36,8 +39,18 @@ def test_the_example_of_the_readme_runs():
 
 @pytest.mark.parametrize("module", _MODULES)
 def test_the_examples_of_docstrings_run(module):
+    if module == ".estimators":
+        pytest.importorskip("sklearn", reason="sklearn is not installed")
     result = doctest.testmod(importlib.import_module("gradloom" + module))
     assert result.failed == 0
+
+
+@pytest.mark.parametrize("name", ["KAN", *gradloom._LAZY, "ged.distance", "ged.matrix", "ged.search"])
+def test_what_users_call_first_has_an_example(name):
+    if gradloom._LAZY.get(name) == "estimators":
+        pytest.importorskip("sklearn", reason="sklearn is not installed")
+    found = operator.attrgetter(name)(gradloom)
+    assert ">>> " in (found.__doc__ or "")
 
 
 def test_importing_needs_numpy_alone_and_little_time():
