@@ -143,6 +143,7 @@ int gradloom_history(gradloom_handle model, char** json);
 int gradloom_metrics(gradloom_handle model, char** json);
 /* out (rows, outputs) of float32 or float64: targets, or probabilities of classes. */
 int gradloom_predict(gradloom_handle model, const gradloom_array* x, const gradloom_array* out);
+/* A row of out for each row. An empty cell is a missing value: the mean with data.missing = "mean", else an error. */
 int gradloom_predict_table(gradloom_handle model, const char* csv, size_t bytes, const gradloom_array* out);
 /* A row for each graph, or for each node when the model is for a node task. */
 int gradloom_predict_graphs(gradloom_handle model, gradloom_handle graphs, const gradloom_array* out);
