@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_set>
 
 #include "gradloom/data/csv.h"
 
@@ -112,7 +113,7 @@ struct Evidence {
 class DecimalRewriter {
  public:
   DecimalRewriter(CsvTable& table, CsvDecimal decimal, CsvDecimal usual, const std::vector<std::string>& texts)
-      : table_(table), decimal_(decimal), usual_(usual), texts_(texts) {}
+      : table_(table), decimal_(decimal), usual_(usual), texts_(texts.begin(), texts.end()) {}
 
   void run() {
     const bool may_be_comma = decimal_ == CsvDecimal::comma || usual_ == CsvDecimal::comma;
@@ -136,7 +137,7 @@ class DecimalRewriter {
 
   Evidence look_at(std::size_t column) const {
     Evidence e;
-    if (std::find(texts_.begin(), texts_.end(), table_.columns[column]) != texts_.end()) return e;
+    if (texts_.contains(table_.columns[column])) return e;
     for (std::size_t r = 0; r < table_.rows(); ++r) {
       const std::string_view cell = table_.cell(r, column);
       const Written how = written(cell);
@@ -205,7 +206,7 @@ class DecimalRewriter {
 
   CsvTable& table_;
   CsvDecimal decimal_, usual_;
-  const std::vector<std::string>& texts_;
+  std::unordered_set<std::string_view> texts_;
 };
 
 }  // namespace
