@@ -122,8 +122,8 @@ int gradloom_stop(gradloom_handle stop);
 int gradloom_train(const char* settings, const gradloom_hooks* hooks, char** summary);
 int gradloom_resume(const char* settings, const gradloom_hooks* hooks, char** summary);
 /* settings: {"model": file or run folder, "data": file, "out": file or "", "threads": 0,
- * "arithmetic": "auto"}; of graphs also "nodes", the table of the nodes where data is that of the edges, "folder" of the
- * files that a collection lists, and "distances" of pairs. */
+ * "arithmetic": "auto"}; of graphs also "nodes", the table of the nodes where data is that of the edges, "folder" of
+ * the files that a collection lists, and "distances" of pairs. */
 int gradloom_predict_file(const char* settings, char** summary);
 
 /* --- Models ----------------------------------------------------------------------------------------------------
