@@ -172,7 +172,7 @@ class FamilySession final : public TypedSession<F> {
     return parts;
   }
   bool keeps_best() const {
-    return state_.best && state_.best->parameters.size() == state_.parameters.size() && options().train.keeps_best();
+    return state_.best && state_.best->parameters.size() == state_.parameters.size() && options().train.keep_best();
   }
   std::span<const T> result_parameters() const {
     return keeps_best() ? state_.best->parameters.span() : state_.parameters.span();
@@ -293,13 +293,13 @@ void FamilySession<F>::begin_stage() {
   state_.gradient = {};
   state_.residual = {};
   state_.best.reset();
-  if (options().train.keeps_best() && (family_.validation() || options().train.patience > 0)) state_.best.emplace();
+  if (options().train.keep_best() && (family_.validation() || options().train.patience > 0)) state_.best.emplace();
 }
 
 // The function that a stage begins with is the best that it has seen.
 template <class F>
 void FamilySession<F>::keep_entered() {
-  if (!state_.best || !family_.validation() || !options().train.keep_best) return;
+  if (!state_.best || !family_.validation() || !options().train.keep_best()) return;
   const double loss = measure_part(this->model(), *family_.validation(), this->settings_.comm).loss;
   keep_best_parameters<T>(state_, loss);
   state_.best->run_epoch -= std::min<std::uint64_t>(1, state_.best->run_epoch);  // of the stage before

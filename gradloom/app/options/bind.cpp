@@ -278,7 +278,7 @@ void bind_training(const OptionPart<TrainingOptions>& options, EffectRule for_be
   train.flag("fused", &T::fused, FusedUpdate::automatic, FusedUpdate::off,
              "Update parameters while their gradient is in the cache; equal bits.");
   train
-      .key("keep_best", &T::keep_best,
+      .key("keep_best", &T::best,
            "End each stage with the parameters that had the lowest loss on validation data (with train.patience and "
            "none, on training data); unset: true.")
       .effect(std::move(for_best));

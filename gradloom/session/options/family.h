@@ -24,12 +24,12 @@ inline constexpr Choice<OptimizerPlace> kOptimizerPlaces[] = {
 struct TrainingOptions : TrainOptions {
   std::optional<LossKind> loss_kind;  // takes precedence over loss.kind; unset: that of the task, see train_options()
   // End each stage with the parameters of the lowest loss on validation data, or with patience on training data.
-  std::optional<bool> keep_best;      // unset: yes
+  std::optional<bool> best;           // unset: yes
   std::size_t restarts = 1;           // starts from different weights; the one with the lowest training loss goes on
   std::uint64_t restart_epochs = 10;  // of each start
   double checkpoint_seconds = 30.0;   // between two checkpoints
 
-  bool keeps_best() const { return keep_best.value_or(true); }
+  bool keep_best() const { return best.value_or(true); }
 };
 
 // Families derive theirs and add their data and model, and `stages`: the complete options of each stage, none for a run

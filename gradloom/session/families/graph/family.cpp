@@ -62,7 +62,7 @@ GraphSet first_nodes(const GraphSet& set, std::uint32_t count) {
 }  // namespace
 
 void check_norm(const graph::NetworkOptions& model, const TrainingOptions& train) {
-  if (model.norm == graph::Norm::batch && train.keeps_best())
+  if (model.norm == graph::Norm::batch && train.keep_best())
     throw_invalid(
         "model.norm = \"batch\" needs train.keep_best = false: its statistics are those of the last parameters");
 }
