@@ -90,7 +90,9 @@ void add_eval_command(CLI::App& program, Choice& choice) {
       "  gradloom eval runs/wine --data new.csv --predictions new-quality.csv");
   command->callback([flags, &choice] {
     choice.who = Who::all_ranks;
-    choice.run = [flags](const Output& out) { return evaluate(out, *flags); };
+    choice.run = [flags](const Output& out) {
+      return with_hints(kNewGraphHints, [&] { return evaluate(out, *flags); });
+    };
   });
 }
 

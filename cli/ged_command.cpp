@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -68,21 +69,8 @@ void add_common_options(CLI::App& command, CommonFlags& flags) {
   add_threads_option(command, flags.threads);
 }
 
-// Runs a command on graphs. Messages name the options of recipes; a hint says what they are called here.
-template <class Run>
-int with_hints(Run&& run) {
-  try {
-    return run();
-  } catch (const Failure&) {
-    throw;
-  } catch (const Exception& e) {
-    const std::string_view said = e.what();
-    for (const auto& [key, hint] : {std::pair{"data.format", "--format sets data.format"},
-                                    {"data.graph_folder", "--folder sets data.graph_folder"}})
-      if (said.find(key) != said.npos) throw Failure({e.code(), e.what()}, hint);
-    throw;
-  }
-}
+constexpr std::array kHints = {KeyHint{"data.format", "--format sets data.format"},
+                               KeyHint{"data.graph_folder", "--folder sets data.graph_folder"}};
 
 struct GedFlags {
   CommonFlags common;
@@ -268,7 +256,7 @@ void add_ged_command(CLI::App& program, Choice& choice) {
       "  gradloom ged new.graphml --against known.graphml --out distances.csv");
   command->callback([flags, &choice] {
     if (flags->all_pairs) choice.who = Who::all_ranks;
-    choice.run = [flags](const Output& out) { return with_hints([&] { return run_ged(out, *flags); }); };
+    choice.run = [flags](const Output& out) { return with_hints(kHints, [&] { return run_ged(out, *flags); }); };
   });
 }
 
@@ -285,7 +273,7 @@ void add_bench_ged_command(CLI::App& bench, Choice& choice) {
   add_output_options(*command, choice.flags);
   command->footer("Example:\n  gradloom bench ged --graphs 100 --nodes 10 --threads 2");
   command->callback([flags, &choice] {
-    choice.run = [flags](const Output& out) { return with_hints([&] { return run_bench(out, *flags); }); };
+    choice.run = [flags](const Output& out) { return with_hints(kHints, [&] { return run_bench(out, *flags); }); };
   });
 }
 

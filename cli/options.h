@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -52,6 +53,9 @@ void add_exec_options(CLI::App& command, ExecFlags& flags);  // --threads, --exe
 
 // --distances, --nodes, --folder: what belongs to the graphs of --data.
 void add_new_graph_options(CLI::App& command, app::NewData& data);
+inline constexpr std::array kNewGraphHints = {
+    KeyHint{"data.graph_folder", "--folder names the folder of the files that --data lists"},
+    KeyHint{"data.nodes", "--nodes names the table of the nodes of --data"}};
 void add_circuit_option(CLI::App& command, std::string& circuit);  // CIRCUIT
 
 struct RecipeFlags {

@@ -56,6 +56,19 @@ const char* code_name(ErrorCode code) {
   return "internal";
 }
 
+int with_hints(std::span<const KeyHint> hints, const std::function<int()>& run) {
+  try {
+    return run();
+  } catch (const Failure&) {
+    throw;
+  } catch (const Exception& e) {
+    const std::string_view said = e.what();
+    for (const KeyHint& hint : hints)
+      if (said.find(hint.key) != said.npos) throw Failure({e.code(), e.what()}, hint.hint);
+    throw;
+  }
+}
+
 Output::Output(OutputFlags flags, Comm* comm)
     : flags_(flags), comm_(comm), results_(terminal_of(stdout)), messages_(terminal_of(stderr)) {}
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdio>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +30,14 @@ class Failure : public Exception {
  private:
   std::string hint_;
 };
+
+// What the key of a recipe, which messages name, is called on a command line.
+struct KeyHint {
+  std::string_view key;
+  const char* hint;
+};
+// The result of a command. An error that names one of the keys gets its hint.
+int with_hints(std::span<const KeyHint> hints, const std::function<int()>& run);
 
 struct OutputFlags {
   bool json = false;

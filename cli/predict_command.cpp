@@ -60,7 +60,9 @@ void add_predict_command(CLI::App& program, Choice& choice) {
       "  gradloom predict model.safetensors --data new.csv --out quality.npy");
   command->callback([flags, &choice] {
     choice.who = Who::all_ranks;
-    choice.run = [flags](const Output& out) { return predict(out, *flags); };
+    choice.run = [flags](const Output& out) {
+      return with_hints(kNewGraphHints, [&] { return predict(out, *flags); });
+    };
   });
 }
 

@@ -63,8 +63,9 @@ TEST_F(DataForms, NewNodesNeedOnlyWhatTheModelReads) {
   EXPECT_EQ(json_of(Words{"predict", "run", "--out", "p.csv"} + asked)["rows"], 2);
   EXPECT_EQ(json_of(Words{"eval", "run", "--predictions", "e.csv"} + asked)["rows"], 2);
   EXPECT_EQ(bytes_of(scratch_ / "p.csv"), bytes_of(scratch_ / "e.csv"));
-  expect_error({"predict", "run", "--data", "new data/links.csv", "--out", "p.csv"}, 2, "invalid_input",
-               {"0 node features", "--nodes"});
+  const Words lacking = {"predict", "run", "--data", "new data/links.csv", "--out", "p.csv"};
+  expect_error(lacking, 2, "invalid_input", {"0 node features", "data.nodes"});
+  EXPECT_THAT(run(lacking).err, HasSubstr("\nhint: --nodes names"));
   expect_error(Words{"predict", "run", "--out", "new data/members.csv"} + asked, 2, "invalid_input", {"overwritten"});
   json_of({"train", "kan-hello", "--set", "epochs=1", "--out", "rows"});
   for (const char* command : {"predict", "eval"})
@@ -87,7 +88,8 @@ TEST_F(DataForms, NewCollectionsMayListFilesThatLieElsewhere) {
   json_of({"train", "graph-classify", "--set", "data.path=set.xml", "--set", "data.graph_folder=far away", "--set",
            "train.batch=0", "--set", "epochs=2", "--out", "run"});
   const Words command = {"predict", "run", "--data", "set.xml", "--out", "p.csv"};
-  expect_error(command, 2, "invalid_input", {"--folder"});
+  expect_error(command, 2, "invalid_input", {"data.graph_folder"});
+  EXPECT_THAT(run(command).err, HasSubstr("\nhint: --folder names"));
   EXPECT_EQ(json_of(command + Words{"--folder", "far away"})["rows"], 20);
 }
 

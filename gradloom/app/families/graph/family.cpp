@@ -145,8 +145,9 @@ Result<GraphSet> load_new_graphs(const GraphLayout& layout, const GraphFileOptio
   auto aligned = align_graphs(layout, std::move(*read));
   if (aligned) return aligned;
   const bool lacks_table = !layout.node_names.empty() && set_has_no_features && added.nodes.empty();
-  return Error{aligned.error().code, fmt::format("{}: {}{}", added.file.string(), aligned.error().message,
-                                                 lacks_table ? "; --nodes names the table of the nodes" : "")};
+  return Error{aligned.error().code,
+               fmt::format("{}: {}{}", added.file.string(), aligned.error().message,
+                           lacks_table ? "; a table of edges needs data.nodes, the table of its nodes" : "")};
 }
 
 namespace {
