@@ -156,6 +156,25 @@ TEST_F(DataForms, ARuleMayHaveAnyName) {
   EXPECT_THAT(bytes_of(scratch_ / "still.rule"), AllOf(HasSubstr("@RULE still"), HasSubstr("num_nodes=9\n")));
 }
 
+TEST_F(DataForms, ATableOfARuleTrainsLikeItsName) {
+  std::string table;
+  for (int patch = 0; patch < 512; ++patch) {
+    int neighbours = 0;
+    for (int bit = 8; bit >= 0; --bit) {
+      table += patch >> bit & 1 ? "1," : "0,";
+      if (bit != 4) neighbours += patch >> bit & 1;
+    }
+    const bool lives = neighbours == 3 || neighbours == ((patch >> 4 & 1) ? 2 : 6);
+    table += lives ? "1\n" : "0\n";
+  }
+  write("highlife.csv", table);
+  const Words train = {"train", "game-of-life-small", "--set", "epochs=2",
+                       "--set", "data.samples=4",     "--set", "train.search=0"};
+  const auto named = json_of(train + Words{"--set", "data.rule=B36/S23", "--out", "named"});
+  const auto listed = json_of(train + Words{"--set", "data.rule_table=highlife.csv", "--out", "listed"});
+  for (const char* key : {"loss", "stages", "test", "circuit"}) EXPECT_EQ(listed[key], named[key]) << key;
+}
+
 TEST_F(DataForms, PicturesWithCornersOutOfReachAreRefused) {
   expect_error({"train", "picture", "--set", "model.steps=4", "--out", "x"}, 2, "invalid_input",
                {"20 x 20", "model.steps is 4", "10 or more"});
