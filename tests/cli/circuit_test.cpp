@@ -67,14 +67,20 @@ TEST_F(Circuits, RulesOfPatternsAreComparedWithTheCircuit) {
   EXPECT_EQ(torus["height"], 9);
   EXPECT_TRUE(torus["warnings"].empty());
 
-  // A shift has no such name.
+  // A shift has no such name: it has that of its circuit, by which Golly finds its rule.
   ASSERT_TRUE(
       circuit::save_circuit(scratch_ / "shift.json", circuit::CellRule{1, circuit::Boundary::periodic, {9, {}, {3}}})
           .ok());
   const auto shift = json_of({"run-circuit", "shift.json", "--pattern", "glider.rle", "--out", "end.rle"});
   EXPECT_FALSE(shift.contains("rule"));
   EXPECT_EQ(shift["warnings"].size(), 1u);
-  EXPECT_THAT(bytes_of(scratch_ / "end.rle"), testing::Not(HasSubstr("rule")));
+  EXPECT_THAT(bytes_of(scratch_ / "end.rle"), HasSubstr("rule = shift\n"));
+  const auto again = json_of({"run-circuit", "./shift.json", "--pattern", "end.rle"});
+  EXPECT_TRUE(again["warnings"].empty()) << again["warnings"];
+  json_of({"export", "shift.json", "--format", "golly", "--out", "shift.rule"});
+  EXPECT_THAT(bytes_of(scratch_ / "shift.rule"), HasSubstr("@RULE shift\n"));
+  json_of({"run-circuit", "checkerboard", "--width", "8", "--height", "8", "--out", "end.rle"});
+  EXPECT_THAT(bytes_of(scratch_ / "end.rle"), HasSubstr("rule = checkerboard\n"));
 }
 
 TEST_F(Circuits, CircuitsThatShipHaveNames) {

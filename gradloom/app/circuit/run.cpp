@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <cctype>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -104,6 +105,17 @@ std::string text_of(const circuit::Grid& grid) {
   return text;
 }
 
+// A rule that does more than count has the name of the circuit. Golly looks for it in the file NAME.rule.
+std::string pattern_rule(const std::filesystem::path& circuit) {
+  const std::filesystem::path path = (std::filesystem::absolute(circuit) / "").lexically_normal().parent_path();
+  std::error_code ignored;
+  const bool folder = std::filesystem::is_directory(path, ignored);
+  std::string name = (folder ? path.filename() : path.stem()).string();
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '_') c = '_';
+  return name;
+}
+
 Result<circuit::AnyCircuit> circuit_of_model(const std::filesystem::path& file) {
   auto session = open_model(file, {});
   if (!session) return session.error();
@@ -180,7 +192,8 @@ Result<RanCircuit> run_circuit(const RunCircuitOptions& o) try {
   r.gates_run = rule.circuit.gates.size();
   const std::string name = circuit::life_rule(rule);
   if (!name.empty()) r.rule = name;
-  if (!start.rule.empty()) {
+  const std::string written = name.empty() ? pattern_rule(o.circuit) : name;
+  if (!start.rule.empty() && start.rule != written) {
     const std::string wanted = circuit::standard_rule(start.rule);
     if (wanted.empty())
       r.warnings.push_back(fmt::format(
@@ -210,7 +223,7 @@ Result<RanCircuit> run_circuit(const RunCircuitOptions& o) try {
   const circuit::Grid end = runner.whole();
   if (o.comm && o.comm->rank() > 0) return r;
   if (!o.out.empty()) {
-    write_file_atomic(o.out, circuit::to_rle(end, name)).or_throw();
+    write_file_atomic(o.out, circuit::to_rle(end, written)).or_throw();
     r.out = o.out.string();
   }
   r.cells = text_of(end);
