@@ -69,11 +69,12 @@ std::vector<Field> of_rows() {
   const auto source = +[](O& o) -> RowSource& { return o.data.source; };
   const auto csv = +[](O& o) -> CsvOptions& { return o.data.source.csv; };
   const auto formula = +[](O& o) -> FormulaOptions& { return o.data.source.formula; };
-  for (const Field& field : {unbound(source, &RowSource::task), unbound(source, &RowSource::path),
-                             unbound(source, &RowSource::format), unbound(source, &RowSource::targets),
-                             unbound(source, &RowSource::missing_words), unbound(source, &RowSource::max_bytes),
-                             unbound(source, &RowSource::labels), unbound(csv, &CsvOptions::header_names),
-                             unbound(formula, &FormulaOptions::formulas), unbound(formula, &FormulaOptions::seed)})
+  for (const Field& field :
+       {unbound(source, &RowSource::task), unbound(source, &RowSource::path), unbound(source, &RowSource::format),
+        unbound(source, &RowSource::targets), unbound(source, &RowSource::missing_words),
+        unbound(source, &RowSource::max_bytes), unbound(source, &RowSource::labels),
+        unbound(csv, &CsvOptions::header_names), unbound(csv, &CsvOptions::texts),
+        unbound(formula, &FormulaOptions::formulas), unbound(formula, &FormulaOptions::seed)})
     fields.push_back(field);
   return fields;
 }
