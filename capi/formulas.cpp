@@ -11,14 +11,28 @@
 namespace gradloom::capi {
 namespace {
 
+// A row with the features and classes of a model.
+RowDataset<double> rows_of_classes(const ModelDescription& about) {
+  RowParts<double> one;
+  one.size = 1, one.features = about.features.size(), one.label = {0};
+  one.x.assign(one.features, 0.0);
+  one.feature_names = about.features, one.class_names = about.classes;
+  return RowDataset<double>(std::move(one));
+}
+
 // The caller's rows under the names of the model; none where x is NULL.
 std::optional<RowDataset<double>> formula_rows(const Session& session, const gradloom_array* x,
                                                const gradloom_array* y) {
   if (!x) return std::nullopt;
   const ModelDescription about = session.describe();
-  if (about.targets.empty())
-    throw Exception(ErrorCode::unsupported, "formulas need a spline network that predicts numbers");
   const MatrixView matrix_x = matrix(x, "x");
+  if (!about.classes.empty()) {
+    const TargetView classes = target_view(given(y, "y"), about.classes);
+    if (matrix_x.columns() != about.features.size())
+      throw_invalid(
+          fmt::format("x has {} columns; the network has {} inputs", matrix_x.columns(), about.features.size()));
+    return new_rows_from_memory(rows_of_classes(about), matrix_x, &classes);
+  }
   const TargetView target = target_view(given(y, "y"), {});
   const std::size_t targets = target.are_classes() ? 0 : target.targets().columns();
   if (matrix_x.columns() != about.features.size() || targets != about.targets.size())

@@ -32,7 +32,8 @@ int prune(const Output& out, const PruneFlags& flags) {
                     fmt::format("[{}], before [{}]", fmt::join(r.widths, ", "), fmt::join(r.widths_before, ", ")));
   rows.emplace_back("edges", fmt::format("{}, before {}", r.edges, r.edges_before));
   rows.emplace_back("parameters", fmt::format("{}, before {}", r.parameters, r.parameters_before));
-  rows.emplace_back("rmse", fmt::format("{}, before {}", figure(r.rmse), figure(r.rmse_before)));
+  if (r.rmse) rows.emplace_back("rmse", fmt::format("{}, before {}", figure(*r.rmse), figure(*r.rmse_before)));
+  if (r.loss) rows.emplace_back("loss", fmt::format("{}, before {}", figure(*r.loss), figure(*r.loss_before)));
   rows.emplace_back("change", fmt::format("at most {} on the rows", figure(r.change)));
   rows.emplace_back("written to", r.out);
   for (const std::string& warning : r.warnings) rows.emplace_back("warning", warning);

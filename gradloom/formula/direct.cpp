@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "gradloom/formula/work.h"
+#include "gradloom/formula/problem.h"
 
 namespace gradloom::formula {
 namespace {

@@ -1,220 +1,285 @@
 #include "gradloom/formula/edges.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
-#include "gradloom/base/error.h"
 #include "gradloom/formula/refine.h"
+#include "gradloom/formula/simplify.h"
 
 namespace gradloom::formula {
 namespace {
 
-constexpr std::size_t kBlocks = 10;
+constexpr std::size_t kTogether = 8;         // edges that are compared at a time, whatever the number of threads
+constexpr double kUnitsOfFunction = 2;       // what comparing an edge with a function costs
+constexpr std::size_t kTried = 3;            // candidates of an edge
+constexpr std::size_t kTrialRows = 300;      // that show whether one is better than another
+constexpr std::size_t kTrialsAtOnce = 8;     // whatever the number of threads
+constexpr std::size_t kMostConstants = 100;  // of a formula that is worth it
+constexpr std::size_t kPlacesOfBox = 200;    // where a formula must be defined
+constexpr double kNothing = 1e-10;           // of the range of y: what an exact formula may be wrong by
+constexpr double kCurved = 1e-3;             // of the deviation of a function: what a line leaves
 
-// The variance over the rows outside of block `without` (kBlocks: all rows); exactly 0 for equal numbers.
-double variance(const std::vector<double>& v, std::size_t without) {
-  double sum = 0, low = 1e308, high = -1e308;
-  std::size_t n = 0;
-  const auto each = [&](const auto& f) {
-    for (std::size_t i = 0; i < v.size(); ++i)
-      if (without == kBlocks || i * kBlocks / v.size() != without) f(v[i]);
+// Where the candidates of an edge must be defined.
+Range range_of_edge(const NetworkSamples& s, std::size_t layer, std::size_t from) {
+  if (layer > 0) return wider_range(s.node[layer][from]);
+  std::vector<double> raw;
+  for (const double v : s.node[0][from]) raw.push_back(v / s.input_scale[from] + s.input_mean[from]);
+  const Range r = wider_range(raw);
+  const auto node = [&](double x) { return (x - s.input_mean[from]) * s.input_scale[from]; };
+  return {std::min(node(r.low), node(r.high)), std::max(node(r.low), node(r.high))};
+}
+
+std::vector<EdgeCandidate> candidates_of(const NetworkSamples& s, const ExplainedEdge& e,
+                                         std::span<const LibraryFunction> functions, EdgeFitOptions fit) {
+  fit.range = range_of_edge(s, e.layer, e.from);
+  return fit_edge(s.node[e.layer][e.from], s.edge[e.layer][e.from * s.sums(e.layer) + e.to], functions, fit);
+}
+
+// Kept edges, those that matter most first.
+std::vector<std::size_t> by_importance(const std::vector<ExplainedEdge>& edges, const Functions& functions) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < edges.size(); ++i)
+    if (edges[i].kept) order.push_back(i);
+  const auto fixed = [&](const ExplainedEdge& e) { return functions.fixes(e.layer, e.from, e.to); };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const ExplainedEdge &x = edges[a], &y = edges[b];
+    return fixed(x) != fixed(y) ? fixed(x) : x.score.value > y.score.value;
+  });
+  return order;
+}
+
+Table first_rows(const Table& t, std::size_t most) {
+  Table few = t;
+  if (t.rows() <= most) return few;
+  for (auto& column : few.x) column.resize(most);
+  few.y.resize(most);
+  return few;
+}
+
+// Formulas of a network, by what its edges become.
+class EdgeFormulas {
+ public:
+  EdgeFormulas(const NetworkSamples& network, const Table& table, std::size_t output, const Functions& functions)
+      : s_(network), table_(table), few_(first_rows(table, kTrialRows)), output_(output), functions_(functions) {
+    Columns box = wider_rows(table.x);
+    for (auto& column : box)
+      if (column.size() > kPlacesOfBox) column.resize(kPlacesOfBox);
+    box_ = std::move(box);
+  }
+
+  // Each edge as its first candidate that may be there. Those before it are removed.
+  Expr of(std::vector<ExplainedEdge>& edges) const {
+    std::vector<Expr> nodes;
+    for (std::size_t i = 0; i < s_.widths[0]; ++i)
+      nodes.push_back(s_.input_mean[i] == 0 && s_.input_scale[i] == 1
+                          ? variable(i)
+                          : (variable(i) - approximate(s_.input_mean[i])) * approximate(s_.input_scale[i]));
+    std::size_t at = 0;
+    for (std::size_t l = 0; l < s_.edge.size(); ++l) {
+      const LayerNodes shape = s_.nodes(l);
+      const std::size_t in = s_.widths[l], out = shape.sums();
+      std::vector<std::vector<Expr>> terms(out);
+      std::vector<double> constant = s_.bias[l];
+      for (std::size_t i = 0; i < in; ++i)
+        for (std::size_t j = 0; j < out; ++j, ++at) {
+          ExplainedEdge& e = edges[at];
+          if (e.kept && !e.candidates.empty()) drop_candidates(nodes[i], e);
+          if (e.kept && !e.candidates.empty()) {
+            terms[j].push_back(composed(e.candidates.front(), nodes[i]));
+          } else {
+            // What is left out is replaced by its mean.
+            const std::vector<double>& v = s_.edge[l][i * out + j];
+            for (const double x : v) constant[j] += x / static_cast<double>(v.size());
+          }
+        }
+      nodes.clear();
+      for (std::size_t j = 0; j < out; ++j) {
+        if (constant[j] != 0) terms[j].push_back(approximate(constant[j]));
+        nodes.push_back(add(std::move(terms[j])));
+      }
+      for (std::size_t j = shape.plain(); j < shape.nodes; ++j) nodes[j] = nodes[j] * nodes[shape.second_factor(j)];
+      nodes.resize(shape.nodes);
+    }
+    return approximate(s_.output_scale[output_]) * nodes[output_] + approximate(s_.output_mean[output_]);
+  }
+
+  // With its constants fitted to all rows.
+  Expr fitted(Work& work, const Expr& start) const { return fitted_to(work, start, table_, 30); }
+
+  struct Trial {
+    std::vector<ExplainedEdge> edges;
+    Expr formula;
+    double cost = 0;  // the Bayesian information criterion, halved
   };
-  each([&](double x) { sum += x, ++n, low = std::min(low, x), high = std::max(high, x); });
-  if (n == 0 || low == high) return 0;
-  const double mean = sum / static_cast<double>(n);
-  double squares = 0;
-  each([&](double x) { squares += (x - mean) * (x - mean); });
-  return squares / static_cast<double>(n);
-}
 
-double mean_without(const std::vector<double>& v, std::size_t without) {
-  double sum = 0;
-  std::size_t n = 0;
-  for (std::size_t i = 0; i < v.size(); ++i)
-    if (without == kBlocks || i * kBlocks / v.size() != without) sum += v[i], ++n;
-  return n == 0 ? 0 : sum / static_cast<double>(n);
-}
-
-// A sum of a layer at every row.
-std::vector<double> sum_values(const NetworkSamples& s, std::size_t layer, std::size_t j) {
-  const std::size_t out = s.sums(layer);
-  std::vector<double> v(s.rows(), s.bias[layer][j]);
-  for (std::size_t i = 0; i < s.widths[layer]; ++i)
-    for (std::size_t r = 0; r < v.size(); ++r) v[r] += s.edge[layer][i * out + j][r];
-  return v;
-}
-
-// Scores of the sums of a layer from those of its nodes. Of a product a b of independent factors the variance is
-// E(b)^2 V(a) + E(a)^2 V(b) + V(a) V(b); both have the same share of the last part.
-std::vector<double> score_sums(const NetworkSamples& s, std::size_t layer, std::size_t without,
-                               std::vector<double> nodes) {
-  const LayerNodes shape = s.nodes(layer);
-  nodes.resize(shape.sums(), 0.0);
-  for (std::size_t j = shape.plain(); j < shape.nodes; ++j) {
-    const std::size_t second = shape.second_factor(j);
-    const std::vector<double> a = sum_values(s, layer, j), b = sum_values(s, layer, second);
-    const double va = variance(a, without), vb = variance(b, without);
-    const double ea = mean_without(a, without), eb = mean_without(b, without);
-    const double of_a = eb * eb * va + va * vb / 2, of_b = ea * ea * vb + va * vb / 2;
-    const double share = of_a + of_b > 0 ? of_a / (of_a + of_b) : 0;
-    nodes[second] = of_a + of_b > 0 ? nodes[j] * (1 - share) : 0;
-    nodes[j] *= share;
+  // With its constants fitted to some rows.
+  Trial trial(Work& work, std::vector<ExplainedEdge> edges) const {
+    Trial t{std::move(edges), nullptr, 0};
+    t.formula = fitted_to(work, of(t.edges), few_, 8);
+    const auto n = static_cast<double>(few_.rows());
+    const auto [low, high] = std::minmax_element(few_.y.begin(), few_.y.end());
+    const double error = rms_error(t.formula, few_.x, few_.y), least = 1e-14 * (*high - *low) + 1e-300;
+    t.cost = n * std::log(error + least) + 0.5 * std::log(n) * static_cast<double>(inexact_constants(t.formula));
+    return t;
   }
-  return nodes;
-}
 
-// Scores without one block of rows.
-Scores score_without(const NetworkSamples& s, std::span<const std::size_t> column_of, std::size_t without) {
-  const std::size_t layers = s.edge.size();
-  Scores scores;
-  scores.edges.resize(layers), scores.nodes.resize(layers);
-  // Outputs share the variance in their own units.
-  const std::size_t outputs = s.widths.back();
-  std::vector<double> above(outputs, 0.0);
-  double total = 0;
-  for (std::size_t j = 0; j < outputs; ++j) {
-    std::vector<double> y(s.rows(), 0.0);
-    for (std::size_t i = 0; i < s.widths[layers - 1]; ++i)
-      for (std::size_t r = 0; r < y.size(); ++r) y[r] += s.edge[layers - 1][i * outputs + j][r];
-    above[j] = variance(y, without) > 0 ? 1.0 : 0.0;
-    total += above[j];
-  }
-  for (double& a : above) a = total > 0 ? a / total : 0;
-  for (std::size_t l = layers; l-- > 0;) {
-    const std::size_t in = s.widths[l], out = s.sums(l);
-    above = score_sums(s, l, without, std::move(above));
-    std::vector<double> var(in * out), sum(out, 0.0), below(in, 0.0);
-    for (std::size_t e = 0; e < var.size(); ++e) sum[e % out] += var[e] = variance(s.edge[l][e], without);
-    scores.edges[l].resize(in * out);
-    for (std::size_t e = 0; e < var.size(); ++e) {
-      const double share = sum[e % out] > 0 ? above[e % out] * var[e] / sum[e % out] : 0;
-      scores.edges[l][e].value = share;
-      below[e / out] += share;
-    }
-    for (const double b : below) scores.nodes[l].push_back({b, 0});
-    above = std::move(below);
-  }
-  for (std::size_t i = 0; i < above.size(); ++i) {
-    const std::size_t column = column_of.empty() ? i : column_of[i];
-    if (column >= scores.columns.size()) scores.columns.resize(column + 1);
-    scores.columns[column].value += above[i];
-  }
-  return scores;
-}
-
-void add_errors(std::vector<std::vector<Score>>& all, const std::vector<std::vector<std::vector<Score>>>& without) {
-  for (std::size_t l = 0; l < all.size(); ++l)
-    for (std::size_t e = 0; e < all[l].size(); ++e) {
-      double mean = 0, squares = 0;
-      for (const auto& w : without) mean += w[l][e].value / static_cast<double>(kBlocks);
-      for (const auto& w : without) squares += std::pow(w[l][e].value - mean, 2);
-      all[l][e].error = std::sqrt(squares * static_cast<double>(kBlocks - 1) / static_cast<double>(kBlocks));
-    }
-}
-
-// Leaves the candidates from the first on that is allowed as a function of `inside`.
-void drop_forbidden(const NetworkSamples& s, const Functions& functions, const Expr& inside, ExplainedEdge& e) {
-  const auto forbidden = [&](const EdgeCandidate& c) {
+ private:
+  static Expr composed(const EdgeCandidate& c, const Expr& inside) {
     const std::vector<Expr> argument{inside};
-    return !functions.allows(substitute(c.text, argument));
+    return substitute(c.text, argument);
+  }
+
+  // Leaves the candidates from the first on that is allowed and defined as a function of `inside`.
+  void drop_candidates(const Expr& inside, ExplainedEdge& e) const {
+    const std::size_t places = box_.empty() ? 0 : box_.front().size();
+    const auto possible = [&](const EdgeCandidate& c) {
+      const Expr f = composed(c, inside);
+      return functions_.allows(f) && defined_on(f, box_, places);
+    };
+    const auto keep = [&](std::vector<EdgeCandidate> all) {
+      all.erase(all.begin(), std::find_if(all.begin(), all.end(), possible));
+      e.candidates = std::move(all);
+    };
+    keep(std::move(e.candidates));
+    if (!e.candidates.empty()) return;
+    // None of the best: of all.
+    EdgeFitOptions every;
+    every.most = library().size();
+    keep(candidates_of(s_, e, functions_.of_edge(e.layer, e.from, e.to), every));
+  }
+
+  Expr fitted_to(Work& work, const Expr& start, const Table& rows, int iterations) const {
+    const Expr refined =
+        refine_constants(start, rows.x, rows.y, {.iterations = iterations, .defined = &box_, .work = &work});
+    return rms_error(refined, rows.x, rows.y) <= rms_error(start, rows.x, rows.y) && functions_.allows(refined)
+               ? refined
+               : start;
+  }
+
+  const NetworkSamples& s_;
+  const Table& table_;
+  Table few_;
+  Columns box_;
+  std::size_t output_;
+  const Functions& functions_;
+};
+
+// Other candidates of one edge after the other, as long as the formula gets better.
+void choose_candidates(Work& work, const EdgeFormulas& formulas, const std::vector<std::size_t>& order,
+                       std::vector<ExplainedEdge>& edges) {
+  struct Change {
+    std::size_t edge, candidate;
   };
-  const auto keep = [&](std::vector<EdgeCandidate> all) {
-    const auto first = std::find_if_not(all.begin(), all.end(), forbidden);
-    all.erase(all.begin(), first);
-    e.candidates = std::move(all);
-  };
-  keep(std::move(e.candidates));
-  if (!e.candidates.empty()) return;
-  // None of the best: of all.
-  EdgeFitOptions every;
-  every.most = library().size();
-  keep(fit_edge(s.node[e.layer][e.from], s.edge[e.layer][e.from * s.sums(e.layer) + e.to],
-                functions.of_edge(e.layer, e.from, e.to), every));
+  std::vector<Change> changes;
+  for (const std::size_t e : order)
+    for (std::size_t c = 1; c < std::min(kTried, edges[e].candidates.size()); ++c) changes.push_back({e, c});
+  EdgeFormulas::Trial best = formulas.trial(work, edges);
+  bool better = true;
+  for (int pass = 0; better && pass < 2; ++pass) {
+    better = false;
+    for (std::size_t from = 0; from < changes.size() && !work.exhausted(); from += kTrialsAtOnce) {
+      if (inexact_constants(best.formula) > kMostConstants) return;
+      auto trials = work.all_of<EdgeFormulas::Trial>(
+          std::min(kTrialsAtOnce, changes.size() - from), [&](std::size_t i, double& units) {
+            std::vector<ExplainedEdge> other = best.edges;
+            std::vector<EdgeCandidate>& c = other[changes[from + i].edge].candidates;
+            if (changes[from + i].candidate >= c.size()) return best;
+            std::rotate(c.begin(), c.begin() + static_cast<std::ptrdiff_t>(changes[from + i].candidate),
+                        c.begin() + static_cast<std::ptrdiff_t>(changes[from + i].candidate) + 1);
+            Work part = work.part();
+            EdgeFormulas::Trial t = formulas.trial(part, std::move(other));
+            units += part.used();
+            return t;
+          });
+      for (EdgeFormulas::Trial& t : trials)
+        if (t.cost < best.cost) best = std::move(t), better = true;
+    }
+  }
+  for (std::size_t i = 0; i < edges.size(); ++i) edges[i].candidates = std::move(best.edges[i].candidates);
+}
+
+// Without constants that do not matter to this error, and what they are factors of.
+Expr without_constants(const Expr& e, const Table& rows, double allowed) {
+  Expr best = e;
+  for (std::size_t i = 0; i < inexact_constants(best);) {
+    std::vector<Constant> c;
+    for (const double v : constants_of(best)) c.push_back(Constant::approximate(v));
+    c[i] = Constant::of(0);
+    const Expr shorter = refine_constants(with_constants(best, c), rows.x, rows.y, {.iterations = 4});
+    if (largest_error(shorter, rows.x, rows.y) <= allowed)
+      best = shorter;
+    else
+      ++i;
+  }
+  return best;
+}
+
+// Whether a function or a power somewhere in it is a line on the rows, but for kCurved of its values.
+bool has_a_line(const Expr& e, const Table& rows) {
+  for (const Expr& a : e->args)
+    if (has_a_line(a, rows)) return true;
+  if (e->op != Op::power && e->op != Op::call) return false;
+  const auto count = static_cast<double>(rows.rows());
+  const std::vector<double> x = evaluate(e->args[0], rows.x, rows.rows()), y = evaluate(e, rows.x, rows.rows());
+  double mx = 0, my = 0, xx = 0, xy = 0, yy = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) mx += x[i] / count, my += y[i] / count;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    xx += (x[i] - mx) * (x[i] - mx), xy += (x[i] - mx) * (y[i] - my), yy += (y[i] - my) * (y[i] - my);
+  return !(xx > 0) || yy - xy * xy / xx <= kCurved * kCurved * yy;
 }
 
 }  // namespace
 
-Scores score(const NetworkSamples& network, std::span<const std::size_t> column_of) {
-  if (!column_of.empty() && column_of.size() != network.widths.front())
-    throw_invalid(
-        fmt::format("there are columns of {} inputs; the network has {}", column_of.size(), network.widths.front()));
-  Scores all = score_without(network, column_of, kBlocks);
-  std::vector<std::vector<std::vector<Score>>> edges, nodes, columns;
-  for (std::size_t b = 0; b < kBlocks; ++b) {
-    Scores s = score_without(network, column_of, b);
-    edges.push_back(std::move(s.edges)), nodes.push_back(std::move(s.nodes));
-    columns.push_back({std::move(s.columns)});
-  }
-  add_errors(all.edges, edges);
-  add_errors(all.nodes, nodes);
-  std::vector<std::vector<Score>> one{std::move(all.columns)};
-  add_errors(one, columns);
-  all.columns = std::move(one.front());
-  return all;
-}
-
-std::vector<ExplainedEdge> explain_edges(const Exec& ex, const NetworkSamples& s, const Scores& scores,
+std::vector<ExplainedEdge> explain_edges(Work& work, const NetworkSamples& s, const Scores& scores,
                                          const EdgeFormulaOptions& o) {
   o.functions.require_edges(s.widths, s.multiply);
   std::vector<ExplainedEdge> edges;
   for (std::size_t l = 0; l < s.edge.size(); ++l)
     for (std::size_t e = 0; e < s.edge[l].size(); ++e) {
-      ExplainedEdge edge{l, e / s.sums(l), e % s.sums(l), scores.edges[l][e], true, {}};
+      ExplainedEdge edge{l, e / s.sums(l), e % s.sums(l), scores.edges[l][e], true, true, {}};
       const bool matters = edge.score.value >= o.threshold || o.functions.fixes(l, edge.from, edge.to);
       edge.kept = matters && (l + 1 < s.edge.size() || edge.to == o.output);
       edges.push_back(std::move(edge));
     }
-  ex.parallel_for(edges.size(), [&](std::size_t i, unsigned) {
-    ExplainedEdge& e = edges[i];
-    if (e.kept)
-      e.candidates = fit_edge(s.node[e.layer][e.from], s.edge[e.layer][e.from * s.sums(e.layer) + e.to],
-                              o.functions.of_edge(e.layer, e.from, e.to), o.fit);
-  });
+  const std::vector<std::size_t> order = by_importance(edges, o.functions);
+  for (std::size_t from = 0; from < order.size(); from += kTogether) {
+    const std::size_t count = std::min(kTogether, order.size() - from);
+    const bool in_full = !work.exhausted();
+    auto found = work.all_of<std::vector<EdgeCandidate>>(count, [&](std::size_t i, double& units) {
+      const ExplainedEdge& e = edges[order[from + i]];
+      std::vector<LibraryFunction> functions = o.functions.of_edge(e.layer, e.from, e.to);
+      if (!in_full && !o.functions.fixes(e.layer, e.from, e.to))
+        std::erase_if(functions, [](const LibraryFunction& f) { return f.complexity > 1; });
+      units += kUnitsOfFunction * static_cast<double>(functions.size());
+      return candidates_of(s, e, functions, o.fit);
+    });
+    for (std::size_t i = 0; i < count; ++i) {
+      edges[order[from + i]].candidates = std::move(found[i]);
+      edges[order[from + i]].compared = in_full;
+    }
+  }
   return edges;
 }
 
-Expr edge_formula(const NetworkSamples& s, std::vector<ExplainedEdge>& edges, const Table& table, std::size_t output,
-                  const Functions& functions) {
-  std::vector<Expr> nodes;
-  for (std::size_t i = 0; i < s.widths[0]; ++i)
-    nodes.push_back(s.input_mean[i] == 0 && s.input_scale[i] == 1
-                        ? variable(i)
-                        : (variable(i) - approximate(s.input_mean[i])) * approximate(s.input_scale[i]));
-  std::size_t at = 0;
-  for (std::size_t l = 0; l < s.edge.size(); ++l) {
-    const LayerNodes shape = s.nodes(l);
-    const std::size_t in = s.widths[l], out = shape.sums();
-    std::vector<std::vector<Expr>> terms(out);
-    std::vector<double> constant = s.bias[l];
-    for (std::size_t i = 0; i < in; ++i)
-      for (std::size_t j = 0; j < out; ++j, ++at) {
-        ExplainedEdge& e = edges[at];
-        if (e.kept && !e.candidates.empty()) drop_forbidden(s, functions, nodes[i], e);
-        if (e.kept && !e.candidates.empty()) {
-          const std::vector<Expr> argument{nodes[i]};
-          terms[j].push_back(substitute(e.candidates.front().text, argument));
-        } else {
-          // What is left out is replaced by its mean.
-          const std::vector<double>& v = s.edge[l][i * out + j];
-          double mean = 0;
-          for (const double x : v) mean += x / static_cast<double>(v.size());
-          constant[j] += mean;
-        }
-      }
-    nodes.clear();
-    for (std::size_t j = 0; j < out; ++j) {
-      if (constant[j] != 0) terms[j].push_back(approximate(constant[j]));
-      nodes.push_back(add(std::move(terms[j])));
-    }
-    for (std::size_t j = shape.plain(); j < shape.nodes; ++j) nodes[j] = nodes[j] * nodes[shape.second_factor(j)];
-    nodes.resize(shape.nodes);
-  }
-  const Expr start = approximate(s.output_scale[output]) * nodes[output] + approximate(s.output_mean[output]);
-  const double before = rms_error(start, table.x, table.y);
-  const Expr refined = refine_constants(start, table.x, table.y, 30);
-  return rms_error(refined, table.x, table.y) <= before && functions.allows(refined) ? refined : start;
+Expr edge_formula(Work& work, const NetworkSamples& s, std::vector<ExplainedEdge>& edges, const Table& table,
+                  std::size_t output, const Functions& functions) {
+  const EdgeFormulas formulas(s, table, output, functions);
+  choose_candidates(work, formulas, by_importance(edges, functions), edges);
+  return formulas.fitted(work, formulas.of(edges));
+}
+
+std::optional<Expr> confirm_edges(const Expr& e, const SplitRows& rows, const AllowedFormula& allowed) {
+  const Table& seen = rows.seen;
+  const auto [low, high] = std::minmax_element(seen.y.begin(), seen.y.end());
+  const double nothing = kNothing * (*high - *low);
+  if (!(largest_error(e, seen.x, seen.y) <= nothing)) return std::nullopt;
+  const auto exact = confirm_exact(without_constants(e, seen, nothing), rows, allowed);
+  if (!exact || inexact_constants(*exact) > 2 || has_a_line(*exact, seen)) return std::nullopt;
+  const Expr shorter = simplify(*exact, std::vector<bool>(seen.x.size(), false));
+  const bool good = (!allowed || allowed(shorter)) && largest_error(shorter, seen.x, seen.y) <= nothing &&
+                    largest_error(shorter, rows.unseen.x, rows.unseen.y) <= nothing;
+  return good ? shorter : exact;
 }
 
 }  // namespace gradloom::formula

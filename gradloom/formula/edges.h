@@ -1,11 +1,13 @@
 // A spline network as values on rows: what its scores are computed from, and its formula, edge by edge.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "gradloom/base/layer_nodes.h"
 #include "gradloom/formula/functions.h"
 #include "gradloom/formula/search.h"
+#include "gradloom/formula/work.h"
 
 namespace gradloom::formula {
 
@@ -42,12 +44,15 @@ struct Scores {
   std::vector<Score> columns;             // of the table: sums over the inputs of each
 };
 // column_of (Inputs): the column that each input was made of, from 0 without a gap; empty: each is one of its own.
-Scores score(const NetworkSamples& network, std::span<const std::size_t> column_of = {});
+// output: the only one whose variance is shared out; none: all outputs share 1 equally.
+Scores score(const NetworkSamples& network, std::span<const std::size_t> column_of = {},
+             std::optional<std::size_t> output = {});
 
 struct ExplainedEdge {
   std::size_t layer = 0, from = 0, to = 0;  // from a node to a sum
   Score score;
   bool kept = true;
+  bool compared = true;  // with all functions that it may become; false: the work was used up, it becomes a line
   std::vector<EdgeCandidate> candidates;  // best first; the first is in the formula
 };
 
@@ -59,15 +64,21 @@ struct EdgeFormulaOptions {
 };
 
 // Every edge, with candidates where it matters or is fixed. An edge whose function is not defined on its values has
-// none.
-std::vector<ExplainedEdge> explain_edges(const Exec& ex, const NetworkSamples& network, const Scores& scores,
+// none. Edges that are fixed come first, then those with the highest score.
+std::vector<ExplainedEdge> explain_edges(Work& work, const NetworkSamples& network, const Scores& scores,
                                          const EdgeFormulaOptions& options);
 
 // The formula in the raw inputs: each edge that is kept becomes its first candidate, then all constants are fitted
-// together to `table`, whose rows need not be those of the samples. A candidate that would make a function that is
-// forbidden everywhere of those before it (1/x of x^2 is a lorentz) is removed from its edge; an edge that all of its
-// functions are forbidden on in this way has none left and becomes its mean.
-Expr edge_formula(const NetworkSamples& network, std::vector<ExplainedEdge>& edges, const Table& table,
+// together to `table`, whose rows need not be those of the samples; as far as the work allows, the second and third
+// candidates of each edge are tried as well, and come first where they are better. A candidate that would make a
+// function that is forbidden everywhere of those before it (1/x of x^2 is a lorentz), or one that is not defined on the
+// wider rows (domain.h), is removed from its edge; an edge that has none left becomes its mean.
+Expr edge_formula(Work& work, const NetworkSamples& network, std::vector<ExplainedEdge>& edges, const Table& table,
                   std::size_t output, const Functions& functions = {});
+
+// confirm_exact() of such a formula. Edges have many functions with constants of their own, and some of them come as
+// close to simpler ones as one likes: it is refused with more than two constants that did not snap, and where a part of
+// it is as good as a line on the rows.
+std::optional<Expr> confirm_edges(const Expr& formula, const SplitRows& rows, const AllowedFormula& allowed);
 
 }  // namespace gradloom::formula

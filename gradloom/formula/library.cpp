@@ -14,11 +14,15 @@
 namespace gradloom::formula {
 namespace {
 
+constexpr double kWidest = 10, kQuickest = 40;  // radians, of an oscillation
+constexpr std::size_t kPlaces = 9;              // of a range, where a candidate must be defined
+
 std::vector<LibraryFunction> make_library() {
   const Expr x = variable(0);
   std::vector<LibraryFunction> all;
   const auto put = [&](const char* name, const Expr& text, int complexity, bool scale, bool shift) {
-    all.push_back({name, text, complexity, scale, shift, !(scale && shift)});
+    const bool quick = text->op == Op::call && (text->function == Function::sin || text->function == Function::cos);
+    all.push_back({name, text, complexity, scale, shift, !(scale && shift), quick ? kQuickest : kWidest});
   };
   const auto raised = [&](const char* name, std::int64_t p, std::int64_t q, int complexity) {
     put(name, power(x, Rational::of(p, q)), complexity, false, complexity > 1);
@@ -74,13 +78,16 @@ Line fit_line(const std::vector<double>& f, const std::vector<double>& y) {
   return {slope, my - slope * mf, std::max(0.0, yy - slope * fy) / n};
 }
 
-// b and c, in units in which x is in [-1, 1], where a line in f(b x + c) fits best.
-std::pair<double, double> best_place(const LibraryFunction& f, const std::vector<double>& u,
-                                     const std::vector<double>& y) {
+// b and c, in units in which x is in [-1, 1], where a line in f(b x + c) fits best among those that are defined at all
+// of `places`; none: there is no such line.
+std::optional<std::pair<double, double>> best_place(const LibraryFunction& f, const std::vector<double>& u,
+                                                    const std::vector<double>& y, const std::vector<double>& places) {
   std::vector<double> scales{1}, shifts{0};
   if (f.scale) {
     scales.clear();
     for (int i = 0; i < 24; ++i) scales.push_back(0.1 * std::pow(100.0, i / 23.0));
+    // The ends of an oscillation are less than half a radian from those of the next one.
+    for (double b = kWidest + 1; b <= f.widest; b += 1) scales.push_back(b);
   }
   if (f.shift) {
     shifts.clear();
@@ -88,16 +95,20 @@ std::pair<double, double> best_place(const LibraryFunction& f, const std::vector
     if (!f.scale)
       for (const double far : {3.0, 4.5, 7.0, 12.0}) shifts.push_back(far), shifts.push_back(-far);
   }
-  std::pair<double, double> best{1, 0};
-  double least = 1e301;
+  std::optional<std::pair<double, double>> best;
+  double least = 1e299;
   const std::vector<int> signs = f.sign ? std::vector<int>{1, -1} : std::vector<int>{1};
-  Columns argument(1, std::vector<double>(u.size()));
+  Columns argument(1, std::vector<double>(u.size())), asked(1, places);
+  const auto is_defined = [&](double b, double c) {
+    for (std::size_t i = 0; i < places.size(); ++i) asked[0][i] = b * places[i] + c;
+    return defined_on(f.text, asked, places.size());
+  };
   for (const int sign : signs)
     for (const double b : scales)
       for (const double c : shifts) {
         for (std::size_t i = 0; i < u.size(); ++i) argument[0][i] = sign * b * u[i] + c;
         const double error = fit_line(evaluate(f.text, argument, u.size()), y).error;
-        if (error < least) least = error, best = {sign * b, c};
+        if (error < least && is_defined(sign * b, c)) least = error, best = {sign * b, c};
       }
   return best;
 }
@@ -124,7 +135,7 @@ LibraryFunction define_function(std::string_view definition) {
   const auto text = parse_expression(definition.substr(equals + 1), names);
   if (!text) refuse("cannot be read: " + text.error().message);
   if (!variables_used(*text, 1)[0]) refuse("does not depend on x");
-  return {name, *text, std::clamp(static_cast<int>(complexity(*text)), 2, 6), true, true, true};
+  return {name, *text, std::clamp(static_cast<int>(complexity(*text)), 2, 6), true, true, true, kWidest};
 }
 
 std::vector<EdgeCandidate> fit_edge(const std::vector<double>& x, const std::vector<double>& y,
@@ -147,8 +158,14 @@ std::vector<EdgeCandidate> fit_edge(const std::vector<double>& x, const std::vec
   };
   const auto [fx, fy] = thin(few);
   const auto [mx, my] = thin(many);
-  std::vector<double> u;
+  std::vector<double> u, places;
   for (const double v : fx) u.push_back((v - middle) / half);
+  const Range range = options.range.value_or(wider_range(x));
+  Columns asked(1);
+  for (std::size_t i = 0; i < kPlaces; ++i) {
+    asked[0].push_back(range.low + (range.high - range.low) * static_cast<double>(i) / (kPlaces - 1));
+    places.push_back((asked[0].back() - middle) / half);
+  }
   const Columns all{mx}, whole{x};
   const double mean = std::accumulate(y.begin(), y.end(), 0.0) / static_cast<double>(y.size());
   double variance = 0;
@@ -160,7 +177,9 @@ std::vector<EdgeCandidate> fit_edge(const std::vector<double>& x, const std::vec
     if (f.complexity == 0) {
       c.text = approximate(mean);
     } else {
-      const auto [b, shift] = best_place(f, u, fy);
+      const auto place = best_place(f, u, fy, places);
+      if (!place) continue;
+      const auto [b, shift] = *place;
       // In x itself: b (x - middle)/half + c.
       Expr inside = approximate(b / half) * variable(0) + approximate(shift - b * middle / half);
       if (f.complexity == 1) inside = variable(0);
@@ -168,10 +187,10 @@ std::vector<EdgeCandidate> fit_edge(const std::vector<double>& x, const std::vec
       const Line line = fit_line(evaluate(bare, all, many), my);
       if (!(line.error < 1e299) || line.slope == 0) continue;
       const Expr start = approximate(line.slope) * bare + approximate(line.offset);
-      c.text = refine_constants(start, all, my, f.complexity == 1 ? 2 : 12);
+      c.text = refine_constants(start, all, my, {.iterations = f.complexity == 1 ? 2 : 12, .defined = &asked});
     }
     c.rmse = rms_error(c.text, whole, y);
-    if (!std::isfinite(c.rmse)) continue;
+    if (!std::isfinite(c.rmse) || !defined_on(c.text, asked, kPlaces)) continue;
     c.r2 = variance > 0 ? 1 - c.rmse * c.rmse / variance : (c.rmse == 0 ? 1 : 0);
     found.push_back(std::move(c));
   }

@@ -1,12 +1,13 @@
 // The functions that one edge of a network is compared with: a f(b x + c) + d.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "gradloom/formula/expression.h"
+#include "gradloom/formula/domain.h"
 
 namespace gradloom::formula {
 
@@ -16,6 +17,7 @@ struct LibraryFunction {
   int complexity = 0;
   bool scale = true, shift = true;  // whether b and c matter beside a and d
   bool sign = true;                 // whether that of b does
+  double widest = 10;               // largest |b| that is looked for, where x is in [-1, 1]
 };
 // Thirty of them, simplest first.
 std::span<const LibraryFunction> library();
@@ -36,10 +38,12 @@ struct EdgeCandidate {
 struct EdgeFitOptions {
   std::size_t most = 5;   // candidates
   double penalty = 0.15;  // what a unit of complexity costs in log10 of the error
+  // Candidates are defined everywhere in it; none: the wider range of x (domain.h).
+  std::optional<Range> range = {};
 };
 
 // Candidates for y = f(x), best first: by log10 of the error, plus the penalty for complexity. Only functions that are
-// finite on all x, with room to spare.
+// defined on all x, and a little outside.
 std::vector<EdgeCandidate> fit_edge(const std::vector<double>& x, const std::vector<double>& y,
                                     std::span<const LibraryFunction> functions, const EdgeFitOptions& options = {});
 

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "gradloom/base/error.h"
-#include "gradloom/base/random.h"
 #include "gradloom/formula/library.h"
 #include "gradloom/formula/refine.h"
 #include "gradloom/formula/simplify.h"
@@ -23,11 +22,6 @@ constexpr double kAllowed = 1.1;  // times the noise
 
 using NoisyWrap = std::function<Expr(const Expr&)>;
 
-struct Rows {
-  Columns x;
-  std::vector<double> y;
-};
-
 struct Guess {
   Expr formula;
   double unseen = 0;  // error
@@ -41,7 +35,7 @@ Vector as_vector(const std::vector<double>& v) {
 
 class NoisySearch {
  public:
-  NoisySearch(Work& work, const Rows& seen, const Rows& unseen, const AllowedFormula& allowed)
+  NoisySearch(Work& work, const Table& seen, const Table& unseen, const AllowedFormula& allowed)
       : work_(work), seen_(seen), unseen_(unseen), allowed_(allowed) {
     for (const LibraryFunction& f : library())
       if (!allowed || allowed(f.text)) functions_.push_back(f);
@@ -118,7 +112,7 @@ class NoisySearch {
   // Fits the constants of a whole formula, snaps those that the data leave free to be, and keeps it.
   void propose(const Expr& whole, const std::string& how) {
     if (inexact_constants(whole) > 8 || !(rms_error(whole, seen_.x, seen_.y) < 1e300)) return;
-    Expr e = refine_constants(whole, seen_.x, seen_.y, 10);
+    Expr e = refine_constants(whole, seen_.x, seen_.y, {.iterations = 10});
     work_.spend(1e-4 * static_cast<double>(seen_.y.size() * complexity(e) * (1 + inexact_constants(e))));
     const double fitted = rms_error(e, seen_.x, seen_.y);
     if (!std::isfinite(fitted)) return;
@@ -130,7 +124,7 @@ class NoisySearch {
       for (const double v : values) c.push_back(Constant::approximate(v));
       c[i] =
           snap(values[i], {.denominator = 4, .tolerance = 0.03, .pi_powers = 0, .root_two = false, .decimals = false});
-      const Expr snapped = c[i].exact ? refine_constants(with_constants(e, c), seen_.x, seen_.y, 4) : e;
+      const Expr snapped = c[i].exact ? refine_constants(with_constants(e, c), seen_.x, seen_.y, {.iterations = 4}) : e;
       if (c[i].exact && inexact_constants(snapped) < values.size() && rms_error(snapped, seen_.x, seen_.y) <= allowed)
         e = snapped;
       else
@@ -239,8 +233,8 @@ class NoisySearch {
   }
 
   Work& work_;
-  const Rows& seen_;
-  const Rows& unseen_;
+  const Table& seen_;
+  const Table& unseen_;
   const AllowedFormula& allowed_;
   std::vector<LibraryFunction> functions_;  // of the library, that are allowed
   double noise_ = 0;
@@ -252,16 +246,7 @@ class NoisySearch {
 NoisyResult search_noisy(const Exec& ex, const Table& table, const SearchOptions& options) {
   if (table.rows() < kLeastRows)
     throw_invalid(fmt::format("a formula needs at least {} rows; there are {}", kLeastRows, table.rows()));
-  std::vector<std::uint32_t> order(table.rows());
-  random_permutation(RandomStream(options.seed, RandomUse::split), order);
-  const std::size_t first = std::min<std::size_t>(800, table.rows() * 4 / 5);
-  Rows seen, unseen;
-  seen.x.resize(table.x.size()), unseen.x.resize(table.x.size());
-  for (std::size_t r = 0; r < order.size() && r < first + 2000; ++r) {
-    Rows& part = r < first ? seen : unseen;
-    for (std::size_t i = 0; i < table.x.size(); ++i) part.x[i].push_back(table.x[i][order[r]]);
-    part.y.push_back(table.y[order[r]]);
-  }
+  const SplitRows rows = split_rows(table, options.seed);
   std::vector<Expr> variables;
   std::vector<bool> positive;
   for (std::size_t i = 0; i < table.x.size(); ++i) {
@@ -270,9 +255,9 @@ NoisyResult search_noisy(const Exec& ex, const Table& table, const SearchOptions
     if (*low < *high) variables.push_back(variable(i));
   }
   Work work(ex, options.effort, options.progress, options.deal, options.stop);
-  NoisySearch search(work, seen, unseen, options.allowed);
+  NoisySearch search(work, rows.seen, rows.unseen, options.allowed);
   search.solve(
-      variables, as_vector(seen.y), [](const Expr& e) { return e; }, "", 0);
+      variables, as_vector(rows.seen.y), [](const Expr& e) { return e; }, "", 0);
   NoisyResult result;
   result.noise = search.noise();
   result.work = work.used();

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gradloom/formula/work.h"
+#include "gradloom/formula/problem.h"
 
 namespace gradloom::formula {
 

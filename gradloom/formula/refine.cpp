@@ -7,6 +7,7 @@
 #include <limits>
 #include <numbers>
 
+#include "gradloom/formula/domain.h"
 #include "gradloom/formula/relation.h"
 
 namespace gradloom::formula {
@@ -57,24 +58,30 @@ double slope_of(Function f, double x, double y) {
   throw_invalid("a function that does not exist");
 }
 
-// Values of an expression, and their derivatives by some of its inexact constants, in the order of constants_of().
+// Values of an expression, and their derivatives by a block of its inexact constants, in the order of constants_of().
 struct Slopes {
   using Array = Eigen::ArrayXd;
   Array value;
   std::vector<std::pair<std::size_t, Array>> by;
 };
 
+// Constants first .. last - 1, which an expression is differentiated by.
+struct Block {
+  std::size_t first = 0, last = 0;
+  std::size_t size() const { return last - first; }
+};
+
 class Differentiated {
  public:
-  Differentiated(const std::vector<double>& constants, const Columns& x, std::size_t rows, bool slopes)
-      : constants_(constants), x_(x), rows_(static_cast<Eigen::Index>(rows)), slopes_(slopes) {}
+  Differentiated(const std::vector<double>& constants, const Columns& x, std::size_t rows, Block by)
+      : constants_(constants), x_(x), rows_(static_cast<Eigen::Index>(rows)), by_(by) {}
 
   Slopes at(const Expr& e) {
     switch (e->op) {
       case Op::number: {
         if (e->number.exact) return {Slopes::Array::Constant(rows_, e->number.value), {}};
         Slopes s{Slopes::Array::Constant(rows_, constants_[next_]), {}};
-        if (slopes_) s.by.emplace_back(next_, Slopes::Array::Ones(rows_));
+        if (next_ >= by_.first && next_ < by_.last) s.by.emplace_back(next_ - by_.first, Slopes::Array::Ones(rows_));
         ++next_;
         return s;
       }
@@ -99,13 +106,13 @@ class Differentiated {
       case Op::power:
         return chained(at(e->args[0]), [&](double v, double& slope) {
           const double y = raise(v, e->exponent);
-          if (slopes_) slope = e->exponent.value() * raise(v, e->exponent + Rational{-1, 1});
+          if (by_.size() > 0) slope = e->exponent.value() * raise(v, e->exponent + Rational{-1, 1});
           return y;
         });
       case Op::call:
         return chained(at(e->args[0]), [&](double v, double& slope) {
           const double y = apply(e->function, v);
-          if (slopes_) slope = slope_of(e->function, v, y);
+          if (by_.size() > 0) slope = slope_of(e->function, v, y);
           return y;
         });
     }
@@ -125,7 +132,7 @@ class Differentiated {
   const std::vector<double>& constants_;
   const Columns& x_;
   Eigen::Index rows_;
-  bool slopes_;
+  Block by_;
   std::size_t next_ = 0;
 };
 
@@ -134,6 +141,78 @@ double square_error(const std::vector<double>& a, const std::vector<double>& y) 
   for (std::size_t i = 0; i < y.size(); ++i) sum += (a[i] - y[i]) * (a[i] - y[i]);
   return std::isfinite(sum) ? sum : std::numeric_limits<double>::infinity();
 }
+
+// Constants on their way to the least squares.
+class Refinement {
+ public:
+  Refinement(const Expr& e, const Columns& x, const std::vector<double>& y, const RefineOptions& options)
+      : e_(e), x_(x), y_(y), o_(options), c_(constants_of(e)) {
+    if (c_.empty()) return;
+    size_ = o_.work ? static_cast<double>(complexity(e)) : 0;
+    f_ = value(c_), error_ = square_error(f_, y);
+  }
+
+  std::size_t constants() const { return c_.size(); }
+  double error() const { return error_; }  // sum of squares
+  Expr expression() const { return with_constants(e_, inexact(c_)); }
+
+  // One step of some of the constants; whether it made the error smaller.
+  bool step(Block block, double& damping) {
+    const auto rows = static_cast<Eigen::Index>(y_.size()), count = static_cast<Eigen::Index>(block.size());
+    Matrix jacobian = Matrix::Zero(rows, count);
+    for (const auto& [k, slope] : Differentiated(c_, x_, y_.size(), block).at(e_).by)
+      jacobian.col(static_cast<Eigen::Index>(k)) = slope.matrix();
+    if (!jacobian.allFinite()) return false;
+    Vector residual(rows);
+    for (Eigen::Index r = 0; r < rows; ++r)
+      residual[r] = y_[static_cast<std::size_t>(r)] - f_[static_cast<std::size_t>(r)];
+    const Vector norms = jacobian.colwise().norm().transpose().cwiseMax(1e-300);
+    for (int attempt = 0; attempt < 6; ++attempt) {
+      spend(block.size());
+      Matrix stacked(rows + count, count);
+      stacked << jacobian * norms.cwiseInverse().asDiagonal(), std::sqrt(damping) * Matrix::Identity(count, count);
+      Vector right = Vector::Zero(rows + count);
+      right.head(rows) = residual;
+      const Vector change = stacked.colPivHouseholderQr().solve(right).cwiseQuotient(norms);
+      std::vector<double> next = c_;
+      for (Eigen::Index k = 0; k < count; ++k) next[block.first + static_cast<std::size_t>(k)] += change[k];
+      std::vector<double> g = value(next);
+      const double next_error = square_error(g, y_);
+      if (next_error < error_ && is_defined(next)) {
+        c_ = std::move(next), f_ = std::move(g), error_ = next_error, damping *= 0.1;
+        return true;
+      }
+      damping = std::max(10 * damping, 1e-4);
+    }
+    return false;
+  }
+
+ private:
+  std::vector<double> value(const std::vector<double>& at) {
+    spend(0);
+    const Slopes s = Differentiated(at, x_, y_.size(), {}).at(e_);
+    return {s.value.begin(), s.value.end()};
+  }
+
+  bool is_defined(const std::vector<double>& at) const {
+    if (!o_.defined || o_.defined->empty()) return true;
+    return defined_on(with_constants(e_, inexact(at)), *o_.defined, o_.defined->front().size());
+  }
+
+  // Values, or a step in so many constants. A function costs about as much as ten multiplications.
+  void spend(std::size_t derivatives) const {
+    if (!o_.work) return;
+    const double by = static_cast<double>(derivatives);
+    o_.work->spend(1e-6 * static_cast<double>(y_.size()) * (10 * size_ + 10 * by + 2 * by * by));
+  }
+
+  const Expr& e_;
+  const Columns& x_;
+  const std::vector<double>& y_;
+  const RefineOptions& o_;
+  std::vector<double> c_, f_;
+  double size_ = 0, error_ = 0;
+};
 
 }  // namespace
 
@@ -152,47 +231,22 @@ double rms_error(const Expr& e, const Columns& x, const std::vector<double>& y) 
   return y.empty() ? 0 : std::sqrt(square_error(evaluate(e, x, y.size()), y) / static_cast<double>(y.size()));
 }
 
-Expr refine_constants(const Expr& e, const Columns& x, const std::vector<double>& y, int iterations) {
-  std::vector<double> c = constants_of(e);
-  if (c.empty()) return e;
-  const auto rows = static_cast<Eigen::Index>(y.size()), count = static_cast<Eigen::Index>(c.size());
-  const auto value = [&](const std::vector<double>& at) {
-    const Slopes s = Differentiated(at, x, y.size(), false).at(e);
-    return std::vector<double>(s.value.begin(), s.value.end());
-  };
-  std::vector<double> f = value(c);
-  double error = square_error(f, y), damping = 0;
-  for (int i = 0; i < iterations && error > 0; ++i) {
-    Matrix jacobian = Matrix::Zero(rows, count);
-    for (const auto& [k, slope] : Differentiated(c, x, y.size(), true).at(e).by)
-      jacobian.col(static_cast<Eigen::Index>(k)) = slope.matrix();
-    if (!jacobian.allFinite()) break;
-    Vector residual(rows);
-    for (Eigen::Index r = 0; r < rows; ++r)
-      residual[r] = y[static_cast<std::size_t>(r)] - f[static_cast<std::size_t>(r)];
-    const Vector norms = jacobian.colwise().norm().transpose().cwiseMax(1e-300);
+Expr refine_constants(const Expr& e, const Columns& x, const std::vector<double>& y, const RefineOptions& o) {
+  Refinement fit(e, x, y, o);
+  if (fit.constants() == 0) return e;
+  const std::size_t blocks = (fit.constants() + o.block - 1) / o.block;
+  std::vector<double> damping(blocks, 0.0);
+  for (int i = 0; i < o.iterations && fit.error() > 0; ++i) {
+    const double before = fit.error();
     bool better = false;
-    for (int attempt = 0; attempt < 6 && !better; ++attempt) {
-      Matrix stacked(rows + count, count);
-      stacked << jacobian * norms.cwiseInverse().asDiagonal(), std::sqrt(damping) * Matrix::Identity(count, count);
-      Vector right = Vector::Zero(rows + count);
-      right.head(rows) = residual;
-      const Vector step = stacked.colPivHouseholderQr().solve(right).cwiseQuotient(norms);
-      std::vector<double> next = c;
-      for (Eigen::Index k = 0; k < count; ++k) next[static_cast<std::size_t>(k)] += step[k];
-      const std::vector<double> g = value(next);
-      const double next_error = square_error(g, y);
-      if (next_error < error) {
-        const bool enough = next_error > 0.999999 * error;
-        better = true, c = next, f = g, error = next_error, damping *= 0.1;
-        if (enough) i = iterations;
-      } else {
-        damping = std::max(10 * damping, 1e-4);
-      }
+    for (std::size_t b = 0; b < blocks; ++b) {
+      if (o.work && o.work->exhausted()) return fit.expression();
+      const Block block{b * fit.constants() / blocks, (b + 1) * fit.constants() / blocks};
+      better |= fit.step(block, damping[b]);
     }
-    if (!better) break;
+    if (!better || fit.error() > 0.999999 * before) break;
   }
-  return with_constants(e, inexact(c));
+  return fit.expression();
 }
 
 Expr snap_constants(const Expr& e, const Columns& x, const std::vector<double>& y, double allowed, double tolerance) {
@@ -202,7 +256,7 @@ Expr snap_constants(const Expr& e, const Columns& x, const std::vector<double>& 
     std::vector<Constant> c = inexact(values);
     c[i] = std::abs(values[i]) < 1e-9 ? Constant::of(0) : snap(values[i], {.tolerance = tolerance});
     if (c[i].exact) {
-      const Expr snapped = refine_constants(with_constants(best, c), x, y, 3);
+      const Expr snapped = refine_constants(with_constants(best, c), x, y, {.iterations = 3});
       if (largest_error(snapped, x, y) <= allowed && inexact_constants(snapped) < inexact_constants(best)) {
         best = snapped;
         continue;

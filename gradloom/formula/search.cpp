@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "gradloom/base/error.h"
 #include "gradloom/base/random.h"
@@ -25,6 +26,8 @@ constexpr int kDeepest = 12;
 // A surrogate that leaves more than this of y's deviation: the data are probably noisy, and an exact formula that is
 // there all the same (a quick oscillation) is found early or not at all.
 constexpr double kRough = 3e-3;
+constexpr double kFine = 1e-5;    // a surrogate that leaves less shows what there is to separate
+constexpr double kClearer = 0.3;  // of the error of a surrogate of all variables: what shows that y is a sum
 
 Vector to_vector(const std::vector<double>& v) {
   return Eigen::Map<const Vector>(v.data(), static_cast<Eigen::Index>(v.size()));
@@ -76,23 +79,32 @@ std::vector<Expr> useful_columns(const Table& t) {
 
 }  // namespace
 
-SearchState::SearchState(const Exec& ex, const Table& seen, const Table& unseen, const SearchOptions& options)
-    : seen_(seen),
-      unseen_(unseen),
-      allowed_(options.allowed),
-      range_(range_of(seen.y)),
-      work_(ex, options.effort, options.progress, options.deal, options.stop) {}
+SplitRows split_rows(const Table& table, std::uint64_t seed) {
+  std::vector<std::uint32_t> order(table.rows());
+  random_permutation(RandomStream(seed, RandomUse::split), order);
+  const std::size_t seen = std::min(kSeen, table.rows() * 4 / 5);
+  const std::size_t unseen = std::min(kUnseen, table.rows() - seen);
+  return {some_rows(table, std::span(order).first(seen)), some_rows(table, std::span(order).subspan(seen, unseen))};
+}
 
-std::optional<Expr> SearchState::confirm(const Expr& whole) const {
-  if (!(largest_error(whole, unseen_.x, unseen_.y) <= kFirstLook * range_)) return std::nullopt;
-  Expr e = refine_constants(whole, seen_.x, seen_.y);
-  e = snap_constants(e, seen_.x, seen_.y, kConfirmed * range_ * 0.1, 1e-7);
-  const double allowed = inexact_constants(e) > 2 ? kManyConstants : kConfirmed;
-  if (!(largest_error(e, seen_.x, seen_.y) <= allowed * range_)) return std::nullopt;
-  if (!(largest_error(e, unseen_.x, unseen_.y) <= allowed * range_)) return std::nullopt;
-  if (allowed_ && !allowed_(e)) return std::nullopt;
+std::optional<Expr> confirm_exact(const Expr& whole, const SplitRows& rows, const AllowedFormula& allowed) {
+  const Table &seen = rows.seen, &unseen = rows.unseen;
+  const double range = range_of(seen.y);
+  if (!(largest_error(whole, unseen.x, unseen.y) <= kFirstLook * range)) return std::nullopt;
+  Expr e = refine_constants(whole, seen.x, seen.y);
+  e = snap_constants(e, seen.x, seen.y, kConfirmed * range * 0.1, 1e-7);
+  const double most = inexact_constants(e) > 2 ? kManyConstants : kConfirmed;
+  if (!(largest_error(e, seen.x, seen.y) <= most * range)) return std::nullopt;
+  if (!(largest_error(e, unseen.x, unseen.y) <= most * range)) return std::nullopt;
+  if (allowed && !allowed(e)) return std::nullopt;
   return e;
 }
+
+SearchState::SearchState(const Exec& ex, const SplitRows& rows, const SearchOptions& options)
+    : rows_(rows),
+      seen_(rows.seen),
+      allowed_(options.allowed),
+      work_(ex, options.effort, options.progress, options.deal, options.stop) {}
 
 std::optional<Expr> SearchState::step(const std::string& name, const std::vector<Expr>& variables,
                                       const std::vector<double>& y, const Wrap& wrap, int depth) {
@@ -129,12 +141,29 @@ std::optional<Expr> SearchState::solve(const std::vector<Expr>& variables, const
     if (auto e = found(find_scaled(p, accept, work_), "inner scale")) return e;
     return found(find_pseudo(p, accept, work_), "pseudo variable");
   }
-  const std::unique_ptr<Surrogate> surrogate = fit_surrogate(p, work_);
-  if (depth == 0 && surrogate->error() > kRough) work_.lower_limit(work_.limit() / 6);
+  if (work_.exhausted()) return std::nullopt;
+  std::unique_ptr<Surrogate> surrogate = fit_surrogate(p, work_);
+  const bool rough = surrogate->error() > kRough, may_be_sum = depth == 0 || is_sum_;
+  const double before = work_.used();
+  if (rough && may_be_sum)
+    if (auto e = by_sum(p, surrogate->error(), wrap, depth)) return e;
+  // What looking for sums took is not taken from the rest.
+  if (depth == 0 && rough) work_.lower_limit(work_.limit() / 6 + work_.used() - before);
   if (auto e = by_symmetry(p, *surrogate, wrap, depth)) return e;
   if (auto e = by_single_index(p, wrap, depth)) return e;
   if (auto e = found(find_pseudo(p, accept, work_), "pseudo variable")) return e;
-  return separate(p, *surrogate, wrap, depth);
+  if (auto e = separate(p, *surrogate, wrap, depth)) return e;
+  return !rough && may_be_sum && surrogate->error() > kFine ? by_sum(p, surrogate->error(), wrap, depth) : std::nullopt;
+}
+
+std::optional<Expr> SearchState::by_sum(const Problem& p, double error, const Wrap& wrap, int depth) {
+  if (work_.exhausted()) return std::nullopt;
+  const std::unique_ptr<Surrogate> sum = fit_sum(p, work_);
+  if (!(sum->error() < kClearer * error)) return std::nullopt;
+  const bool before = std::exchange(is_sum_, true);
+  auto found = separate(p, *sum, wrap, depth);
+  is_sum_ = before;
+  return found;
 }
 
 std::optional<Expr> SearchState::by_symmetry(const Problem& p, const Surrogate& surrogate, const Wrap& wrap,
@@ -234,21 +263,16 @@ std::optional<Expr> SearchState::by_single_index(const Problem& p, const Wrap& w
 
 SearchResult search_formula(const Exec& ex, const Table& table, const SearchOptions& options) {
   check(table);
-  std::vector<std::uint32_t> order(table.rows());
-  random_permutation(RandomStream(options.seed, RandomUse::split), order);
-  const std::size_t seen = std::min(kSeen, table.rows() * 4 / 5);
-  const std::size_t unseen = std::min(kUnseen, table.rows() - seen);
-  const Table first = some_rows(table, std::span(order).first(seen));
-  const Table second = some_rows(table, std::span(order).subspan(seen, unseen));
+  const SplitRows rows = split_rows(table, options.seed);
   SearchResult result;
   const double range = range_of(table.y);
-  SearchState state(ex, first, second, options);
+  SearchState state(ex, rows, options);
   if (range == 0) {
     result.formula = number(snap(table.y.front()));
     result.steps = {"constant"};
   } else {
     result.formula = state.solve(
-        useful_columns(table), first.y, [](const Expr& e) { return e; }, 0);
+        useful_columns(table), rows.seen.y, [](const Expr& e) { return e; }, 0);
     result.steps = state.steps();
   }
   result.work = state.work().used();

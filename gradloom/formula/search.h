@@ -52,4 +52,14 @@ inline constexpr std::size_t kLeastRows = 20;
 // result does not depend on the threads of `ex`.
 SearchResult search_formula(const Exec& ex, const Table& table, const SearchOptions& options = {});
 
+// Rows that a search sees, and rows that verify what it finds.
+struct SplitRows {
+  Table seen, unseen;
+};
+SplitRows split_rows(const Table& table, std::uint64_t seed);
+
+// The formula with its constants fitted to the rows seen and snapped, if it then agrees with all rows, seen and unseen,
+// as an exact one does and is allowed; nothing otherwise. `allowed` may be empty.
+std::optional<Expr> confirm_exact(const Expr& whole, const SplitRows& rows, const AllowedFormula& allowed);
+
 }  // namespace gradloom::formula

@@ -12,7 +12,7 @@ using Wrap = std::function<Expr(const Expr&)>;  // the formula of a part of the 
 
 class SearchState {
  public:
-  SearchState(const Exec& ex, const Table& seen, const Table& unseen, const SearchOptions& options);
+  SearchState(const Exec& ex, const SplitRows& rows, const SearchOptions& options);
 
   // y as a function of these variables, which are expressions in those of the table; nothing when none is found.
   std::optional<Expr> solve(const std::vector<Expr>& variables, const std::vector<double>& y, const Wrap& wrap,
@@ -24,18 +24,20 @@ class SearchState {
   const std::vector<std::string>& steps() const { return steps_; }
 
  private:
-  std::optional<Expr> confirm(const Expr& whole) const;
+  std::optional<Expr> confirm(const Expr& whole) const { return confirm_exact(whole, rows_, allowed_); }
   std::optional<Expr> by_symmetry(const Problem& problem, const Surrogate& surrogate, const Wrap& wrap, int depth);
+  // By a surrogate that is a sum, if it leaves clearly less than `error`.
+  std::optional<Expr> by_sum(const Problem& problem, double error, const Wrap& wrap, int depth);
   std::optional<Expr> by_single_index(const Problem& problem, const Wrap& wrap, int depth);
   // solve() as one step, which is listed when it succeeds.
   std::optional<Expr> step(const std::string& name, const std::vector<Expr>& variables, const std::vector<double>& y,
                            const Wrap& wrap, int depth);
 
+  const SplitRows& rows_;
   const Table& seen_;
-  const Table& unseen_;
   const AllowedFormula& allowed_;
-  double range_;
   Work work_;
+  bool is_sum_ = false;  // y is one of functions of few variables each
   std::vector<std::string> steps_;
   std::set<std::string> tried_;
 };

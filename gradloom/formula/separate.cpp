@@ -54,7 +54,7 @@ std::vector<Expr> simple_functions(const Variable& x, Vector z, double accuracy,
   loose.prune = std::max(100 * accuracy, 1e-4), loose.max_terms = 4;
   struct Task {
     Outer::Kind outer;
-    int letters;  // -1: the scaled atom
+    int letters;  // of kLetters, and behind them of kPowers; -1: the scaled atom
     const ScaledAtom* atom;
     double sign;
   };
@@ -64,11 +64,13 @@ std::vector<Expr> simple_functions(const Variable& x, Vector z, double accuracy,
   };
   static constexpr Choice kLetters[] = {
       {Alphabet::poly, 3}, {Alphabet::root, 3}, {Alphabet::trig, 2}, {Alphabet::exp, 2}, {Alphabet::log, 2}};
+  static constexpr int kPowers[] = {4, 5, 6};  // each alone
   std::vector<Task> tasks;
   for (const Outer::Kind outer : {Outer::identity, Outer::square, Outer::log}) {
     if ((!factor && outer != Outer::identity) || outer_values(outer, z).size() == 0) continue;
     for (int l = 0; l < 5; ++l)
       if (fits(kLetters[l].alphabet, x.values)) tasks.push_back({outer, l, nullptr, 0});
+    for (int k = 0; k < 3 && outer == Outer::identity; ++k) tasks.push_back({outer, 5 + k, nullptr, 0});
     for (const ScaledAtom& atom : kScaledAtoms) {
       if (needs_nonzero(atom, 0) && x.values.cwiseAbs().minCoeff() < 1e-3) continue;
       if (outer != Outer::identity && atom.kind != ScaledAtom::trig && atom.kind != ScaledAtom::exp) continue;
@@ -82,8 +84,10 @@ std::vector<Expr> simple_functions(const Variable& x, Vector z, double accuracy,
     const double extra = task.outer == Outer::identity ? 0 : 1;
     std::vector<SliceFit> found;
     if (task.letters >= 0) {
-      const auto [alphabet, degree] = kLetters[task.letters];
-      const std::vector<Atom> list = atoms(x, alphabet, degree);
+      const bool power = task.letters >= 5;
+      const int degree = power ? kPowers[task.letters - 5] : kLetters[task.letters].degree;
+      std::vector<Atom> list = atoms(x, power ? Alphabet::poly : kLetters[task.letters].alphabet, degree);
+      if (power) std::erase_if(list, [&](const Atom& a) { return a.complexity > 0 && a.complexity < degree; });
       for (const bool rational : {false, true}) {
         std::vector<Column> columns;
         std::vector<Expr> texts;
@@ -121,6 +125,22 @@ std::vector<Expr> simple_functions(const Variable& x, Vector z, double accuracy,
   for (const SliceFit& c : all)
     if (seen.insert(c.text->key).second && result.size() < kCandidates) result.push_back(c.text);
   return result;
+}
+
+// The terms of the other variables, whose numbers move up.
+std::vector<std::vector<std::size_t>> terms_without(std::vector<std::vector<std::size_t>> terms, std::size_t variable) {
+  for (auto& t : terms) {
+    std::erase(t, variable);
+    for (std::size_t& v : t) v -= v > variable ? 1 : 0;
+  }
+  std::erase_if(terms, [](const auto& t) { return t.empty(); });
+  return terms;
+}
+
+// A slice has what the other variables are there added to it: a number that is not simple is theirs.
+Expr without_offset(const Expr& e) {
+  const bool offset = e->op == Op::add && e->args[0]->op == Op::number && !e->args[0]->number.exact;
+  return offset ? add({e->args.begin() + 1, e->args.end()}) : e;
 }
 
 struct Split {
@@ -188,8 +208,10 @@ std::optional<Expr> SearchState::separate(const Problem& p, const Surrogate& sur
     const Vector z = surrogate.predict(
         points_with([&](Eigen::Index r, std::size_t i) { return i == s.variable ? line[r] : at(centre, i); }, 400));
     if (!z.allFinite() || !(z.cwiseAbs().maxCoeff() > 0)) continue;
-    for (const Expr& a : simple_functions({line, x.text}, z, surrogate.error(), s.product, work_)) {
+    for (const Expr& found : simple_functions({line, x.text}, z, surrogate.error(), s.product, work_)) {
       if (work_.exhausted()) return std::nullopt;
+      const Expr a = s.product ? found : without_offset(found);
+      if (a->op == Op::number) continue;
       const std::vector<double> values = evaluate(a, seen_.x, seen_.rows());
       std::vector<double> rest(p.y.begin(), p.y.end());
       double largest = 0;
@@ -217,7 +239,13 @@ std::optional<Expr> SearchState::separate(const Problem& p, const Surrogate& sur
         variables.push_back(p.variables[i].text);
       }
       double units = 0;
-      const auto check = fit_process(others, left, {.rows_for_lengths = 160, .iterations = 25}, units);
+      const bool sum = !surrogate.terms().empty();
+      const auto check = fit_process(others, left,
+                                     {.terms = terms_without(surrogate.terms(), s.variable),
+                                      .length = sum ? 0.4 : 2.0,
+                                      .rows_for_lengths = 160,
+                                      .iterations = 25},
+                                     units);
       work_.spend(units);
       if (check->error() > std::max(30 * surrogate.error(), 1e-4)) continue;
       const Wrap inner_wrap = [&](const Expr& e) { return wrap(s.product ? a * e : a + e); };

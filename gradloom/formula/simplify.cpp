@@ -1,5 +1,6 @@
 #include "gradloom/formula/simplify.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace gradloom::formula {
@@ -95,6 +96,46 @@ Expr split_exponential(const Expr& argument) {
   return multiply(std::move(factors));
 }
 
+// sin(u) cos(u) is sin(2 u)/2.
+Expr double_angle(const Expr& e) {
+  if (e->op != Op::multiply) return e;
+  const auto called = [](const Expr& f, Function g) { return f->op == Op::call && f->function == g; };
+  for (const Expr& s : e->args)
+    for (const Expr& c : e->args) {
+      if (!called(s, Function::sin) || !called(c, Function::cos) || s->args[0]->key != c->args[0]->key) continue;
+      std::vector<Expr> factors{number(Constant::of({1, 2})), call(Function::sin, number(2) * s->args[0])};
+      for (const Expr& f : e->args)
+        if (f != s && f != c) factors.push_back(f);
+      return multiply(std::move(factors));
+    }
+  return e;
+}
+
+// Whether every term but a number has a factor below 0.
+bool negative(const Expr& e) {
+  if (e->op == Op::multiply) return e->args[0]->op == Op::number && e->args[0]->number.value < 0;
+  return e->op == Op::add && std::all_of(e->args.begin(), e->args.end(), [](const Expr& t) {
+           return t->op == Op::number || (t->op == Op::multiply && negative(t));
+         });
+}
+
+// sin(u + k pi/2) and cos(u + k pi/2) by u alone, and by -u where u is negative.
+Expr turned(Function f, const Expr& argument) {
+  const bool shifted = argument->op == Op::add && argument->args[0]->op == Op::number;
+  const Constant c = shifted ? argument->args[0]->number : Constant::of(0);
+  const Rational quarters = c.ratio + c.ratio;
+  int turns = f == Function::sin ? 0 : 1;  // quarters before the sine
+  Expr u = argument;
+  if (shifted && c.exact && c.pi_power == 1 && c.root_two == 0 && quarters.integer()) {
+    turns += static_cast<int>(quarters.p % 4);
+    u = add({argument->args.begin() + 1, argument->args.end()});
+  }
+  if (negative(u)) u = -u, turns = 2 - turns;  // sin(-v + t) is -sin(v - t)
+  turns = (turns % 4 + 4) % 4;
+  const Expr value = call(turns % 2 == 0 ? Function::sin : Function::cos, u);
+  return turns < 2 ? value : -value;
+}
+
 Expr pass(const Expr& e, const std::vector<bool>& positive) {
   std::vector<Expr> args;
   for (const Expr& a : e->args) args.push_back(pass(a, positive));
@@ -105,7 +146,7 @@ Expr pass(const Expr& e, const std::vector<bool>& positive) {
     case Op::add:
       return add(std::move(args));
     case Op::multiply: {
-      const Expr product = multiply(std::move(args));
+      const Expr product = double_angle(multiply(std::move(args)));
       if (product->op != Op::multiply) return product;
       const Expr sum = expanded(product);
       return complexity(sum) < complexity(product) ? sum : product;
@@ -117,7 +158,9 @@ Expr pass(const Expr& e, const std::vector<bool>& positive) {
       return split->op == Op::power ? over_common(split, positive) : split;
     }
     case Op::call:
-      return e->function == Function::exp ? split_exponential(args[0]) : call(e->function, args[0]);
+      if (e->function == Function::exp) return split_exponential(args[0]);
+      if (e->function == Function::sin || e->function == Function::cos) return turned(e->function, args[0]);
+      return call(e->function, args[0]);
   }
   return e;
 }

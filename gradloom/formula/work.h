@@ -12,7 +12,6 @@
 
 #include "gradloom/base/function_ref.h"
 #include "gradloom/exec/exec.h"
-#include "gradloom/formula/alphabet.h"
 #include "gradloom/formula/deal.h"
 
 namespace gradloom::formula {
@@ -20,8 +19,8 @@ namespace gradloom::formula {
 class Work {
  public:
   // `stop` may be null; it is looked at only where there is one rank.
-  Work(const Exec& ex, double limit, std::function<void(double used, double limit)> progress, Deal deal,
-       const std::atomic<bool>* stop)
+  Work(const Exec& ex, double limit, std::function<void(double used, double limit)> progress = {}, Deal deal = {},
+       const std::atomic<bool>* stop = nullptr)
       : ex_(ex),
         limit_(limit),
         progress_(std::move(progress)),
@@ -34,6 +33,8 @@ class Work {
   void spend(double units) { used_ += units; }
   void lower_limit(double limit) { limit_ = std::min(limit_, limit); }
   const Exec& exec() const { return ex_; }
+  // What is left, for a task that runs beside others; what it used is added by who began it.
+  Work part() const { return Work(ex_, limit_ - used_, {}, {}, stop_); }
 
   // The answer of the first task that has one. Tasks run in parallel, in batches of a fixed size; no batch begins
   // when the work is used up. A task adds what it computed to its argument.
@@ -80,31 +81,5 @@ class Work {
   Deal deal_;
   const std::atomic<bool>* stop_;
 };
-
-// What is searched for: y as a function of the variables, on rows that the search may see.
-struct Problem {
-  std::vector<Variable> variables;
-  Vector y;
-
-  Eigen::Index rows() const { return y.size(); }
-  bool negative() const { return y.mean() < 0; }
-};
-
-// Whether y is this function of the variables on rows that the search does not see: the formula of the whole problem,
-// with its constants refined, or nothing. Called from several threads.
-using Accept = std::function<std::optional<Expr>(const Expr&)>;
-
-// A relation as g(y) = P/Q, with constants snapped. None when more than `max_inexact` constants stay inexact.
-std::optional<Expr> relation_text(const Relation& relation, const std::vector<Column>& columns,
-                                  const std::function<Expr(std::size_t column)>& text, const SnapOptions& snap,
-                                  std::size_t max_inexact);
-
-// Relations between simple functions of the variables and an outer function of y.
-std::optional<Expr> find_direct(const Problem& problem, const Accept& accept, Work& work);
-// One variable: two powers; then functions with an inner scale.
-std::optional<Expr> find_powers(const Problem& problem, const Accept& accept, Work& work);
-std::optional<Expr> find_scaled(const Problem& problem, const Accept& accept, Work& work);
-// A function of a combination of variables beside functions of each.
-std::optional<Expr> find_pseudo(const Problem& problem, const Accept& accept, Work& work);
 
 }  // namespace gradloom::formula

@@ -271,6 +271,31 @@ TEST_F(PruneStage, TrainingGoesOnWithWhatIsLeft) {
   EXPECT_EQ(checkpoint("again"), checkpoint("run"));
 }
 
+TEST_F(PruneStage, OfANetworkThatPredictsClassesIsFollowedByASmallerFile) {
+  std::ostringstream text;
+  text << "a,b,c,kind\n";
+  for (int i = 0; i < 200; ++i) {
+    const double a = (i * 37 % 101) / 50.0 - 1, b = (i * 61 % 103) / 50.0 - 1, c = (i * 17 % 97) / 50.0 - 1;
+    text << a << ',' << b << ',' << c << ',' << (a + b * b > 0.2 ? "in" : "out") << '\n';
+  }
+  write("t.csv", text.str());
+  write("r.toml",
+        "family = \"kan\"\ntask = \"classification\"\nepochs = 8\n[data]\npath = \"t.csv\"\ntarget = \"kind\"\ntest = "
+        "0.2\n[model]\nhidden = [4]\nnormalise = \"range\"\nsparsity = 1e-3\n[optimizer]\nkind = \"lbfgs\"\nlr = "
+        "1.0\n[[stage]]\n[[stage]]\nprune_inputs = 2\n");
+  const auto trained = json_of({"train", "r.toml", "--out", "run", "--threads", "1"});
+  const auto small = json_of({"prune", "run", "--threshold", "0", "--out", "s.safetensors"});
+  EXPECT_EQ(small["edges"], trained["pruned"]["edges"]);
+  EXPECT_EQ(small["removed"], nlohmann::json({"c"}));
+  EXPECT_LT(small["parameters"], small["parameters_before"]);
+  EXPECT_FALSE(small.contains("rmse"));
+  EXPECT_NEAR(small["loss"].get<double>(), small["loss_before"].get<double>(), 1e-5);
+  EXPECT_LT(json_of({"prune", "run", "--worse", "50", "--out", "w.safetensors"})["edges"], small["edges"]);
+  const auto asked = json_of({"predict", "s.safetensors", "--data", "t.csv", "--out", "p.csv"});
+  EXPECT_GT(asked["data"]["accuracy"].get<double>(), 0.8);
+  expect_error({"formula", "run"}, 2, "unsupported", {"predicts classes"});
+}
+
 TEST_F(PruneStage, KeepsSoManyInputsOrSoGoodALoss) {
   EXPECT_EQ(train("prune_inputs = 2")["pruned"]["inputs"], nlohmann::json({"x1", "x3"}));
   const auto worse = train("prune_worse = 0.5");

@@ -55,6 +55,47 @@ TEST(Library, KeepsToTheFunctionsItIsGiven) {
     EXPECT_TRUE(c.function == "x" || c.function == "x^2");
 }
 
+// A pole or a boundary just outside of the rows would meet the next ones.
+TEST(Library, ProposesNothingThatIsUndefinedALittleOutside) {
+  const std::vector<double> x = uniform(-1, 1, 200, 0);
+  const auto best = [&](const std::function<double(double)>& f) {
+    return fit_edge(x, map(x, f), library(), {.most = 30});
+  };
+  const Columns wider = wider_rows({x});
+  for (const auto& f : {std::function<double(double)>([](double v) { return 1 / (1.02 - v); }),
+                        std::function<double(double)>([](double v) { return std::sqrt(v + 1.01); }),
+                        std::function<double(double)>([](double v) { return std::tan(1.5 * v); })})
+    for (const EdgeCandidate& c : best(f)) EXPECT_TRUE(defined_on(c.text, wider, 200)) << c.function;
+  // Columns that are never negative stay so: their root is no mistake.
+  const std::vector<double> positive = uniform(0.01, 4, 200, 0);
+  const auto root = fit_edge(positive, map(positive, [](double v) { return std::sqrt(v); }), library());
+  EXPECT_EQ(root.front().function, "sqrt");
+}
+
+TEST(Domain, KnowsPolesBetweenThePointsAndSignsOfColumns) {
+  const Expr x = variable(0);
+  const Columns two{{-1, 1}}, positive{{1, 2}};
+  EXPECT_FALSE(defined_on(power(x, {-1, 1}), two, 2));
+  EXPECT_FALSE(defined_on(power(x, {-2, 1}), two, 2));
+  EXPECT_TRUE(defined_on(power(x, {-2, 1}), positive, 2));
+  EXPECT_FALSE(defined_on(call(Function::tan, x), positive, 2));
+  EXPECT_TRUE(defined_on(call(Function::tan, x), two, 2));
+  EXPECT_FALSE(defined_on(sqrt(x), two, 2));
+  EXPECT_FALSE(defined_on(number(0) * x + call(Function::log, x + number(1)), two, 2));
+  const Columns wide = wider_rows({{0.0, 1.0}, {-1.0, 1.0}, {0.01, 1.0}, {3.0, 3.0}});
+  EXPECT_EQ(wide[0][0], 0.0);
+  EXPECT_DOUBLE_EQ(wide[1][0], -1.1);
+  EXPECT_DOUBLE_EQ(wide[1][1], 1.1);
+  EXPECT_DOUBLE_EQ(wide[2][0], 0.005);
+  EXPECT_EQ(wide[3][0], 3.0);
+}
+
+TEST(Library, FindsAQuickOscillation) {
+  const std::vector<double> x = uniform(-1, 1, 400, 0);
+  EXPECT_EQ(fit_edge(x, map(x, [](double v) { return std::sin(13 * v + 0.4); }), library()).front().function, "sin");
+  EXPECT_EQ(fit_edge(x, map(x, [](double v) { return std::sin(31 * v); }), library()).front().function, "sin");
+}
+
 std::string refusal(const FunctionOptions& options) {
   try {
     Functions f(options);
@@ -174,6 +215,17 @@ TEST(Scores, OfAColumnAreThoseOfItsInputsTogether) {
   EXPECT_THROW(score(s, few), Exception);
 }
 
+TEST(Scores, OfOneOutputAreSharesOfItsVarianceAlone) {
+  NetworkSamples s = small_network(500);
+  // The same network with a second output that does not see the hidden node.
+  s.widths = {4, 1, 2}, s.bias[1] = {-0.6, 0};
+  s.edge[1].push_back(std::vector<double>(500, 0.0));
+  s.output_mean = {0, 0}, s.output_scale = {1, 1};
+  EXPECT_NEAR(score(s, {}, 0).nodes[1][0].value, 1, 1e-12);
+  EXPECT_EQ(score(s, {}, 1).nodes[1][0].value, 0.0);
+  EXPECT_EQ(score(s, {}, 0).edges[1][1].value, 0.0);
+}
+
 TEST(Edges, BecomeTheFormulaOfTheirNetwork) {
   const NetworkSamples s = small_network(500);
   Table t;
@@ -181,16 +233,18 @@ TEST(Edges, BecomeTheFormulaOfTheirNetwork) {
   t.x = s.node[0];
   for (std::size_t r = 0; r < s.rows(); ++r) t.y.push_back(2 * std::sin(t.x[0][r]) + 2 * t.x[1][r] * t.x[1][r]);
   const Exec one({.threads = 1}), three({.threads = 3});
-  std::vector<ExplainedEdge> edges = explain_edges(one, s, score(s), {});
-  const Expr formula = edge_formula(s, edges, t, 0);
+  Work work(one, 1e6), shared(three, 1e6);
+  std::vector<ExplainedEdge> edges = explain_edges(work, s, score(s), {});
+  const Expr formula = edge_formula(work, s, edges, t, 0);
   EXPECT_LT(rms_error(formula, t.x, t.y), 1e-9);
   ASSERT_EQ(edges.size(), 5u);
   EXPECT_EQ(edges[0].candidates.front().function, "sin");
   EXPECT_EQ(edges[1].candidates.front().function, "x^2");
   EXPECT_FALSE(edges[2].kept);
   EXPECT_FALSE(edges[3].kept);
-  edges = explain_edges(three, s, score(s), {});
-  EXPECT_EQ(edge_formula(s, edges, t, 0)->key, formula->key);
+  edges = explain_edges(shared, s, score(s), {});
+  EXPECT_EQ(edge_formula(shared, s, edges, t, 0)->key, formula->key);
+  EXPECT_EQ(shared.used(), work.used());
 }
 
 // y = 3 sin(x1) x2 + x3: hidden nodes are the sum x3 and the product of sin(x1) and x2, whose factors are sums 1 and 2.
@@ -240,13 +294,14 @@ TEST(Edges, OfAProductBecomeAProduct) {
   for (std::size_t r = 0; r < s.rows(); ++r) t.y.push_back(3 * std::sin(t.x[0][r]) * t.x[1][r] + t.x[2][r]);
   const Exec one({.threads = 1});
   EdgeFormulaOptions options;
+  Work work(one, 1e6);
   options.functions = Functions({.forbid = {"0.0.2 sin"}});  // an edge to the last sum
-  std::vector<ExplainedEdge> edges = explain_edges(one, s, score(s), options);
+  std::vector<ExplainedEdge> edges = explain_edges(work, s, score(s), options);
   ASSERT_EQ(edges.size(), 9u + 2u);
   EXPECT_EQ(edges[1].to, 1u);
   EXPECT_EQ(edges[1].candidates.front().function, "sin");
   EXPECT_EQ(edges[5].candidates.front().function, "x");
-  EXPECT_LT(rms_error(edge_formula(s, edges, t, 0), t.x, t.y), 1e-9);
+  EXPECT_LT(rms_error(edge_formula(work, s, edges, t, 0), t.x, t.y), 1e-9);
   const Functions beyond({.fix = {"0.0.3 sin"}});
   EXPECT_THROW(beyond.require_edges(s.widths, s.multiply), Exception);
   EXPECT_NO_THROW(Functions({.fix = {"0.0.2 sin"}}).require_edges(s.widths, s.multiply));
@@ -263,8 +318,27 @@ TEST(Refine, FindsTheConstantsOfEveryFunction) {
       return approximate(a) * call(f.value, inside) * power(inside + number(3), {-3, 2});
     };
     const std::vector<double> y = evaluate(text(1.5, 0.9), x, 200);
-    EXPECT_LT(rms_error(refine_constants(text(1.4, 0.95), x, y, 40), x, y), 1e-9) << f.name;
+    EXPECT_LT(rms_error(refine_constants(text(1.4, 0.95), x, y, {.iterations = 40}), x, y), 1e-9) << f.name;
   }
+}
+
+TEST(Refine, FitsMoreConstantsThanABlockHoldsInTurn) {
+  const Columns x{uniform(-1, 1, 400, 0)};
+  std::vector<Expr> terms, truth;
+  for (int k = 1; k <= 12; ++k) {
+    terms.push_back(approximate(0.4) * call(Function::sin, number(k) * variable(0)));
+    truth.push_back(approximate(1.0 / k) * call(Function::sin, number(k) * variable(0)));
+  }
+  const std::vector<double> y = evaluate(add(truth), x, 400);
+  const Exec ex({.threads = 1});
+  Work enough(ex, 1e6), none(ex, 0);
+  const double before = rms_error(add(terms), x, y);
+  const auto after = [&](Work& work) {
+    return rms_error(refine_constants(add(terms), x, y, {.iterations = 30, .block = 5, .work = &work}), x, y);
+  };
+  EXPECT_LT(after(enough), 0.05 * before);
+  EXPECT_GT(enough.used(), 0);
+  EXPECT_EQ(after(none), before);
 }
 
 TEST(NoisySearch, OfOneVariableIsNotConsistentWithWhatItCannotExplain) {

@@ -77,6 +77,25 @@ TEST_F(Expressions, PowersLeaveExponentials) {
   EXPECT_EQ(text(simplify(e, {true, true, true})), "2*pi*a^3*exp(-b2)");
 }
 
+TEST_F(Expressions, AnglesLeaveTheirQuartersAndSigns) {
+  const auto simple = [&](const Expr& e) { return text(simplify(e, {false, false, false})); };
+  const Expr pi = number(Constant::of({1, 1}, 1)), half = number(Constant::of({1, 2}, 1));
+  EXPECT_EQ(simple(call(Function::sin, number(8) * a - pi)), "-sin(8*a)");
+  EXPECT_EQ(simple(call(Function::sin, number(8) * a + half)), "cos(8*a)");
+  EXPECT_EQ(simple(call(Function::cos, half - number(8) * a)), "sin(8*a)");
+  EXPECT_EQ(simple(call(Function::cos, number(-8) * a + pi + pi)), "cos(8*a)");
+  EXPECT_EQ(simple(call(Function::cos, a - number(Constant::of({3, 2}, 1)))), "-sin(a)");
+  EXPECT_EQ(simple(number(2) * call(Function::sin, number(4) * a) * call(Function::cos, number(4) * a)), "sin(8*a)");
+  for (const int k : {-3, -2, -1, 1, 2, 3, 5})
+    for (const Function f : {Function::sin, Function::cos})
+      for (const int sign : {-1, 1}) {
+        const Expr e = call(f, number(sign * 3) * a + number(Constant::of(Rational::of(k, 2), 1)));
+        const Columns x{{0.3}};
+        EXPECT_NEAR(evaluate(simplify(e, {false}), x, 1)[0], evaluate(e, x, 1)[0], 1e-14) << k;
+        EXPECT_LE(complexity(simplify(e, {false})), complexity(e));
+      }
+}
+
 TEST_F(Expressions, PrintEachNotationWithItsBrackets) {
   const Expr e = a * t / number(Constant::of(Rational::of(2), 1));
   EXPECT_EQ(text(e), "a*theta/(2*pi)");

@@ -25,25 +25,51 @@ Expr read_xz(const std::string& text) { return parse_expression(text, kForbidNam
 
 bool says(const std::string& text, const std::string& pattern) { return std::regex_search(text, std::regex(pattern)); }
 
+// What a text divides by: names, calls and brackets behind each slash, with their exponents.
+std::vector<std::string> denominators(const std::string& text) {
+  std::vector<std::string> found;
+  for (std::size_t at = text.find('/'); at != std::string::npos; at = text.find('/', at + 1)) {
+    std::size_t end = at + 1;
+    const auto take = [&](const auto& wanted) {
+      while (end < text.size() && wanted(text[end])) ++end;
+    };
+    take([](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '.'; });
+    if (end < text.size() && text[end] == '(') {
+      int depth = 0;
+      do depth += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
+      while (++end < text.size() && depth > 0);
+    }
+    if (end < text.size() && text[end] == '^')
+      take([](char c) { return c == '^' || std::isdigit(static_cast<unsigned char>(c)); });
+    found.push_back(text.substr(at + 1, end - at - 1));
+  }
+  return found;
+}
+
+bool has_power(int n, const std::string& text) {
+  const std::regex power("\\^([0-9]+)");
+  for (std::sregex_iterator m(text.begin(), text.end(), power), end; m != end; ++m)
+    if (std::stoi((*m)[1]) % n == 0) return true;
+  return false;
+}
+
 // Whether a text has a function, found in the text alone: the exponents of n k, the name before a bracket.
 bool text_has(const std::string& text, const std::string& name) {
-  const auto has_power = [&](int n, const std::string& from) {
-    const std::regex power("\\^([0-9]+)");
-    for (std::sregex_iterator m(from.begin(), from.end(), power), end; m != end; ++m)
-      if (std::stoi((*m)[1]) % n == 0) return true;
-    return false;
-  };
-  const std::size_t slash = text.find('/');
-  const std::string below = slash == std::string::npos ? "" : text.substr(slash);
-  const bool divides = says(text, "/(\\(.*[xz]|[a-z])");
+  const std::vector<std::string> all = denominators(text);
+  const auto below = [&](const auto& wanted) { return std::any_of(all.begin(), all.end(), wanted); };
+  const auto varies = [](const std::string& d) { return says(d, "^\\(.*[xz]|^[a-z]"); };
   if (name == "gaussian") return says(text, "exp\\(") && has_power(2, text);
-  if (name == "sigmoid") return says(text, "exp\\(") && divides;
-  if (name == "lorentz") return has_power(2, text) && divides;
+  if (name == "sigmoid") return below([](const std::string& d) { return says(d, "exp\\("); });
+  if (name == "lorentz") return below([](const std::string& d) { return has_power(2, d); });
   if (name == "sqrt") return says(text, "sqrt\\(|\\^\\([0-9]+/2\\)");
-  if (name == "1/sqrt") return says(below, "sqrt\\(|\\^\\([0-9]+/2\\)");
+  if (name == "1/sqrt") return below([](const std::string& d) { return says(d, "sqrt\\(|\\^\\([0-9]+/2\\)"); });
   if (name == "x^(3/2)") return says(text, "\\^\\((3|9|15)/2\\)");
-  if (name == "1/x") return divides;
-  if (name.starts_with("1/x^")) return has_power(std::stoi(name.substr(4)), below);
+  if (name == "1/x") return below(varies);
+  if (name.starts_with("1/x^"))
+    // The powers in a sum are not what is divided by.
+    return below([&](const std::string& d) {
+      return has_power(std::stoi(name.substr(4)), says(d, " [+-] ") ? d.substr(d.rfind(')')) : d);
+    });
   if (name.starts_with("x^")) return has_power(std::stoi(name.substr(2)), text);
   return says(text, "(^|[^a-z])" + name + "\\(");
 }
@@ -169,8 +195,9 @@ TEST(Forbid, NoEdgeBecomesAFunctionThatIsForbidden) {
       const Functions functions(options);
       EdgeFormulaOptions o;
       o.functions = functions;
-      std::vector<ExplainedEdge> edges = explain_edges(ex, s, score(s), o);
-      return spelled_text(functions, edge_formula(s, edges, t, 0, functions));
+      Work work(ex, 1e6);
+      std::vector<ExplainedEdge> edges = explain_edges(work, s, score(s), o);
+      return spelled_text(functions, edge_formula(work, s, edges, t, 0, functions));
     };
     EXPECT_TRUE(text_has(made({.functions = {f.name}}), f.name)) << f.name;
     const std::string without = made({.forbid = {f.name}});
@@ -203,8 +230,10 @@ TEST(Forbid, EdgesMakeNoForbiddenFunctionTogether) {
       options.functions = both, options.forbid = forbid;
       EdgeFormulaOptions o;
       o.functions = Functions(options);
-      std::vector<ExplainedEdge> edges = explain_edges(Exec({.threads = 1}), s, score(s), o);
-      return print(edge_formula(s, edges, t, 0, o.functions), t.names, Notation::text);
+      const Exec ex({.threads = 1});
+      Work work(ex, 1e6);
+      std::vector<ExplainedEdge> edges = explain_edges(work, s, score(s), o);
+      return print(edge_formula(work, s, edges, t, 0, o.functions), t.names, Notation::text);
     };
     EXPECT_TRUE(text_has(formula({}), made.together)) << made.together << " in " << formula({});
     EXPECT_FALSE(text_has(formula({made.together}), made.together)) << formula({made.together});
@@ -235,12 +264,13 @@ TEST(Forbid, AFactorOfAProductIsFittedAgainToItsOwnValues) {
   o.functions = Functions({.forbid = {"lorentz"}});
   o.fit.most = 1;
   const Exec ex({.threads = 1});
-  std::vector<ExplainedEdge> edges = explain_edges(ex, s, score(s), o);
+  Work work(ex, 1e6);
+  std::vector<ExplainedEdge> edges = explain_edges(work, s, score(s), o);
   const auto found = std::find_if(edges.begin(), edges.end(),
                                   [](const ExplainedEdge& e) { return e.layer == 1 && e.from == 1 && e.to == 2; });
   ASSERT_EQ(found->candidates.size(), 1u);
   EXPECT_EQ(found->candidates.front().function, "1/x");
-  edge_formula(s, edges, t, 0, o.functions);
+  edge_formula(work, s, edges, t, 0, o.functions);
   ASSERT_FALSE(found->candidates.empty());
   const EdgeCandidate& other = found->candidates.front();
   EXPECT_NE(other.function, "1/x");

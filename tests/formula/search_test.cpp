@@ -69,6 +69,22 @@ TEST(FormulaSearch, FindsWhatOnlySymmetryShows) {
   EXPECT_EQ(inexact_constants(*r.formula), 0u);
 }
 
+// No surrogate of all variables follows them with so few rows; a sum of functions of few variables does.
+TEST(FormulaSearch, FindsSumsOfQuickFunctions) {
+  const std::vector<std::pair<double, double>> four{{-1, 1}, {-1, 1}, {-1, 1}, {-1, 1}},
+      three(four.begin() + 1, four.end());
+  const auto sines = [](const Row& x) {
+    double y = 0;
+    for (const double v : x) y += std::sin(8 * v);
+    return y;
+  };
+  EXPECT_EQ(found(sample(four, sines)), "sin(8*x1) + sin(8*x2) + sin(8*x3) + sin(8*x4)");
+  EXPECT_EQ(found(sample(three, [](const Row& x) { return std::pow(x[0], 5) + std::pow(x[1], 3) * x[2]; })),
+            "x1^5 + x2^3*x3");
+  EXPECT_EQ(found(sample(three, [](const Row& x) { return std::sin(5 * x[0]) * x[1] + std::cos(3 * x[2]); })),
+            "x2*sin(5*x1) + cos(3*x3)");
+}
+
 TEST(FormulaSearch, GivesTheSameAnswerAndWorkOnAnyThreads) {
   const Table t = sample(
       {{1, 3}, {1, 3}, {1, 3}}, [](const Row& x) { return x[0] * (2 - 2 * std::cos(x[1] * x[2])); }, 400);
@@ -101,6 +117,8 @@ TEST(FormulaSearch, StopsWhenItsEffortIsUsed) {
   const SearchResult r = search_formula(ex, t, {.effort = 5});
   EXPECT_FALSE(r.formula);
   EXPECT_TRUE(r.exhausted);
+  // A surrogate looks for its lengths only as far as there is work left.
+  EXPECT_LT(search_formula(ex, t, {.effort = 500}).work, 1000);
 }
 
 // With other ranks a stop has no effect: they would have to end at the same candidate.
@@ -155,7 +173,7 @@ TEST(FormulaConstants, AreFittedAndThenSnapped) {
       {{0, 2}}, [](const Row& x) { return 0.75 * std::exp(-1.3 * x[0]); }, 100);
   const Expr start =
       number(Constant::approximate(0.6)) * call(Function::exp, number(Constant::approximate(-1.0)) * variable(0));
-  const Expr fitted = refine_constants(start, t.x, t.y, 20);
+  const Expr fitted = refine_constants(start, t.x, t.y, {.iterations = 20});
   EXPECT_LT(largest_error(fitted, t.x, t.y), 1e-12);
   const Expr snapped = snap_constants(fitted, t.x, t.y, 1e-10, 1e-7);
   EXPECT_EQ(print(snapped, t.names, Notation::text), "3*exp(-13*x1/10)/4");

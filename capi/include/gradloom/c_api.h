@@ -170,7 +170,8 @@ int gradloom_scores(gradloom_handle model, const gradloom_array* x, const gradlo
 int gradloom_formula(gradloom_handle model, const char* settings, const gradloom_array* x, const gradloom_array* y,
                      const gradloom_hooks* hooks, char** json);
 /* What `gradloom prune --json` prints. settings: {"out": file of the smaller model, and at most one of "threshold"
- * (0.01), "inputs", "worse"}. x is needed. */
+ * (0.01), "inputs", "worse"}. x is needed.
+ * For a network that predicts classes y is theirs, here and in gradloom_scores(): integers (rows). */
 int gradloom_prune(gradloom_handle model, const char* settings, const gradloom_array* x, const gradloom_array* y,
                    char** json);
 /* What `gradloom export --json` prints. settings: {"format": "c", "onnx" or "efficient-kan", "out": file, "name":

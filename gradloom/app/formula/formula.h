@@ -29,6 +29,9 @@ struct FormulaScore {
   GRADLOOM_FIELDS(name, score, error)
 };
 
+std::vector<FormulaScore> named_scores(const std::vector<std::string>& names,
+                                       const std::vector<formula::Score>& scores);
+
 struct FormulaCandidate {
   std::string function, text;  // in x
   double r2 = 0, rmse = 0;
@@ -65,6 +68,9 @@ struct FormulaReport {
                   steps, work, exhausted, inputs, columns, edges, note)
 };
 
+// The formula in every notation, with its variables and complexity; `names` are those of the inputs.
+void write_texts(const formula::Expr& e, const std::vector<std::string>& names, FormulaReport& report);
+
 // One for each target. Throws invalid_input on functions that are not known or cannot be read, and io where ranks have
 // other rows.
 std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data, const FormulaSearchOptions& options,
@@ -72,7 +78,8 @@ std::vector<FormulaReport> find_formulas(const Exec& ex, const FormulaData& data
 // The first one's keys; with several targets, all of them under `targets` too.
 nlohmann::json to_json(const std::vector<FormulaReport>& reports);
 
-// `model` is the folder of a run, or a model file; `warnings` of the object are those of opening a run. A formula that
+// `model` is the folder of a run, a model file, or a file of formulas (stored.h), which is returned with its numbers
+// fitted to `options.data` where that names some. `warnings` of the object are those of opening a run. A formula that
 // a run has stored is returned as it is, unless `again`, other data or other functions are asked for. Fails as
 // predict() does, with unsupported for models that have no formulas. Ranks (run.comm) that all see the model and the
 // data share the search; else rank 0 makes it, and the others return nothing.
@@ -112,12 +119,13 @@ struct PruneReport {
   std::size_t parameters = 0, parameters_before = 0;
   std::size_t edges = 0, edges_before = 0;  // that do something
   double threshold = 0;                     // that was used; 0 when inputs were counted
-  double change = 0;                        // largest difference of an output on the rows
-  double rmse = 0, rmse_before = 0;         // on the test rows, or on the rows where there are none
-  std::vector<FormulaScore> inputs;         // scores before
-  std::vector<std::string> warnings;        // of opening a run; that the error has grown much
+  double change = 0;                        // largest difference of an output (of classes: a logit) on the rows
+  // On the test rows, or on the rows where there are none: of numbers, or the mean cross entropy of classes.
+  std::optional<double> rmse, rmse_before, loss, loss_before;
+  std::vector<FormulaScore> inputs;   // scores before
+  std::vector<std::string> warnings;  // of opening a run; that the error has grown much
   GRADLOOM_FIELDS(out, kept, removed, widths, widths_before, parameters, parameters_before, edges, edges_before,
-                  threshold, change, rmse, rmse_before, inputs, warnings)
+                  threshold, change, rmse, rmse_before, loss, loss_before, inputs, warnings)
 };
 
 // Of the folder of a run, or of a model file with data. Fails as predict() does, and with invalid_input on options that

@@ -15,11 +15,11 @@
 namespace gradloom::app {
 namespace {
 
-constexpr std::size_t kMostFunctions = 4096;  // edges of a network that is explained
-
-// Columns of the features and targets of rows.
-void take(const RowDataset<double>& rows, formula::Columns& x, std::vector<std::vector<double>>& y) {
+// Columns of the features and targets of rows, and their classes.
+void take(const RowDataset<double>& rows, formula::Columns& x, std::vector<std::vector<double>>& y,
+          std::vector<std::uint32_t>& label) {
   const auto& p = rows.parts();
+  label = p.label;
   x.assign(p.features, std::vector<double>(p.size));
   y.assign(p.targets, std::vector<double>(p.size));
   for (std::size_t s = 0; s < p.size; ++s) {
@@ -46,6 +46,7 @@ RowDataset<double> rows_in_range(const std::vector<FeatureRange>& ranges, const 
                         (ranges[i].high - ranges[i].low) * random.uniform(static_cast<std::uint32_t>(i)));
   }
   parts.target.assign(kSampledRows * parts.targets, 0.0);
+  if (like.is_classification()) parts.label.assign(kSampledRows, 0);
   return RowDataset<double>(std::move(parts));
 }
 
@@ -67,16 +68,9 @@ template <class T>
 Result<FormulaData> collect(TypedSession<KanFamily<T>>& session, const FormulaRows& given) {
   const KanFamily<T>& family = session.family();
   const RowSchema& schema = family.schema();
-  if (family.options().task == Task::classification)
-    return Error{ErrorCode::unsupported, "formulas need a network that predicts numbers; this one predicts classes"};
-  std::size_t functions = 0;
   const kan::Network<T> network = session.model();
-  for (std::size_t l = 0; l < network.layers(); ++l) functions += network.shape(l).in * network.shape(l).out;
-  if (functions > kMostFunctions)
-    return Error{ErrorCode::unsupported,
-                 fmt::format("the network has {} edges; formulas are made of at most {}; prune it first", functions,
-                             kMostFunctions)};
   FormulaData data;
+  data.classes = schema.training.rows.class_names();
   std::optional<RowDataset<double>> seen, test;
   if (given.rows) {
     if (given.rows->features() != network.input_width() || given.rows->outputs() != network.output_width())
@@ -96,7 +90,7 @@ Result<FormulaData> collect(TypedSession<KanFamily<T>>& session, const FormulaRo
     if (!splits) return splits.error();
     seen = std::move(splits->train);
     test = std::move(splits->test);
-    if (splits->validation) take(*splits->validation, data.check_x, data.check_y);
+    if (splits->validation) take(*splits->validation, data.check_x, data.check_y, data.check_label);
   } else if (!schema.ranges.empty()) {
     seen = rows_in_range(schema.ranges, schema.training.rows);
     data.data = false;
@@ -104,12 +98,14 @@ Result<FormulaData> collect(TypedSession<KanFamily<T>>& session, const FormulaRo
     return Error{ErrorCode::invalid_input,
                  "the model file does not contain the range of its features; pass rows with --data FILE"};
   }
-  take(*seen, data.x, data.y);
-  if (!data.data) data.y = columns_of(session.predict(*seen));
+  const bool numbers = data.classes.empty();
+  take(*seen, data.x, data.y, data.label);
+  if (!data.data && numbers) data.y = columns_of(session.predict(*seen));
   const RowDataset<double>& measured = test ? *test : *seen;
-  take(measured, data.test_x, data.test_y);
-  data.predicted = columns_of(session.predict(measured));
-  if (!data.data) data.test_y = data.predicted;
+  take(measured, data.test_x, data.test_y, data.test_label);
+  data.unseen = test.has_value();
+  if (numbers) data.predicted = columns_of(session.predict(measured));
+  if (!data.data && numbers) data.test_y = data.predicted;
   data.features = seen->feature_names();
   if (data.features.empty())
     for (std::size_t i = 0; i < seen->features(); ++i) data.features.push_back(fmt::format("x{}", i + 1));
@@ -129,6 +125,30 @@ Result<FormulaData> kan_formula_data(Session& session, const FormulaRows& rows) 
   return with_typed<KanFamily>(session, [&](auto& typed) { return collect(typed, rows); });
 }
 
+template <class T>
+nlohmann::json kan_scores(const TypedSession<KanFamily<T>>& session) {
+  const KanFamily<T>& family = session.family();
+  FormulaData data;
+  data.features = family.train().feature_names();
+  for (std::size_t i = data.features.size(); i < family.train().features(); ++i)
+    data.features.push_back(fmt::format("x{}", i + 1));
+  name_columns(family.schema().training.code, family.options().data.source.categories, data);
+  data.network = network_samples(session.exec(), session.model(), session.result_arrays(), family.train());
+  const formula::Scores scores = formula::score(data.network, data.column_of);
+  nlohmann::json object{{"columns", nlohmann::json::array()}, {"edges", nlohmann::json::array()}};
+  for (const FormulaScore& s : named_scores(data.columns, scores.columns)) object["columns"].push_back(to_json(s));
+  for (std::size_t l = 0; l < scores.edges.size(); ++l) {
+    const std::size_t out = data.network.sums(l);
+    for (std::size_t e = 0; e < scores.edges[l].size(); ++e)
+      object["edges"].push_back(
+          to_json(FormulaEdge{l, e / out, e % out, scores.edges[l][e].value, scores.edges[l][e].error, true, {}}));
+  }
+  return object;
+}
+
+template nlohmann::json kan_scores(const TypedSession<KanFamily<float>>&);
+template nlohmann::json kan_scores(const TypedSession<KanFamily<double>>&);
+
 void check_formula_options(const Session& session) {
   const formula::Functions functions(function_options(static_cast<const KanOptions&>(session.options()).formula));
   with_typed<KanFamily>(session, [&](const auto& typed) {
@@ -142,12 +162,26 @@ Result<nlohmann::json> finish_kan_run(Session& session, const RunOptions& option
   if (!asked.search) return nlohmann::json();
   auto data = kan_formula_data(session, {.of_run = true, .data_root = options.data_root});
   if (!data) return data.error();
+  if (auto r = can_have_formula(*data); !r) return r.error();
   FormulaSearchOptions what;
   static_cast<formula::FunctionOptions&>(what) = function_options(asked);
   what.effort = asked.effort, what.threshold = asked.threshold;
-  what.comm = options.comm;
+  what.comm = options.comm, what.stop = options.stop;
+  int shown = 0;
+  const auto tell = [&](const std::string& text) {
+    if (options.log) options.log(LogLevel::info, text);
+  };
+  tell("searching for the formula");
+  const auto progress = [&](double used, double limit) {
+    const int percent = static_cast<int>(100 * used / limit);
+    if (percent < shown + 10 || percent > 100) return;
+    shown = percent;
+    tell(fmt::format("searched {} % of the effort", percent));
+  };
   const Exec ex(options.exec);
-  nlohmann::json object = to_json(find_formulas(ex, *data, what, {}));
+  nlohmann::json object = to_json(find_formulas(ex, *data, what, progress));
+  // What a search has before its end is not what an undisturbed one would find.
+  if (options.stop && *options.stop && !options.comm) return nlohmann::json::object();
   if (folder)
     if (auto r = write_file_atomic(folder->file(kFormulaFile), object.dump(1)); !r) return r.error();
   return object;

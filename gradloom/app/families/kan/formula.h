@@ -6,14 +6,19 @@
 #include "gradloom/app/formula/data.h"
 #include "gradloom/base/result.h"
 #include "gradloom/io/run_folder.h"
-#include "gradloom/session/session.h"
+#include "gradloom/session/families/kan/family.h"
+#include "gradloom/session/typed_session.h"
 
 namespace gradloom::app {
 
 struct RunOptions;
 
-// Fails with unsupported for classes.
 Result<FormulaData> kan_formula_data(Session& session, const FormulaRows& rows);
+
+// What columns and edges contribute on the training rows: `columns` and `edges` as the report of a formula has them,
+// without candidates.
+template <class T>
+nlohmann::json kan_scores(const TypedSession<KanFamily<T>>& session);
 
 // Throws invalid_input on functions of the recipe that are not known, cannot be read, or name an edge that is not
 // there.

@@ -47,12 +47,27 @@ double rms_of(const std::vector<std::vector<double>>& a, const std::vector<std::
   return n > 0 ? std::sqrt(sum / static_cast<double>(n)) : 0;
 }
 
+// The mean of -log softmax(logits) of the classes of rows; a single logit is that of the second of two classes.
+double cross_entropy(const std::vector<std::vector<double>>& logits, const std::vector<std::uint32_t>& label) {
+  double sum = 0;
+  for (std::size_t r = 0; r < label.size(); ++r) {
+    std::vector<double> z;
+    for (const auto& column : logits) z.push_back(column[r]);
+    if (z.size() == 1) z.insert(z.begin(), 0.0);
+    const double most = *std::max_element(z.begin(), z.end());
+    double total = 0;
+    for (const double v : z) total += std::exp(v - most);
+    sum += most + std::log(total) - z[label[r]];
+  }
+  return label.empty() ? 0 : sum / static_cast<double>(label.size());
+}
+
 // Rows of these columns, as the family reads them.
 template <class T>
-RowDataset<T> rows_of(const KanFamily<T>& family, const formula::Columns& x,
-                      const std::vector<std::vector<double>>& y) {
+RowDataset<T> rows_of(const KanFamily<T>& family, const formula::Columns& x, const std::vector<std::vector<double>>& y,
+                      const std::vector<std::uint32_t>& label) {
   RowParts<double> parts = family.schema().training.rows.parts();
-  parts.size = y.front().size();
+  parts.size = x.front().size(), parts.label = label;
   parts.x.clear(), parts.target.clear(), parts.weight.clear(), parts.exact_target.clear();
   for (std::size_t r = 0; r < parts.size; ++r) {
     for (const auto& column : x) parts.x.push_back(column[r]);
@@ -91,9 +106,14 @@ struct PruneTask {
   std::vector<std::vector<double>> checked_y;
   std::vector<std::size_t> all;  // inputs
 
+  // Of numbers the RMSE, of classes the cross entropy.
+  double error(const std::vector<std::vector<double>>& outputs, const std::vector<std::vector<double>>& y,
+               const std::vector<std::uint32_t>& label) const {
+    return data.classes.empty() ? rms_of(outputs, y) : cross_entropy(outputs, label);
+  }
   double error_on_checked(const kan::Network<T>& asked, const ModelArrays<T>& arrays,
                           const std::vector<std::size_t>& inputs) const {
-    return rms_of(outputs_of(session.exec(), asked, arrays, checked, inputs), checked_y);
+    return error(outputs_of(session.exec(), asked, arrays, checked, inputs), checked_y, checked.parts().label);
   }
 };
 
@@ -101,11 +121,13 @@ template <class T>
 PruneTask<T> prune_task(const TypedSession<KanFamily<T>>& session, FormulaData data) {
   const KanFamily<T>& family = session.family();
   formula::Scores scores = formula::score(data.network);
-  RowDataset<T> seen = rows_of(family, data.x, data.y), test = rows_of(family, data.test_x, data.test_y);
+  RowDataset<T> seen = rows_of(family, data.x, data.y, data.label);
+  RowDataset<T> test = rows_of(family, data.test_x, data.test_y, data.test_label);
   // How much worse is measured where the network did not learn, but not on the rows that judge the result.
-  const bool validates = !data.check_y.empty();
+  const bool validates = !data.check_x.empty();
   std::vector<std::vector<double>> checked_y = validates ? data.check_y : data.y;
-  RowDataset<T> checked = rows_of(family, validates ? data.check_x : data.x, checked_y);
+  RowDataset<T> checked =
+      rows_of(family, validates ? data.check_x : data.x, checked_y, validates ? data.check_label : data.label);
   std::vector<std::size_t> all(data.features.size());
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
   return {session,         session.model(),    std::move(data),      std::move(scores), std::move(seen),
@@ -144,8 +166,13 @@ void fill_report(const PruneTask<T>& task, const KeptParts& kept, const SmallerN
   const Exec& ex = task.session.exec();
   const kan::Network<T>& network = small.pruned.network;
   const ModelArrays<T> arrays = small.arrays();
-  report.rmse_before = rms_of(task.data.predicted, task.data.test_y);
-  report.rmse = rms_of(outputs_of(ex, network, arrays, task.test, small.inputs), task.data.test_y);
+  const bool numbers = task.data.classes.empty();
+  const auto measured = [&](const auto& outputs) {
+    return task.error(outputs, task.data.test_y, task.data.test_label);
+  };
+  (numbers ? report.rmse : report.loss) = measured(outputs_of(ex, network, arrays, task.test, small.inputs));
+  (numbers ? report.rmse_before : report.loss_before) = measured(
+      numbers ? task.data.predicted : outputs_of(ex, task.network, task.session.result_arrays(), task.test, task.all));
   const auto before = outputs_of(ex, task.network, task.session.result_arrays(), task.seen, task.all);
   const auto after = outputs_of(ex, network, arrays, task.seen, small.inputs);
   for (std::size_t j = 0; j < after.size(); ++j)
