@@ -279,5 +279,31 @@ TEST(RunsWithASearch, LeaveNothingBehindWhenTheyAreStoppedInIt) {
   EXPECT_GT(whole.result->settled->at("candidates").size(), 1u);
 }
 
+// A search for a formula follows training: what it had when it was stopped is nothing, and the run is not finished.
+TEST(RunsWithASearch, GoOnWithItsFormulaWhenTheyAreResumed) {
+  const Scratch scratch;
+  const Config recipe =
+      app::load_recipe("kan-formula", std::vector<std::string>{"data.formula=x1*x2", "data.samples=60",
+                                                               "data.test_samples=20", "epochs=2", "model.refit=[]"})
+          .or_throw();
+  std::atomic<bool> stop = false;
+  app::RunOptions options;
+  options.exec.threads = 1;
+  options.stop = &stop;
+  options.log = [&](LogLevel, const std::string& text) { stop = stop || text.starts_with("searching"); };
+  const app::RunSummary cut = app::train(recipe, scratch / "run", options).or_throw();
+  EXPECT_TRUE(stop);
+  EXPECT_EQ(cut.interrupted, true);
+  EXPECT_FALSE(cut.result);
+  EXPECT_TRUE(std::filesystem::exists(scratch / "run" / "report.html"));
+  EXPECT_FALSE(std::filesystem::exists(scratch / "run" / "formula.json"));
+  stop = false;
+  options.log = {};
+  const app::RunSummary whole = app::resume(scratch / "run", options).or_throw();
+  ASSERT_TRUE(whole.result);
+  EXPECT_EQ(whole.result->found.at("formula").at("text"), "x1*x2");
+  EXPECT_TRUE(std::filesystem::exists(scratch / "run" / "formula.json"));
+}
+
 }  // namespace
 }  // namespace gradloom::test

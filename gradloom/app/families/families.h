@@ -94,7 +94,7 @@ struct AppFamily {
   // Writes the network for other programs. Null: the family has no such export.
   Result<ExportedNetwork> (*export_network)(Session& session, const ExportNetworkOptions& options);
   // What follows training when the recipe asks for it, under the key `finish_key` of the results; null: nothing was
-  // asked for, or (the function) nothing can be.
+  // asked for, or (the function) nothing can be. An empty object: it was stopped, and whoever resumes the run gets it.
   Result<nlohmann::json> (*finish)(Session& session, const RunOptions& options, const RunFolder* folder);
   std::string_view finish_key;
 };

@@ -214,11 +214,12 @@ Result<RunSummary> run_session(const Config& recipe, Session& session, const Run
   }
   auto lines = recorder.lines();
   if (!lines) return lines.error();
-  if (stopped) {
+  const auto end_here = [&]() -> Result<RunSummary> {
     if (folder && at.run_epoch > 0)
       if (auto r = report_so_far(recipe, session, recorder, *folder, *lines); !r) return r.error();
     return interrupted(session, folder, recorder);
-  }
+  };
+  if (stopped) return end_here();
   RunResult result = describe_result(recipe, session, std::move(*metrics), *lines);
   if (was_finished) result.finished_before = true;
   if (!no_model.empty()) result.warnings.push_back(std::move(no_model));
@@ -226,6 +227,7 @@ Result<RunSummary> run_session(const Config& recipe, Session& session, const Run
   if (family.finish) {
     auto more = finish_run(family, session, options, folder);
     if (!more) return more.error();
+    if (more->is_object() && more->empty()) return end_here();
     if (!more->is_null()) result.found[std::string(family.finish_key)] = std::move(*more);
   }
   if (family.summary_rows) result.rows = family.summary_rows(result.found);
