@@ -18,15 +18,19 @@
 
 namespace gradloom::app {
 
+constexpr std::size_t kMostScored = 4096;  // edges of a network whose scores are shown
+
 template <class T>
 void describe(const TypedSession<KanFamily<T>>& session, const RunResult& result, Report& report) {
   const kan::Network<T> network = session.model();
   SplineNetwork picture = spline_picture(session.exec(), network, session.result_arrays(), session.family().train());
   const nlohmann::json found = result.found.value("formula", nlohmann::json());
-  if (found.is_null())
-    report.sections.push_back(std::move(picture));
-  else
+  if (!found.is_null())
     add_formula_sections(found, std::move(picture), report);
+  else if (picture.functions <= kMostScored)
+    add_score_sections(kan_scores(session), std::move(picture), report);
+  else
+    report.sections.push_back(std::move(picture));
   add_predictions(session, found, report);
 
   Table parameters{"Parameters", "", {"slice", "shape", "values"}};

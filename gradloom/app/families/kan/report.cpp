@@ -122,36 +122,54 @@ EdgePlot plot_of(const EdgeFunction& function, const json& edge) {
   return plot;
 }
 
-}  // namespace
-
-void add_formula_sections(const json& found, SplineNetwork picture, Report& report) {
-  for (const json& f : formulas_in(found)) report.sections.push_back(typeset(f));
-  report.sections.push_back(inputs_table(found));
-  const std::map<EdgePlace, json> kept = kept_edges(found);
-  const std::size_t before = picture.edges.size();
+// The functions on these edges, the most important of them where there are many.
+EdgePlots edge_plots(const std::map<EdgePlace, json>& edges, const SplineNetwork& picture) {
+  const bool compared =
+      std::any_of(edges.begin(), edges.end(), [](const auto& e) { return !e.second.at("candidates").empty(); });
   EdgePlots plots{
       "Edges",
-      "The function on each edge over its input values, whose density is the grey bars, and the most similar "
-      "function of the library, dashed. Beside the name, the share of the output's "
-      "variance that the edge contributes.",
+      fmt::format("The function on each edge over its input values, whose density is the grey bars{}. Beside "
+                  "the name, the share of the output's variance that the edge contributes.",
+                  compared ? ", and the most similar function of the library, dashed" : ""),
       {},
       {}};
   plots.network.widths = picture.widths, plots.network.input_names = picture.input_names;
   plots.network.output_names = picture.output_names, plots.network.multiply = picture.multiply;
-  std::erase_if(picture.edges, [&](const EdgeFunction& e) { return !kept.contains(EdgePlace{e.layer, e.from, e.to}); });
   for (const EdgeFunction& e : picture.edges)
-    if (!e.x.empty()) plots.plots.push_back(plot_of(e, kept.at(EdgePlace{e.layer, e.from, e.to})));
-  if (plots.plots.size() > kMostPlots) {
-    std::stable_sort(plots.plots.begin(), plots.plots.end(), [](const EdgePlot& a, const EdgePlot& b) {
-      return a.function.importance > b.function.importance;
-    });
-    plots.note += fmt::format(" The {} with the largest share of {}.", kMostPlots, plots.plots.size());
-    plots.plots.resize(kMostPlots);
+    if (const auto known = edges.find(EdgePlace{e.layer, e.from, e.to}); known != edges.end() && !e.x.empty())
+      plots.plots.push_back(plot_of(e, known->second));
+  if (plots.plots.size() <= kMostPlots) return plots;
+  std::stable_sort(plots.plots.begin(), plots.plots.end(),
+                   [](const EdgePlot& a, const EdgePlot& b) { return a.function.importance > b.function.importance; });
+  plots.note += fmt::format(" The {} with the largest share of {}.", kMostPlots, plots.plots.size());
+  plots.plots.resize(kMostPlots);
+  return plots;
+}
+
+}  // namespace
+
+void add_formula_sections(const json& found, SplineNetwork picture, Report& report) {
+  const std::vector<json> formulas = formulas_in(found);
+  for (const json& f : formulas) report.sections.push_back(typeset(f));
+  for (const json& f : formulas) {
+    report.sections.push_back(inputs_table(f));
+    if (formulas.size() > 1) std::get<Table>(report.sections.back()).title += ": " + f.at("target").get<std::string>();
   }
+  const std::map<EdgePlace, json> kept = kept_edges(found);
+  const std::size_t before = picture.edges.size();
+  EdgePlots plots = edge_plots(kept, picture);
+  std::erase_if(picture.edges, [&](const EdgeFunction& e) { return !kept.contains(EdgePlace{e.layer, e.from, e.to}); });
   picture.title = "The pruned network";
   picture.note += fmt::format(" {} of {} functions are drawn; the others contribute too little for a formula.",
                               picture.edges.size(), std::max(before, picture.functions));
   drop_lonely_nodes(picture);
+  report.sections.push_back(std::move(picture));
+  if (!plots.plots.empty()) report.sections.push_back(std::move(plots));
+}
+
+void add_score_sections(const json& scores, SplineNetwork picture, Report& report) {
+  report.sections.push_back(inputs_table(scores));
+  EdgePlots plots = edge_plots(kept_edges(scores), picture);
   report.sections.push_back(std::move(picture));
   if (!plots.plots.empty()) report.sections.push_back(std::move(plots));
 }
