@@ -4,9 +4,10 @@
 #include "capi/arrays.h"
 #include "capi/hooks.h"
 #include "gradloom/app/families/families.h"
-#include "gradloom/app/formula/formula.h"
+#include "gradloom/app/formula/stored.h"
 #include "gradloom/app/model/export.h"
 #include "gradloom/data/memory_rows.h"
+#include "gradloom/io/json.h"
 
 namespace gradloom::capi {
 namespace {
@@ -84,6 +85,28 @@ int gradloom_formula(gradloom_handle model, const char* settings, const gradloom
     };
     const Exec ex(used->settings.exec);
     *json = copy_text(app::session_formula(ex, session, pointer_to(rows), options, progress).or_throw().dump());
+  });
+}
+
+int gradloom_formula_fit(const char* formula, const gradloom_array* x, const gradloom_array* y, char** json) {
+  return call([&] {
+    given(formula, "formula");
+    given(json, "json");
+    const app::StoredFormulas stored =
+        app::formulas_from_json(parse_json(formula, "formula").or_throw(), "formula").or_throw();
+    const MatrixView matrix_x = matrix(given(x, "x"), "x"), matrix_y = matrix(given(y, "y"), "y");
+    if (matrix_x.columns() != stored.inputs.size() || matrix_y.columns() != stored.targets.size() ||
+        matrix_x.rows() != matrix_y.rows() || matrix_x.rows() == 0)
+      throw_invalid(fmt::format("x is {} x {} and y {} x {}; the formula has {} inputs and {} targets", matrix_x.rows(),
+                                matrix_x.columns(), matrix_y.rows(), matrix_y.columns(), stored.inputs.size(),
+                                stored.targets.size()));
+    const auto columns = [](const MatrixView& m, const char* name) {
+      const std::vector<double> values = m.finite_values(name);
+      formula::Columns all(m.columns());
+      for (std::size_t i = 0; i < values.size(); ++i) all[i % m.columns()].push_back(values[i]);
+      return all;
+    };
+    *json = copy_text(app::fit_formulas(stored, columns(matrix_x, "x"), columns(matrix_y, "y")).dump());
   });
 }
 

@@ -1,19 +1,22 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/text.h"
 #include "gradloom/app/formula/formula.h"
+#include "gradloom/app/run/open.h"
+#include "gradloom/io/file.h"
 
 namespace gradloom::cli {
 namespace {
 
 struct FormulaFlags {
   app::FormulaSearchOptions options;
-  std::string model, data;
+  std::string model, data, out;
   ExecFlags exec;
 };
 
@@ -40,6 +43,11 @@ void print_formula(const Output& out, const nlohmann::json& f) {
 int formula(const Output& out, FormulaFlags flags) {
   refuse_recipe_name(flags.model);
   flags.options.data = flags.data;
+  app::RunOptions run = run_options(out, flags.exec);
+  if (!flags.out.empty())
+    app::refuse_overwriting_inputs(flags.out, flags.model, run.data_root,
+                                   std::array<std::filesystem::path, 1>{flags.data})
+        .or_throw();
   int shown = 0;
   const auto progress = [&](double used, double limit) {
     const int percent = static_cast<int>(100 * used / limit);
@@ -47,10 +55,10 @@ int formula(const Output& out, FormulaFlags flags) {
     shown = percent;
     out.tell(fmt::format("searched {} % of the effort\n", std::min(percent, 100)));
   };
-  app::RunOptions run = run_options(out, flags.exec);
   run.comm = out.comm();
   const nlohmann::json f = app::model_formula(flags.model, run, flags.options, progress).or_throw();
   if (!out.writes()) return kDone;
+  if (!flags.out.empty()) write_file_atomic(flags.out, f.dump(1)).or_throw();
   for (const auto& warning : f.value("warnings", nlohmann::json::array()))
     out.tell(fmt::format("warning: {}\n", warning.get<std::string>()));
   if (f.contains("targets"))
@@ -67,8 +75,15 @@ void add_formula_command(CLI::App& program, Choice& choice) {
   CLI::App* command = program.add_subcommand("formula", "Find the formula of a trained spline network");
   auto flags = std::make_shared<FormulaFlags>();
   app::FormulaSearchOptions& o = flags->options;
-  command->add_option("MODEL", flags->model, "A run folder or a model.safetensors")->type_name("")->required();
-  command->add_option("--data", flags->data, "Search on these rows instead of those of the run")
+  command->add_option("MODEL", flags->model, "A run folder, a model.safetensors or a formula.json")
+      ->type_name("")
+      ->required();
+  command
+      ->add_option("--data", flags->data,
+                   "Search on these rows instead of those of the run; fit the numbers of a formula.json to them")
+      ->type_name("FILE")
+      ->check(names_a_file);
+  command->add_option("--out", flags->out, "Write the formula to FILE.json, which `predict` reads")
       ->type_name("FILE")
       ->check(names_a_file);
   CLI::Option* effort =

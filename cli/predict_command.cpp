@@ -31,7 +31,9 @@ int predict(const Output& out, const PredictFlags& flags) {
 }  // namespace
 
 void print_prediction(const Output& out, const app::PredictReport& r, const std::string& data) {
-  out.print(fmt::format("{}, family {}, after {}\n", r.model, r.family, counted(r.epochs, "epoch")));
+  out.print(r.family == "formula"
+                ? fmt::format("{}, a formula\n", r.model)
+                : fmt::format("{}, family {}, after {}\n", r.model, r.family, counted(r.epochs, "epoch")));
   for (const std::string& warning : r.warnings) out.tell(fmt::format("warning: {}\n", warning));
   std::vector<app::TextRow> rows;
   rows.emplace_back(data, r.data.is_object() ? metrics_text(r.data) : "the target is not in the data");
@@ -43,7 +45,9 @@ void print_prediction(const Output& out, const app::PredictReport& r, const std:
 void add_predict_command(CLI::App& program, Choice& choice) {
   CLI::App* command = program.add_subcommand("predict", "Predict new data with a trained model");
   auto flags = std::make_shared<PredictFlags>();
-  command->add_option("MODEL", flags->model, "A model.safetensors or a run folder")->type_name("")->required();
+  command->add_option("MODEL", flags->model, "A model.safetensors, a run folder or a formula.json")
+      ->type_name("")
+      ->required();
   command->add_option("--data", flags->what.file, "The new data; the target may be absent")
       ->type_name("FILE")
       ->required()

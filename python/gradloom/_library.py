@@ -95,6 +95,7 @@ _FUNCTIONS: dict[str, Sequence[Any]] = {
     "draw": [Handle, _TEXT, _TEXT_OUT],
     "scores": [Handle, _ARRAY, _ARRAY, _TEXT_OUT],
     "formula": [Handle, _TEXT, _ARRAY, _ARRAY, _HOOKS, _TEXT_OUT],
+    "formula_fit": [_TEXT, _ARRAY, _ARRAY, _TEXT_OUT],
     "prune": [Handle, _TEXT, _ARRAY, _ARRAY, _TEXT_OUT],
     "export": [Handle, _TEXT, _TEXT_OUT],
     "graphs_new": [_TEXT, _HANDLE_OUT],

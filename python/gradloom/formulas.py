@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
 from typing import Any
 
 import numpy as np
 
-from ._arrays import AnyArray, numbers
+from ._arrays import AnyArray, borrowed, numbers
+from ._library import json_of, lib
 from .errors import InvalidInputError, UnsupportedError
 
 _FUNCTIONS: dict[str, Any] = {
@@ -19,7 +22,8 @@ _FUNCTIONS |= {"erf": np.vectorize(math.erf, otypes=[float]), "pow": np.power, "
 
 class Formula:
     """A formula of the inputs. `status` is "exact" (it holds on all rows, also on those that the search did not see),
-    "consistent" (down to the noise of the data) or "approximate" (made edge by edge).
+    "consistent" (down to the noise of the data), "approximate" (made edge by edge) or "fitted" (its numbers are those of
+    other rows).
 
     `text`, `latex`, `python`, `c` are notations; rmse is its error on the rows it was measured on, rmse_network that
     of the network there; `edges` has candidates for every edge; `variables` are the names of the inputs in `python` and
@@ -36,7 +40,7 @@ class Formula:
         self.c: str = report["c"]
         self.note: str = report["note"]
         self.rmse: float = report["rmse_formula"]
-        self.rmse_network: float = report["rmse_network"]
+        self.rmse_network: float | None = report["rmse_network"]
         self.complexity: int = report["complexity"]
         self.edges: list[dict[str, Any]] = report["edges"]
         self.variables: list[str] = report["variables"]
@@ -61,6 +65,32 @@ class Formula:
         value = eval(compile(self.python, "formula", "eval"), dict(_FUNCTIONS), columns)
         result: AnyArray = np.broadcast_to(np.asarray(value, dtype=np.float64), (x.shape[0],)).copy()
         return result
+
+    def fit(self, X: Any, y: Any) -> Formula:
+        """The same formula with its numbers fitted to rows X (N, inputs) and their targets y; exponents stay. This one is
+        not changed."""
+        x, target = numbers(X, "X", (2,)), numbers(y, "y", (1, 2))
+        report = {key: value for key, value in self.report.items() if key != "targets"}
+        fitted = json_of(lib.gradloom_formula_fit, json.dumps(report).encode(), borrowed(x), borrowed(target))
+        return Formula(fitted, self.names)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes it to a JSON file, which load() and `gradloom predict` read."""
+        report = {key: value for key, value in self.report.items() if key != "targets"}
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(report, file, indent=1)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Formula | list[Formula]:
+        """The formula of a file of save() or `gradloom formula --out`; a list for several targets."""
+        with open(path, encoding="utf-8") as file:
+            try:
+                report = json.load(file)
+            except ValueError as error:
+                raise InvalidInputError(f"{os.fspath(path)} contains no JSON: {error}") from error
+        if not isinstance(report, dict) or not isinstance(report.get("text"), str) or "inputs" not in report:
+            raise InvalidInputError(f"{os.fspath(path)} contains no formula")
+        return formulas_of(report, [column["name"] for column in report["inputs"]])
 
     def _repr_latex_(self) -> str:
         return f"${self.latex}$"

@@ -26,6 +26,25 @@ def fitted():
     return model
 
 
+def test_a_formula_is_fitted_saved_and_loaded(fitted, tmp_path):
+    from gradloom.formulas import Formula
+
+    f = fitted.formula()
+    x, y = rows()
+    other = f.fit(x, 3.7 * y)
+    assert other.status == "fitted" and f.status == "exact"
+    assert np.allclose(other(x), 3.7 * y, atol=1e-9)
+    assert f.fit(x, y).text == f.text
+    other.save(tmp_path / "f.json")
+    again = Formula.load(tmp_path / "f.json")
+    assert again.text == other.text and np.array_equal(again(x), other(x))
+    with pytest.raises(InvalidInputError, match="2 inputs|3 inputs"):
+        f.fit(x[:, :2], y)
+    (tmp_path / "no.json").write_text("[]")
+    with pytest.raises(InvalidInputError, match="contains no formula"):
+        Formula.load(tmp_path / "no.json")
+
+
 def test_the_formula_behind_the_rows_is_found(fitted):
     f = fitted.formula()
     assert f.status == "exact"

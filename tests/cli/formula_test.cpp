@@ -72,6 +72,32 @@ TEST_F(FormulaCommand, APrunedModelIsSmallerAndStillPredicts) {
   EXPECT_LT(asked["data"]["rmse"].get<double>(), 0.1 + 2 * pruned["change"].get<double>());
 }
 
+TEST_F(FormulaCommand, AFormulaInAFilePredictsAndIsFittedToOtherRows) {
+  write_table("t.csv", 300);
+  json_of(train_);
+  json_of({"formula", "run", "--out", "f.json"});
+  write("new.csv", "area,id,rooms,price\n3.5,7,1.5,2.625\n4,8,3,6\n");
+  const auto asked = json_of({"predict", "f.json", "--data", "new.csv", "--out", "p.csv"});
+  EXPECT_EQ(asked["rows"], 2);
+  EXPECT_EQ(asked["data"]["rmse"], 0.0);
+  EXPECT_EQ(bytes_of(scratch_ / "p.csv"), "price_predicted\n2.625\n6\n");
+  write("features.csv", "rooms,area,noise\n1,2,0\n");
+  EXPECT_TRUE(json_of({"predict", "f.json", "--data", "features.csv", "--out", "q.npy"})["data"].is_null());
+  // Its numbers fitted to a third of the price.
+  write("third.csv", "rooms,area,noise,price\n1,2,0,0.3333333\n2,3,0,1\n3,5,0,2.5\n");
+  const auto fitted = json_of({"formula", "f.json", "--data", "third.csv", "--out", "g.json"});
+  EXPECT_EQ(fitted["status"], "fitted");
+  EXPECT_LT(fitted["rmse_formula"].get<double>(), 1e-6);
+  EXPECT_EQ(json_of({"formula", "g.json"})["text"], fitted["text"]);
+  EXPECT_EQ(json_of({"formula", "f.json", "--data", "new.csv"})["text"], "rooms*area/2");
+  expect_error({"formula", "f.json", "--functions", "sin"}, 2, "invalid_input", {"nothing is searched"});
+  expect_error({"predict", "f.json", "--data", "p.csv", "--out", "r.csv"}, 2, "invalid_input", {"no column 'rooms'"});
+  write("bad.json", "{\"inputs\":[{\"name\":\"x\"}],\"target\":\"y\",\"text\":\"x +* 2\"}");
+  expect_error({"predict", "bad.json", "--data", "new.csv", "--out", "r.csv"}, 2, "invalid_input", {"cannot be read"});
+  write("none.json", "{}");
+  expect_error({"formula", "none.json"}, 2, "invalid_input", {"contains no formula"});
+}
+
 // Columns a, b and what f makes of them, in all digits.
 class BadInput : public ProgramTest {
  protected:

@@ -169,6 +169,9 @@ int gradloom_scores(gradloom_handle model, const gradloom_array* x, const gradlo
  * [texts], "forbid": [texts], "fix": [texts]}. A stop ends the search; the formula is an approximation then. */
 int gradloom_formula(gradloom_handle model, const char* settings, const gradloom_array* x, const gradloom_array* y,
                      const gradloom_hooks* hooks, char** json);
+/* What `gradloom formula FORMULA.json --data FILE --json` prints: `formula`, which is what gradloom_formula gave, with
+ * its numbers fitted to x (rows, its inputs) and y. */
+int gradloom_formula_fit(const char* formula, const gradloom_array* x, const gradloom_array* y, char** json);
 /* What `gradloom prune --json` prints. settings: {"out": file of the smaller model, and at most one of "threshold"
  * (0.01), "inputs", "worse"}. x is needed.
  * For a network that predicts classes y is theirs, here and in gradloom_scores(): integers (rows). */

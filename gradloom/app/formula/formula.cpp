@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "gradloom/app/families/families.h"
+#include "gradloom/app/formula/stored.h"
 #include "gradloom/app/predict/predict.h"
 #include "gradloom/app/run/open.h"
 #include "gradloom/io/file.h"
@@ -61,6 +62,19 @@ Result<nlohmann::json> model_formula(const std::filesystem::path& model, const R
     std::error_code ignored;
     const bool other = !options.functions.empty() || !options.define.empty() || !options.forbid.empty() ||
                        !options.fix.empty() || !options.data.empty();
+    if (is_formula_file(model)) {
+      const bool edges = !options.functions.empty() || !options.define.empty() || !options.forbid.empty() ||
+                         !options.fix.empty() || options.again;
+      if (edges)
+        return Error{ErrorCode::invalid_input,
+                     fmt::format("{} is a formula, and nothing is searched: only --data has an effect, which fits its "
+                                 "numbers to other rows",
+                                 model.string())};
+      if (!options.data.empty()) return fit_formulas_to(model, options.data);
+      auto stored = read_formulas(model);
+      if (!stored) return stored.error();
+      return std::move(stored->object);
+    }
     if (!options.again && !other && std::filesystem::exists(model / kFormulaFile, ignored)) {
       auto folder = RunFolder::open(model, FolderAccess::read);
       if (!folder) return folder.error();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "gradloom/app/families/families.h"
+#include "gradloom/app/formula/stored.h"
 #include "gradloom/app/run/open.h"
 #include "gradloom/io/file.h"
 
@@ -69,6 +70,9 @@ Result<std::unique_ptr<Session>> open_model(const TensorFile& tensors, const std
 Result<PredictReport> predict(const std::filesystem::path& model, const RunOptions& options,
                               const PredictOptions& what) {
   return guarded([&]() -> Result<PredictReport> {
+    if (is_formula_file(model))
+      return options.comm && options.comm->rank() > 0 ? PredictReport()
+                                                      : predict_formulas(model, options.data_root, what);
     const auto own = options_of_rank(options, files_of(model, what));
     if (!own) return PredictReport();
     if (auto r = check_files(model, options.data_root, what); !r) return r.error();

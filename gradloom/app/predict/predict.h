@@ -42,10 +42,11 @@ Result<std::unique_ptr<Session>> open_model(const FilePlace& file, const Session
 Result<std::unique_ptr<Session>> open_model(const TensorFile& tensors, const std::filesystem::path& name,
                                             const SessionOptions& settings, ModelHead* head = nullptr);
 
-// `model` is a model file or the folder of a run: of that, its model file, or the checkpoint where there is none yet,
-// which needs the training data. Needs nothing else that the model was trained with. Fails as open_model does, and with
-// invalid_input when the data do not fit the model. With options.comm all ranks that see the files predict a share;
-// rank 0 writes, and its report is that of all. A run without a model file is left to rank 0.
+// `model` is a model file, a file of formulas (formula/stored.h) or the folder of a run: of that, its model file, or
+// the checkpoint where there is none yet, which needs the training data. Needs nothing else that the model was trained
+// with. Fails as open_model does, and with invalid_input when the data do not fit the model. With options.comm all
+// ranks that see the files predict a share; rank 0 writes, and its report is that of all. A run without a model file is
+// left to rank 0.
 Result<PredictReport> predict(const std::filesystem::path& model, const RunOptions& options,
                               const PredictOptions& what);
 
