@@ -10,8 +10,12 @@
 namespace gradloom::formula {
 namespace {
 
-constexpr std::size_t kTogether = 8;         // edges that are compared at a time, whatever the number of threads
-constexpr double kUnitsOfFunction = 2;       // what comparing an edge with a function costs
+constexpr std::size_t kTogether = 8;    // edges that are compared at a time, whatever the number of threads
+constexpr double kUnitsOfFunction = 2;  // what comparing an edge with a function costs
+constexpr double kShareOfTrials = 0.5;  // of the work; the rest fits what was chosen
+constexpr int kTrialSteps = 12, kSteps = 30;
+constexpr int kPasses = 6;                   // over the changes of edges
+constexpr double kWeak = 0.1;                // the score of an edge that may be left out
 constexpr std::size_t kTried = 3;            // candidates of an edge
 constexpr std::size_t kTrialRows = 300;      // that show whether one is better than another
 constexpr std::size_t kTrialsAtOnce = 8;     // whatever the number of threads
@@ -49,19 +53,22 @@ std::vector<std::size_t> by_importance(const std::vector<ExplainedEdge>& edges, 
   return order;
 }
 
-Table first_rows(const Table& t, std::size_t most) {
-  Table few = t;
-  if (t.rows() <= most) return few;
-  for (auto& column : few.x) column.resize(most);
-  few.y.resize(most);
-  return few;
+Table rows_between(const Table& t, std::size_t first, std::size_t last) {
+  Table some{t.names, {}, {}};
+  const auto part = [&](const std::vector<double>& v) {
+    return std::vector<double>(v.begin() + static_cast<std::ptrdiff_t>(first),
+                               v.begin() + static_cast<std::ptrdiff_t>(last));
+  };
+  for (const auto& column : t.x) some.x.push_back(part(column));
+  some.y = part(t.y);
+  return some;
 }
 
 // Formulas of a network, by what its edges become.
 class EdgeFormulas {
  public:
   EdgeFormulas(const NetworkSamples& network, const Table& table, std::size_t output, const Functions& functions)
-      : s_(network), table_(table), few_(first_rows(table, kTrialRows)), output_(output), functions_(functions) {
+      : s_(network), table_(table), output_(output), functions_(functions) {
     Columns box = wider_rows(table.x);
     for (auto& column : box)
       if (column.size() > kPlacesOfBox) column.resize(kPlacesOfBox);
@@ -104,25 +111,22 @@ class EdgeFormulas {
     return approximate(s_.output_scale[output_]) * nodes[output_] + approximate(s_.output_mean[output_]);
   }
 
-  // With its constants fitted to all rows.
-  Expr fitted(Work& work, const Expr& start) const { return fitted_to(work, start, table_, 30); }
-
   struct Trial {
     std::vector<ExplainedEdge> edges;
     Expr formula;
-    double cost = 0;  // the Bayesian information criterion, halved
+    double cost = 0;
   };
 
-  // With its constants fitted to some rows.
+  // With its constants fitted to three quarters of some rows, and its error on the others, where each constant has to
+  // pay for itself too.
   Trial trial(Work& work, std::vector<ExplainedEdge> edges) const {
-    Trial t{std::move(edges), nullptr, 0};
-    t.formula = fitted_to(work, of(t.edges), few_, 8);
-    const auto n = static_cast<double>(few_.rows());
-    const auto [low, high] = std::minmax_element(few_.y.begin(), few_.y.end());
-    const double error = rms_error(t.formula, few_.x, few_.y), least = 1e-14 * (*high - *low) + 1e-300;
-    t.cost = n * std::log(error + least) + 0.5 * std::log(n) * static_cast<double>(inexact_constants(t.formula));
-    return t;
+    return trial_on(work, std::move(edges), std::min(table_.rows(), kTrialRows), kTrialSteps);
   }
+  Trial long_trial(Work& work, std::vector<ExplainedEdge> edges) const {
+    return trial_on(work, std::move(edges), table_.rows(), kSteps);
+  }
+  // With its constants fitted to all rows.
+  Expr fitted(Work& work, const Expr& start) const { return fitted_to(work, start, table_, kSteps); }
 
  private:
   static Expr composed(const EdgeCandidate& c, const Expr& inside) {
@@ -149,6 +153,18 @@ class EdgeFormulas {
     keep(candidates_of(s_, e, functions_.of_edge(e.layer, e.from, e.to), every));
   }
 
+  Trial trial_on(Work& work, std::vector<ExplainedEdge> edges, std::size_t rows, int steps) const {
+    const std::size_t fitted = rows - rows / 4;
+    Trial t{std::move(edges), nullptr, 0};
+    t.formula = fitted_to(work, of(t.edges), rows_between(table_, 0, fitted), steps);
+    const Table judged = rows_between(table_, fitted, rows);
+    if (judged.rows() == 0) return t;
+    const auto [low, high] = std::minmax_element(judged.y.begin(), judged.y.end());
+    const double error = rms_error(t.formula, judged.x, judged.y), least = 1e-14 * (*high - *low) + 1e-300;
+    t.cost = static_cast<double>(rows) * std::log(error + least) + static_cast<double>(inexact_constants(t.formula));
+    return t;
+  }
+
   Expr fitted_to(Work& work, const Expr& start, const Table& rows, int iterations) const {
     const Expr refined =
         refine_constants(start, rows.x, rows.y, {.iterations = iterations, .defined = &box_, .work = &work});
@@ -159,44 +175,65 @@ class EdgeFormulas {
 
   const NetworkSamples& s_;
   const Table& table_;
-  Table few_;
   Columns box_;
   std::size_t output_;
   const Functions& functions_;
 };
 
-// Other candidates of one edge after the other, as long as the formula gets better.
-void choose_candidates(Work& work, const EdgeFormulas& formulas, const std::vector<std::size_t>& order,
+// Another candidate of an edge, or none: its mean.
+struct EdgeChange {
+  std::size_t edge, candidate;
+};
+
+bool make_change(const EdgeChange& change, std::vector<ExplainedEdge>& edges) {
+  ExplainedEdge& e = edges[change.edge];
+  if (!e.kept || e.candidates.size() <= change.candidate) return false;
+  const auto chosen = e.candidates.begin() + static_cast<std::ptrdiff_t>(change.candidate);
+  if (change.candidate == 0)
+    e.kept = false, e.candidates.clear();
+  else
+    std::rotate(e.candidates.begin(), chosen, chosen + 1);
+  return true;
+}
+
+// Other candidates of one edge after the other, the one that matters most first, and then leaving out edges, the one
+// that matters least first: as long as the formula gets better.
+void choose_candidates(Work& work, const EdgeFormulas& formulas, const Functions& functions,
                        std::vector<ExplainedEdge>& edges) {
-  struct Change {
-    std::size_t edge, candidate;
-  };
-  std::vector<Change> changes;
+  const std::vector<std::size_t> order = by_importance(edges, functions);
+  std::vector<EdgeChange> changes;
   for (const std::size_t e : order)
     for (std::size_t c = 1; c < std::min(kTried, edges[e].candidates.size()); ++c) changes.push_back({e, c});
+  for (std::size_t i = order.size(); i-- > 0;)
+    if (const ExplainedEdge& e = edges[order[i]]; e.score.value < kWeak && !functions.fixes(e.layer, e.from, e.to))
+      changes.push_back({order[i], 0});
+  const double most = kShareOfTrials * work.limit();
+  const auto goes_on = [&] { return !work.exhausted() && work.used() < most; };
   EdgeFormulas::Trial best = formulas.trial(work, edges);
   bool better = true;
-  for (int pass = 0; better && pass < 2; ++pass) {
+  for (int pass = 0; better && pass < kPasses; ++pass) {
     better = false;
-    for (std::size_t from = 0; from < changes.size() && !work.exhausted(); from += kTrialsAtOnce) {
+    for (std::size_t from = 0; from < changes.size() && goes_on(); from += kTrialsAtOnce) {
       if (inexact_constants(best.formula) > kMostConstants) return;
-      auto trials = work.all_of<EdgeFormulas::Trial>(
-          std::min(kTrialsAtOnce, changes.size() - from), [&](std::size_t i, double& units) {
-            std::vector<ExplainedEdge> other = best.edges;
-            std::vector<EdgeCandidate>& c = other[changes[from + i].edge].candidates;
-            if (changes[from + i].candidate >= c.size()) return best;
-            std::rotate(c.begin(), c.begin() + static_cast<std::ptrdiff_t>(changes[from + i].candidate),
-                        c.begin() + static_cast<std::ptrdiff_t>(changes[from + i].candidate) + 1);
-            Work part = work.part();
-            EdgeFormulas::Trial t = formulas.trial(part, std::move(other));
-            units += part.used();
-            return t;
-          });
+      auto trials = work.all_of<EdgeFormulas::Trial>(std::min(kTrialsAtOnce, changes.size() - from),
+                                                     [&](std::size_t i, double& units) {
+                                                       std::vector<ExplainedEdge> other = best.edges;
+                                                       if (!make_change(changes[from + i], other)) return best;
+                                                       Work part = work.part();
+                                                       EdgeFormulas::Trial t = formulas.trial(part, std::move(other));
+                                                       units += part.used();
+                                                       return t;
+                                                     });
       for (EdgeFormulas::Trial& t : trials)
         if (t.cost < best.cost) best = std::move(t), better = true;
     }
   }
-  for (std::size_t i = 0; i < edges.size(); ++i) edges[i].candidates = std::move(best.edges[i].candidates);
+  // Few steps leave more of the error to a formula of many constants.
+  if (!(formulas.long_trial(work, best.edges).cost < formulas.long_trial(work, edges).cost)) return;
+  for (std::size_t i = 0; i < edges.size(); ++i) {
+    edges[i].candidates = std::move(best.edges[i].candidates);
+    edges[i].kept = best.edges[i].kept;
+  }
 }
 
 // Without constants that do not matter to this error, and what they are factors of.
@@ -265,7 +302,7 @@ std::vector<ExplainedEdge> explain_edges(Work& work, const NetworkSamples& s, co
 Expr edge_formula(Work& work, const NetworkSamples& s, std::vector<ExplainedEdge>& edges, const Table& table,
                   std::size_t output, const Functions& functions) {
   const EdgeFormulas formulas(s, table, output, functions);
-  choose_candidates(work, formulas, by_importance(edges, functions), edges);
+  if (table.rows() >= kLeastRows) choose_candidates(work, formulas, functions, edges);
   return formulas.fitted(work, formulas.of(edges));
 }
 

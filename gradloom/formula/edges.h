@@ -70,9 +70,9 @@ std::vector<ExplainedEdge> explain_edges(Work& work, const NetworkSamples& netwo
 
 // The formula in the raw inputs: each edge that is kept becomes its first candidate, then all constants are fitted
 // together to `table`, whose rows need not be those of the samples; as far as the work allows, the second and third
-// candidates of each edge are tried as well, and come first where they are better. A candidate that would make a
-// function that is forbidden everywhere of those before it (1/x of x^2 is a lorentz), or one that is not defined on the
-// wider rows (domain.h), is removed from its edge; an edge that has none left becomes its mean.
+// candidates of each edge are tried as well, and come first where they are better, and edges are left out. A candidate
+// that would make a function that is forbidden everywhere of those before it (1/x of x^2 is a lorentz), or one that is
+// not defined on the wider rows (domain.h), is removed from its edge; an edge that has none left becomes its mean.
 Expr edge_formula(Work& work, const NetworkSamples& network, std::vector<ExplainedEdge>& edges, const Table& table,
                   std::size_t output, const Functions& functions = {});
 

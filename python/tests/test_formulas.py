@@ -45,6 +45,16 @@ def test_a_formula_is_fitted_saved_and_loaded(fitted, tmp_path):
         Formula.load(tmp_path / "no.json")
 
 
+def test_a_network_that_predicts_classes_has_scores():
+    pytest.importorskip("sklearn")
+    from gradloom import KANClassifier
+
+    x, _ = rows(200)
+    model = KANClassifier().fit(x, np.where(x[:, 0] > 2, "a", "b"))
+    scores = {column["name"]: column["score"] for column in model.kan_.scores["columns"]}
+    assert max(scores, key=scores.get) == "x1"
+
+
 def test_the_formula_behind_the_rows_is_found(fitted):
     f = fitted.formula()
     assert f.status == "exact"

@@ -72,6 +72,24 @@ TEST_F(FormulaCommand, APrunedModelIsSmallerAndStillPredicts) {
   EXPECT_LT(asked["data"]["rmse"].get<double>(), 0.1 + 2 * pruned["change"].get<double>());
 }
 
+TEST_F(FormulaCommand, ARunWithoutAFormulaReportsSharesAndEdges) {
+  write_table("t.csv", 120);
+  json_of(train_ + Words{"--set", "formula.search=false"});
+  const std::string report = bytes_of(scratch_ / "run" / "report.html");
+  EXPECT_THAT(report.substr(report.find("Inputs"), 600), HasSubstr(">rooms<"));
+  EXPECT_THAT(report, HasSubstr("The function on each edge over its input values"));
+  EXPECT_THAT(report, Not(HasSubstr("function of the library")));
+}
+
+TEST_F(FormulaCommand, ManyEdgesAreAnsweredWithinTheEffort) {
+  write_table("t.csv", 120, 0.01);
+  json_of(train_ + Words{"--set", "formula.search=false", "--set", "model.hidden=[32,32]", "--set", "epochs=1", "--set",
+                         "model.refit=[]"});
+  const auto f = json_of({"formula", "run", "--effort", "3000", "--threads", "1"});
+  EXPECT_LT(f["work"].get<double>(), 3 * 3000.0);
+  EXPECT_EQ(f["edges"].size(), 3u * 32 + 32 * 32 + 32);
+}
+
 TEST_F(FormulaCommand, AFormulaInAFilePredictsAndIsFittedToOtherRows) {
   write_table("t.csv", 300);
   json_of(train_);

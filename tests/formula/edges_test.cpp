@@ -247,6 +247,33 @@ TEST(Edges, BecomeTheFormulaOfTheirNetwork) {
   EXPECT_EQ(shared.used(), work.used());
 }
 
+// The network is wrong about its edges, and has learned noise of a third column.
+TEST(Edges, BecomeOtherCandidatesWhereTheDataKnowBetter) {
+  const std::size_t rows = 200;
+  NetworkSamples s;
+  s.widths = {3, 1};
+  Table t{{"a", "b", "c"}, {uniform(0.5, 3, rows, 0), uniform(0.5, 3, rows, 1), uniform(0.5, 3, rows, 2)}, {}};
+  for (std::size_t r = 0; r < rows; ++r) t.y.push_back(std::sqrt(t.x[0][r]) + std::log(t.x[1][r]));
+  s.node = {t.x}, s.bias = {{0.0}};
+  s.edge = {{t.x[0], t.x[1], map(t.x[2], [](double v) { return 0.01 * std::sin(5 * v); })}};
+  s.input_mean = {0, 0, 0}, s.input_scale = {1, 1, 1}, s.output_mean = {0}, s.output_scale = {1};
+  const Expr x = variable(0), one = approximate(1.1);
+  const EdgeCandidate line{"x", one * x, 1, 0, 1}, square{"x^2", one * x * x, 1, 0, 2};
+  const EdgeCandidate root{"sqrt", one * sqrt(x + approximate(0.1)), 1, 0, 3};
+  const EdgeCandidate log{"log", one * call(Function::log, x + approximate(0.1)), 1, 0, 3};
+  const EdgeCandidate sine{"sin", approximate(0.01) * call(Function::sin, approximate(5) * x), 1, 0, 3};
+  std::vector<ExplainedEdge> edges{{0, 0, 0, {0.6, 0}, true, true, {square, line, root}},
+                                   {0, 1, 0, {0.38, 0}, true, true, {line, log, square}},
+                                   {0, 2, 0, {0.02, 0}, true, true, {sine, line}}};
+  const Exec ex({.threads = 1});
+  Work work(ex, 1e4);
+  const Expr formula = edge_formula(work, s, edges, t, 0);
+  EXPECT_EQ(edges[0].candidates.front().function, "sqrt");
+  EXPECT_EQ(edges[1].candidates.front().function, "log");
+  EXPECT_FALSE(edges[2].kept);
+  EXPECT_LT(rms_error(formula, t.x, t.y), 1e-8);
+}
+
 // y = 3 sin(x1) x2 + x3: hidden nodes are the sum x3 and the product of sin(x1) and x2, whose factors are sums 1 and 2.
 NetworkSamples product_network(std::size_t rows) {
   NetworkSamples s;
