@@ -210,11 +210,11 @@ void choose_candidates(Work& work, const EdgeFormulas& formulas, const Functions
   const double most = kShareOfTrials * work.limit();
   const auto goes_on = [&] { return !work.exhausted() && work.used() < most; };
   EdgeFormulas::Trial best = formulas.trial(work, edges);
+  if (inexact_constants(best.formula) > kMostConstants) return;
   bool better = true;
   for (int pass = 0; better && pass < kPasses; ++pass) {
     better = false;
     for (std::size_t from = 0; from < changes.size() && goes_on(); from += kTrialsAtOnce) {
-      if (inexact_constants(best.formula) > kMostConstants) return;
       auto trials = work.all_of<EdgeFormulas::Trial>(std::min(kTrialsAtOnce, changes.size() - from),
                                                      [&](std::size_t i, double& units) {
                                                        std::vector<ExplainedEdge> other = best.edges;
@@ -225,11 +225,12 @@ void choose_candidates(Work& work, const EdgeFormulas& formulas, const Functions
                                                        return t;
                                                      });
       for (EdgeFormulas::Trial& t : trials)
-        if (t.cost < best.cost) best = std::move(t), better = true;
+        if (t.cost < best.cost && inexact_constants(t.formula) <= kMostConstants) best = std::move(t), better = true;
     }
   }
   // Few steps leave more of the error to a formula of many constants.
-  if (!(formulas.long_trial(work, best.edges).cost < formulas.long_trial(work, edges).cost)) return;
+  const double before = formulas.long_trial(work, edges).cost, after = formulas.long_trial(work, best.edges).cost;
+  if (!(after < before)) return;
   for (std::size_t i = 0; i < edges.size(); ++i) {
     edges[i].candidates = std::move(best.edges[i].candidates);
     edges[i].kept = best.edges[i].kept;

@@ -157,7 +157,8 @@ std::optional<Expr> SearchState::solve(const std::vector<Expr>& variables, const
 }
 
 std::optional<Expr> SearchState::by_sum(const Problem& p, double error, const Wrap& wrap, int depth) {
-  if (work_.exhausted()) return std::nullopt;
+  constexpr std::size_t kMostParts = 12;  // each has matrices of its own, as large as the surrogate's
+  if (work_.exhausted() || p.variables.size() > kMostParts) return std::nullopt;
   const std::unique_ptr<Surrogate> sum = fit_sum(p, work_);
   if (!(sum->error() < kClearer * error)) return std::nullopt;
   const bool before = std::exchange(is_sum_, true);

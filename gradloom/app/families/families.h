@@ -97,6 +97,7 @@ struct AppFamily {
   // asked for, or (the function) nothing can be. An empty object: it was stopped, and whoever resumes the run gets it.
   Result<nlohmann::json> (*finish)(Session& session, const RunOptions& options, const RunFolder* folder);
   std::string_view finish_key;
+  std::string_view finish_file;  // of the run's folder, which `finish` leaves there
 };
 
 // In the order of list.inc.

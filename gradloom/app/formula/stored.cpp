@@ -153,6 +153,11 @@ Result<PredictReport> predict_formulas(const std::filesystem::path& model, const
   return guarded([&]() -> Result<PredictReport> {
     const auto f = read_formulas(model);
     if (!f) return f.error();
+    if (!what.nodes.empty() || !what.folder.empty() || !what.distances.empty())
+      return Error{ErrorCode::invalid_input,
+                   fmt::format("{} is a formula, which reads one table; a table of nodes, a folder of files and "
+                               "distances are for models of graphs",
+                               model.string())};
     if (!what.out.empty()) {
       if (auto r = check_prediction_file(what.out); !r) return r.error();
       if (auto r = refuse_overwriting_inputs(what.out, model, data_root, std::span(&what.file, 1)); !r)
@@ -189,19 +194,26 @@ json fit_formulas(const StoredFormulas& stored, const formula::Columns& x, const
     const formula::Expr fitted =
         formula::refine_constants(with_free_constants(before), x, y[j], {.iterations = kSteps});
     const double error = formula::rms_error(fitted, x, y[j]);
-    const bool better = kAsGood * error < formula::rms_error(before, x, y[j]);
+    const double as_it_is = formula::rms_error(before, x, y[j]);
+    const bool better = kAsGood * error < as_it_is;
     FormulaReport texts;
     write_texts(better ? fitted : before, stored.inputs, texts);
     json& one = one_of(object, j);
     one["text"] = texts.text, one["latex"] = texts.latex, one["sympy"] = texts.sympy, one["python"] = texts.python;
     one["c"] = texts.c, one["complexity"] = texts.complexity;
-    one["rmse_formula"] = better ? error : formula::rms_error(before, x, y[j]);
+    one["rmse_formula"] = better ? error : as_it_is;
     one["rmse_network"] = nullptr;
     one["status"] = "fitted";
-    one["note"] = better ? "its numbers were fitted to other rows" : "other rows agree with its numbers";
+    one["note"] = better ? "its numbers were fitted to other rows"
+                  : std::isfinite(as_it_is)
+                      ? "no other numbers suit the other rows better"
+                      : "it is not defined on all of the other rows, so its numbers were not fitted";
   }
-  if (object.contains("targets"))
-    for (const auto& [key, value] : object["targets"][0].items()) object[key] = value;
+  if (object.contains("targets")) {
+    const json first = object["targets"][0];
+    for (const auto& [key, value] : first.items())
+      if (key != "targets") object[key] = value;
+  }
   return object;
 }
 

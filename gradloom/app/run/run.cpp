@@ -198,7 +198,7 @@ Result<RunSummary> run_session(const Config& recipe, Session& session, const Run
   if (auto r = recorder.open(); !r) return r.error();
   recorder.begin(session);
   const TrainPosition& at = session.position();
-  const bool was_finished =
+  bool was_finished =
       at.stage + 1 == session.stages() && at.stage_closed && folder && std::filesystem::exists(folder->report());
   // What follows training takes a while for some families; whoever resumes a stopped run gets it.
   const bool stopped = gradloom::train(session, recorder) == TrainEnd::stopped || session.stop_requested();
@@ -225,9 +225,11 @@ Result<RunSummary> run_session(const Config& recipe, Session& session, const Run
   if (!no_model.empty()) result.warnings.push_back(std::move(no_model));
   if (folder) result.report = folder->report().string();
   if (family.finish) {
+    const bool had = folder && std::filesystem::exists(folder->file(family.finish_file));
     auto more = finish_run(family, session, options, folder);
     if (!more) return more.error();
     if (more->is_object() && more->empty()) return end_here();
+    if (!more->is_null() && !had) result.finished_before = was_finished = false;  // a run that was stopped in there
     if (!more->is_null()) result.found[std::string(family.finish_key)] = std::move(*more);
   }
   if (family.summary_rows) result.rows = family.summary_rows(result.found);

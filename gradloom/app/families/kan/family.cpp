@@ -112,6 +112,7 @@ AppFamily kan_family() {
   entry.export_network = export_kan;
   entry.finish = finish_kan_run;
   entry.finish_key = "formula";
+  entry.finish_file = kFormulaFile;
   entry.summary_rows = kan_rows;
   return entry;
 }
