@@ -6,6 +6,7 @@
 #include <charconv>
 #include <limits>
 #include <map>
+#include <unordered_set>
 
 #include "gradloom/io/utf8.h"
 
@@ -223,6 +224,12 @@ class CsvParser {
   bool first_row_numbers_columns() const {
     bool numbers = width_ > 1 && table_.rows() > 1 && table_.cells[0].empty();
     for (std::size_t c = 1; c < width_ && numbers; ++c) numbers = table_.cells[c] == std::to_string(c - 1);
+    // An index names every row, and no two alike.
+    std::unordered_set<std::string_view> index;
+    for (std::size_t r = 1; r < table_.rows() && numbers; ++r) {
+      const std::string_view cell = table_.cells[r * width_];
+      numbers = !cell.empty() && index.insert(cell).second;
+    }
     return numbers;
   }
 

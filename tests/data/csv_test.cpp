@@ -82,6 +82,8 @@ TEST(Csv, TakesColumnsThatPandasNumbersForAHeader) {
   EXPECT_EQ(parse(",0,2\n3,4,5\n").rows(), 2u);
   EXPECT_EQ(parse("0,1,2\n3,4,5\n").rows(), 2u);
   EXPECT_EQ(parse(",0,1\n").rows(), 1u);
+  EXPECT_EQ(parse(",0\n1.5,1\n,0\n").rows(), 3u) << "an index names every row";
+  EXPECT_EQ(parse(",0\n1.5,1\n1.5,0\n").rows(), 3u) << "and no two alike";
   EXPECT_EQ(parse(",0,1\n3,4,5\n", {.header = CsvHeader::absent}).rows(), 2u);
 }
 
