@@ -112,7 +112,7 @@ class Family {
     return false;
   }
   // After each epoch of a stage: may improve the parameters by other means than a gradient.
-  virtual void repair(const Exec&, const M&, std::uint64_t /*epoch*/, TrainState<T>&) const {}
+  virtual void repair(const Exec&, const M&, std::size_t /*stage*/, std::uint64_t /*epoch*/, TrainState<T>&) const {}
   // Whether training may end here; asked after each epoch of a stage.
   virtual bool goal_reached(const Exec&, const M&, const ModelArrays<T>&, std::uint64_t /*epoch*/) const {
     return false;

@@ -157,7 +157,7 @@ TrainEnd FamilySession<F>::train_stage(SessionListener& listener) {
     }
     const ModelArrays<T> now{state_.parameters, state_.buffers};
     listener.after_epoch(*this, e, family_.epoch_metrics(*exec_, model, now, e.position.epoch));
-    family_.repair(*exec_, model, e.position.epoch, state_);
+    family_.repair(*exec_, model, stage, e.position.epoch, state_);
     // Told after the epoch is logged; a checkpoint from here on knows that the stage is done.
     if (family_.goal_reached(*exec_, model, {state_.parameters, state_.buffers}, e.position.epoch))
       state_.position.stage_done = true;

@@ -98,7 +98,7 @@ void bind_goal(const OptionPart<AutomatonGoalOptions>& goal) {
       .at_least(0)
       .at_most(100000000)
       .needs("train.goal_every");
-  goal.key("search_last", &G::search_last, "The same for the last test before a new start; 0: as many as any other.")
+  goal.key("search_last", &G::search_last, "The same for the last test of a start; 0: as many as any other.")
       .at_least(0)
       .at_most(100000000)
       .needs("train.start_over");

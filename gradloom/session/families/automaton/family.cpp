@@ -167,9 +167,10 @@ std::size_t AutomatonFamily<T>::start_over(const Exec& ex, std::size_t stage, st
 }
 
 template <class T>
-void AutomatonFamily<T>::repair(const Exec& ex, const Model& model, std::uint64_t epoch, TrainState<T>& state) const {
+void AutomatonFamily<T>::repair(const Exec& ex, const Model& model, std::size_t stage, std::uint64_t epoch,
+                                TrainState<T>& state) const {
   const AutomatonGoalOptions& goal = options_.goal;
-  const bool last = goal.start_over != 0 && epoch % goal.start_over == 0;
+  const bool last = stage == 0 && goal.start_over != 0 && epoch % goal.start_over == 0;
   const std::size_t mutants = last && goal.search_last != 0 ? goal.search_last : goal.search;
   if (mutants == 0 || !looks_at(epoch)) return;
   const ModelArrays<T> arrays{state.parameters, state.buffers};

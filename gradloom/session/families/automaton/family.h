@@ -32,7 +32,8 @@ class AutomatonFamily final : public Family<T, logic::Automaton<T>, GridDataset<
                                std::uint64_t epoch) const override;
   // Every goal.every epochs: a search for a circuit near the hard one that does all that is asked, on training
   // draws (trials.h). The parameters change only when it is found and passes goal_reached().
-  void repair(const Exec& ex, const Model& model, std::uint64_t epoch, TrainState<T>& state) const override;
+  void repair(const Exec& ex, const Model& model, std::size_t stage, std::uint64_t epoch,
+              TrainState<T>& state) const override;
   // Every goal.every epochs: does the hard circuit do all that is asked, on starts that are neither trained nor
   // tested on?
   bool goal_reached(const Exec& ex, const Model& model, const ModelArrays<T>& arrays,

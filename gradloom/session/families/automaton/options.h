@@ -28,7 +28,7 @@ struct AutomatonGoalOptions {
   std::uint64_t every = 0;       // epochs between two tests of the hard circuit; 0: never
   std::uint64_t start_over = 0;  // epochs after which the first stage starts again with other wires; 0: never
   std::size_t search = 0;        // circuits near the hard one that each test tries; 0: none
-  std::size_t search_last = 0;   // the same of the last test before a new start; 0: `search`
+  std::size_t search_last = 0;   // the same of the last test of a start; 0: `search`
 };
 
 struct AutomatonOptions : FamilyOptions {
