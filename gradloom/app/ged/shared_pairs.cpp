@@ -137,6 +137,8 @@ void solve_hard(Comm& comm, const Exec& ex, const GraphSet& set, const ged::Cost
   const auto each = [&](unsigned rank, auto&& f) {
     for (std::size_t n = rank; n < hard.size(); n += comm.size()) f(hard[n]);
   };
+  std::vector<std::pair<double, double>> before;  // bounds, which rank 0 has of all pairs
+  for (const std::uint64_t at : hard) before.emplace_back(r.lower[at], r.upper[at]);
   std::vector<ged::PairOfGraphs> own;
   each(comm.rank(), [&](std::size_t at) { own.push_back(ged::AllPairs::of(at)); });
   const ged::PairDistances solved = ged::hard_pairs(ex, set, own, costs, options);
@@ -146,6 +148,10 @@ void solve_hard(Comm& comm, const Exec& ex, const GraphSet& set, const ged::Cost
     ++n;
   });
   tell_rank_0(comm, r, each);
+  for (std::size_t i = 0; comm.rank() == 0 && i < hard.size(); ++i) {  // after a stop, the first search knows more
+    r.lower[hard[i]] = std::max(r.lower[hard[i]], before[i].first);
+    r.upper[hard[i]] = std::min(r.upper[hard[i]], before[i].second);
+  }
 }
 
 }  // namespace
