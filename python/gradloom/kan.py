@@ -380,12 +380,10 @@ class KAN(Model):
     ) -> KAN:
         """A spline network that save() or `gradloom train` wrote; `arithmetic` None: that of its training."""
         threads = threads_of(n_jobs)
-        network = cls._of(load_file(path, threads, arithmetic), threads)
-        network._arithmetic = arithmetic
-        return network
+        return cls._of(load_file(path, threads, arithmetic), threads, arithmetic)
 
     @classmethod
-    def _of(cls, handle: int, threads: int) -> KAN:
+    def _of(cls, handle: int, threads: int, arithmetic: str | None = None) -> KAN:
         model = Model(handle, threads)
         about = model.description
         if about["family"] != "kan":
@@ -393,7 +391,7 @@ class KAN(Model):
         options = about["options"]
         width = [len(about["features"]), *options["model"]["hidden"], about["outputs"]]
         recipe = {k: v for k, v in options.items() if k != "data"}
-        network = cls(width, options=recipe)
+        network = cls(width, options=recipe, arithmetic=arithmetic)
         model._finalizer.detach()  # the handle goes on
         network._adopt(handle, threads)
         return network

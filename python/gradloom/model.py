@@ -227,7 +227,7 @@ class Model:
         self.__dict__.update(rest)
         self._about = None
         if content is not None:
-            self._adopt(load_bytes(content, threads), threads)
+            self._adopt(load_bytes(content, threads, rest.get("_arithmetic")), threads)
 
     def report(self) -> str:
         """An HTML page with the report of the model."""
@@ -243,11 +243,12 @@ class Model:
         return f"<{type(self).__name__} of family {about['family']}, {about['parameters']} parameters>"
 
 
-def load_bytes(content: bytes, threads: int = 0) -> int:
+def load_bytes(content: bytes, threads: int = 0, arithmetic: str | None = None) -> int:
     """The handle of a model that to_bytes() wrote."""
     if not isinstance(content, (bytes, bytearray)):
         raise TypeError(f"content is {type(content).__name__}, but must be bytes")
-    return handle_of(lib.gradloom_load_bytes, bytes(content), len(content), settings_text({"threads": threads}))
+    settings = {"threads": threads, "arithmetic": arithmetic}
+    return handle_of(lib.gradloom_load_bytes, bytes(content), len(content), settings_text(settings))
 
 
 def load_file(path: str | os.PathLike[str], threads: int = 0, arithmetic: str | None = None) -> int:

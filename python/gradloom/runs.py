@@ -257,7 +257,7 @@ def _model_of(path: str | os.PathLike[str], threads: int = 0, arithmetic: str | 
     family = model.description["family"]
     if family == "kan":
         model._finalizer.detach()
-        return KAN._of(handle, threads)
+        return KAN._of(handle, threads, arithmetic)
     if family == "automaton":
         from .logic import Automaton
 

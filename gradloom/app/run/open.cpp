@@ -47,6 +47,7 @@ Result<void> refuse_overwriting_inputs(const std::filesystem::path& out, const s
 
 Result<std::unique_ptr<Session>> reopen_session(const Config& recipe, const RunOptions& options,
                                                 const RunFolder& folder) {
+  const ReadingData reading(options);
   auto session = find_family(recipe.string("family")).open(recipe, options.data_root, options);
   if (session || session.error().code != ErrorCode::not_found) return session;
   Error error = session.error();
