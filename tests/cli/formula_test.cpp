@@ -90,6 +90,17 @@ TEST_F(FormulaCommand, ManyEdgesAreAnsweredWithinTheEffort) {
   EXPECT_EQ(f["edges"].size(), 3u * 32 + 32 * 32 + 32);
 }
 
+TEST_F(FormulaCommand, AFormulaOfCategoriesReadsTheirColumn) {
+  write("f.json", R"({"target": "price", "inputs": [{"name": "area"}, {"name": "city=Bonn"}, {"name": "city=Kiel"}],
+                      "text": "2*area + 40*city_Kiel"})");
+  write("new.csv", "area,city\n1,Kiel\n2,Bonn\n3,Rome\n");
+  json_of({"predict", "f.json", "--data", "new.csv", "--out", "p.csv"});
+  EXPECT_EQ(bytes_of(scratch_ / "p.csv"), "price_predicted\n42\n4\n6\n");
+  write("coded.csv", "area,city=Kiel\n1,1\n2,0\n");
+  json_of({"predict", "f.json", "--data", "coded.csv", "--out", "p.csv"});
+  EXPECT_EQ(bytes_of(scratch_ / "p.csv"), "price_predicted\n42\n4\n");
+}
+
 TEST_F(FormulaCommand, AFormulaInAFilePredictsAndIsFittedToOtherRows) {
   write_table("t.csv", 300);
   json_of(train_);

@@ -40,6 +40,23 @@ struct FormulaRowsOfFile {
   std::vector<std::vector<double>> y;  // (targets); empty: the file has none
 };
 
+// "city=Bonn" is 1 where the column "city" says Bonn.
+struct Category {
+  std::size_t input = 0, column = 0;
+  std::string_view value;
+};
+
+std::optional<Category> category_of(const CsvTable& table, const std::string& input, std::size_t number) {
+  if (find_column(table.columns, input)) return std::nullopt;
+  for (std::size_t at = input.find('='); at != std::string::npos; at = input.find('=', at + 1)) {
+    const auto column = std::ranges::find(table.columns, std::string_view(input).substr(0, at));
+    if (column != table.columns.end())
+      return Category{number, static_cast<std::size_t>(column - table.columns.begin()),
+                      std::string_view(input).substr(at + 1)};
+  }
+  return std::nullopt;
+}
+
 // Rows of a file by the names of a formula, as a model's training data would tell.
 Result<FormulaRowsOfFile> rows_for(const StoredFormulas& f, const std::filesystem::path& file, NewTargets wanted) {
   RowSource source;
@@ -51,6 +68,17 @@ Result<FormulaRowsOfFile> rows_for(const StoredFormulas& f, const std::filesyste
                     [&](const formula::Expr& e) -> bool { return formula::variables_used(e, f.inputs.size())[i]; }))
       used.push_back(i);
   if (used.empty()) used.push_back(0);  // a number: any column tells how many rows there are
+  std::optional<CsvTable> table;
+  std::vector<Category> categories;
+  if (is_text_table(source)) {
+    auto read = read_table(source);
+    if (!read) return read.error();
+    table = std::move(*read);
+    for (const std::size_t i : used)
+      if (const auto category = category_of(*table, f.inputs[i], i)) categories.push_back(*category);
+    if (categories.size() < used.size())  // a feature tells the rows
+      std::erase_if(used, [&](std::size_t i) { return std::ranges::count(categories, i, &Category::input) > 0; });
+  }
   RowParts<double> like;
   RowCode code;
   for (const std::size_t i : used)
@@ -58,12 +86,10 @@ Result<FormulaRowsOfFile> rows_for(const StoredFormulas& f, const std::filesyste
   like.size = 1, like.features = used.size(), like.targets = f.targets.size();
   like.x.assign(like.features, 0.0), like.target.assign(like.targets, 0.0);
   like.target_names = f.targets;
-  if (is_text_table(source)) {
+  if (table) {
     code.has_header = true;
     code.columns = like.feature_names;
     code.columns.insert(code.columns.end(), f.targets.begin(), f.targets.end());
-    const auto table = read_table(source);
-    if (!table) return table.error();
     for (const std::string& column : table->columns)
       if (std::find(code.columns.begin(), code.columns.end(), column) == code.columns.end())
         source.drop.push_back(column);
@@ -77,6 +103,11 @@ Result<FormulaRowsOfFile> rows_for(const StoredFormulas& f, const std::filesyste
   FormulaRowsOfFile rows{parts.size, formula::Columns(f.inputs.size(), std::vector<double>(parts.size, 0.0)), {}};
   formula::Columns x = columns(parts.x, parts.size, parts.features);
   for (std::size_t i = 0; i < used.size(); ++i) rows.x[used[i]] = std::move(x[i]);
+  if (!categories.empty() && table->rows() != rows.rows)
+    return Error{ErrorCode::invalid_input,
+                 fmt::format("{}: rows with missing values have no categories", file.string())};
+  for (const Category& c : categories)
+    for (std::size_t r = 0; r < rows.rows; ++r) rows.x[c.input][r] = table->cell(r, c.column) == c.value ? 1.0 : 0.0;
   if (read->has_targets) rows.y = columns(parts.target, parts.size, parts.targets);
   return rows;
 }

@@ -14,6 +14,7 @@
 #include "gradloom/app/families/kan/settle.h"
 #include "gradloom/app/families/rows.h"
 #include "gradloom/app/formula/data.h"
+#include "gradloom/app/formula/formula.h"
 #include "gradloom/app/settings.h"
 
 namespace gradloom::app {
