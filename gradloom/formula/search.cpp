@@ -149,6 +149,8 @@ std::optional<Expr> SearchState::solve(const std::vector<Expr>& variables, const
     if (auto e = by_sum(p, surrogate->error(), wrap, depth)) return e;
   // What looking for sums took is not taken from the rest.
   if (depth == 0 && rough) work_.lower_limit(work_.limit() / 6 + work_.used() - before);
+  if (!rough)
+    if (auto e = without_idle(p, *surrogate, wrap, depth)) return e;
   if (auto e = by_symmetry(p, *surrogate, wrap, depth)) return e;
   if (auto e = by_single_index(p, wrap, depth)) return e;
   if (auto e = found(find_pseudo(p, accept, work_), "pseudo variable")) return e;
@@ -165,6 +167,29 @@ std::optional<Expr> SearchState::by_sum(const Problem& p, double error, const Wr
   auto found = separate(p, *sum, wrap, depth);
   is_sum_ = before;
   return found;
+}
+
+std::optional<Expr> SearchState::without_idle(const Problem& p, const Surrogate& surrogate, const Wrap& wrap,
+                                              int depth) {
+  const auto n = static_cast<Eigen::Index>(p.variables.size());
+  const Eigen::Index rows = std::min<Eigen::Index>(p.rows(), 300);
+  Matrix points(rows, n);
+  for (Eigen::Index v = 0; v < n; ++v) points.col(v) = p.variables[static_cast<std::size_t>(v)].values.head(rows);
+  const Vector f = surrogate.predict(points);
+  const double deviation = std::sqrt((p.y.array() - p.y.mean()).square().mean());
+  std::vector<Expr> kept;
+  for (Eigen::Index v = 0; v < n; ++v) {
+    const Vector column = points.col(v);
+    Vector sorted = column;
+    std::nth_element(sorted.begin(), sorted.begin() + rows / 2, sorted.end());
+    points.col(v).setConstant(sorted[rows / 2]);
+    const double effect = std::sqrt((surrogate.predict(points) - f).squaredNorm() / static_cast<double>(rows));
+    points.col(v) = column;
+    if (!(effect <= surrogate.error() * deviation)) kept.push_back(p.variables[static_cast<std::size_t>(v)].text);
+  }
+  work_.spend(1e-6 * static_cast<double>(n + 1) * static_cast<double>(rows * p.rows()));
+  if (kept.empty() || kept.size() == p.variables.size()) return std::nullopt;
+  return step("columns without effect", kept, {p.y.begin(), p.y.end()}, wrap, depth + 1);
 }
 
 std::optional<Expr> SearchState::by_symmetry(const Problem& p, const Surrogate& surrogate, const Wrap& wrap,

@@ -25,6 +25,8 @@ class SearchState {
 
  private:
   std::optional<Expr> confirm(const Expr& whole) const { return confirm_exact(whole, rows_, allowed_); }
+  // Without the variables that change less than the surrogate's error.
+  std::optional<Expr> without_idle(const Problem& problem, const Surrogate& surrogate, const Wrap& wrap, int depth);
   std::optional<Expr> by_symmetry(const Problem& problem, const Surrogate& surrogate, const Wrap& wrap, int depth);
   // By a surrogate that is a sum, if it leaves clearly less than `error`.
   std::optional<Expr> by_sum(const Problem& problem, double error, const Wrap& wrap, int depth);

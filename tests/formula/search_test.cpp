@@ -153,6 +153,18 @@ TEST(FormulaSearch, DuplicatedAndConstantColumnsDoNotMatter) {
   EXPECT_EQ(found(t), "a/b");
 }
 
+TEST(FormulaSearch, ColumnsWithoutEffectAreLeftOut) {
+  const std::vector<std::pair<double, double>> box(10, {-2, 2});
+  const Exec ex({.threads = 1});
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const Table t = sample(
+        box, [](const Row& x) { return std::sin(x[0]) + x[4] * x[9]; }, 1000, seed);
+    const SearchResult r = search_formula(ex, t, {.effort = 20000});
+    EXPECT_EQ(text_of(r, t), "x5*x10 + sin(x1)");
+    EXPECT_EQ(r.steps.front(), "columns without effect");
+  }
+}
+
 TEST(FormulaSearch, RefusesTablesThatCannotBeSearched) {
   const Exec ex({.threads = 1});
   Table t = sample(
