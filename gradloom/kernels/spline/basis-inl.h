@@ -1,4 +1,4 @@
-// The basis functions of a uniform grid at a vector of points, compiled once per instruction set.
+// The basis functions at a vector of points, compiled once per instruction set. knots-inl.h has those of free knots.
 #if defined(GRADLOOM_KERNELS_SPLINE_BASIS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef GRADLOOM_KERNELS_SPLINE_BASIS_INL_H_
 #undef GRADLOOM_KERNELS_SPLINE_BASIS_INL_H_
@@ -110,31 +110,49 @@ HWY_INLINE V base_points(const Shape& shape, V x, V lo, V hi, M& beyond) {
   return hn::IfThenElse(below, lo, hn::IfThenElse(above, hi, x));
 }
 
-// The points of one vector; `outside` marks those outside the grid. Returns false, with nothing computed, when a point
-// needs the scalar code (policy extend, outside the grid).
-template <int kDegree, bool kSlope, class V, class T, class M>
-HWY_INLINE bool uniform_points(const Shape& shape, V x, V lo, V hi, V inverse_step, T zero,
-                               BasisVectors<kDegree, V>& out, M& outside) {
+// Where points lie on a uniform grid.
+template <class V>
+struct UniformPlace {
+  V lo, hi, inverse_step;
+  V intervals = {};  // from lo to each point
+
+  template <int kDegree>
+  HWY_INLINE V span_of(const Shape&, V x) {
+    intervals = hn::Mul(hn::Sub(x, lo), inverse_step);
+    return hn::Floor(intervals);
+  }
+  HWY_INLINE bool all_within(const Shape& shape, V, V span) const {
+    constexpr hn::DFromV<V> d;
+    const V last = hn::Set(d, static_cast<hn::TFromV<V>>(shape.grid - 1));
+    return hn::AllTrue(d, hn::And(hn::Ge(span, hn::Zero(d)), hn::Le(span, last)));
+  }
+  template <int kDegree, bool kSlope>
+  HWY_INLINE void basis(const Shape& shape, V, V span, BasisVectors<kDegree, V>& out) const {
+    uniform_basis<kDegree, kSlope>(shape, hn::Sub(intervals, span), inverse_step, hn::TFromV<V>(0), out);
+  }
+};
+
+// The points of one vector, on a place such as UniformPlace; `outside` marks those outside the grid. Returns false,
+// with nothing computed, when a point needs the scalar code (policy extend, outside the grid).
+template <int kDegree, bool kSlope, class Place, class V, class M>
+HWY_INLINE bool grid_points(const Shape& shape, V x, Place place, BasisVectors<kDegree, V>& out, M& outside) {
   constexpr hn::DFromV<V> d;
-  const V last = hn::Set(d, static_cast<T>(shape.grid - 1));
-  const M below = hn::Not(hn::Ge(x, lo)), above = hn::Gt(x, hi);
+  const M below = hn::Not(hn::Ge(x, place.lo)), above = hn::Gt(x, place.hi);
   outside = hn::Or(below, above);
   if (shape.outside == OutOfGrid::extend) {
-    const V u = hn::Mul(hn::Sub(x, lo), inverse_step);
-    out.span = hn::Floor(u);
-    if (!hn::AllTrue(d, hn::And(hn::Ge(out.span, hn::Zero(d)), hn::Le(out.span, last)))) return false;
-    uniform_basis<kDegree, kSlope>(shape, hn::Sub(u, out.span), inverse_step, zero, out);
+    out.span = place.template span_of<kDegree>(shape, x);
+    if (!place.all_within(shape, x, out.span)) return false;
+    place.template basis<kDegree, kSlope>(shape, x, out.span, out);
     return true;
   }
-  const V inside = hn::IfThenElse(below, lo, hn::IfThenElse(above, hi, x));
-  const V u = hn::Mul(hn::Sub(inside, lo), inverse_step);
-  out.span = hn::Min(hn::Max(hn::Floor(u), hn::Zero(d)), last);
-  const V t = hn::Sub(u, out.span);
+  const V inside = hn::IfThenElse(below, place.lo, hn::IfThenElse(above, place.hi, x));
+  const V last = hn::Set(d, static_cast<hn::TFromV<V>>(shape.grid - 1));
+  out.span = hn::Min(hn::Max(place.template span_of<kDegree>(shape, inside), hn::Zero(d)), last);
   if (hn::AllFalse(d, outside)) {
-    uniform_basis<kDegree, kSlope>(shape, t, inverse_step, zero, out);
+    place.template basis<kDegree, kSlope>(shape, inside, out.span, out);
     return true;
   }
-  uniform_basis<kDegree, true>(shape, t, inverse_step, zero, out);
+  place.template basis<kDegree, true>(shape, inside, out.span, out);
   const auto each = [&](auto&& f) GRADLOOM_UNROLLED {
     if constexpr (kDegree != 0) {
       unroll<kDegree + 1>(f);

@@ -1,5 +1,5 @@
-// evaluate_basis on SIMD: lanes are samples of one input. Free knots, tails and points beyond an extended grid go
-// through the scalar definition.
+// evaluate_basis on SIMD: lanes are samples of one input. Tails and points beyond an extended grid go through the
+// scalar definition.
 // clang-format off
 #define GRADLOOM_AVX512
 #include "gradloom/kernels/simd_config.h"
@@ -10,6 +10,7 @@
 #include "gradloom/kernels/elementary/simd-inl.h"
 #include "gradloom/kernels/spline/basis-inl.h"
 #include "gradloom/kernels/spline/degree-inl.h"
+#include "gradloom/kernels/spline/knots-inl.h"
 // clang-format on
 
 #include <algorithm>
@@ -45,7 +46,7 @@ std::size_t basis_degree(D d, const Layer<T>& layer, const LayerTape<T>& tape, R
     const std::size_t inputs = std::min(inputs_at_once, shape.in - first);
     const T* x = tape.x + (first / kPanel) * stride * kPanel + first % kPanel;
     std::size_t s = samples.begin, done = 0;  // samples of this vector that the one before it has counted already
-    for (; uniform && s + lanes <= samples.end; s += lanes) {
+    for (; s + lanes <= samples.end; s += lanes) {
       alignas(64) T columns[inputs_at_once * lanes];  // (inputs, samples)
 #if HWY_TARGET <= HWY_AVX2
       if constexpr (std::is_same_v<T, float>) {
@@ -67,8 +68,14 @@ std::size_t basis_degree(D d, const Layer<T>& layer, const LayerTape<T>& tape, R
         const V point = hn::LoadU(d, columns + n * lanes);
         BasisVectors<kDegree, V> basis;
         hn::Mask<D> outside;
-        if (!uniform_points<kDegree, kSlope>(shape, point, hn::Set(d, layer.grid.lo[i]), hn::Set(d, layer.grid.hi[i]),
-                                             hn::Set(d, layer.grid.inverse_step[i]), T(0), basis, outside)) {
+        const bool computed =
+            uniform ? grid_points<kDegree, kSlope>(
+                          shape, point,
+                          UniformPlace<V>{hn::Set(d, layer.grid.lo[i]), hn::Set(d, layer.grid.hi[i]),
+                                          hn::Set(d, layer.grid.inverse_step[i])},
+                          basis, outside)
+                    : grid_points<kDegree, kSlope>(shape, point, place_of_input<kDegree, V>(layer, i), basis, outside);
+        if (!computed) {
           outside_count += scalar_points(layer, tape, i, s + done, lanes - done);
           continue;
         }

@@ -11,6 +11,7 @@
 #include "gradloom/kernels/elementary/simd-inl.h"
 #include "gradloom/kernels/spline/basis-inl.h"
 #include "gradloom/kernels/spline/degree-inl.h"
+#include "gradloom/kernels/spline/knots-inl.h"
 // clang-format on
 
 #include <algorithm>
@@ -49,9 +50,15 @@ HWY_INLINE void single_points(const Layer<T>& layer, const T* x, std::size_t fir
     const V point = hn::LoadU(d, x + i);
     BasisVectors<kDegree, V> basis;
     hn::Mask<WideTag<T>> outside;
-    if (shape.knots == Knots::uniform &&
-        uniform_points<kDegree, false>(shape, point, hn::LoadU(d, layer.grid.lo + i), hn::LoadU(d, layer.grid.hi + i),
-                                       hn::LoadU(d, layer.grid.inverse_step + i), T(0), basis, outside)) {
+    const bool computed =
+        shape.knots == Knots::uniform
+            ? grid_points<kDegree, false>(
+                  shape, point,
+                  UniformPlace<V>{hn::LoadU(d, layer.grid.lo + i), hn::LoadU(d, layer.grid.hi + i),
+                                  hn::LoadU(d, layer.grid.inverse_step + i)},
+                  basis, outside)
+            : grid_points<kDegree, false>(shape, point, place_of_inputs<kDegree, V>(layer, i), basis, outside);
+    if (computed) {
       store_spans(basis.span, points.span + n);
       store_points(basis.value, q, points.value + n * q);
     } else {
