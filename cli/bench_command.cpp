@@ -15,6 +15,7 @@
 #include "gradloom/app/circuit/jobs.h"
 #include "gradloom/exec/pool.h"
 #include "gradloom/kernels/full_vectors.h"
+#include "gradloom/kernels/spline/spline.h"
 #include "gradloom/session/options/family.h"
 
 namespace gradloom::cli {
@@ -30,9 +31,9 @@ std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share);
 
 void print_bench(const Output& out, const BenchFlags& flags, const app::BenchKanReport& r) {
   const app::BenchKanOptions& o = flags.options;
-  out.print(fmt::format("{}  grid {}, degree {}, batch {}, {}, {}, base {}\n",
-                        out.paint(Paint::bold, fmt::format("kan {}", fmt::join(o.widths, "-"))), o.grid, o.degree,
-                        o.batch, o.precision, counted(o.threads, "thread"), flags.base));
+  out.print(fmt::format("{}  grid {}, {} knots, degree {}, batch {}, {}, {}, base {}\n",
+                        out.paint(Paint::bold, fmt::format("kan {}", fmt::join(o.widths, "-"))), o.grid, o.knots,
+                        o.degree, o.batch, o.precision, counted(o.threads, "thread"), flags.base));
   const auto line = [&](std::string_view what, std::string_view us, std::string_view gflops, std::string_view share) {
     return fmt::format("  {:<24}{:>12}{:>12}{:>10}\n", what, us, gflops, share);
   };
@@ -202,6 +203,9 @@ void add_bench_command(CLI::App& program, Choice& choice) {
   command->add_option("--precision", o.precision, "Precision of all numbers")
       ->type_name("TYPE")
       ->check(name_in(kPrecisions));
+  command->add_option("--knots", o.knots, "Knots: at equal distances, or of each input's own")
+      ->type_name("TYPE")
+      ->check(name_in(kernels::spline::kKnots));
   add_seconds_option(*command, o.seconds, "Approximate time for each figure");
   command->add_flag("--profile", o.profile, "Also measure the time of each phase");
   command->add_flag("--sparsity", o.sparsity, "Also measure a step with the penalty on edges in the same run");

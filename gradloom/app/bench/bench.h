@@ -39,6 +39,7 @@ struct BenchKanOptions {
   unsigned threads = 1;
   bool base = false;
   std::string precision = "float32";  // of kPrecisions
+  std::string knots = "uniform";      // of kernels::spline::kKnots
   bool profile = false;
   double seconds = 1.0;                    // spent on each figure, about
   bool sparsity = false;                   // measure a step with the penalty on edges in turn
@@ -74,12 +75,12 @@ struct BenchKanReport {
   std::optional<std::string> blas_config;
 
   GRADLOOM_FIELDS(options.widths, options.grid, options.degree, options.batch, options.base, options.precision,
-                  options.threads, forward_us, train_step_us, train_step_p5_us, train_step_median_us, single_us,
-                  p99_single_us, gflops_forward, gflops_train, peak_gflops, peak_fma_gflops, peak_separate_gflops,
-                  fraction_forward, fraction_train, sequential_train_step_us, speedup, one_thread_train_step_us,
-                  speedup_threads, bytes_allocated_per_step, serial.serial_fraction, serial.parallel_tasks, tape_bytes,
-                  parameter_bytes, phases, sparse_train_step_us, sparsity_cost, blas_forward_us, blas_train_step_us,
-                  blas_sgemm_gflops, blas_valid, blas_config)
+                  options.knots, options.threads, forward_us, train_step_us, train_step_p5_us, train_step_median_us,
+                  single_us, p99_single_us, gflops_forward, gflops_train, peak_gflops, peak_fma_gflops,
+                  peak_separate_gflops, fraction_forward, fraction_train, sequential_train_step_us, speedup,
+                  one_thread_train_step_us, speedup_threads, bytes_allocated_per_step, serial.serial_fraction,
+                  serial.parallel_tasks, tape_bytes, parameter_bytes, phases, sparse_train_step_us, sparsity_cost,
+                  blas_forward_us, blas_train_step_us, blas_sgemm_gflops, blas_valid, blas_config)
 };
 
 // On the CPU; options.device is null.
@@ -96,8 +97,8 @@ struct BenchKanDeviceReport {
   double max_difference = 0.0;  // from the CPU after two steps, of the largest parameter
   bool equal_bits = false;
 
-  GRADLOOM_FIELDS(options.widths, options.grid, options.degree, options.batch, options.base, options.precision, device,
-                  train_step_us, train_step_median_us, kernel_us, bytes_host_to_device_per_step,
+  GRADLOOM_FIELDS(options.widths, options.grid, options.degree, options.batch, options.base, options.precision,
+                  options.knots, device, train_step_us, train_step_median_us, kernel_us, bytes_host_to_device_per_step,
                   bytes_device_to_host_per_step, dispatches_per_step, submits_per_step, device_memory_bytes,
                   parameter_bytes, max_difference, equal_bits)
 };
@@ -123,9 +124,9 @@ struct BenchKanRanksReport {
   std::size_t parameter_bytes = 0;
 
   GRADLOOM_FIELDS(options.widths, options.grid, options.degree, options.batch, options.base, options.precision,
-                  options.threads, step.ranks, step.train_step_us, step.train_step_median_us, step.alone_train_step_us,
-                  step.ratio, step.bytes_sent_per_step, step.messages_per_step, bytes_by_formula, step.communication_ms,
-                  step.overlap, parameter_bytes)
+                  options.knots, options.threads, step.ranks, step.train_step_us, step.train_step_median_us,
+                  step.alone_train_step_us, step.ratio, step.bytes_sent_per_step, step.messages_per_step,
+                  bytes_by_formula, step.communication_ms, step.overlap, parameter_bytes)
 };
 
 // By all ranks of options.comm, which call it alike. Fails with numeric when they do not end with the bits of one

@@ -40,6 +40,7 @@ kan::NetworkOptions spline_options(const BenchKanOptions& o) {
   n.grid = o.grid;
   n.degree = o.degree;
   n.base = o.base;
+  n.knots = value_of<kernels::spline::Knots>(kernels::spline::kKnots, o.knots, "kind of knots").or_throw();
   n.spline_noise = 0.5;  // hidden values spread over the grid, as in a trained network
   return n;
 }
