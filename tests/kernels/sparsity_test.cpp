@@ -65,8 +65,9 @@ void expect_same_bits_everywhere() {
             EXPECT_EQ(fast.node, expected.node) << target << " out " << out;
             EXPECT_EQ(fast.weighted, expected.weighted) << target << " out " << out;
           }
-          for (std::size_t i = 0; i < expected.gradient.size(); ++i)
+          for (std::size_t i = 0; i < expected.gradient.size(); ++i) {
             if (i % shape.out_padded() >= out) EXPECT_EQ(expected.gradient[i], T(0));
+          }
         }
 }
 
