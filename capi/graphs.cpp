@@ -170,8 +170,7 @@ struct GedSettings {
 
   GedSettings(const char* text, Of of) : all(text) {
     const json& given_costs = all.json("costs");
-    costs =
-        given_costs.is_null() ? ged::uniform_costs() : ged::parse_costs_json(given_costs.dump(), "costs").or_throw();
+    costs = given_costs.is_null() ? ged::uniform_costs() : ged::costs_of_json(given_costs, "costs").or_throw();
     const double seconds = all.value("seconds", 0.0);
     if (!(seconds >= 0)) throw_invalid(fmt::format("settings: 'seconds' is {}", seconds));
     if (seconds > 0) options.limits.seconds = seconds;
