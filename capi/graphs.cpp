@@ -204,13 +204,19 @@ std::size_t graph_number(const GraphSet& set, std::int64_t number, const char* a
   return static_cast<std::size_t>(number);
 }
 
+// Written member by member: a list of them would be copied, which takes as long as a tenth of a small search.
 json distance_json(const ged::Distance& d) {
-  json mapping = json::array();
+  json found;
+  json& mapping = found["mapping"] = json::array();
   for (const std::uint32_t image : d.mapping) mapping.push_back(image == ged::kErased ? json(nullptr) : json(image));
-  return {{"lower", d.lower},     {"upper", d.upper},
-          {"exact", d.exact},     {"smallest", d.smallest},
-          {"mapping", mapping},   {"expanded", d.expanded},
-          {"seconds", d.seconds}, {"within", d.within ? json(*d.within) : json(nullptr)}};
+  found["lower"] = d.lower;
+  found["upper"] = d.upper;
+  found["exact"] = d.exact;
+  found["smallest"] = d.smallest;
+  found["expanded"] = d.expanded;
+  found["seconds"] = d.seconds;
+  found["within"] = d.within ? json(*d.within) : json(nullptr);
+  return found;
 }
 
 }  // namespace
