@@ -152,6 +152,7 @@ def graph_edit_distance(
     for name, graph in (("G1", G1), ("G2", G2)):
         if not hasattr(graph, "is_multigraph"):
             raise TypeError(f"{name} is {graph!r}, but must be a graph of networkx")
+        _forget_conversion(graph)
     for name, number in (("upper_bound", upper_bound), ("timeout", timeout)):
         if number is not None and (not isinstance(number, numbers.Real) or math.isnan(number)):
             raise TypeError(f"{name} is {number!r}, but must be a number")
@@ -225,6 +226,13 @@ def _searched(
         if decided["within"] is False:
             return decided
     return asked()
+
+
+def _forget_conversion(graph: Any) -> None:
+    """networkx keeps what convert_from_nx() returned, and warns at the next call that it may be outdated. It is the
+    graph itself."""
+    if cache := getattr(graph, "__networkx_cache__", None):
+        cache.get("backends", {}).pop("gradloom", None)
 
 
 _SEVERAL_EDGES = "graphs with several edges between two nodes are not supported"

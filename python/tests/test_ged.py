@@ -171,6 +171,17 @@ def test_callables_are_called_once_for_each_distinct_pair():
     assert len(asked) == len(set(asked)) == 4
 
 
+@new
+def test_graphs_are_read_at_every_call():
+    # networkx keeps what a backend made of a graph, does not see a change of attributes, and warns of that.
+    G, H = random_graph(5, 1), random_graph(5, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for distance in range(4):
+            assert nx.graph_edit_distance(G, H, node_match=same("el"), backend="gradloom") == distance
+            G.nodes[distance]["el"] = "another"
+
+
 @pytest.mark.parametrize(
     "call",
     [
