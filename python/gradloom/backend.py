@@ -17,6 +17,13 @@ from .errors import InvalidInputError
 from .graph_data import Rows, add_rows
 
 
+def _same(first: dict[Any, Any], second: dict[Any, Any]) -> bool:
+    try:
+        return first == second
+    except ValueError:  # arrays have no truth value; two that are equal may count as different
+        return first is second
+
+
 class _Attributes:
     """The distinct dictionaries of attributes of a graph, numbered."""
 
@@ -31,7 +38,7 @@ class _Attributes:
             if number is None:
                 number = self._numbers[key] = self._append(attributes)
         except TypeError:  # a value that has no hash
-            number = next((i for i, other in enumerate(self.known) if other == attributes), None)
+            number = next((i for i, other in enumerate(self.known) if _same(other, attributes)), None)
             if number is None:
                 number = self._append(attributes)
         return number

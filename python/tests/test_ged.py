@@ -182,6 +182,20 @@ def test_graphs_are_read_at_every_call():
             G.nodes[distance]["el"] = "another"
 
 
+def test_attributes_may_be_arrays_and_lists():
+    G, H = nx.path_graph(4), nx.cycle_graph(4)
+    for graph in (G, H):
+        for node in graph:
+            graph.nodes[node]["at"] = np.array([node / 2, 1.0])
+        for edge in graph.edges:
+            graph.edges[edge]["ends"] = list(edge)
+    costs = {
+        "node_subst_cost": lambda a, b: float(np.abs(a["at"] - b["at"]).sum()),
+        "edge_match": lambda a, b: a["ends"] == b["ends"],
+    }
+    assert graph_edit_distance(G, H, **costs) == nx.graph_edit_distance(G, H, **costs) == 1.0
+
+
 @pytest.mark.parametrize(
     "call",
     [
