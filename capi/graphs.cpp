@@ -170,8 +170,7 @@ struct GedSettings {
 
   GedSettings(const char* text, Of of) : all(text) {
     const json& given_costs = all.json("costs");
-    costs =
-        given_costs.is_null() ? ged::uniform_costs() : ged::parse_costs_json(given_costs.dump(), "costs").or_throw();
+    costs = given_costs.is_null() ? ged::uniform_costs() : ged::costs_of_json(given_costs, "costs").or_throw();
     const double seconds = all.value("seconds", 0.0);
     if (!(seconds >= 0)) throw_invalid(fmt::format("settings: 'seconds' is {}", seconds));
     if (seconds > 0) options.limits.seconds = seconds;
@@ -205,13 +204,19 @@ std::size_t graph_number(const GraphSet& set, std::int64_t number, const char* a
   return static_cast<std::size_t>(number);
 }
 
+// Written member by member: a list of them would be copied, which takes as long as a tenth of a small search.
 json distance_json(const ged::Distance& d) {
-  json mapping = json::array();
+  json found;
+  json& mapping = found["mapping"] = json::array();
   for (const std::uint32_t image : d.mapping) mapping.push_back(image == ged::kErased ? json(nullptr) : json(image));
-  return {{"lower", d.lower},     {"upper", d.upper},
-          {"exact", d.exact},     {"smallest", d.smallest},
-          {"mapping", mapping},   {"expanded", d.expanded},
-          {"seconds", d.seconds}, {"within", d.within ? json(*d.within) : json(nullptr)}};
+  found["lower"] = d.lower;
+  found["upper"] = d.upper;
+  found["exact"] = d.exact;
+  found["smallest"] = d.smallest;
+  found["expanded"] = d.expanded;
+  found["seconds"] = d.seconds;
+  found["within"] = d.within ? json(*d.within) : json(nullptr);
+  return found;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 
 #include "gradloom/data/csv.h"
 #include "gradloom/io/json.h"
@@ -92,24 +93,27 @@ void fill_single(std::unordered_map<std::uint32_t, Cost>& to, const std::vector<
   for (const LabelCost& l : list) to[cost_label(table, l.label, what)] = scale.steps(l.cost);
 }
 
-// `where` is the file and the key.
-double number_of(const nlohmann::json& value, const std::string& where) {
+// `where` returns the file and the key; it is asked only for a message.
+template <class Where>
+double number_of(const nlohmann::json& value, Where&& where) {
   if (!value.is_number() || !(value.get<double>() >= 0.0) || value.get<double>() > kLargestCost)
-    refuse("{} must be a number from 0 to {:g}, not {}", where, kLargestCost, value.dump().substr(0, 40));
+    refuse("{} must be a number from 0 to {:g}, not {}", where(), kLargestCost, value.dump().substr(0, 40));
   return value.get<double>();
 }
 
+// `where` is the file and the key, here and below.
 std::vector<PairCost> pairs_of(const nlohmann::json& list, const std::string& where) {
-  std::vector<PairCost> pairs;
   if (!list.is_array()) refuse("{} must be a list such as [[\"C\", \"N\", 0.5]]", where);
+  std::vector<PairCost> pairs;
+  std::set<std::pair<std::string_view, std::string_view>> known;
   for (const auto& p : list) {
     if (!p.is_array() || p.size() != 3 || !p[0].is_string() || !p[1].is_string())
       refuse("{}: an entry must be [label, label, cost]", where);
-    const auto same = [&](const PairCost& other) { return other.a == p[0] && other.b == p[1]; };
-    if (std::any_of(pairs.begin(), pairs.end(), same))
-      refuse("{} has the pair {}, {} twice", where, p[0].dump(), p[1].dump());
-    pairs.push_back(
-        {p[0], p[1], number_of(p[2], fmt::format("{}: the cost of {} and {}", where, p[0].dump(), p[1].dump()))});
+    const auto &a = p[0].get_ref<const std::string&>(), &b = p[1].get_ref<const std::string&>();
+    if (!known.emplace(a, b).second) refuse("{} has the pair {}, {} twice", where, p[0].dump(), p[1].dump());
+    pairs.push_back({a, b, number_of(p[2], [&] {
+                       return fmt::format("{}: the cost of {} and {}", where, p[0].dump(), p[1].dump());
+                     })});
   }
   return pairs;
 }
@@ -118,7 +122,7 @@ std::vector<LabelCost> singles_of(const nlohmann::json& table, const std::string
   std::vector<LabelCost> list;
   if (!table.is_object()) refuse("{} must be an object such as {{\"C\": 2}}", where);
   for (const auto& [label, cost] : table.items())
-    list.push_back({label, number_of(cost, fmt::format("{}: the cost of '{}'", where, label))});
+    list.push_back({label, number_of(cost, [&] { return fmt::format("{}: the cost of '{}'", where, label); })});
   return list;
 }
 
@@ -152,29 +156,34 @@ Result<Costs> parse_costs(std::string_view numbers) {
   return costs;
 }
 
-Result<Costs> parse_costs_json(std::string_view text, std::string_view source) try {
-  const nlohmann::json object = parse_json(text, source).or_throw();
+Result<Costs> parse_costs_json(std::string_view text, std::string_view source) {
+  const auto object = parse_json(text, source);
+  return object ? costs_of_json(*object, source) : object.error();
+}
+
+Result<Costs> costs_of_json(const nlohmann::json& object, std::string_view source) try {
   if (!object.is_object()) refuse("{}: this is not a JSON object with costs", source);
   Costs c;
   const std::vector<std::string> keys = {"labels",     "node_sub",     "node_indel",   "node_delete",  "node_insert",
                                          "edge_sub",   "edge_indel",   "edge_delete",  "edge_insert",  "node_pairs",
                                          "edge_pairs", "node_deletes", "node_inserts", "edge_deletes", "edge_inserts"};
   const auto at = [&](std::string_view key) { return fmt::format("{}: '{}'", source, key); };
-  if (object.contains("node_indel")) c.node_delete = c.node_insert = number_of(object["node_indel"], at("node_indel"));
-  if (object.contains("edge_indel")) c.edge_delete = c.edge_insert = number_of(object["edge_indel"], at("edge_indel"));
+  const auto number = [&](const std::string& key) { return number_of(object[key], [&] { return at(key); }); };
+  if (object.contains("node_indel")) c.node_delete = c.node_insert = number("node_indel");
+  if (object.contains("edge_indel")) c.edge_delete = c.edge_insert = number("edge_indel");
   for (const auto& [key, value] : object.items()) {
     if (key == "node_sub")
-      c.node_sub = number_of(value, at(key));
+      c.node_sub = number(key);
     else if (key == "node_delete")
-      c.node_delete = number_of(value, at(key));
+      c.node_delete = number(key);
     else if (key == "node_insert")
-      c.node_insert = number_of(value, at(key));
+      c.node_insert = number(key);
     else if (key == "edge_sub")
-      c.edge_sub = number_of(value, at(key));
+      c.edge_sub = number(key);
     else if (key == "edge_delete")
-      c.edge_delete = number_of(value, at(key));
+      c.edge_delete = number(key);
     else if (key == "edge_insert")
-      c.edge_insert = number_of(value, at(key));
+      c.edge_insert = number(key);
     else if (key == "node_pairs")
       c.node_pairs = pairs_of(value, at(key));
     else if (key == "edge_pairs")

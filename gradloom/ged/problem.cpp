@@ -253,6 +253,21 @@ Cost Problem::cost(std::span<const std::uint32_t> image) const {
   return total;
 }
 
+Cost Problem::share(std::span<const std::uint32_t> image, std::uint32_t i, std::uint32_t j) const {
+  const std::uint16_t* r1 = rows_->relation.data() + std::size_t{i} * n1_;
+  if (j == kErased) {
+    Cost total = erase_[i];
+    for (std::uint32_t k = 0; k < n1_; ++k) total += gain_[r1[k] * relations2_];
+    return total;
+  }
+  // Row i has no relation to itself, which gains nothing.
+  const std::uint16_t* r2 = columns_->relation.data() + std::size_t{j} * n2_;
+  Cost total = node(i, j) - insert_[j];
+  for (std::uint32_t k = 0; k < n1_; ++k)
+    total += gain_[r1[k] * relations2_ + (image[k] == kErased ? 0u : r2[image[k]])];
+  return total;
+}
+
 Mapping Problem::to_first(std::span<const std::uint32_t> image) const {
   if (!swapped_) return {image.begin(), image.end()};
   Mapping mapping(n2_, kErased);

@@ -54,6 +54,8 @@ class Problem {
   std::uint16_t relation2(std::uint32_t j, std::uint32_t l) const { return columns_->relation[j * n2_ + l]; }
   // Both edges between two nodes, from relation a to relation b.
   Cost pair(std::uint32_t a, std::uint32_t b) const { return pair_[a * relations2_ + b]; }
+  // The same, less what is paid to insert b.
+  Cost gain(std::uint32_t a, std::uint32_t b) const { return gain_[a * relations2_ + b]; }
 
   // What a search may not use: row to column, or row to kErased. Followed by refresh() once all are said.
   void forbid(std::uint32_t i, std::uint32_t j);
@@ -62,6 +64,9 @@ class Problem {
 
   // The cost of a mapping of rows. O(rows^2).
   Cost cost(std::span<const std::uint32_t> image) const;
+  // What row i adds at column j, or at kErased, to the cost of inserting all columns: its node, and its edges to the
+  // images of all other rows. O(rows).
+  Cost share(std::span<const std::uint32_t> image, std::uint32_t i, std::uint32_t j) const;
   // From a mapping of rows to one of the first graph.
   Mapping to_first(std::span<const std::uint32_t> image) const;
 

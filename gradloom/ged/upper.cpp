@@ -7,21 +7,9 @@
 namespace gradloom::ged {
 namespace {
 
-// Edges between row i at column j and all other rows except `skip`, and the node itself.
-Cost share(const Problem& p, const std::vector<std::uint32_t>& image, std::uint32_t i, std::uint32_t j,
-           std::uint32_t skip) {
-  Cost cost = j == kErased ? p.erase(i) : p.node(i, j) - p.insert(j);
-  for (std::uint32_t k = 0; k < p.rows(); ++k) {
-    if (k == i || k == skip) continue;
-    const std::uint32_t b = j == kErased || image[k] == kErased ? 0u : p.relation2(j, image[k]);
-    cost += p.pair(p.relation1(i, k), b) - p.pair(0, b);
-  }
-  return cost;
-}
-
+// The edge between two rows at two columns, beyond what is inserted there.
 Cost between(const Problem& p, std::uint32_t i, std::uint32_t k, std::uint32_t a, std::uint32_t b) {
-  const std::uint32_t r = a == kErased || b == kErased ? 0u : p.relation2(a, b);
-  return p.pair(p.relation1(i, k), r) - p.pair(0, r);
+  return p.gain(p.relation1(i, k), a == kErased || b == kErased ? 0u : p.relation2(a, b));
 }
 
 std::vector<std::uint32_t> by_degree(const Problem& p) {
@@ -64,6 +52,14 @@ Cost improve_by_swaps(const Problem& p, std::vector<std::uint32_t>& image, unsig
   std::vector<bool> used(p.columns());
   for (std::uint32_t j : image)
     if (j != kErased) used[j] = true;
+  std::vector<Cost> share(p.rows());  // of each row where it is
+  for (std::uint32_t i = 0; i < p.rows(); ++i) share[i] = p.share(image, i, image[i]);
+  const auto place = [&](std::uint32_t i, std::uint32_t to) {
+    for (std::uint32_t k = 0; k < p.rows(); ++k)
+      if (k != i) share[k] += between(p, k, i, image[k], to) - between(p, k, i, image[k], image[i]);
+    image[i] = to;
+    share[i] = p.share(image, i, to);
+  };
   bool better = true;
   for (unsigned round = 0; better && round < rounds; ++round) {
     better = false;
@@ -71,32 +67,35 @@ Cost improve_by_swaps(const Problem& p, std::vector<std::uint32_t>& image, unsig
       if (deadline.passed()) return cost;
       for (std::uint32_t k = i + 1; k < p.rows(); ++k) {
         const std::uint32_t a = image[i], b = image[k];
-        const Cost old = share(p, image, i, a, k) + share(p, image, k, b, i) + between(p, i, k, a, b);
-        const Cost now = share(p, image, i, b, k) + share(p, image, k, a, i) + between(p, i, k, b, a);
+        // Both shares contain the edge between the two, of which none is left where both are at one column.
+        const Cost old = share[i] + share[k] - between(p, i, k, a, b);
+        const Cost now =
+            p.share(image, i, b) + p.share(image, k, a) - 2 * p.gain(p.relation1(i, k), 0) + between(p, i, k, b, a);
         if (now >= old) continue;
-        std::swap(image[i], image[k]);
+        place(i, b);
+        place(k, a);
         cost += now - old;
         better = true;
       }
-      const Cost old = share(p, image, i, image[i], i);
+      const Cost old = share[i];
       Cost best = old;
       std::uint32_t to = image[i];
       for (std::uint32_t j = 0; j < p.columns(); ++j) {
         if (used[j]) continue;
-        if (const Cost now = share(p, image, i, j, i); now < best) {
+        if (const Cost now = p.share(image, i, j); now < best) {
           best = now;
           to = j;
         }
       }
       if (!p.full() && image[i] != kErased)
-        if (const Cost now = share(p, image, i, kErased, i); now < best) {
+        if (const Cost now = p.share(image, i, kErased); now < best) {
           best = now;
           to = kErased;
         }
       if (best == old) continue;
       if (image[i] != kErased) used[image[i]] = false;
       if (to != kErased) used[to] = true;
-      image[i] = to;
+      place(i, to);
       cost += best - old;
       better = true;
     }

@@ -9,11 +9,19 @@ import math
 import numbers
 import time
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any
 
 from ._library import LongCall, close, handle_of, json_of, lib, settings_text
 from .errors import InvalidInputError
 from .graph_data import Rows, add_rows
+
+
+def _same(first: dict[Any, Any], second: dict[Any, Any]) -> bool:
+    try:
+        return first == second
+    except ValueError:  # arrays have no truth value; two that are equal may count as different
+        return first is second
 
 
 class _Attributes:
@@ -30,7 +38,7 @@ class _Attributes:
             if number is None:
                 number = self._numbers[key] = self._append(attributes)
         except TypeError:  # a value that has no hash
-            number = next((i for i, other in enumerate(self.known) if other == attributes), None)
+            number = next((i for i, other in enumerate(self.known) if _same(other, attributes)), None)
             if number is None:
                 number = self._append(attributes)
         return number
@@ -56,23 +64,16 @@ class _Names:
 
 
 def _rows(graph: Any, nodes: _Names | None, edges: _Names | None, second: bool) -> Rows:
-    """A graph with each undirected edge once. Without names, attributes are ignored."""
-    number = {node: i for i, node in enumerate(graph)}
+    """A graph with each undirected edge in both directions. Without names, attributes are ignored."""
     neighbours = dict(graph.adjacency())
-    directed = graph.is_directed()
-    row_ptr, column = [0], []
-    for node, i in number.items():
-        column += [j for other in neighbours[node] if (j := number[other]) >= i or directed]
-        row_ptr.append(len(column))
-    edge_labels = None
+    number = {node: i for i, node in enumerate(neighbours)}
+    row_ptr = [0, *accumulate(map(len, neighbours.values()))]
+    column = [number[other] for around in neighbours.values() for other in around]
+    node_labels = edge_labels = None
+    if nodes is not None:
+        node_labels = [nodes.code(graph.nodes[node], second) for node in number]
     if edges is not None:
-        edge_labels = [
-            edges.code(data, second)
-            for node, i in number.items()
-            for other, data in neighbours[node].items()
-            if number[other] >= i or directed
-        ]
-    node_labels = None if nodes is None else [nodes.code(graph.nodes[node], second) for node in number]
+        edge_labels = [edges.code(data, second) for around in neighbours.values() for data in around.values()]
     return Rows(row_ptr, column, node_labels, edge_labels)
 
 
@@ -109,7 +110,7 @@ def _tables(
     return tables
 
 
-def _without_infinity(costs: dict[str, Any], parts: int) -> dict[str, Any]:
+def _without_infinity(costs: dict[str, Any], graphs: Sequence[Any]) -> dict[str, Any]:
     """Infinite costs become finite ones that exceed the cost of all other edits together."""
     singles = [
         c for table in costs.values() for c in (table.values() if isinstance(table, dict) else (p[2] for p in table))
@@ -117,6 +118,7 @@ def _without_infinity(costs: dict[str, Any], parts: int) -> dict[str, Any]:
     finite = [c for c in singles if math.isfinite(c)]
     if len(finite) == len(singles):
         return costs
+    parts = sum(len(g) + g.number_of_edges() for g in graphs)
     most = (max(finite, default=1.0) + 1.0) * (parts + 1)
     return {
         key: {k: min(c, most) for k, c in table.items()}
@@ -157,6 +159,7 @@ def graph_edit_distance(
     for name, graph in (("G1", G1), ("G2", G2)):
         if not hasattr(graph, "is_multigraph"):
             raise TypeError(f"{name} is {graph!r}, but must be a graph of networkx")
+        _forget_conversion(graph)
     for name, number in (("upper_bound", upper_bound), ("timeout", timeout)):
         if number is not None and (not isinstance(number, numbers.Real) or math.isnan(number)):
             raise TypeError(f"{name} is {number!r}, but must be a number")
@@ -168,8 +171,8 @@ def graph_edit_distance(
         raise NetworkXError("Timeout value must be greater than 0")  # as networkx itself says
     of_nodes = (node_match, node_subst_cost, node_del_cost, node_ins_cost)
     of_edges = (edge_match, edge_subst_cost, edge_del_cost, edge_ins_cost)
-    nodes = None if all(f is None for f in of_nodes) else _Names()
-    edges = None if all(f is None for f in of_edges) else _Names()
+    nodes = None if of_nodes.count(None) == len(of_nodes) else _Names()
+    edges = None if of_edges.count(None) == len(of_edges) else _Names()
     rows = [_rows(G1, nodes, edges, False), _rows(G2, nodes, edges, True)]
     directed = bool(G1.is_directed())
     if directed != bool(G2.is_directed()):
@@ -178,8 +181,7 @@ def graph_edit_distance(
         **_tables(nodes, "node", *of_nodes),
         **_tables(edges, "edge", *of_edges),
     }
-    parts = sum(len(r.row_ptr) - 1 + len(r.column) for r in rows)
-    costs = _without_infinity(tables, parts) if tables else None
+    costs = _without_infinity(tables, (G1, G2)) if tables else None
     if tables:
         names = {"node_labels": nodes and nodes.names(), "edge_labels": edges and edges.names()}
         handle = handle_of(lib.gradloom_graphs_new, settings_text({"directed": directed, **names}))
@@ -198,28 +200,46 @@ def _solved(
 ) -> float | None:
     """The distance of the two graphs of a set; None when it is above `upper_bound`."""
     end = None if timeout is None else time.monotonic() + timeout
-    settings = {**_PAIR, "costs": costs}
-
-    def asked(**more: Any) -> dict[str, Any]:
-        left = None if end is None else max(end - time.monotonic(), 1e-6)
-        text = settings_text({**settings, "seconds": left, **more})
-        found: dict[str, Any] = LongCall().json_of(lib.gradloom_ged_pair, handle, 0, 1, text)
-        return found
-
     short = timeout is not None and timeout < _AT_ONCE["seconds"]
     text = _PLAIN_PAIR
     if costs is not None or short:
-        text = settings_text({**settings, **_AT_ONCE, **({"seconds": timeout} if short else {})})
+        limits = {**_AT_ONCE, "seconds": timeout} if short else _AT_ONCE
+        text = settings_text({**_PAIR, "costs": costs, **limits})
     found = json_of(lib.gradloom_ged_pair, handle, 0, 1, text, None)
     if not found["exact"] and not short:
-        # That a distance is above a bound is often known long before the distance is.
-        if upper_bound is not None and math.isfinite(upper_bound):
-            if found["lower"] > upper_bound or asked(threshold=max(upper_bound, 0.0))["within"] is False:
-                return None
-        found = asked()
+        found = _searched(found, handle, costs, upper_bound, end)
     if upper_bound is not None and found["upper"] > upper_bound:
         return None
     return float(found["upper"])
+
+
+def _searched(
+    found: dict[str, Any], handle: int, costs: dict[str, Any] | None, upper_bound: float | None, end: float | None
+) -> dict[str, Any]:
+    """The result of a search until `end`, or until the distance is known to be above `upper_bound`. `found` is what is
+    known before."""
+
+    def asked(**more: Any) -> dict[str, Any]:
+        left = None if end is None else max(end - time.monotonic(), 1e-6)
+        text = settings_text({**_PAIR, "costs": costs, "seconds": left, **more})
+        result: dict[str, Any] = LongCall().json_of(lib.gradloom_ged_pair, handle, 0, 1, text)
+        return result
+
+    # That a distance is above a bound is often known long before the distance is.
+    if upper_bound is not None and math.isfinite(upper_bound):
+        if found["lower"] > upper_bound:
+            return found
+        decided = asked(threshold=max(upper_bound, 0.0))
+        if decided["within"] is False:
+            return decided
+    return asked()
+
+
+def _forget_conversion(graph: Any) -> None:
+    """networkx keeps what convert_from_nx() returned, and warns at the next call that it may be outdated. It is the
+    graph itself."""
+    if cache := getattr(graph, "__networkx_cache__", None):
+        cache.get("backends", {}).pop("gradloom", None)
 
 
 _SEVERAL_EDGES = "graphs with several edges between two nodes are not supported"

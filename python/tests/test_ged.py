@@ -171,6 +171,31 @@ def test_callables_are_called_once_for_each_distinct_pair():
     assert len(asked) == len(set(asked)) == 4
 
 
+@new
+def test_graphs_are_read_at_every_call():
+    # networkx keeps what a backend made of a graph, does not see a change of attributes, and warns of that.
+    G, H = random_graph(5, 1), random_graph(5, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for distance in range(4):
+            assert nx.graph_edit_distance(G, H, node_match=same("el"), backend="gradloom") == distance
+            G.nodes[distance]["el"] = "another"
+
+
+def test_attributes_may_be_arrays_and_lists():
+    G, H = nx.path_graph(4), nx.cycle_graph(4)
+    for graph in (G, H):
+        for node in graph:
+            graph.nodes[node]["at"] = np.array([node / 2, 1.0])
+        for edge in graph.edges:
+            graph.edges[edge]["ends"] = list(edge)
+    costs = {
+        "node_subst_cost": lambda a, b: float(np.abs(a["at"] - b["at"]).sum()),
+        "edge_match": lambda a, b: a["ends"] == b["ends"],
+    }
+    assert graph_edit_distance(G, H, **costs) == nx.graph_edit_distance(G, H, **costs) == 1.0
+
+
 @pytest.mark.parametrize(
     "call",
     [

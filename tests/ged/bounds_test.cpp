@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
+#include <utility>
 
 #include "gradloom/ged/pair_solver.h"
 #include "gradloom/ged/upper.h"
@@ -23,9 +25,9 @@ void expect_mapping(const Problem& p, const std::vector<std::uint32_t>& image) {
   }
 }
 
-TEST(UpperBounds, AreMappingsAboveTheDistanceAndSwapsNeverHurt) {
-  const GraphSet set = random_graphs({.most_nodes = 9, .density = 0.35}, 14, 2);
-  const CostTable costs(parse_costs("1,2,0.5,1").or_throw(), set.node_labels, set.edge_labels);
+void expect_upper_bounds(Direction direction, const char* edits) {
+  const GraphSet set = random_graphs({.most_nodes = 9, .direction = direction, .density = 0.35}, 14, 2);
+  const CostTable costs(parse_costs(edits).or_throw(), set.node_labels, set.edge_labels);
   std::vector<DenseGraph> dense;
   for (const Graph& g : set.graphs) dense.emplace_back(g, Labels::compare);
   PairSolver solver;
@@ -43,6 +45,38 @@ TEST(UpperBounds, AreMappingsAboveTheDistanceAndSwapsNeverHurt) {
     EXPECT_GE(after, distance);
     EXPECT_EQ(costs.value(p.cost(greedy_mapping(p))),
               mapping_cost(set.graphs[i - 1], set.graphs[i], costs, p.to_first(greedy_mapping(p))));
+  }
+}
+
+TEST(UpperBounds, AreMappingsAboveTheDistanceAndSwapsNeverHurt) {
+  for (const Direction direction : {Direction::undirected, Direction::directed}) {
+    expect_upper_bounds(direction, "1,2,0.5,1");
+    expect_upper_bounds(direction, "3,1,0.5,1");  // deleting and inserting is cheaper than another label
+  }
+}
+
+TEST(UpperBounds, AreLeftWhereNoSwapAndNoMoveHelps) {
+  const GraphSet set = random_graphs({.most_nodes = 9, .direction = Direction::directed, .density = 0.35}, 14, 3);
+  const CostTable costs(parse_costs("3,1,0.5,1").or_throw(), set.node_labels, set.edge_labels);
+  Problem p;
+  for (std::size_t i = 1; i < set.size(); ++i) {
+    const DenseGraph a(set.graphs[i - 1], Labels::compare), b(set.graphs[i], Labels::compare);
+    p.set(a, b, costs);
+    std::vector<std::uint32_t> image = greedy_mapping(p);
+    const Cost least = improve_by_swaps(p, image);
+    for (std::uint32_t r = 0; r < p.rows(); ++r) {
+      for (std::uint32_t other = 0; other < r; ++other) {
+        std::swap(image[r], image[other]);
+        EXPECT_GE(p.cost(image), least);
+        std::swap(image[r], image[other]);
+      }
+      for (std::uint32_t j = 0; j <= p.columns(); ++j) {
+        if (j < p.columns() && std::find(image.begin(), image.end(), j) != image.end()) continue;
+        const std::uint32_t before = std::exchange(image[r], j < p.columns() ? j : kErased);
+        EXPECT_GE(p.cost(image), least);
+        image[r] = before;
+      }
+    }
   }
 }
 
