@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "gradloom/base/float_mode.h"
+#include "gradloom/kernels/full_vectors.h"
 #include "gradloom/kernels/gate/cases.h"
 #include "gradloom/kernels/simd_targets.h"
 
@@ -36,15 +37,18 @@ TYPED_TEST(GateParity, EveryTargetGivesTheBitsOfTheDefinition) {
         for (const std::string& target : simd_targets(arithmetic)) {
           SCOPED_TRACE(target);
           const ForceSimdTarget force(target);
-          Problem<TypeParam> actual(c, logits, seed);
-          actual.run(Variant(Variant::fast, arithmetic), mode);
-          for (std::size_t g = 0; g < c.gates; ++g)
-            for (std::size_t m = 0; m < kSums; ++m)
-              ASSERT_EQ(std::memcmp(&actual.gates[g].c[m], &expected.gates[g].c[m], sizeof(TypeParam)), 0) << g;
-          EXPECT_TRUE(same_bits("out", expected.out, actual.out));
-          EXPECT_TRUE(same_bits("dl_din", expected.dl_din, actual.dl_din));
-          EXPECT_TRUE(same_bits("sums", expected.sums, actual.sums));
-          EXPECT_TRUE(same_bits("dl_dz", expected.dl_dz, actual.dl_dz));
+          for (const bool full : {false, true}) {
+            const ForceFullVectors force_vectors(full);
+            Problem<TypeParam> actual(c, logits, seed);
+            actual.run(Variant(Variant::fast, arithmetic), mode);
+            for (std::size_t g = 0; g < c.gates; ++g)
+              for (std::size_t m = 0; m < kSums; ++m)
+                ASSERT_EQ(std::memcmp(&actual.gates[g].c[m], &expected.gates[g].c[m], sizeof(TypeParam)), 0) << g;
+            EXPECT_TRUE(same_bits("out", expected.out, actual.out));
+            EXPECT_TRUE(same_bits("dl_din", expected.dl_din, actual.dl_din));
+            EXPECT_TRUE(same_bits("sums", expected.sums, actual.sums));
+            EXPECT_TRUE(same_bits("dl_dz", expected.dl_dz, actual.dl_dz));
+          }
         }
         if (this->HasFailure()) return;
       }
@@ -61,7 +65,7 @@ TYPED_TEST(GateParity, CopiesAreAsIfEachWereAlone) {
       p.run(Variant(Variant::reference, arithmetic), GradientMode::overwrite);
       const std::size_t inputs = p.in.size(), outputs = p.out.size(), in_step = inputs + kTile,
                         out_step = outputs + 2 * kTile;
-      for (const std::size_t count : {1u, 2u, 3u, 5u}) {
+      for (const std::size_t count : {1u, 2u, 3u, 5u, 7u}) {
         Buffer<TypeParam> in(count * in_step), together(count * out_step), alone(count * out_step);
         for (std::size_t i = 0; i < in.size(); ++i)
           in[i] = p.in[i % inputs] * static_cast<TypeParam>(1 + i / in_step) / static_cast<TypeParam>(count);
@@ -71,11 +75,14 @@ TYPED_TEST(GateParity, CopiesAreAsIfEachWereAlone) {
         for (const std::string& target : simd_targets(arithmetic)) {
           SCOPED_TRACE(target);
           const ForceSimdTarget force(target);
-          for (const Variant variant : {Variant(Variant::fast, arithmetic), Variant(Variant::reference, arithmetic)}) {
-            std::fill_n(together.data(), together.size(), TypeParam(0));
-            forward<TypeParam>(variant, p.layer(), in.data(), together.data(), {count, in_step, out_step});
-            EXPECT_TRUE(same_bits("out", alone, together));
-          }
+          for (const bool full : {false, true})
+            for (const Variant variant :
+                 {Variant(Variant::fast, arithmetic), Variant(Variant::reference, arithmetic)}) {
+              const ForceFullVectors force_vectors(full);
+              std::fill_n(together.data(), together.size(), TypeParam(0));
+              forward<TypeParam>(variant, p.layer(), in.data(), together.data(), {count, in_step, out_step});
+              EXPECT_TRUE(same_bits("out", alone, together));
+            }
         }
       }
     }

@@ -63,7 +63,10 @@ HWY_INLINE void accumulate_partial(const V* part, T* sums) {
   sums[0] = sums[0] + each[0], sums[1] = sums[1] + each[1];
 }
 
-#if HWY_TARGET == HWY_AVX2
+#if HWY_TARGET <= HWY_AVX2
+// What accumulate_four takes of a row: two vectors are added, one stays.
+HWY_INLINE hn::Vec<Tag<float>> halves_of(const hn::Vec<Tag<float>> (&part)[2]) { return hn::Add(part[0], part[1]); }
+
 // sums (4, 2) += the same of four rows, which are already added to vectors of 8 lanes.
 HWY_INLINE void accumulate_four(hn::Vec<Tag<float>> v0, hn::Vec<Tag<float>> v1, hn::Vec<Tag<float>> v2,
                                 hn::Vec<Tag<float>> v3, float* sums) {
@@ -77,6 +80,29 @@ HWY_INLINE void accumulate_four(hn::Vec<Tag<float>> v0, hn::Vec<Tag<float>> v1, 
   const auto pairs =
       hn::Add(hn::BitCast(d, hn::InterleaveLower(wide, xw, yw)), hn::BitCast(d, hn::InterleaveUpper(wide, xw, yw)));
   hn::StoreU(hn::Add(hn::LoadU(d, sums), pairs), d, sums);
+}
+#endif
+
+#if HWY_TARGET <= HWY_AVX3
+HWY_INLINE hn::Vec<WideTag<float>> halves_of(const hn::Vec<WideTag<float>> (&part)[1]) { return part[0]; }
+
+// The same of four rows in a vector each. Every step adds parts of two vectors: one half of each stays where it is, the
+// other halves are exchanged, which needs one shuffle.
+HWY_INLINE void accumulate_four(hn::Vec<WideTag<float>> v0, hn::Vec<WideTag<float>> v1, hn::Vec<WideTag<float>> v2,
+                                hn::Vec<WideTag<float>> v3, float* sums) {
+  constexpr WideTag<float> d;
+  constexpr hn::Repartition<double, WideTag<float>> wide;
+  constexpr Tag<float> half;
+  // +8: x holds rows 0 and 2, y rows 1 and 3.
+  const auto x = hn::Add(hn::ConcatUpperLower(d, v2, v0), hn::ConcatLowerUpper(d, v2, v0));
+  const auto y = hn::Add(hn::ConcatUpperLower(d, v3, v1), hn::ConcatLowerUpper(d, v3, v1));
+  // +4: four numbers of each row.
+  const auto fours =
+      hn::BitCast(wide, hn::Add(hn::OddEvenBlocks(y, x), hn::SwapAdjacentBlocks(hn::OddEvenBlocks(x, y))));
+  // +2: two of each, in the even places of four.
+  const auto pairs = hn::BitCast(wide, hn::Add(hn::BitCast(d, fours), hn::BitCast(d, hn::Shuffle01(fours))));
+  const auto found = hn::LowerHalf(half, hn::BitCast(d, hn::ConcatEven(wide, pairs, pairs)));
+  hn::StoreU(hn::Add(hn::LoadU(half, sums), found), half, sums);
 }
 #endif
 

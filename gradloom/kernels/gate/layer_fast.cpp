@@ -1,5 +1,6 @@
 // Forward and backward of a layer of gates on one tile; lanes are cells.
 // clang-format off
+#define GRADLOOM_AVX512
 #include "gradloom/kernels/simd_config.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gradloom/kernels/gate/layer_fast.cpp"
@@ -12,6 +13,7 @@
 #include <algorithm>
 
 #include "gradloom/kernels/dispatch.h"
+#include "gradloom/kernels/full_vectors.h"
 #include "gradloom/kernels/gate/fast.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -21,23 +23,23 @@ namespace HWY_NAMESPACE {
 using namespace gradloom::kernels::HWY_NAMESPACE;
 
 // What forward keeps between two gates: the rows of the one before.
-template <std::size_t count, class T>
+template <std::size_t count, class D>
 struct Rows {
-  hn::Vec<Tag<T>> a[count], b[count];
+  hn::Vec<D> a[count], b[count];
 };
 
-// The gates of one run on `copies` inputs.
-template <Visit visit, std::size_t copies, class T>
+// The gates of one run on `copies` inputs, in vectors of D.
+template <class D, Visit visit, std::size_t copies, class T>
 HWY_INLINE void forward_run(const Gate<T>* HWY_RESTRICT gate, const Gate<T>* end, const T* HWY_RESTRICT in,
                             std::size_t in_step, T* HWY_RESTRICT out, std::size_t out_step) {
-  constexpr Tag<T> d;
+  constexpr D d;
   constexpr std::size_t lanes = hn::MaxLanes(d), parts = kTile / lanes;
-  using V = hn::Vec<Tag<T>>;
+  using V = hn::Vec<D>;
   const auto load = [&](std::size_t offset, V* to) GRADLOOM_UNROLLED {
     unroll<copies * parts>(
         [&](auto n) GRADLOOM_UNROLLED { to[n] = hn::LoadU(d, in + offset + n / parts * in_step + n % parts * lanes); });
   };
-  Rows<copies * parts, T> rows;
+  Rows<copies * parts, D> rows;
   if constexpr (visit == Visit::same) load(gate->a, rows.a);
   if constexpr (visit == Visit::same || visit == Visit::fan) load(gate->b, rows.b);
   if constexpr (visit == Visit::chain) load(gate->a, rows.b);
@@ -56,33 +58,46 @@ HWY_INLINE void forward_run(const Gate<T>* HWY_RESTRICT gate, const Gate<T>* end
   }
 }
 
-template <std::size_t copies, class T>
+template <class D, std::size_t copies, class T>
 HWY_INLINE void forward_copies(const Layer<T>& layer, const T* in, std::size_t in_step, T* out, std::size_t out_step) {
   const Gate<T>* gate = layer.gates.data();
-#if HWY_TARGET == HWY_AVX2  // elsewhere a tile takes too many registers to keep rows in them
+#if HWY_TARGET <= HWY_AVX2  // elsewhere a tile takes too many registers to keep rows in them
   for (const Run& run : layer.plan->runs) {
     const Gate<T>* end = gate + run.count;
     if (run.visit == Visit::chain)
-      forward_run<Visit::chain, copies>(gate, end, in, in_step, out, out_step);
+      forward_run<D, Visit::chain, copies>(gate, end, in, in_step, out, out_step);
     else if (run.visit == Visit::same)
-      forward_run<Visit::same, copies>(gate, end, in, in_step, out, out_step);
+      forward_run<D, Visit::same, copies>(gate, end, in, in_step, out, out_step);
     else if (run.visit == Visit::fan)
-      forward_run<Visit::fan, copies>(gate, end, in, in_step, out, out_step);
+      forward_run<D, Visit::fan, copies>(gate, end, in, in_step, out, out_step);
     else
-      forward_run<Visit::plain, copies>(gate, end, in, in_step, out, out_step);
+      forward_run<D, Visit::plain, copies>(gate, end, in, in_step, out, out_step);
     gate = end;
   }
 #else
-  forward_run<Visit::plain, copies>(gate, gate + layer.gates.size(), in, in_step, out, out_step);
+  forward_run<D, Visit::plain, copies>(gate, gate + layer.gates.size(), in, in_step, out, out_step);
 #endif
+}
+
+template <class D, class T>
+void forward_by(const Layer<T>& layer, const T* in, T* out, const Copies& copies) {
+  constexpr std::size_t most = hn::MaxLanes(D()) == kTile ? 4 : 2;  // whose rows registers hold
+  std::size_t k = 0;
+  const auto some = [&](auto count) GRADLOOM_UNROLLED {
+    for (; k + count <= copies.count; k += count)
+      forward_copies<D, count>(layer, in + k * copies.in_step, copies.in_step, out + k * copies.out_step,
+                               copies.out_step);
+  };
+  some(Index<most>());
+  if constexpr (most > 2) some(Index<2>());
+  some(Index<1>());
 }
 
 template <class T>
 void forward(const Layer<T>& layer, const T* in, T* out, const Copies& copies) {
-  std::size_t k = 0;
-  for (; k + 2 <= copies.count; k += 2)
-    forward_copies<2>(layer, in + k * copies.in_step, copies.in_step, out + k * copies.out_step, copies.out_step);
-  if (k < copies.count) forward_copies<1>(layer, in + k * copies.in_step, 0, out + k * copies.out_step, 0);
+  if constexpr (hn::MaxLanes(WideTag<T>()) > hn::MaxLanes(Tag<T>()))
+    if (full_vectors()) return forward_by<WideTag<T>>(layer, in, out, copies);
+  forward_by<Tag<T>>(layer, in, out, copies);
 }
 
 // Every gate by itself. Where a row has two terms, pairs and chains may come in any order.
@@ -126,22 +141,60 @@ void backward(const Layer<T>& layer, const LayerGradient<T>& arrays) {
   }
 }
 
-#if HWY_TARGET == HWY_AVX2
-// Hides what is known about an offset, so that a row that is used twice is read twice: there are too few registers, and
-// a number from memory costs no instruction.
+#if HWY_TARGET <= HWY_AVX2
+// Hides what is known about an offset, so that a row that is used twice is read twice: with two vectors for a row there
+// are too few registers, and a number from memory costs no instruction.
 HWY_INLINE void forget([[maybe_unused]] std::size_t& offset) {
 #if HWY_COMPILER_GCC_ACTUAL
   asm volatile("" : "+r"(offset));
 #endif
 }
 
-// The gates of one run, from the last to the first. A tile is two vectors. `apart`: rows of dl_din do not follow each
-// other.
-template <Visit visit, bool apart>
+// A row of a tile in vectors of D.
+template <class D>
+struct Row {
+  static constexpr std::size_t kLanes = hn::MaxLanes(D()), kParts = kTile / kLanes;
+  hn::Vec<D> part[kParts];
+
+  HWY_INLINE static Row load(const float* from) {
+    Row r;
+    unroll<kParts>([&](auto k) GRADLOOM_UNROLLED { r.part[k] = hn::LoadU(D(), from + k * kLanes); });
+    return r;
+  }
+  HWY_INLINE static Row all(float value) {
+    Row r;
+    unroll<kParts>([&](auto k) GRADLOOM_UNROLLED { r.part[k] = hn::Set(D(), value); });
+    return r;
+  }
+  HWY_INLINE void store(float* to) const {
+    unroll<kParts>([&](auto k) GRADLOOM_UNROLLED { hn::StoreU(part[k], D(), to + k * kLanes); });
+  }
+  HWY_INLINE Row operator+(const Row& other) const {
+    Row r;
+    unroll<kParts>([&](auto k) GRADLOOM_UNROLLED { r.part[k] = hn::Add(part[k], other.part[k]); });
+    return r;
+  }
+  HWY_INLINE Row operator*(const Row& other) const {
+    Row r;
+    unroll<kParts>([&](auto k) GRADLOOM_UNROLLED { r.part[k] = hn::Mul(part[k], other.part[k]); });
+    return r;
+  }
+  // mul_add(c3, first, c second), what a gate adds to the gradient of a row.
+  HWY_INLINE static Row change(float c3, const Row& first, float c, const Row& second) {
+    const auto factor = hn::Set(D(), c3), other = hn::Set(D(), c);
+    Row r;
+    unroll<kParts>(
+        [&](auto k) GRADLOOM_UNROLLED { r.part[k] = mul_add(factor, first.part[k], hn::Mul(other, second.part[k])); });
+    return r;
+  }
+};
+
+// The gates of one run, from the last to the first. A tile is two vectors, or one. `apart`: rows of dl_din do not
+// follow each other.
+template <class D, Visit visit, bool apart>
 HWY_NOINLINE void backward_run(const Gate<float>* HWY_RESTRICT first, std::size_t count,
                                const LayerGradient<float>& arrays, float* HWY_RESTRICT sums) {
-  constexpr Tag<float> d;
-  using V = hn::Vec<Tag<float>>;
+  using R = Row<D>;
   const float* HWY_RESTRICT in = arrays.in;
   const float* HWY_RESTRICT dl_dout = arrays.dl_dout;
   [[maybe_unused]] const std::size_t step = arrays.dl_din_step;
@@ -150,56 +203,44 @@ HWY_NOINLINE void backward_run(const Gate<float>* HWY_RESTRICT first, std::size_
   const Gate<float>* gate = first + count;
   sums += count * kPartial;
   // chain: what the gate after this one adds to row b; same, fan: the gradients of shared rows so far.
-  V da0 = hn::Set(d, -0.0f), da1 = da0, db0 = da0, db1 = da0;
+  R dl_da = R::all(-0.0f), dl_db = dl_da;
   [[maybe_unused]] float *const first_a = dl_drow(first->a), *const first_b = dl_drow(first->b);
-  if constexpr (visit == Visit::same) da0 = hn::LoadU(d, first_a), da1 = hn::LoadU(d, first_a + 8);
-  if constexpr (visit == Visit::same || visit == Visit::fan)
-    db0 = hn::LoadU(d, first_b), db1 = hn::LoadU(d, first_b + 8);
+  if constexpr (visit == Visit::same) dl_da = R::load(first_a);
+  if constexpr (visit == Visit::same || visit == Visit::fan) dl_db = R::load(first_b);
   do {
     --gate;
     sums -= kPartial;
     std::size_t at_a = gate->a, at_b = gate->b;
-    const V g0 = hn::LoadU(d, dl_dout + gate->out), g1 = hn::LoadU(d, dl_dout + gate->out + 8);
-    const V gb0 = hn::Mul(g0, hn::LoadU(d, in + at_b)), gb1 = hn::Mul(g1, hn::LoadU(d, in + at_b + 8));
-    const V ga0 = hn::Mul(g0, hn::LoadU(d, in + at_a)), ga1 = hn::Mul(g1, hn::LoadU(d, in + at_a + 8));
-    forget(at_b);
-    const V gab0 = hn::Mul(ga0, hn::LoadU(d, in + at_b)), gab1 = hn::Mul(ga1, hn::LoadU(d, in + at_b + 8));
-    const V s0 = hn::Add(g0, g1), s1 = hn::Add(ga0, ga1), s2 = hn::Add(gb0, gb1), s3 = hn::Add(gab0, gab1);
-    const V c1 = hn::Set(d, gate->c[1]), c2 = hn::Set(d, gate->c[2]), c3 = hn::Set(d, gate->c[3]);
-    const V to_a0 = mul_add(c3, gb0, hn::Mul(c1, g0)), to_a1 = mul_add(c3, gb1, hn::Mul(c1, g1));
-    const V to_b0 = mul_add(c3, ga0, hn::Mul(c2, g0)), to_b1 = mul_add(c3, ga1, hn::Mul(c2, g1));
+    const R g = R::load(dl_dout + gate->out);
+    const R gb = g * R::load(in + at_b), ga = g * R::load(in + at_a);
+    if constexpr (R::kParts > 1) forget(at_b);
+    const R gab = ga * R::load(in + at_b);
+    const auto of_g = halves_of(g.part), of_ga = halves_of(ga.part), of_gb = halves_of(gb.part),
+               of_gab = halves_of(gab.part);
+    const R to_a = R::change(gate->c[3], gb, gate->c[1], g), to_b = R::change(gate->c[3], ga, gate->c[2], g);
     float *da = dl_drow(at_a), *db = dl_drow(at_b);
     if constexpr (visit == Visit::same) {
-      da0 = hn::Add(da0, to_a0), da1 = hn::Add(da1, to_a1), db0 = hn::Add(db0, to_b0), db1 = hn::Add(db1, to_b1);
+      dl_da = dl_da + to_a, dl_db = dl_db + to_b;
     } else if constexpr (visit == Visit::fan) {
-      hn::StoreU(to_a0, d, da);
-      hn::StoreU(to_a1, d, da + 8);
-      db0 = hn::Add(db0, to_b0), db1 = hn::Add(db1, to_b1);
+      to_a.store(da);
+      dl_db = dl_db + to_b;
     } else if constexpr (visit == Visit::chain) {
-      hn::StoreU(hn::Add(da0, to_b0), d, db);
-      hn::StoreU(hn::Add(da1, to_b1), d, db + 8);
-      da0 = to_a0, da1 = to_a1;
+      (dl_da + to_b).store(db);
+      dl_da = to_a;
     } else if constexpr (visit == Visit::pairs) {
-      hn::StoreU(to_a0, d, da);
-      hn::StoreU(to_a1, d, da + 8);
-      hn::StoreU(to_b0, d, db);
-      hn::StoreU(to_b1, d, db + 8);
+      to_a.store(da);
+      to_b.store(db);
     } else {
-      hn::StoreU(hn::Add(hn::LoadU(d, da), to_a0), d, da);
-      hn::StoreU(hn::Add(hn::LoadU(d, da + 8), to_a1), d, da + 8);
-      // After the row of a is stored: it may be the row of b.
-      hn::StoreU(hn::Add(hn::LoadU(d, db), to_b0), d, db);
-      hn::StoreU(hn::Add(hn::LoadU(d, db + 8), to_b1), d, db + 8);
+      (R::load(da) + to_a).store(da);
+      (R::load(db) + to_b).store(db);  // after the row of a is stored: it may be the row of b
     }
-    accumulate_four(s0, s1, s2, s3, sums);
+    accumulate_four(of_g, of_ga, of_gb, of_gab, sums);
   } while (gate != first);
-  if constexpr (visit == Visit::chain || visit == Visit::same)
-    hn::StoreU(da0, d, first_a), hn::StoreU(da1, d, first_a + 8);
-  if constexpr (visit == Visit::same || visit == Visit::fan)
-    hn::StoreU(db0, d, first_b), hn::StoreU(db1, d, first_b + 8);
+  if constexpr (visit == Visit::chain || visit == Visit::same) dl_da.store(first_a);
+  if constexpr (visit == Visit::same || visit == Visit::fan) dl_db.store(first_b);
 }
 
-template <bool apart>
+template <class D, bool apart>
 void backward_runs(const Layer<float>& layer, const LayerGradient<float>& arrays) {
   for (const std::uint32_t row : layer.plan->unwritten)
     std::fill_n(arrays.dl_din + row * arrays.dl_din_step, kTile, -0.0f);
@@ -211,30 +252,37 @@ void backward_runs(const Layer<float>& layer, const LayerGradient<float>& arrays
     float* sums = arrays.sums + end * kPartial;
     switch (run->visit) {
       case Visit::plain:
-        backward_run<Visit::plain, apart>(first, run->count, arrays, sums);
+        backward_run<D, Visit::plain, apart>(first, run->count, arrays, sums);
         break;
       case Visit::same:
-        backward_run<Visit::same, apart>(first, run->count, arrays, sums);
+        backward_run<D, Visit::same, apart>(first, run->count, arrays, sums);
         break;
       case Visit::fan:
-        backward_run<Visit::fan, apart>(first, run->count, arrays, sums);
+        backward_run<D, Visit::fan, apart>(first, run->count, arrays, sums);
         break;
       case Visit::pairs:
-        backward_run<Visit::pairs, apart>(first, run->count, arrays, sums);
+        backward_run<D, Visit::pairs, apart>(first, run->count, arrays, sums);
         break;
       case Visit::chain:
-        backward_run<Visit::chain, apart>(first, run->count, arrays, sums);
+        backward_run<D, Visit::chain, apart>(first, run->count, arrays, sums);
         break;
     }
   }
 }
 
+template <class D>
+void backward_by(const Layer<float>& layer, const LayerGradient<float>& arrays) {
+  if (arrays.dl_din_step == kTile)
+    backward_runs<D, false>(layer, arrays);
+  else
+    backward_runs<D, true>(layer, arrays);
+}
+
 template <>
 void backward(const Layer<float>& layer, const LayerGradient<float>& arrays) {
-  if (arrays.dl_din_step == kTile)
-    backward_runs<false>(layer, arrays);
-  else
-    backward_runs<true>(layer, arrays);
+  if constexpr (hn::MaxLanes(WideTag<float>()) > hn::MaxLanes(Tag<float>()))
+    if (full_vectors()) return backward_by<WideTag<float>>(layer, arrays);
+  backward_by<Tag<float>>(layer, arrays);
 }
 #endif
 

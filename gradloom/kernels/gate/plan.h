@@ -1,6 +1,6 @@
 // The order in which the gates of a layer are evaluated. Neighbours in it share rows: forward then loads a row once,
-// and backward adds its terms in registers (AVX2; other instruction sets visit every gate by itself). It changes no
-// bit (gate.h, order of sums).
+// and backward adds its terms in registers (AVX2 and later; other instruction sets visit every gate by itself). It
+// changes no bit (gate.h, order of sums).
 #pragma once
 
 #include <cstddef>

@@ -38,8 +38,8 @@ HWY_INLINE void each_degree([[maybe_unused]] std::size_t degree, F&& f) {
 }
 
 // Where points lie between the knots of one input, or each between those of an input of its own. The knots around a
-// point, and their inverse distances, are numbers that depend on its span alone; a few spans are told apart by comparing
-// with each knot between them, many by a binary search, whose results are gathered.
+// point, and their inverse distances, are numbers that depend on its span alone; a few spans are told apart by
+// comparing with each knot between them, many by a binary search, whose results are gathered.
 template <int kMost, class V>
 struct FreePlace {
   using D = hn::DFromV<V>;
@@ -81,9 +81,8 @@ struct FreePlace {
       for (unsigned k = 1; k < shape.grid; ++k) {
         const auto beyond = hn::Ge(x, hn::Set(d, interior[k]));
         span = hn::IfThenElse(beyond, hn::Set(d, static_cast<T>(k)), span);
-        each_number<kDegree>(shape, [&](const T* from, V& to, VI) GRADLOOM_UNROLLED {
-          to = hn::IfThenElse(beyond, hn::Set(d, from[k]), to);
-        });
+        each_number<kDegree>(shape, [&](const T* from, V& to, VI)
+                                        GRADLOOM_UNROLLED { to = hn::IfThenElse(beyond, hn::Set(d, from[k]), to); });
       }
       return span;
     }
@@ -116,8 +115,7 @@ struct FreePlace {
     n[0] = hn::Set(d, T(1));
     each_degree<kDegree>(p, [&](auto degree) GRADLOOM_UNROLLED {
       V part[kDegrees];
-      times(degree, [&](auto r)
-                        GRADLOOM_UNROLLED { part[r] = hn::Mul(n[r], share[degree * (degree - 1) / 2 + r]); });
+      times(degree, [&](auto r) GRADLOOM_UNROLLED { part[r] = hn::Mul(n[r], share[degree * (degree - 1) / 2 + r]); });
       if (kSlope && degree == p) {
         const V factor = hn::Set(d, static_cast<T>(p));
         if (shape.row_differences()) {
