@@ -121,8 +121,9 @@ std::vector<PairCost> pairs_of(const nlohmann::json& list, const std::string& wh
 std::vector<LabelCost> singles_of(const nlohmann::json& table, const std::string& where) {
   std::vector<LabelCost> list;
   if (!table.is_object()) refuse("{} must be an object such as {{\"C\": 2}}", where);
-  for (const auto& [label, cost] : table.items())
-    list.push_back({label, number_of(cost, [&] { return fmt::format("{}: the cost of '{}'", where, label); })});
+  for (const auto& entry : table.items())
+    list.push_back({entry.key(),
+                    number_of(entry.value(), [&] { return fmt::format("{}: the cost of '{}'", where, entry.key()); })});
   return list;
 }
 
