@@ -225,7 +225,7 @@ std::vector<std::string> NpyArray::to_wide_integers() const {
     const bool negative = kind == NpyKind::signed_integer && bits >> 63 != 0;
     const std::uint64_t magnitude = negative ? ~bits + 1 : bits;
     wide = wide || magnitude > kLargest;
-    texts.push_back((negative ? "-" : "") + std::to_string(magnitude));
+    texts.push_back(fmt::format("{}{}", negative ? "-" : "", magnitude));
   }
   return wide ? texts : std::vector<std::string>();
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 
 #include "gradloom/data/inflate.h"
 #include "tests/support/mutate.h"
@@ -38,6 +39,16 @@ TEST(Npy, ReadsEveryTypeAndVersion) {
   EXPECT_THAT(values(npy(header("<u4", "(1,)"), raw<std::uint32_t>({4000000000u}))), ElementsAre(4e9));
   EXPECT_THAT(values(npy(header("<u8", "(1,)"), raw<std::uint64_t>({7}))), ElementsAre(7));
   EXPECT_THAT(values(npy(header("|b1", "(2,)"), std::string("\0\1", 2))), ElementsAre(0, 1));
+}
+
+TEST(Npy, KeepsIntegersThatDoubleCannotHoldAsTexts) {
+  const auto texts = [](const std::string& bytes) { return parse_npy(bytes, "a.npy").or_throw().to_wide_integers(); };
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min(), kWide = (std::int64_t{1} << 53) + 1;
+  EXPECT_THAT(texts(npy(header("<i8", "(4,)"), raw<std::int64_t>({-kWide, 0, -1, kLeast}))),
+              ElementsAre("-9007199254740993", "0", "-1", "-9223372036854775808"));
+  EXPECT_THAT(texts(npy(header("<u8", "(1,)"), raw<std::uint64_t>({~std::uint64_t{0}}))),
+              ElementsAre("18446744073709551615"));
+  EXPECT_TRUE(texts(npy(header("<i8", "(2,)"), raw<std::int64_t>({-kWide + 1, 5}))).empty()) << "double holds them";
 }
 
 TEST(Npy, ReadsScalarsAndEmptyArrays) {
