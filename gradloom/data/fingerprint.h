@@ -111,6 +111,14 @@ std::uint64_t fingerprint(const RowDataset<T>& data) {
   return f.value();
 }
 
+template <class T>
+std::uint64_t fingerprint(const GraphDataset<T>& data) {
+  Fingerprint f;
+  add_to(f, data.all());
+  if (const double& centre = data.arrays().target_centre; centre != 0.0) f.take(std::span(&centre, 1));
+  return f.value();
+}
+
 // Of everything that graphs and their names hold.
 std::uint64_t fingerprint(const GraphSet& set);
 

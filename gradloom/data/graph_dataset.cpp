@@ -177,7 +177,7 @@ void append_edges(GraphArrays<T>& a, const Graph& g, std::span<const std::uint32
 }
 
 template <class T>
-void append_targets(GraphArrays<T>& a, const GraphSet& set, std::uint32_t which, const NodeRows& rows) {
+void append_targets(GraphArrays<T>& a, const GraphSet& set, std::uint32_t which, const NodeRows& rows, double centre) {
   const Graph& g = set.graphs[which];
   if (a.task == GraphTask::node) {
     if (g.node_classes().empty()) throw_invalid("the nodes have no classes to learn");
@@ -189,7 +189,9 @@ void append_targets(GraphArrays<T>& a, const GraphSet& set, std::uint32_t which,
   } else if (g.graph_class()) {
     a.label.push_back(*g.graph_class());
   } else if (g.graph_target()) {
-    a.target.push_back(narrow<T>(*g.graph_target()));
+    const double target = *g.graph_target() - centre;
+    a.target.push_back(narrow<T>(target));
+    if (sizeof(T) < sizeof(double) && centre != 0.0) a.exact_target.push_back(target);
   } else {
     throw_invalid(fmt::format("graph {} has neither a class nor a target", which));
   }
@@ -221,6 +223,7 @@ GraphArrays<T> make_graph_arrays(const GraphSet& set, std::span<const std::uint3
   a.stride = padded(a.features);
   a.edge_features = columns.edge_features;
   a.edge_stride = padded(a.edge_features);
+  a.target_centre = o.target_centre;
   const bool sparse = columns.sparse && task == GraphTask::node;
   a.ptr = a.out_ptr = a.graph_ptr = {0};
   if (sparse) a.feature_ptr = {0};
@@ -247,7 +250,7 @@ GraphArrays<T> make_graph_arrays(const GraphSet& set, std::span<const std::uint3
       }
     }
     append_edges(a, g, slots, o);
-    if (o.targets_known) append_targets(a, set, w, rows);
+    if (o.targets_known) append_targets(a, set, w, rows, o.target_centre);
     a.nodes += g.nodes();
     a.graph_ptr.push_back(static_cast<std::uint32_t>(a.nodes));
     ++a.graphs;
@@ -291,7 +294,7 @@ std::vector<std::string> float32_warnings(const GraphSet& set, const GraphFeatur
   see(column(&Graph::edge_weights, 0, 1), "edge", "weight");
   std::vector<double> targets;
   for (const Graph& g : set.graphs)
-    if (g.graph_target()) targets.push_back(*g.graph_target());
+    if (g.graph_target()) targets.push_back(*g.graph_target() - o.target_centre);
   see(std::move(targets), "graph", "target");
   return warnings;
 }
@@ -314,6 +317,18 @@ void measure_features(const GraphSet& set, GraphFeatureOptions& options) {
   for (double& s : squares) s = s > 0 && std::isfinite(s) ? std::sqrt(s / count) : 1.0;
   options.mean = std::move(sum);
   options.std = std::move(squares);
+}
+
+template <class T>
+void measure_targets(const GraphSet& set, std::span<const std::uint32_t> which, GraphFeatureOptions& options) {
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (const std::uint32_t w : which)
+    if (const auto target = set.graphs[w].graph_target(); target && !set.graphs[w].graph_class())
+      low = std::min(low, *target), high = std::max(high, *target);
+  options.target_centre = 0.0;
+  if (low > high) return;
+  check_target_spread<T>(low, high, "graph 'target'");
+  options.target_centre = choose_centre<T>(low, high);
 }
 
 template <class T>
@@ -440,6 +455,7 @@ GraphBatch<T> GraphDataset<T>::gather(std::span<const std::uint32_t> graphs, Gra
 #define GRADLOOM_INSTANTIATE(T)                                                                            \
   template GraphArrays<T> make_graph_arrays<T>(const GraphSet&, std::span<const std::uint32_t>, GraphTask, \
                                                const GraphFeatureOptions&);                                \
+  template void measure_targets<T>(const GraphSet&, std::span<const std::uint32_t>, GraphFeatureOptions&); \
   template class GraphBatchStorage<T>;                                                                     \
   template class GraphDataset<T>;
 GRADLOOM_INSTANTIATE(float)

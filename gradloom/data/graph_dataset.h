@@ -46,6 +46,7 @@ struct GraphFeatureOptions {
   bool normalise_rows = false;    // given features: divided by their row's sum, where that is not 0
   bool standardise = false;       // given dense features: (x - mean) / std; labels stay
   std::vector<double> mean, std;  // of `standardise`, one for each feature; see measure_features()
+  double target_centre = 0.0;     // of targets that are numbers: subtracted in double
   bool edge_labels = false;       // edge labels become edge features
   bool targets_known = true;      // false: what is to be learned is not in the graphs, which need no class or target
   std::size_t identities = 0;     // identity: columns; 0: as many as the largest graph has nodes
@@ -63,8 +64,13 @@ inline bool has_given(NodeFeatures kind) { return kind == NodeFeatures::given ||
 // dense. The standard deviation of a constant is 1.
 void measure_features(const GraphSet& set, GraphFeatureOptions& options);
 
+// Sets target_centre to what rows with the targets of these graphs would have (choose_centres(), rows.h); 0 where they
+// have none. Throws invalid_input when T cannot compute with their spread.
+template <class T>
+void measure_targets(const GraphSet& set, std::span<const std::uint32_t> which, GraphFeatureOptions& options);
+
 // A sentence for each feature, weight or target that float32 cannot hold, as float32_warning() (rows.h) judges it.
-// `options` are those of measure_features().
+// `options` are those of measure_features() and measure_targets().
 std::vector<std::string> float32_warnings(const GraphSet& set, const GraphFeatureOptions& options);
 
 // The arrays of all graphs, shared by the parts of one data set.
@@ -78,7 +84,9 @@ struct GraphArrays {
   std::vector<T> feature_value;
   std::vector<std::uint32_t> row_of;  // node tasks: the row of each node, nodes in the order of the graphs
   std::vector<std::uint32_t> label;   // of rows; classification
-  std::vector<T> target;              // (rows, 1); regression
+  std::vector<T> target;              // (rows, 1); regression: without target_centre
+  std::vector<double> exact_target;   // of centred targets, before rounding; empty: as `target`
+  double target_centre = 0.0;
   std::vector<std::string> class_names;
 
   std::size_t rows() const { return task == GraphTask::node ? nodes : graphs; }

@@ -44,11 +44,13 @@ void check_range(const std::vector<double>& values, std::size_t columns, const s
                       i / columns, what, i % columns < names.size() ? names[i % columns] : "", values[i]));
 }
 
+constexpr double kMargin = 16;  // of squares to the ends of the range
+
 // Kernels compute with 0 for what is below the least normal number. Weights multiply squared errors and are divided by
 // their sum, so that the largest ones need a distance from both ends of the range; smaller ones count for less anyway.
 template <class T>
 void check_weights(const std::vector<double>& weights) {
-  constexpr double kLeast = std::numeric_limits<T>::min(), kMost = std::numeric_limits<T>::max(), kMargin = 16;
+  constexpr double kLeast = std::numeric_limits<T>::min(), kMost = std::numeric_limits<T>::max();
   const char* name = sizeof(T) == sizeof(float) ? "float32" : "float64";
   const char* remedy = sizeof(T) == sizeof(float) ? ", or set precision = \"float64\"" : "";
   for (std::size_t i = 0; i < weights.size(); ++i)
@@ -66,22 +68,35 @@ void check_weights(const std::vector<double>& weights) {
                   largest, largest < low ? "0" : "infinite", name, low, high, remedy));
 }
 
+struct Extent {
+  double low = 0, high = 0;
+};
+
+// The least and greatest value of a column; there is one row at least.
+Extent extent_of(const std::vector<double>& values, std::size_t columns, std::size_t c) {
+  Extent e{values[c], values[c]};
+  for (std::size_t i = c; i < values.size(); i += columns)
+    e.low = std::min(e.low, values[i]), e.high = std::max(e.high, values[i]);
+  return e;
+}
+
 // Values of a column differ by less, or by more, than T can compute with: inputs are divided by their spread, errors of
 // targets are squared.
 template <class T>
-void check_spread(const std::vector<double>& values, std::size_t columns, const std::vector<std::string>& names,
-                  const char* what, double least, double most) {
-  for (std::size_t c = 0; c < columns && !values.empty(); ++c) {
-    double low = values[c], high = values[c];
-    for (std::size_t i = c; i < values.size(); i += columns)
-      low = std::min(low, values[i]), high = std::max(high, values[i]);
-    const double spread = high - low;
-    if (spread == 0.0 || (spread >= least && spread <= most)) continue;
-    const char* remedy = sizeof(T) == sizeof(float) ? "float32; set precision = \"float64\" or scale the column"
-                                                    : "float64; scale the column";
-    throw_invalid(fmt::format("{} '{}': the values differ by at most {:.3g}, which is too {} for {}", what,
-                              c < names.size() ? names[c] : "", spread, spread < least ? "little" : "much", remedy));
-  }
+void check_spread(Extent e, std::string_view column, double least, double most) {
+  const double spread = e.high - e.low;
+  if (spread == 0.0 || (spread >= least && spread <= most)) return;
+  const char* remedy = sizeof(T) == sizeof(float) ? "float32; set precision = \"float64\" or scale the column"
+                                                  : "float64; scale the column";
+  throw_invalid(fmt::format("{}: the values differ by at most {:.3g}, which is too {} for {}", column, spread,
+                            spread < least ? "little" : "much", remedy));
+}
+
+template <class Check>
+void check_extents(const std::vector<double>& values, std::size_t columns, const std::vector<std::string>& names,
+                   const char* what, const Check& check) {
+  for (std::size_t c = 0; c < columns && !values.empty(); ++c)
+    check(extent_of(values, columns, c), fmt::format("{} '{}'", what, c < names.size() ? names[c] : ""));
 }
 
 template <class T>
@@ -94,21 +109,15 @@ std::vector<double> centred(std::vector<double> values, const std::vector<double
   return values;
 }
 
-constexpr int kResolvedBits = 18;
-
 // Empty when every centre is 0.
 template <class T>
 std::vector<double> centres_of(const std::vector<double>& values, std::size_t columns) {
   std::vector<double> centre(columns, 0.0);
   bool any = false;
   for (std::size_t c = 0; c < columns && !values.empty(); ++c) {
-    double low = values[c], high = low;
-    for (std::size_t i = c; i < values.size(); i += columns)
-      low = std::min(low, values[i]), high = std::max(high, values[i]);
-    const double largest = std::max(std::abs(low), std::abs(high));
-    if (!(std::ldexp(high - low, std::numeric_limits<T>::digits - kResolvedBits) < largest) || low == high) continue;
-    centre[c] = low + (high - low) / 2;
-    any = true;
+    const Extent e = extent_of(values, columns, c);
+    centre[c] = choose_centre<T>(e.low, e.high);
+    any = any || centre[c] != 0.0;
   }
   return any ? centre : std::vector<double>();
 }
@@ -232,6 +241,20 @@ RowDataset<T> RowDataset<T>::subset(std::span<const std::uint32_t> rows) const {
 }
 
 template <class T>
+double choose_centre(double low, double high) {
+  constexpr int kResolvedBits = 18;
+  const double largest = std::max(std::abs(low), std::abs(high));
+  if (!(std::ldexp(high - low, std::numeric_limits<T>::digits - kResolvedBits) < largest) || low == high) return 0.0;
+  return low + (high - low) / 2;
+}
+
+template <class T>
+void check_target_spread(double low, double high, std::string_view column) {
+  constexpr double kLeast = std::numeric_limits<T>::min(), kMost = std::numeric_limits<T>::max();
+  check_spread<T>({low, high}, column, kMargin * std::sqrt(kLeast), std::sqrt(kMost) / kMargin);
+}
+
+template <class T>
 RowCentres choose_centres(const RowDataset<double>& training) {
   const RowParts<double>& p = training.parts();
   return {centres_of<T>(p.x, p.features), centres_of<T>(p.target, p.targets)};
@@ -245,9 +268,12 @@ RowDataset<T> convert(const RowDataset<double>& rows, const RowCentres& centre) 
   check_weights<T>(p.weight);
   check_range<T>(x, p.features, p.feature_names, "input");
   check_range<T>(target, p.targets, p.target_names, "target");
-  constexpr double kLeast = std::numeric_limits<T>::min(), kMost = std::numeric_limits<T>::max(), kMargin = 16;
-  check_spread<T>(x, p.features, p.feature_names, "input", kMargin * kLeast, kMost);
-  check_spread<T>(target, p.targets, p.target_names, "target", kMargin * std::sqrt(kLeast), std::sqrt(kMost) / kMargin);
+  check_extents(x, p.features, p.feature_names, "input", [](Extent e, std::string_view column) {
+    check_spread<T>(e, column, kMargin * static_cast<double>(std::numeric_limits<T>::min()),
+                    std::numeric_limits<T>::max());
+  });
+  check_extents(target, p.targets, p.target_names, "target",
+                [](Extent e, std::string_view column) { check_target_spread<T>(e.low, e.high, column); });
   RowParts<T> parts{p.size,
                     p.features,
                     p.targets,
@@ -315,6 +341,10 @@ template class RowBatchStorage<float>;
 template class RowBatchStorage<double>;
 template class RowDataset<float>;
 template class RowDataset<double>;
+template double choose_centre<float>(double, double);
+template double choose_centre<double>(double, double);
+template void check_target_spread<float>(double, double, std::string_view);
+template void check_target_spread<double>(double, double, std::string_view);
 template RowCentres choose_centres<float>(const RowDataset<double>&);
 template RowCentres choose_centres<double>(const RowDataset<double>&);
 template RowDataset<float> convert(const RowDataset<double>&, const RowCentres&);

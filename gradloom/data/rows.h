@@ -100,6 +100,14 @@ class RowDataset {
 template <class T>
 RowCentres choose_centres(const RowDataset<double>& training);
 
+// The same of one column by its least and greatest value; 0: it is not centred.
+template <class T>
+double choose_centre(double low, double high);
+
+// Throws invalid_input, naming `column`, when T cannot compute with the squares of differences of these targets.
+template <class T>
+void check_target_spread(double low, double high, std::string_view column);
+
 // The same rows in another precision, without their centres; centred targets are also kept as they were before. Throws
 // invalid_input, naming row and column, when T cannot hold a value or a weight, or compute with the spread of a column.
 template <class T>

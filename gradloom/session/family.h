@@ -163,6 +163,8 @@ class Family {
   // training data where there is none. Empty: they have no names. Families of rows say neither: tables do.
   virtual std::vector<std::string> output_names() const { return {}; }
   virtual std::vector<SampleNames> sample_names() const { return {}; }
+  // What is added to outputs, in double, to get the numbers of the data; empty: nothing.
+  virtual std::vector<double> output_centres() const { return {}; }
   // Samples of "validation" and "test" with a feature outside of its range in the training data; empty where that is
   // not known or means nothing. The same of rows in the features of the source.
   virtual std::map<std::string, std::size_t> rows_outside() const { return {}; }

@@ -390,15 +390,11 @@ PredictedRows FamilySession<F>::predict_part(const D& data) const {
   const auto predictor = make_predictor(model, data, this->settings_.comm);
   const auto& y = predictor->run(result_arrays());
   PredictedRows rows;
-  std::vector<double> centre(y.width, 0.0);
-  rows.precision = sizeof(T) == 4 ? Precision::float32 : Precision::float64;
-  if constexpr (std::is_same_v<D, RowDataset<T>>) {
+  std::vector<double> centre = family_.output_centres();
+  rows.precision = sizeof(T) == 4 && centre.empty() ? Precision::float32 : Precision::float64;
+  centre.resize(y.width, 0.0);
+  if constexpr (std::is_same_v<D, RowDataset<T>>)
     rows.names = data.is_classification() ? family_.train().class_names() : family_.train().target_names();
-    if (!data.parts().centre.target.empty()) {
-      centre = data.parts().centre.target;
-      rows.precision = Precision::float64;
-    }
-  }
   if (rows.names.empty()) rows.names = family_.output_names();
   rows.width = y.width;
   for (std::size_t s = 0; s < y.rows; ++s)

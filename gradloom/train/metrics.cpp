@@ -68,13 +68,17 @@ std::map<std::string, double> row_metrics(const RowBatch<T>& batch, View<const T
 }
 
 template <class T>
-std::map<std::string, double> row_metrics(const RowDataset<T>& data, View<const T, 2> y) {
-  return metrics_against<T>(data.all(), y, [&](std::size_t s, std::size_t j) { return data.exact_target(s, j); });
+std::map<std::string, double> row_metrics(const RowBatch<T>& batch, std::span<const double> exact_target,
+                                          View<const T, 2> y) {
+  if (exact_target.empty()) return row_metrics(batch, y);
+  return metrics_against<T>(batch, y, [&](std::size_t s, std::size_t j) { return exact_target[s * y.extent(1) + j]; });
 }
 
 template std::map<std::string, double> row_metrics(const RowBatch<float>&, View<const float, 2>);
 template std::map<std::string, double> row_metrics(const RowBatch<double>&, View<const double, 2>);
-template std::map<std::string, double> row_metrics(const RowDataset<float>&, View<const float, 2>);
-template std::map<std::string, double> row_metrics(const RowDataset<double>&, View<const double, 2>);
+template std::map<std::string, double> row_metrics(const RowBatch<float>&, std::span<const double>,
+                                                   View<const float, 2>);
+template std::map<std::string, double> row_metrics(const RowBatch<double>&, std::span<const double>,
+                                                   View<const double, 2>);
 
 }  // namespace gradloom

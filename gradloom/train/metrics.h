@@ -51,8 +51,9 @@ const MetricKind* find_metric(std::string_view name);
 template <class T>
 std::map<std::string, double> row_metrics(const RowBatch<T>& batch, View<const T, 2> y);
 
-// The same of all rows of a data set, centred targets as they were before they were rounded to T.
+// The same against targets as they were before they were rounded to T: (B, Out), row by row; empty: those of the batch.
 template <class T>
-std::map<std::string, double> row_metrics(const RowDataset<T>& data, View<const T, 2> y);
+std::map<std::string, double> row_metrics(const RowBatch<T>& batch, std::span<const double> exact_target,
+                                          View<const T, 2> y);
 
 }  // namespace gradloom

@@ -256,3 +256,10 @@ def test_wrong_calls_are_refused():
         GraphClassifier(layer="no-such").fit(graphs, kinds)
     with pytest.raises(InvalidInputError):
         as_graph(types.SimpleNamespace(edge_index=np.zeros((3, 2))))
+
+
+def test_numbers_with_an_offset_are_predicted_with_it():
+    graphs = [nx.path_graph(n) for n in range(3, 13)] * 4
+    y = np.array([1e9 + graph.number_of_nodes() / 8 for graph in graphs])
+    model = GraphRegressor(hidden=[8], epochs=80, random_state=0).fit(graphs, y)
+    assert np.abs(model.predict(graphs) - y).max() < 1  # float32 has steps of 64 there

@@ -119,9 +119,10 @@ TEST(FamilyOptions, EveryFieldOfAGraphNetworkHasAKey) {
   const auto features = +[](O& o) -> GraphFeatureOptions& { return o.data.features; };
   const auto model = +[](O& o) -> graph::NetworkOptions& { return o.model; };
   add(known, of_network<O>(model));
-  add(known, {unbound(model, &graph::NetworkOptions::outputs), unbound(features, &GraphFeatureOptions::max_degree),
-              unbound(features, &GraphFeatureOptions::mean), unbound(features, &GraphFeatureOptions::std),
-              unbound(features, &GraphFeatureOptions::identities)});
+  add(known,
+      {unbound(model, &graph::NetworkOptions::outputs), unbound(features, &GraphFeatureOptions::max_degree),
+       unbound(features, &GraphFeatureOptions::mean), unbound(features, &GraphFeatureOptions::std),
+       unbound(features, &GraphFeatureOptions::identities), unbound(features, &GraphFeatureOptions::target_centre)});
   EXPECT_THAT(gaps<O>(known), testing::IsEmpty());
 }
 
@@ -137,7 +138,7 @@ TEST(FamilyOptions, EveryFieldOfAPairNetworkHasAKey) {
        unbound(features, &GraphFeatureOptions::normalise_rows), unbound(features, &GraphFeatureOptions::edge_labels),
        unbound(features, &GraphFeatureOptions::targets_known), unbound(features, &GraphFeatureOptions::max_degree),
        unbound(features, &GraphFeatureOptions::mean), unbound(features, &GraphFeatureOptions::std),
-       unbound(features, &GraphFeatureOptions::identities)});
+       unbound(features, &GraphFeatureOptions::identities), unbound(features, &GraphFeatureOptions::target_centre)});
   // Pairs have no classes and no table of nodes.
   const auto files = +[](O& o) -> GraphFileOptions& { return o.data; };
   add(known, {unbound(files, &GraphFileOptions::nodes), unbound(files, &GraphFileOptions::graph_folder),

@@ -1,6 +1,8 @@
 // Similarity of graphs, and rewriting, from the command line.
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 
 #include "tests/cli/program.h"
 
@@ -47,6 +49,41 @@ TEST_F(GraphTasks, SimilarityOfPathsIsLearnedForUnseenOnes) {
   const auto again = json_of({"eval", "run"});
   EXPECT_EQ(again["test"]["mse"], r["test"]["mse"]);
   EXPECT_EQ(again["study"]["unseen"]["spearman"], r["unseen"]["spearman"]);
+}
+
+TEST_F(GraphTasks, NumbersWithAnOffsetAreLearnedMeasuredAndPredicted) {
+  nlohmann::json graphs = nlohmann::json::array();
+  for (int g = 0; g < 40; ++g) {
+    nlohmann::json nodes = nlohmann::json::array(), edges = nlohmann::json::array();
+    for (int v = 0; v < 3 + g % 4; ++v) nodes.push_back({{"features", {g % 5 / 4.0 - 0.5}}});
+    for (int v = 1; v < 3 + g % 4; ++v) edges.push_back({v - 1, v});
+    graphs.push_back({{"id", std::to_string(g)}, {"target", 1e9 + g % 5 / 4.0}, {"nodes", nodes}, {"edges", edges}});
+  }
+  write("g.json", graphs.dump());
+  const auto r =
+      json_of({"train", "graph-classify", "--set", "data.path=g.json", "--set", "loss.kind=mse", "--set",
+               "train.batch=8", "--set", "epochs=60", "--set", "model.hidden=[8]", "--threads", "1", "--out", "run"});
+  EXPECT_GT(r["test"]["r2"].get<double>(), 0.5) << r;
+  EXPECT_TRUE(r["warnings"].empty()) << r["warnings"];
+  // The whole file, from the run and from its model file.
+  const auto all = json_of({"eval", "run", "--data", "g.json"})["data"];
+  EXPECT_LT(all["rmse"].get<double>(), 0.3);
+  EXPECT_EQ(json_of({"predict", "run/model.safetensors", "--data", "g.json", "--out", "p.csv"})["data"], all);
+  std::istringstream table(bytes_of(scratch_ / "p.csv"));
+  std::string line;
+  std::getline(table, line);
+  EXPECT_EQ(line, "id,target,target_predicted,outside");
+  double sum = 0.0;
+  for (int g = 0; g < 40; ++g) {
+    std::getline(table, line, ',');
+    std::getline(table, line, ',');
+    const double truth = std::stod(line);
+    EXPECT_EQ(truth, 1e9 + g % 5 / 4.0);
+    std::getline(table, line, ',');
+    sum += std::abs(std::stod(line) - truth);
+    std::getline(table, line);
+  }
+  EXPECT_NEAR(sum / 40, all["mae"].get<double>(), 1e-6);
 }
 
 TEST_F(GraphTasks, GraphsThatCarryDifferentThingsAreRefusedBeforeTraining) {

@@ -182,6 +182,9 @@ void GraphFamily<T>::split_graphs() {
     split = make_split(n, SplitFractions{1.0 - validation - test, validation, test}, data_seed(options_), labels);
   }
   if (split.train.empty()) throw_invalid(fmt::format("{} graphs leave nothing to train on after the split", n));
+  // A probability is not moved.
+  if (options_.train.loss_kind != LossKind::binary_cross_entropy)
+    measure_targets<T>(*set_, split.train, options_.data.features);
   const auto part = [&](const std::vector<std::uint32_t>& which) {
     return Data(
         std::make_shared<GraphArrays<T>>(make_graph_arrays<T>(*set_, which, GraphTask::graph, options_.data.features)),
@@ -280,7 +283,7 @@ std::map<std::string, std::size_t> GraphFamily<T>::rows_outside() const {
 template <class T>
 std::map<std::string, double> GraphFamily<T>::metrics(const Exec&, const Model&, const ModelArrays<T>&,
                                                       const Data& data, View<const T, 2> y) const {
-  return row_metrics<T>(data.all(), y);
+  return row_metrics<T>(data.all(), data.arrays().exact_target, y);
 }
 
 template <class T>

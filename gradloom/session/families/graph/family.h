@@ -49,6 +49,9 @@ class GraphFamily final : public Family<T, graph::GraphNetwork<T>, GraphDataset<
                                std::uint64_t epoch) const override;
   bool logs_accuracy() const override { return options_.data.curve; }
   std::vector<std::string> output_names() const override;
+  std::vector<double> output_centres() const override {
+    return layout_.target_centre == 0.0 ? std::vector<double>() : std::vector<double>{layout_.target_centre};
+  }
   std::vector<SampleNames> sample_names() const override { return {{"id", sample_ids_}}; }
   std::vector<std::string> warnings(const Exec&, const Model&, const ModelArrays<T>&) const override {
     return data_warnings_;

@@ -180,6 +180,16 @@ std::string misfit_of(const GraphLayout& l, const Graph& g) {
   return "";
 }
 
+double read_centre(EntryReader& scale, bool classes) {
+  if (!scale.has("centre")) return 0.0;
+  EntryReader centre(scale.at("centre"), "normalisation.centre");
+  const std::vector<double> numbers = centre.numbers("targets");
+  centre.done();
+  if (numbers.size() != 1 || classes)
+    centre.fail(fmt::format("there are {} centres for {}", numbers.size(), classes ? "classes" : "one target"));
+  return numbers[0];
+}
+
 }  // namespace
 
 template <class T>
@@ -202,6 +212,7 @@ GraphLayout graph_layout(const GraphSet& set, const GraphArrays<T>& arrays, cons
   if (set.edge_feature_names.size() == l.given_edge_features) l.edge_names = set.edge_feature_names;
   l.direction = direction_of(set);
   if (arrays.target.empty()) l.classes = arrays.class_names;
+  l.target_centre = arrays.target_centre;
   l.ranges = ranges_of_graphs(arrays);
   return l;
 }
@@ -224,6 +235,7 @@ ModelDescription describe_graphs(const GraphLayout& l) {
   if (l.direction) d.input["direction"] = name_of_direction(*l.direction);
   d.normalisation = json::object();
   if (!l.mean.empty()) d.normalisation = {{"mean", l.mean}, {"deviation", l.std}};
+  if (l.target_centre != 0.0) d.normalisation["centre"] = {{"targets", {l.target_centre}}};
   d.ranges = l.ranges;
   return d;
 }
@@ -257,6 +269,7 @@ GraphLayout restore_layout(const ModelDescription& d, GraphTask task) {
   EntryReader scale(d.normalisation, "normalisation");
   const bool scaled = d.normalisation.contains("mean");
   if (scaled) l.mean = scale.numbers("mean"), l.std = scale.numbers("deviation");
+  l.target_centre = read_centre(scale, !l.classes.empty());
   scale.done();
   if (scaled) {
     const bool fits = l.mean.size() == given && l.std.size() == given && given > 0 && !l.sparse &&
@@ -309,6 +322,7 @@ GraphFeatureOptions layout_options(const GraphLayout& l, GraphFeatureOptions opt
   options.targets_known = targets_known;
   options.edge_labels = l.edge_features > l.given_edge_features;
   options.mean = l.mean, options.std = l.std;
+  options.target_centre = l.target_centre;
   if (l.nodes == NodeFeatures::identity) options.identities = l.node_features;
   if (l.nodes == NodeFeatures::degrees) options.max_degree = l.node_features - 1;
   return options;

@@ -22,6 +22,7 @@ struct GraphLayout {
   std::optional<Direction> direction;                 // of the edges; none: not known, or of both kinds
   std::vector<std::string> classes;                   // empty: a number is learned
   std::vector<double> mean, std;                      // that given features of nodes are scaled by; empty: they are not
+  double target_centre = 0.0;                         // a number that is learned is the output plus this
   std::vector<FeatureRange> ranges;                   // of node features, then of edge features; empty: not known
 };
 

@@ -339,7 +339,7 @@ std::vector<std::string> KanFamily<T>::data_warnings(const Data& rows, std::stri
 template <class T>
 std::map<std::string, double> KanFamily<T>::metrics(const Exec&, const Model&, const ModelArrays<T>&, const Data& data,
                                                     View<const T, 2> y) const {
-  return row_metrics<T>(data, y);
+  return row_metrics<T>(data.all(), data.parts().exact_target, y);
 }
 
 // Optional hooks: one of another name or signature would be left out without a word.

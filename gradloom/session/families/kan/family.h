@@ -67,6 +67,7 @@ class KanFamily final : public Family<T, kan::Network<T>, RowDataset<T>, KanOpti
 
   const RowSchema& schema() const { return schema_; }
   const RowCentres& centres() const { return centres_; }
+  std::vector<double> output_centres() const override { return centres_.target; }
 
  private:
   void prune_state(const Exec& ex, std::size_t stage, TrainState<T>& state) const;

@@ -86,6 +86,8 @@ PairDataset<T> PairFamily<T>::part(std::span<const std::uint32_t> queries,
   for (std::size_t a = 0; a < queries.size(); ++a) {
     for (std::size_t b = 0; b < others.size(); ++b) add(a, queries.size() + b);
     if (others.empty())
+  if (layout.target_centre != 0.0)
+    throw_invalid("a model of pairs of graphs has no centre: similarities are not moved");
       for (std::size_t b = a + 1; b < queries.size(); ++b) add(a, b);
   }
   return Data(
