@@ -1,4 +1,4 @@
-// Numbers that graph networks learn: offsets that float32 cannot hold.
+// Numbers that graph networks learn: offsets that float32 cannot hold, and similarities.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -6,12 +6,14 @@
 #include <limits>
 
 #include "gradloom/session/families/graph/family.h"
+#include "gradloom/session/families/pairs/family.h"
 #include "gradloom/session/session.h"
 
 namespace gradloom {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -120,6 +122,39 @@ TEST(GraphTargets, ACentreOfClassesIsRefused) {
   about.classes = {"a", "b"};
   about.targets.clear();
   EXPECT_THROW(restore_layout(about, GraphTask::graph), Exception);
+}
+
+TEST(Similarities, OfDistancesThatAreNotToldApartAreNamed) {
+  const auto set = path_targets(0.0);
+  const auto warnings = [&](double scale, Precision precision = Precision::float32) {
+    DistanceTable distances;
+    distances.ids = set->ids;
+    for (std::uint32_t a = 0; a < kTargets; ++a)
+      for (std::uint32_t b = 0; b < a; ++b) distances.below.push_back(scale * (a + b));
+    return similarity_warnings(*set, distances, precision);
+  };
+  EXPECT_THAT(warnings(1.0), IsEmpty());
+  EXPECT_THAT(warnings(1000.0), ElementsAre(AllOf(HasSubstr("pairs have a similarity below 1e-30"), HasSubstr("'g0'"),
+                                                  HasSubstr("divide the distances"))));
+  EXPECT_THAT(warnings(1e-9), ElementsAre(AllOf(HasSubstr("pair 'similarity'"), HasSubstr("float64"))));
+  EXPECT_THAT(warnings(1e-9, Precision::float64), IsEmpty());
+}
+
+TEST(Similarities, ThatAreAllTooSmallAreNothingToLearn) {
+  const auto set = path_targets(0.0);
+  const auto open = [&](double distance) {
+    auto distances = std::make_shared<DistanceTable>();
+    distances->ids = set->ids;
+    distances->below.assign(kTargets * (kTargets - 1) / 2, distance);
+    make_session<PairFamily>(PairOptions(), PairSource{set, distances}, {.exec = {.threads = 1}});
+  };
+  EXPECT_NO_THROW(open(3.0));
+  try {
+    open(1e6);
+    FAIL() << "every target would be 0";
+  } catch (const Exception& e) {
+    EXPECT_THAT(e.what(), AllOf(HasSubstr("nothing to learn"), HasSubstr("divide the distances")));
+  }
 }
 
 }  // namespace

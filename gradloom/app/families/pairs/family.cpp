@@ -75,6 +75,7 @@ Result<PredictedTable> predict_new(const TypedSession<PairFamily<T>>& session, c
     zeros += y.values[p] == 0.0;
     if (!of_graph.empty()) outside.push_back(of_graph[a] + of_graph[b]);
   }
+  if (distances) table.warnings = similarity_warnings(set, *distances, family.options().precision);
   if (zeros > 0)
     table.warnings.push_back(
         fmt::format("{} of {} have the predicted similarity 0, so their distance is infinite: it is too large for {}",

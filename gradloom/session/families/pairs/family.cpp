@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -22,7 +23,33 @@ namespace {
 // 1 for equal graphs; `nodes` of both together.
 double similarity(double distance, double nodes) { return std::exp(-2.0 * distance / nodes); }
 
+// The least similarity that a float tells from 0 stands for all smaller ones.
+constexpr double kLeastSimilarity = 1e-30;
+constexpr std::string_view kSmallerDistances = "divide the distances by the cost of a typical edit";
+
 }  // namespace
+
+std::vector<std::string> similarity_warnings(const GraphSet& set, const DistanceTable& distances, Precision precision) {
+  std::vector<std::string> warnings;
+  std::vector<double> all;
+  std::size_t small = 0;
+  std::string first;
+  for (std::uint32_t a = 0; a < set.size(); ++a)
+    for (std::uint32_t b = a + 1; b < set.size(); ++b) {
+      all.push_back(similarity(distances.at(a, b), set.graphs[a].nodes() + set.graphs[b].nodes()));
+      if (all.back() < kLeastSimilarity && small++ == 0)
+        first = fmt::format("'{}' and '{}' with the distance {}", set.ids[a], set.ids[b], distances.at(a, b));
+    }
+  if (small > 0) {
+    warnings.push_back(
+        fmt::format("{} of {} pairs have a similarity below {}, such as {}: such distances are not told apart; {}",
+                    small, all.size(), kLeastSimilarity, first, kSmallerDistances));
+  } else if (precision == Precision::float32) {
+    if (std::string warning = float32_warning(std::move(all), "pair", "similarity"); !warning.empty())
+      warnings.push_back(std::move(warning));
+  }
+  return warnings;
+}
 
 template <class T>
 PairFamily<T>::PairFamily(PairOptions options, Source source)
@@ -39,6 +66,11 @@ PairFamily<T>::PairFamily(PairOptions options, Source source)
   layout_ = graph_layout(*set_, train_->graphs().arrays(), options_.data.features);
   layout_.classes.clear();
   if (sizeof(T) == sizeof(float)) data_warnings_ = float32_warnings(*set_, options_.data.features);
+  for (std::string& warning : similarity_warnings(*set_, *distances_, options_.precision))
+    data_warnings_.push_back(std::move(warning));
+  if (std::ranges::all_of(train_->pairs(), [](const GraphPair& pair) { return pair.target < kLeastSimilarity; }))
+    throw_invalid(fmt::format("every training pair has a similarity below {}: there is nothing to learn; {}",
+                              kLeastSimilarity, kSmallerDistances));
   if (std::string warning = label_warning(*set_, options_.data.features.nodes); !warning.empty())
     data_warnings_.push_back(std::move(warning));
 }
@@ -54,6 +86,8 @@ template <class T>
 PairFamily<T> PairFamily<T>::from_model(const PairOptions& options, const ModelDescription& description) {
   GraphLayout layout = restore_layout(description, GraphTask::graph);
   if (!layout.classes.empty()) throw_invalid("a model of pairs of graphs has no classes");
+  if (layout.target_centre != 0.0)
+    throw_invalid("a model of pairs of graphs has no centre: similarities are not moved");
   return PairFamily(options, std::move(layout));
 }
 
@@ -86,8 +120,6 @@ PairDataset<T> PairFamily<T>::part(std::span<const std::uint32_t> queries,
   for (std::size_t a = 0; a < queries.size(); ++a) {
     for (std::size_t b = 0; b < others.size(); ++b) add(a, queries.size() + b);
     if (others.empty())
-  if (layout.target_centre != 0.0)
-    throw_invalid("a model of pairs of graphs has no centre: similarities are not moved");
       for (std::size_t b = a + 1; b < queries.size(); ++b) add(a, b);
   }
   return Data(
@@ -164,9 +196,10 @@ std::map<std::string, double> PairFamily<T>::metrics(const Exec& ex, const Model
     truth.push_back(static_cast<double>(batch.target(p, 0)));
     const double e = predicted[p] - truth[p];
     squares += e * e, absolute += std::abs(e);
-    // The least similarity that a float tells from 0 stands for all smaller ones.
     const double size = static_cast<double>(batch.inverse_size[p]);
-    distance += std::abs(std::log(truth[p]) - std::log(std::max(predicted[p], 1e-30))) / size;
+    distance +=
+        std::abs(std::log(std::max(truth[p], kLeastSimilarity)) - std::log(std::max(predicted[p], kLeastSimilarity))) /
+        size;
   }
   const auto n = static_cast<double>(batch.size);
   std::map<std::string, double> m{{"mse", squares / n}, {"mae", absolute / n}, {"distance_mae", distance / n}};

@@ -18,6 +18,10 @@ struct PairSource {
   std::shared_ptr<const DistanceTable> distances;
 };
 
+// A sentence for what similarities cannot hold of these distances of the graphs: they are below 1e-30, which stands for
+// all smaller ones, or else float32 distinguishes less than half of them.
+std::vector<std::string> similarity_warnings(const GraphSet& set, const DistanceTable& distances, Precision precision);
+
 // Graphs are split, not pairs: training pairs are of two training graphs; validation and test pairs of a held-out graph
 // (first) and a training graph; `unseen` pairs of two test graphs. The target of a pair is exp(-2 distance / (n1 +
 // n2)).
