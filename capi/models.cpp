@@ -35,6 +35,12 @@ std::size_t output_count(const ModelDescription& about) {
   return about.classes.empty() ? std::max<std::size_t>(1, about.targets.size()) : about.classes.size();
 }
 
+// The key is there only where there is something to say.
+json with_warnings(json metrics, std::vector<std::string> warnings) {
+  if (!warnings.empty()) metrics["warnings"] = std::move(warnings);
+  return metrics;
+}
+
 json description_json(ModelObject& model) {
   Session& session = model.fitted.session();
   const app::AppFamily& family = app::find_family(session.options().family);
@@ -140,7 +146,10 @@ int gradloom_history(gradloom_handle model, char** json) {
 int gradloom_metrics(gradloom_handle model, char** json) {
   return call([&] {
     given(json, "json");
-    *json = copy_text(to_json(Used<ModelObject>(model, "model")->fitted.metrics()).dump());
+    const Used<ModelObject> used(model, "model");
+    const Metrics metrics = used->fitted.metrics();
+    *json = copy_text(
+        with_warnings(to_json(metrics), metric_warnings(metrics, used->fitted.session().options().precision)).dump());
   });
 }
 
@@ -201,7 +210,9 @@ int gradloom_measure(gradloom_handle model, const char* settings, const gradloom
     const std::vector<std::string> classes = s.names("classes");
     s.done();
     const Used<ModelObject> used(model, "model");
-    *json = copy_text(to_json(used->fitted.measure(matrix(x, "x"), target_view(y, classes))).dump());
+    const PartMetrics metrics = used->fitted.measure(matrix(x, "x"), target_view(y, classes));
+    const Precision precision = used->fitted.session().options().precision;
+    *json = copy_text(with_warnings(to_json(metrics), metric_warnings(metrics, "the rows", precision)).dump());
   });
 }
 

@@ -1,5 +1,10 @@
 #include "gradloom/session/session.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
 #include "gradloom/io/fields.h"
 
 namespace gradloom {
@@ -13,6 +18,30 @@ nlohmann::json to_json(const PartMetrics& metrics) {
 nlohmann::json to_json(const Metrics& metrics) {
   const auto part = [](const std::optional<PartMetrics>& p) { return p ? to_json(*p) : nlohmann::json(nullptr); };
   return {{"train", to_json(metrics.train)}, {"validation", part(metrics.validation)}, {"test", part(metrics.test)}};
+}
+
+std::vector<std::string> metric_warnings(const PartMetrics& metrics, std::string_view data, Precision precision) {
+  std::vector<std::string_view> wrong;
+  if (metrics.has_loss && !std::isfinite(metrics.loss)) wrong.emplace_back("loss");
+  for (const auto& [name, value] : metrics.values)
+    if (!std::isfinite(value)) wrong.emplace_back(name);
+  if (wrong.empty()) return {};
+  return {fmt::format(
+      "not finite on {}: {}; predictions, or the squares of their errors, are too large for {}; look for inputs and "
+      "targets far from those of the training data, or scale them{}",
+      data, fmt::join(wrong, ", "), name_of(kPrecisions, precision),
+      precision == Precision::float32 ? ", or set precision = \"float64\"" : "")};
+}
+
+std::vector<std::string> metric_warnings(const Metrics& metrics, Precision precision) {
+  std::vector<std::string> all;
+  const auto see = [&](const PartMetrics& part, const char* data) {
+    for (std::string& warning : metric_warnings(part, data, precision)) all.push_back(std::move(warning));
+  };
+  see(metrics.train, "training data");
+  if (metrics.validation) see(*metrics.validation, "validation data");
+  if (metrics.test) see(*metrics.test, "test data");
+  return all;
 }
 
 void Session::note_idle(const std::vector<unsigned>& ranks) {

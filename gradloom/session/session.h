@@ -72,6 +72,7 @@ struct PartMetrics {
   double loss = 0.0;
   std::map<std::string, double> values;  // by name, as the family has them
   std::size_t samples = 0;               // that they are about; 0: not known
+  bool has_loss = true;                  // false: the family knows none of such data, and `loss` is NaN
 };
 nlohmann::json to_json(const PartMetrics& metrics);  // what is not finite becomes null
 
@@ -80,6 +81,11 @@ struct Metrics {
   std::optional<PartMetrics> validation, test;
 };
 nlohmann::json to_json(const Metrics& metrics);
+
+// A sentence for each part with a loss or a metric that is not finite: which it is, on which data, why, and what to do.
+// `data` is what they are called ("new data"), `precision` that of the model.
+std::vector<std::string> metric_warnings(const PartMetrics& metrics, std::string_view data, Precision precision);
+std::vector<std::string> metric_warnings(const Metrics& metrics, Precision precision);
 
 // A column with the names of samples.
 struct SampleNames {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import warnings
 import weakref
 from collections.abc import Mapping
 from html import escape
@@ -23,6 +24,13 @@ _FLOAT64 = np.dtype(np.float64)
 _predict = lib.gradloom_predict
 _addressof = ctypes.addressof
 _byte_of: Any = ctypes.c_char.from_buffer
+
+
+def _told(metrics: dict[str, Any]) -> dict[str, Any]:
+    """Metrics as they were returned, without the warnings, which are raised."""
+    for text in metrics.pop("warnings", []):
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
+    return metrics
 
 
 def page_html(page: str, height: int = 560) -> str:
@@ -109,8 +117,9 @@ class Model:
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """Loss and metrics on the training, validation and test part of the data that it was fitted on."""
-        return dict(json_of(lib.gradloom_metrics, self._open()))
+        """Loss and metrics on the training, validation and test part of the data that it was fitted on. What is not finite
+        is None, with a RuntimeWarning."""
+        return _told(dict(json_of(lib.gradloom_metrics, self._open())))
 
     @property
     def history(self) -> dict[str, AnyArray]:
@@ -185,7 +194,8 @@ class Model:
         return self._outputs(X)
 
     def measure(self, X: Any, y: Any) -> dict[str, float]:
-        """Loss, and rmse, mae and r2, or accuracy, of rows whose targets are known."""
+        """Loss, and rmse, mae and r2, or accuracy, of rows whose targets are known. What is not finite is NaN, with a
+        RuntimeWarning."""
         x = numbers(X, "X", (2,))
         if not self.classes:
             target, settings = numbers(y, "y", (1, 2)), {}
@@ -197,7 +207,8 @@ class Model:
                 raise InvalidInputError(f"y contains the class {unknown[0]!r}; the model has {', '.join(names)}")
             target = integers([places[str(v)] for v in np.asarray(y).ravel().tolist()], "y")
             settings = {"classes": names}
-        return dict(json_of(lib.gradloom_measure, self._open(), settings_text(settings), borrowed(x), borrowed(target)))
+        found = json_of(lib.gradloom_measure, self._open(), settings_text(settings), borrowed(x), borrowed(target))
+        return {name: float("nan") if value is None else value for name, value in _told(dict(found)).items()}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a model file with all that load() needs, atomically."""

@@ -54,6 +54,13 @@ def test_refining_keeps_the_function_and_training_goes_on(rows):
     assert fine.measure(*rows)["rmse"] < before
 
 
+def test_metrics_that_are_not_finite_are_nan_with_a_warning(rows):
+    model = fitted(rows)
+    with pytest.warns(RuntimeWarning, match="not finite on the rows: loss; .* too large for float32"):
+        found = model.measure(rows[0][:1], [3e25])
+    assert np.isnan(found["loss"]) and found["rmse"] == pytest.approx(3e25) and "warnings" not in found
+
+
 def test_a_dataset_of_pykan_is_taken(rows):
     data = create_dataset(lambda x: x[:, 0] * x[:, 1], n_var=2, train_num=200, test_num=50)
     log = KAN(width=[2, 3, 1]).fit(data, opt="LBFGS", steps=10)

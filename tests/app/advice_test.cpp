@@ -36,6 +36,16 @@ TEST(TrainingAdvice, TellsOfOverfitting) {
   EXPECT_THAT(advice(with("accuracy", 1.0, 0.95), {}), IsEmpty());
 }
 
+TEST(TrainingAdvice, NamesEpochsWithoutAFiniteValidationLoss) {
+  std::vector<json> log = log_of(4, 0.5);
+  for (std::size_t e = 0; e < log.size(); ++e) log[e]["run_epoch"] = e + 1, log[e]["validation"] = 0.5;
+  const Metrics metrics = with("rmse", 0.1, 0.1);
+  EXPECT_EQ(validation_overflow(metrics, log), "");
+  log[1]["validation"] = log[2]["validation"] = nullptr;
+  EXPECT_THAT(validation_overflow(metrics, log), HasSubstr("after 2 of 4 epochs, at first after epoch 2"));
+  EXPECT_EQ(validation_overflow({metrics.train, {}, {}}, log), "") << "there are no validation data";
+}
+
 TEST(TrainingAdvice, TakesAFewMissesOfAFewSamplesForChance) {
   Metrics metrics = with("accuracy", 0.954, 0.816);
   metrics.validation->samples = 38;

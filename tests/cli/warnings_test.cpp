@@ -129,6 +129,27 @@ TEST_F(Warnings, WhatFloat32CannotHoldOfGraphsIsNamed) {
   EXPECT_THAT(warned(json_of(graphs_)), testing::Contains(AllOf(HasSubstr("graph 'target'"), HasSubstr("float64"))));
 }
 
+TEST_F(Warnings, LossesAndMetricsThatAreNotFiniteAreNamedEverywhere) {
+  write_sums("t.csv", 60);
+  json_of(rows_);
+  write("far.csv", "a,b,y\n1,1,3e25\n");
+  const Words asked{"run", "--data", "far.csv"};
+  for (const Words& words : {Words{"predict"} + asked + Words{"--out", "p.csv"}, Words{"eval"} + asked}) {
+    const auto r = json_of(words);
+    EXPECT_TRUE(r["data"]["loss"].is_null()) << r;
+    EXPECT_TRUE(r["data"]["rmse"].is_number()) << r;
+    EXPECT_THAT(warned(r), testing::Contains(AllOf(HasSubstr("not finite on new data: loss;"), HasSubstr("float32"),
+                                                   HasSubstr("precision = \"float64\""))));
+  }
+  std::filesystem::remove_all(scratch_ / "run");
+  const Words tested = rows_ + Words{"--set", "data.test_path=far.csv"};
+  EXPECT_THAT(warned(json_of(tested)), testing::Contains(HasSubstr("not finite on test data: loss;")));
+  write("f.json", R"({"inputs": [{"name": "a"}], "target": "y", "text": "a"})");
+  write("far.csv", "a,y\n1,1e200\n2,1e100\n");
+  EXPECT_THAT(warned(json_of({"predict", "f.json", "--data", "far.csv", "--out", "p.csv"})),
+              testing::Contains(HasSubstr("not finite on new data: loss, r2, rmse;")));
+}
+
 TEST_F(Warnings, AMixOfWholeAndRealNumbersIsNamed) {
   write("g.json", R"({"nodes": [{"id": 0, "x": 1}, {"id": 1, "x": 1.5}], "links": [{"source": 0, "target": 1}]})");
   expect_error(graphs_, 2, "invalid_input", {"attribute 'x'", "a number with a fraction here", "1.0 instead of 1"});

@@ -157,5 +157,22 @@ TEST(Similarities, ThatAreAllTooSmallAreNothingToLearn) {
   }
 }
 
+TEST(Metrics, ThatAreNotFiniteAreNamed) {
+  constexpr double kEndless = std::numeric_limits<double>::infinity();
+  const PartMetrics fine{1.0, {{"rmse", 1.0}}};
+  EXPECT_THAT(metric_warnings(fine, "new data", Precision::float32), IsEmpty());
+  const PartMetrics huge{kEndless, {{"rmse", 1e30}}};
+  EXPECT_THAT(metric_warnings(huge, "new data", Precision::float32),
+              ElementsAre(AllOf(HasSubstr("not finite on new data: loss;"), HasSubstr("too large for float32"),
+                                HasSubstr("precision = \"float64\""))));
+  PartMetrics none{std::nan(""), {{"mae", std::nan("")}, {"rmse", 2.0}}};
+  EXPECT_THAT(
+      metric_warnings({fine, none, huge}, Precision::float64),
+      ElementsAre(AllOf(HasSubstr("not finite on validation data: loss, mae;"), testing::Not(HasSubstr("precision ="))),
+                  HasSubstr("on test data: loss;")));
+  none.values.erase("mae"), none.has_loss = false;
+  EXPECT_THAT(metric_warnings(none, "new data", Precision::float32), IsEmpty()) << "there is no loss to know";
+}
+
 }  // namespace
 }  // namespace gradloom

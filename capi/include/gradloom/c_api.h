@@ -139,7 +139,8 @@ int gradloom_describe(gradloom_handle model, char** json);
 /* {columns: ["stage", "epoch", "run_epoch", "loss", ...], rows: [[...], ...]}: the figures of training after each
  * epoch. */
 int gradloom_history(gradloom_handle model, char** json);
-/* Metrics of the training, validation and test part of the data that the model was fitted on. */
+/* {train, validation, test}: metrics of these parts of the data that the model was fitted on. A figure that is not
+ * finite is null, and `warnings` say why; the key is absent where all are finite. */
 int gradloom_metrics(gradloom_handle model, char** json);
 /* out (rows, outputs) of float32 or float64: targets, or probabilities of classes. */
 int gradloom_predict(gradloom_handle model, const gradloom_array* x, const gradloom_array* out);
@@ -149,7 +150,8 @@ int gradloom_predict_table(gradloom_handle model, const char* csv, size_t bytes,
 int gradloom_predict_graphs(gradloom_handle model, gradloom_handle graphs, const gradloom_array* out);
 /* The embedding of each graph or node, which is what the head reads: out (rows, "embedding" of the description). */
 int gradloom_embed_graphs(gradloom_handle model, gradloom_handle graphs, const gradloom_array* out);
-/* Loss, and rmse, mae, r2 or accuracy, of rows whose targets are known; y as in gradloom_fit_rows(). */
+/* Loss, and rmse, mae, r2 or accuracy, of rows whose targets are known, and `warnings` as gradloom_metrics() has them;
+ * y as in gradloom_fit_rows(). */
 int gradloom_measure(gradloom_handle model, const char* settings, const gradloom_array* x, const gradloom_array* y,
                      char** json);
 /* A spline network with `grid` grid intervals and the same functions. */

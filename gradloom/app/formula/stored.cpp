@@ -138,7 +138,9 @@ PartMetrics metrics_of(const formula::Columns& y, const std::vector<std::vector<
     }
   }
   const auto n = static_cast<double>(count);
-  return {squares / n, {{"rmse", std::sqrt(squares / n)}, {"mae", absolute / n}, {"r2", 1 - squares / total}}};
+  PartMetrics metrics{squares / n, {{"rmse", std::sqrt(squares / n)}, {"mae", absolute / n}}};
+  if (total > 0) metrics.values["r2"] = 1 - squares / total;
+  return metrics;
 }
 
 }  // namespace
@@ -208,7 +210,11 @@ Result<PredictReport> predict_formulas(const std::filesystem::path& model, const
     add_numbers(table, y, f->targets);
     PredictReport report;
     report.model = model.string(), report.family = "formula", report.rows = read->rows;
-    if (!read->y.empty()) report.data = to_json(metrics_of(read->y, predicted));
+    if (!read->y.empty()) {
+      const PartMetrics metrics = metrics_of(read->y, predicted);
+      report.data = to_json(metrics);
+      report.warnings = metric_warnings(metrics, "new data", Precision::float64);
+    }
     if (std::string warning = not_finite_warning(table.values, y.width); !warning.empty())
       report.warnings.push_back(std::move(warning));
     if (what.out.empty()) return report;

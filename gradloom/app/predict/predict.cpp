@@ -96,6 +96,9 @@ Result<PredictReport> predict(const std::filesystem::path& model, const RunOptio
     report.outside = table->outside;
     report.data = table->metrics ? to_json(*table->metrics) : nlohmann::json();
     report.warnings = std::move(opened->warnings);
+    if (table->metrics)
+      for (std::string& warning : metric_warnings(*table->metrics, "new data", session.options().precision))
+        report.warnings.push_back(std::move(warning));
     if (!report.finished)
       report.warnings.push_back(fmt::format("the training of this model was stopped after {}, before its end",
                                             counted(report.epochs, "epoch")));

@@ -100,6 +100,23 @@ std::string stages_in_vain(const std::vector<json>& log) {
   std::string kept;
   bool watched = false, better = false;
   for (const json& line : log) {
+std::string validation_overflow(const Metrics& metrics, const std::vector<json>& log) {
+  if (!metrics.validation || !std::isfinite(metrics.validation->loss)) return "";
+  std::size_t epochs = 0, overflows = 0;
+  std::uint64_t first = 0;
+  for (const json& line : log) {
+    if (line.value("event", "") != "epoch") continue;
+    ++epochs;
+    if (line.value("validation", json()).is_null() && overflows++ == 0)
+      first = line.value("run_epoch", std::uint64_t{0});
+  }
+  if (overflows == 0) return "";
+  return fmt::format(
+      "the loss on validation data was not finite after {} of {} epochs, at first after epoch {}: they are never the "
+      "best; a smaller optimizer.lr or gradient clipping (optimizer.clip_norm) keeps training in range",
+      overflows, epochs, first);
+}
+
     const std::string event = line.value("event", "");
     if (event == "epoch") {
       watched = watched || line.value("validation", json()).is_number();

@@ -23,6 +23,9 @@ const PartMetrics* held_out(const Metrics& metrics);
 std::vector<std::string> training_advice(const Metrics& metrics, const std::vector<nlohmann::json>& log,
                                          std::string_view cure);
 
+// Where the loss on validation data was not finite after some epochs, though it is at the end: a sentence, else empty.
+std::string validation_overflow(const Metrics& metrics, const std::vector<nlohmann::json>& log);
+
 // Where stages did no better on validation data than one before, whose function they kept: a sentence, else empty.
 std::string stages_in_vain(const std::vector<nlohmann::json>& log);
 

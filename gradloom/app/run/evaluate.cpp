@@ -54,6 +54,12 @@ Result<void> evaluate_files(const AppFamily& family, Session& session, const std
     if (std::string warning = not_finite_warning(values, width); !warning.empty())
       evaluation.warnings.push_back(std::move(warning));
   };
+  const auto take_metrics = [&](const std::optional<PartMetrics>& metrics) {
+    evaluation.data = metrics ? to_json(*metrics) : json();
+    if (!metrics) return;
+    for (std::string& warning : metric_warnings(*metrics, "new data", session.options().precision))
+      evaluation.warnings.push_back(std::move(warning));
+  };
   const auto warn_of_outside = [&](std::size_t rows) {
     if (std::string warning = outside_warning(evaluation.outside, rows); !warning.empty())
       evaluation.warnings.push_back(std::move(warning));
@@ -71,7 +77,7 @@ Result<void> evaluate_files(const AppFamily& family, Session& session, const std
       evaluation.warnings.push_back(std::move(warning));
     evaluation.outside = session.rows_outside(added->rows);
     warn_of_outside(added->rows.size());
-    evaluation.data = added->has_targets ? to_json(session.measure(added->rows)) : json();
+    take_metrics(added->has_targets ? std::optional(session.measure(added->rows)) : std::nullopt);
     const PredictedRows y = session.predict(added->rows);
     warn(y.values, y.width);
     if (what.predictions.empty()) return {};
@@ -83,7 +89,7 @@ Result<void> evaluate_files(const AppFamily& family, Session& session, const std
                  fmt::format("models of family \"{}\" cannot be applied to new data", family.name)};
   auto table = family.predict(session, what.data);
   if (!table) return table.error();
-  evaluation.data = table->metrics ? to_json(*table->metrics) : json();
+  take_metrics(table->metrics);
   evaluation.outside = table->outside;
   warn_of_outside(table->rows);
   for (std::string& warning : table->warnings) evaluation.warnings.push_back(std::move(warning));
@@ -144,7 +150,8 @@ Result<Evaluation> evaluate(const std::filesystem::path& path, const RunOptions&
     evaluation.data_changed = restored->data_changed;
     evaluation.warnings = std::move(restored->warnings);
     evaluation.metrics = session.metrics();
-    add_loss_warnings(evaluation.metrics, evaluation.warnings);
+    for (std::string& warning : metric_warnings(evaluation.metrics, session.options().precision))
+      evaluation.warnings.push_back(std::move(warning));
     if (json study = session.study(); !study.is_null()) {
       if (family.study_rows) evaluation.found = family.study_rows(study);
       evaluation.study = std::move(study);

@@ -151,15 +151,6 @@ Result<Restored> restore(Session& session, const RunFolder& folder, OtherData ot
   return restored;
 }
 
-void add_loss_warnings(const Metrics& metrics, std::vector<std::string>& warnings) {
-  const auto see = [&](const PartMetrics& part, const char* name) {
-    if (!std::isfinite(part.loss)) warnings.push_back(fmt::format("the loss on {} data is not a finite number", name));
-  };
-  see(metrics.train, "training");
-  if (metrics.validation) see(*metrics.validation, "validation");
-  if (metrics.test) see(*metrics.test, "test");
-}
-
 Result<void> require_checkpoint(const RunFolder& folder) {
   if (folder.has_checkpoint()) return {};
   return Error{ErrorCode::not_found,

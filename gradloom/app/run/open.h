@@ -44,9 +44,6 @@ Result<Restored> restore(Session& session, const RunFolder& folder, OtherData ot
 // Fails with not_found where there is none yet.
 Result<void> require_checkpoint(const RunFolder& folder);
 
-// Names the parts of the data that the model has no finite loss on.
-void add_loss_warnings(const Metrics& metrics, std::vector<std::string>& warnings);
-
 // Warnings are for the caller to pass on; the log does not have them.
 struct OpenedRun {
   Config recipe;

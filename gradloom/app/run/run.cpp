@@ -97,7 +97,10 @@ RunResult describe_result(const Config& recipe, Session& session, Metrics metric
   result.arithmetic = name_of(kArithmetics, session.arithmetic());
   result.warnings = recipe_warnings(recipe);
   for (std::string& warning : session.warnings()) result.warnings.push_back(std::move(warning));
-  add_loss_warnings(result.metrics, result.warnings);
+  for (std::string& warning : metric_warnings(result.metrics, session.options().precision))
+    result.warnings.push_back(std::move(warning));
+  if (std::string overflow = validation_overflow(result.metrics, lines); !overflow.empty())
+    result.warnings.push_back(std::move(overflow));
   if (std::string nothing = learned_nothing(result.metrics, session.largest_class(), lines); !nothing.empty())
     result.warnings.push_back(std::move(nothing));
   else if (const auto cure = family_of(recipe).overfit_cure)

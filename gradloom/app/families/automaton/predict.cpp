@@ -89,7 +89,9 @@ PredictedTable run_starts(const Exec& ex, const AutomatonSubject& subject, const
   for (std::size_t c = 0; c < channels; ++c) table.add(fmt::format("c{}_predicted", c + 1), std::move(found[c]));
   if (judged)  // there is no loss: that is of soft states
     table.metrics = PartMetrics{std::numeric_limits<double>::quiet_NaN(),
-                                {{"hard_accuracy", right / static_cast<double>(starts.count)}}};
+                                {{"hard_accuracy", right / static_cast<double>(starts.count)}},
+                                0,
+                                false};
   return table;
 }
 

@@ -94,7 +94,7 @@ Result<PredictedTable> predict_new(const TypedSession<RewriteFamily<T>>& session
   add_outside(table, outside);
   // There is no loss: that is of single passes.
   table.metrics = PartMetrics{std::numeric_limits<double>::quiet_NaN(),
-                              family.final_metrics(session.exec(), model, session.result_arrays(), *read)};
+                              family.final_metrics(session.exec(), model, session.result_arrays(), *read), 0, false};
   return table;
 }
 
