@@ -150,6 +150,18 @@ TEST_F(Warnings, LossesAndMetricsThatAreNotFiniteAreNamedEverywhere) {
               testing::Contains(HasSubstr("not finite on new data: loss, r2, rmse;")));
 }
 
+TEST_F(Warnings, AFewHiddenValuesBesideTheGridAreNoReasonToWarn) {
+  write_sums("t.csv", 100);
+  const Words small{"train", "kan-rows", "--set", "data.path=t.csv", "--threads", "1"};
+  for (const char* seed : {"0", "1", "2"})
+    EXPECT_THAT(warned(json_of(small + Words{"--seed", seed, "--out", std::string("run") + seed})),
+                Not(testing::Contains(HasSubstr("of its grid"))));
+  const Words narrow{"--set", "model.refit=[]", "--set", "model.lo=-0.01", "--set", "model.hi=0.01"};
+  EXPECT_THAT(warned(json_of(small + narrow + Words{"--set", "epochs=5", "--out", "narrow"})),
+              AllOf(testing::Contains(HasSubstr("of the inputs of layer 0 lie outside of its grid")),
+                    testing::Contains(HasSubstr("of the inputs of layer 1 lie outside of its grid"))));
+}
+
 TEST_F(Warnings, AMixOfWholeAndRealNumbersIsNamed) {
   write("g.json", R"({"nodes": [{"id": 0, "x": 1}, {"id": 1, "x": 1.5}], "links": [{"source": 0, "target": 1}]})");
   expect_error(graphs_, 2, "invalid_input", {"attribute 'x'", "a number with a fraction here", "1.0 instead of 1"});
