@@ -46,6 +46,14 @@ TEST(TrainingAdvice, NamesEpochsWithoutAFiniteValidationLoss) {
   EXPECT_EQ(validation_overflow({metrics.train, {}, {}}, log), "") << "there are no validation data";
 }
 
+TEST(TrainingAdvice, NamesPredictionsThatAreWorseThanTheMean) {
+  Metrics metrics = with("r2", -0.5, 0.9);
+  EXPECT_THAT(learned_nothing(metrics, {}, log_of(10, 0.9)), HasSubstr("(r2 is -0.5)"));
+  EXPECT_EQ(learned_nothing(metrics, {}, log_of(9, 0.9)), "") << "it was hardly trained";
+  metrics.train.values["r2"] = 0.01;
+  EXPECT_EQ(learned_nothing(metrics, {}, log_of(10, 0.9)), "");
+}
+
 TEST(TrainingAdvice, TakesAFewMissesOfAFewSamplesForChance) {
   Metrics metrics = with("accuracy", 0.954, 0.816);
   metrics.validation->samples = 38;

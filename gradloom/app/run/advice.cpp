@@ -83,6 +83,11 @@ std::string undertrained(const Losses& losses) {
 }  // namespace
 
 std::string learned_nothing(const Metrics& metrics, std::optional<double> largest_class, const std::vector<json>& log) {
+  if (const auto r2 = value_of_metric(metrics.train, "r2"); r2 && *r2 < 0.0 && last_losses(log).train.size() >= 10)
+    return fmt::format(
+        "the model has learned nothing: its errors on training data are larger than those of always predicting the "
+        "mean (r2 is {:.3g}); set more epochs or another optimizer.lr, and scale targets whose spread is far from 1",
+        *r2);
   const auto accuracy = value_of_metric(metrics.train, "accuracy");
   // Shares are sums of floats.
   if (!accuracy || !largest_class || *largest_class >= 1.0 || *accuracy > *largest_class + 1e-6 ||
@@ -95,11 +100,6 @@ std::string learned_nothing(const Metrics& metrics, std::optional<double> larges
       *accuracy, *largest_class);
 }
 
-std::string stages_in_vain(const std::vector<json>& log) {
-  std::vector<std::string> vain;
-  std::string kept;
-  bool watched = false, better = false;
-  for (const json& line : log) {
 std::string validation_overflow(const Metrics& metrics, const std::vector<json>& log) {
   if (!metrics.validation || !std::isfinite(metrics.validation->loss)) return "";
   std::size_t epochs = 0, overflows = 0;
@@ -117,6 +117,11 @@ std::string validation_overflow(const Metrics& metrics, const std::vector<json>&
       overflows, epochs, first);
 }
 
+std::string stages_in_vain(const std::vector<json>& log) {
+  std::vector<std::string> vain;
+  std::string kept;
+  bool watched = false, better = false;
+  for (const json& line : log) {
     const std::string event = line.value("event", "");
     if (event == "epoch") {
       watched = watched || line.value("validation", json()).is_number();

@@ -29,8 +29,8 @@ std::string validation_overflow(const Metrics& metrics, const std::vector<nlohma
 // Where stages did no better on validation data than one before, whose function they kept: a sentence, else empty.
 std::string stages_in_vain(const std::vector<nlohmann::json>& log);
 
-// For all that learn classes: a sentence where the accuracy on training data is no better than the share of the most
-// frequent class (`largest_class`, as Session has it) after ten epochs or more; else empty.
+// After ten epochs or more: a sentence where numbers of the training data are predicted worse than by their mean, or
+// classes no better than by the most frequent one, whose share is `largest_class` (as Session has it); else empty.
 std::string learned_nothing(const Metrics& metrics, std::optional<double> largest_class,
                             const std::vector<nlohmann::json>& log);
 
