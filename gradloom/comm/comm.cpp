@@ -27,6 +27,12 @@ Header header_of(std::span<const std::byte> message) {
   return header;
 }
 
+using Clock = std::chrono::steady_clock;
+
+std::uint64_t nanoseconds(Clock::duration time) {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
+}
+
 [[noreturn]] void throw_lost() {
   throw Exception(ErrorCode::io, "a rank that has left the others cannot exchange messages with them");
 }
@@ -34,33 +40,47 @@ Header header_of(std::span<const std::byte> message) {
 }  // namespace
 
 Comm::Comm(unsigned rank, unsigned size, std::size_t piece_bytes)
-    : rank_(rank), size_(size), piece_bytes_(std::max(piece_bytes, kLeastPiece)), out_(size), in_(size) {
-  for (auto* messages : {&out_, &in_})
-    for (Message& message : *messages) message = {std::vector<std::byte>(sizeof(Header)), sizeof(Header)};
-  sends_.reserve(size), receives_.reserve(size);
+    : rank_(rank), size_(size), piece_bytes_(std::max(piece_bytes, kLeastPiece)) {
+  lane_at(0);
+}
+
+Comm::Lane& Comm::lane_at(std::size_t lane) {
+  while (lanes_.size() <= lane) {
+    Lane& made = lanes_.emplace_back();
+    for (auto* messages : {&made.out, &made.in})
+      messages->assign(size_, Message{std::vector<std::byte>(sizeof(Header)), sizeof(Header)});
+    made.sends.reserve(size_), made.receives.reserve(size_);
+  }
+  return lanes_[lane];
 }
 
 void Comm::abandon_messages() {
   // Nobody waits for them; a network may still read and write there.
-  static auto* const kept = new std::vector<std::vector<Message>>();
-  kept->push_back(std::move(out_)), kept->push_back(std::move(in_));
-  out_.clear(), in_.clear();
+  static auto* const kept = new std::deque<std::deque<Lane>>();
+  kept->push_back(std::move(lanes_));
+  lanes_.clear(), started_.clear();
 }
 
-std::span<std::byte> Comm::outgoing(unsigned to, std::size_t bytes) {
-  if (under_way_) throw_lost();
-  Message& message = out_[to];
+// Behind a failure the memory of messages may be in use.
+void Comm::require_present() const {
+  if (gone_ || (failed_ && under_way())) throw_lost();
+}
+
+std::span<std::byte> Comm::outgoing(unsigned to, std::size_t bytes, std::size_t lane) {
+  if (failed_ && under_way()) throw_lost();
+  Message& message = lane_at(lane).out[to];
   message.bytes = sizeof(Header) + bytes;
   if (message.memory.size() < message.bytes) message.memory.resize(message.bytes);
   return std::span(message.memory).subspan(sizeof(Header), bytes);
 }
 
-std::span<const std::byte> Comm::incoming(unsigned from) const {
-  return std::span(in_[from].memory).subspan(sizeof(Header), in_[from].bytes - sizeof(Header));
+std::span<const std::byte> Comm::incoming(unsigned from, std::size_t lane) const {
+  const Message& message = lanes_[lane].in[from];
+  return std::span(message.memory).subspan(sizeof(Header), message.bytes - sizeof(Header));
 }
 
-void Comm::fill_header(Message& message, std::uint32_t flags) const {
-  const Header header{sequence_, message.bytes - sizeof(Header), flags};
+void Comm::fill_header(Message& message, std::uint64_t sequence, std::uint32_t flags) const {
+  const Header header{sequence, message.bytes - sizeof(Header), flags};
   std::memcpy(message.memory.data(), &header, sizeof(header));
 }
 
@@ -85,13 +105,13 @@ void Comm::check_farewell(const Part& part) {
 }
 
 // Of the first piece. Returns whether the rank wants to stop.
-bool Comm::check_head(const Part& part, std::size_t expected) {
+bool Comm::check_head(const Part& part, std::uint64_t sequence, std::size_t expected) {
   const Header header = part.received < sizeof(Header) ? Header{.mark = 0} : header_of(part.bytes);
   if (header.mark != Header().mark || part.received != piece_at(0, sizeof(Header) + header.bytes))
     fail(part.rank, "sent something that is not a message of this program");
-  if (header.sequence != sequence_ || header.bytes != expected)
+  if (header.sequence != sequence || header.bytes != expected)
     fail(part.rank, "is at another point of the run: its message " + std::to_string(header.sequence) + " has " +
-                        std::to_string(header.bytes) + " bytes, message " + std::to_string(sequence_) + " with " +
+                        std::to_string(header.bytes) + " bytes, message " + std::to_string(sequence) + " with " +
                         std::to_string(expected) + " was expected");
   if (part.rank == 0) save_ = header.flags & kSave;
   return header.flags & kStop;
@@ -104,61 +124,115 @@ std::size_t Comm::piece_at(std::size_t at, std::size_t bytes) const {
   return rest - piece_bytes_ == kFarewellBytes ? piece_bytes_ - 1 : piece_bytes_;
 }
 
-void Comm::begin_messages(std::span<const std::size_t> expected) {
+void Comm::begin_messages(Lane& lane, std::span<const std::size_t> expected) {
+  lane.sequence = sequence_++, lane.stop = wants_stop_;
+  if (rank_ == 0) save_ = wants_save_;
   const std::uint32_t flags = (wants_stop_ ? kStop : 0) | (wants_save_ ? kSave : 0);
   for (unsigned other = 0; other < size_; ++other) {
     if (other == rank_) continue;
-    fill_header(out_[other], flags);
-    Message& in = in_[other];
+    fill_header(lane.out[other], lane.sequence, flags);
+    Message& in = lane.in[other];
     in.bytes = sizeof(Header) + expected[other];
     // A farewell may come instead of any piece.
     if (in.memory.size() < in.bytes + kFarewellBytes) in.memory.resize(in.bytes + kFarewellBytes);
-    out_[other].done = in.done = 0;
+    lane.out[other].done = in.done = 0;
   }
 }
 
-// The next piece of every message that has one, in sends_ and receives_. False: all is done.
-bool Comm::take_pieces() {
-  sends_.clear(), receives_.clear();
+// The next piece of every message that has one. False: all is done.
+bool Comm::post_pieces(Lane& lane) {
+  lane.sends.clear(), lane.receives.clear();
   for (unsigned i = 1; i < size_; ++i) {  // each rank begins with another one
     const unsigned to = (rank_ + i) % size_, from = (rank_ + size_ - i) % size_;
-    Message &out = out_[to], &in = in_[from];
+    Message &out = lane.out[to], &in = lane.in[from];
     if (const std::size_t length = piece_at(out.done, out.bytes)) {
-      sends_.push_back({to, std::span(out.memory).subspan(out.done, length)});
+      lane.sends.push_back({to, std::span(out.memory).subspan(out.done, length)});
       out.done += length;
       ++counters_.messages;
       counters_.bytes += length;
     }
     if (const std::size_t length = piece_at(in.done, in.bytes))
-      receives_.push_back({from, std::span(in.memory).subspan(in.done, std::max(length, kFarewellBytes))});
+      lane.receives.push_back({from, std::span(in.memory).subspan(in.done, std::max(length, kFarewellBytes))});
   }
-  return !sends_.empty() || !receives_.empty();
+  if (lane.sends.empty() && lane.receives.empty()) return false;
+  ++under_way_;
+  post(lane.sends, lane.receives);
+  return true;
+}
+
+void Comm::wait_for(Lane& lane, Patience patience) {
+  wait(lane.receives, patience);
+  --under_way_;
+}
+
+void Comm::check_pieces(Lane& lane) {
+  for (const Part& part : lane.receives) {
+    Message& in = lane.in[part.rank];
+    const std::size_t length = piece_at(in.done, in.bytes);
+    check_farewell(part);
+    if (in.done == 0) lane.stop = check_head(part, lane.sequence, in.bytes - sizeof(Header)) || lane.stop;
+    if (part.received != length) fail(part.rank, "sent something that is not a message of this program");
+    in.done += length;
+  }
+}
+
+// Posts first pieces alone: the others follow in finish(), so that the order of all is the same on every rank.
+void Comm::start(std::span<const std::size_t> expected, std::size_t lane) {
+  require_present();
+  const auto begin = Clock::now();
+  if (std::exchange(failed_, false)) started_.clear();
+  Lane& begun = lane_at(lane);
+  if (std::find(started_.begin(), started_.end(), &begun) != started_.end())
+    throw_invalid("an exchange of lane " + std::to_string(lane) + " is under way");
+  if (started_.empty()) arrived_ = 0;
+  begin_messages(begun, expected);
+  started_.push_back(&begun);
+  failed_ = true;
+  post_pieces(begun);
+  failed_ = false;
+  since_ = Clock::now();
+  counters_.nanoseconds += nanoseconds(since_ - begin);
+}
+
+void Comm::progress() {
+  if (failed_ || !under_way()) return;
+  const auto begin = Clock::now();
+  counters_.hidden_nanoseconds += nanoseconds(begin - since_);
+  failed_ = true;
+  for (; arrived_ < started_.size() && test(started_[arrived_]->receives); ++arrived_) --under_way_;
+  failed_ = false;
+  since_ = Clock::now();
+  counters_.nanoseconds += nanoseconds(since_ - begin);
+}
+
+void Comm::finish(Patience patience) {
+  require_present();
+  const auto begin = Clock::now();
+  failed_ = true;
+  for (std::size_t i = 0; i < started_.size(); ++i) {
+    if (i >= arrived_ && size_ > 1) wait_for(*started_[i], patience);
+    check_pieces(*started_[i]);  // a farewell in here has taken the place of what comes later
+  }
+  bool stop = false;
+  for (Lane* lane : started_) {
+    while (post_pieces(*lane)) {
+      wait_for(*lane, patience);
+      check_pieces(*lane);
+    }
+    stop = stop || lane->stop;
+    for (Message& message : lane->out) message.bytes = sizeof(Header);
+  }
+  failed_ = false;
+  stop_ = stop_ || stop;
+  counters_.exchanges += started_.size();
+  started_.clear(), arrived_ = 0;
+  counters_.nanoseconds += nanoseconds(Clock::now() - begin);
 }
 
 void Comm::exchange(std::span<const std::size_t> expected, Patience patience) {
-  if (gone_ || under_way_) throw_lost();
-  const auto start = std::chrono::steady_clock::now();
-  begin_messages(expected);
-  bool stop = wants_stop_;
-  if (rank_ == 0) save_ = wants_save_;
-  while (take_pieces()) {
-    under_way_ = true;
-    transfer(sends_, receives_, patience);
-    under_way_ = false;
-    for (const Part& part : receives_) {
-      Message& in = in_[part.rank];
-      const std::size_t length = piece_at(in.done, in.bytes);
-      check_farewell(part);
-      if (in.done == 0) stop = check_head(part, expected[part.rank]) || stop;
-      if (part.received != length) fail(part.rank, "sent something that is not a message of this program");
-      in.done += length;
-    }
-  }
-  stop_ = stop_ || stop;
-  for (Message& message : out_) message.bytes = sizeof(Header);
-  ++sequence_, ++counters_.exchanges;
-  counters_.nanoseconds += static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count());
+  if (!failed_ && !started_.empty()) throw_invalid("an exchange that was started is not finished");
+  start(expected, 0);
+  finish(patience);
 }
 
 void Comm::share_parts(FunctionRef<std::size_t(unsigned)> bytes, FunctionRef<void(std::span<std::byte>)> put,

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <deque>
 #include <thread>
 
 #include "gradloom/comm/mpi/plugin.h"
@@ -29,12 +30,12 @@ class MpiComm final : public Comm {
       : Comm(rank, size, kPieceBytes), mpi_(mpi), library_(std::move(library)), seconds_(seconds) {}
   ~MpiComm() override {
     if (under_way()) {
-      static auto* const kept = new std::vector<std::vector<GradloomMpiMessage>>();
-      kept->push_back(std::move(out_)), kept->push_back(std::move(in_));
+      static auto* const kept = new std::deque<std::deque<Lists>>();
+      kept->push_back(std::move(posts_));
       abandon_messages();
     }
     // Whoever waits for a dead rank in there waits for ever.
-    if (!broken_ && !gone()) mpi_.close();
+    if (!broken_ && !gone() && !under_way()) mpi_.close();
   }
   std::string library() const override { return library_; }
 
@@ -70,16 +71,35 @@ class MpiComm final : public Comm {
     throw Exception(ErrorCode::io, std::string("MPI failed: ") + error);
   }
 
-  void transfer(std::span<const Part> out, std::span<Part> in, Patience patience) override {
-    list_messages(out, out_), list_messages(in, in_);
-    check(mpi_.post(out_.data(), static_cast<int>(out_.size()), in_.data(), static_cast<int>(in_.size())));
-    wait(patience);
-    for (std::size_t i = 0; i < in.size(); ++i) in[i].received = in_[i].bytes;
+  void post(std::span<const Part> out, std::span<Part> in) override {
+    if (first_ == last_) first_ = last_ = 0;
+    if (last_ == posts_.size()) posts_.emplace_back();
+    Lists& lists = posts_[last_++];
+    list_messages(out, lists.out), list_messages(in, lists.in);
+    check(mpi_.post(lists.out.data(), static_cast<int>(lists.out.size()), lists.in.data(),
+                    static_cast<int>(lists.in.size())));
+  }
+
+  bool test(std::span<Part> in) override {
+    int done = 0, waiting_for = -1;
+    check(mpi_.test(&done, &waiting_for));
+    if (done) end_post(in);
+    return done;
+  }
+
+  void wait(std::span<Part> in, Patience patience) override {
+    sleep_until_done(patience);
+    end_post(in);
+  }
+
+  void end_post(std::span<Part> in) {
+    const Lists& lists = posts_[first_++];
+    for (std::size_t i = 0; i < in.size(); ++i) in[i].received = lists.in[i].bytes;
   }
 
   // Asks at once, then sleeps longer and longer: on a machine with more ranks than cores, whoever spins keeps the
   // others from answering.
-  void wait(Patience patience) {
+  void sleep_until_done(Patience patience) {
     constexpr auto kSpin = std::chrono::microseconds(20), kLongest = std::chrono::microseconds(500);
     const auto start = Clock::now();
     auto pause = std::chrono::microseconds(10), look = std::chrono::microseconds(500000);
@@ -123,7 +143,11 @@ class MpiComm final : public Comm {
   double seconds_;
   bool broken_ = false;  // no rank may wait for all others any more
   std::vector<Identity> peers_;
-  std::vector<GradloomMpiMessage> out_, in_;  // of the last transfer
+  struct Lists {
+    std::vector<GradloomMpiMessage> out, in;
+  };
+  std::deque<Lists> posts_;  // of those that are under way: [first_, last_); memory is kept
+  std::size_t first_ = 0, last_ = 0;
 };
 
 }  // namespace

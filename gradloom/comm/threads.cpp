@@ -29,8 +29,17 @@ class ThreadComm final : public Comm {
   std::string library() const override { return "threads of one process"; }
 
  private:
-  void transfer(std::span<const Part> out, std::span<Part> in, Patience patience) override {
-    send_farewell(out);
+  void post(std::span<const Part> out, std::span<Part>) override { send_farewell(out); }
+
+  bool test(std::span<Part> in) override {
+    const std::lock_guard lock(mail_->mutex);
+    for (const Part& part : in)
+      if (mail_->from_to(part.rank, rank()).empty()) return false;
+    for (Part& part : in) take(part);
+    return true;
+  }
+
+  void wait(std::span<Part> in, Patience patience) override {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds_);
     std::unique_lock lock(mail_->mutex);
     for (Part& part : in) {
@@ -40,11 +49,16 @@ class ThreadComm final : public Comm {
         mail_->arrived.wait(lock, there);
       else if (!mail_->arrived.wait_until(lock, deadline, there))
         fail_silent(part.rank, seconds_);
-      if (box.front().size() > part.bytes.size()) fail(part.rank, "sent more than was expected");
-      std::copy(box.front().begin(), box.front().end(), part.bytes.begin());
-      part.received = box.front().size();
-      box.pop_front();
+      take(part);
     }
+  }
+
+  void take(Part& part) {
+    auto& box = mail_->from_to(part.rank, rank());
+    if (box.front().size() > part.bytes.size()) fail(part.rank, "sent more than was expected");
+    std::copy(box.front().begin(), box.front().end(), part.bytes.begin());
+    part.received = box.front().size();
+    box.pop_front();
   }
 
   void send_farewell(std::span<const Part> out) override {

@@ -79,6 +79,78 @@ TEST(Comm, CutsLongMessagesIntoPieces) {
   }
 }
 
+TEST(Comm, SeveralExchangesAreUnderWayAtOnce) {
+  constexpr std::size_t kLanes = 4;
+  const auto length = [](unsigned from, unsigned to, std::size_t lane) {
+    return lane == 1 ? 9000u : from + to + 5 * lane;
+  };
+  for (const std::size_t piece : {std::size_t{2048}, kPieceBytes}) {
+    const auto failures = run_ranks(
+        4,
+        [&](Comm& comm) {
+          const unsigned own = comm.rank();
+          for (unsigned round = 0; round < 10; ++round) {
+            for (std::size_t lane = 0; lane < kLanes; ++lane) {
+              std::vector<std::size_t> expected(4);
+              for (unsigned other = 0; other < 4; ++other) {
+                expected[other] = length(other, own, lane);
+                if (other == own) continue;
+                const auto out = comm.outgoing(other, length(own, other, lane), lane);
+                std::fill(out.begin(), out.end(), std::byte(16 * own + other + 64 * lane));
+              }
+              comm.start(expected, lane);
+              if ((round + own) % 3 != 0) comm.progress();
+            }
+            EXPECT_THROW(comm.barrier(), Exception);
+            comm.finish();
+            for (std::size_t lane = 0; lane < kLanes; ++lane)
+              for (unsigned from = 0; from < 4; ++from) {
+                if (from == own) continue;
+                ASSERT_EQ(comm.incoming(from, lane).size(), length(from, own, lane));
+                EXPECT_THAT(comm.incoming(from, lane), Each(std::byte(16 * from + own + 64 * lane)));
+              }
+            comm.progress();
+            comm.barrier();
+          }
+          EXPECT_EQ(comm.counters().exchanges, 10 * (kLanes + 1));
+        },
+        120, piece);
+    EXPECT_THAT(failures, Each(StrEq("")));
+  }
+}
+
+TEST(Comm, ARankThatLeavesBetweenTwoExchangesThatAreUnderWayIsNamed) {
+  for (const bool looks : {false, true}) {
+    const auto failures = run_ranks(3, [&](Comm& comm) {
+      const std::array<std::size_t, 3> none{};
+      comm.start(none, 0);
+      if (comm.rank() == 1) throw Exception(ErrorCode::io, "the disk is full");
+      comm.start(none, 1), comm.start(none, 2);
+      for (int i = 0; looks && i < 100; ++i) comm.progress();
+      comm.finish();
+    });
+    EXPECT_EQ(failures[1], "the disk is full");
+    for (unsigned rank : {0u, 2u}) EXPECT_THAT(failures[rank], HasSubstr("has ended: "));
+  }
+}
+
+TEST(Comm, AllRanksStopAndSaveAlikeBehindSeveralExchanges) {
+  const auto failures = run_ranks(3, [](Comm& comm) {
+    const std::array<std::size_t, 3> none{};
+    unsigned rounds = 0;
+    std::vector<unsigned> saves;
+    while (!comm.agree_to_stop(comm.rank() == 2 && rounds >= 5)) {
+      if (comm.agree_to_save(comm.rank() == 0 && rounds == 2)) saves.push_back(rounds);
+      for (std::size_t lane = 0; lane < 3; ++lane) comm.start(none, lane);
+      comm.finish();
+      ++rounds;
+    }
+    EXPECT_EQ(rounds, 6u);
+    EXPECT_THAT(saves, ::testing::ElementsAre(3));
+  });
+  EXPECT_THAT(failures, Each(StrEq("")));
+}
+
 // A rank that fails between two pieces.
 TEST(Comm, AFarewellIsUnderstoodInsteadOfAPiece) {
   for (const std::size_t length : {std::size_t{1500}, std::size_t{2048}, std::size_t{9000}}) {
@@ -297,6 +369,21 @@ TEST(Mpi, ARankOfAnotherVersionIsNamed) {
 
 TEST(Mpi, ARankThatNeverAnswersIsNamedAfterTheStatedTime) {
   EXPECT_EQ(said_of(OtherPlugin::silent_peer), "rank 1 did not answer for 0.2 s");
+}
+
+TEST(Mpi, ARankThatNeverAnswersOneOfSeveralExchangesIsNamed) {
+  auto comm = open_other(OtherPlugin::silent_later).or_throw();
+  const std::array<std::size_t, 2> none{};
+  comm->start(none, 0), comm->start(none, 1);
+  comm->progress();
+  try {
+    comm->finish();
+    FAIL() << "nobody answered";
+  } catch (const Exception& e) {
+    EXPECT_STREQ(e.what(), "rank 1 did not answer for 0.2 s");
+  }
+  EXPECT_THROW(comm->outgoing(1, 5000, 1), Exception) << "the memory is in use";
+  EXPECT_THROW(comm->start(none, 2), Exception);
 }
 
 TEST(Mpi, MessagesUnderWayStayAsTheyAreWhenTheRankLeavesAndEnds) {

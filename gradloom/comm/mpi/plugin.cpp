@@ -6,6 +6,7 @@
 #include <climits>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -13,12 +14,15 @@ namespace {
 
 std::string text;  // of the last error
 MPI_Comm world = MPI_COMM_NULL;
-std::vector<MPI_Request> requests;  // sends, then receives
+struct Post {
+  std::vector<MPI_Request> requests;  // sends, then receives
+  const GradloomMpiMessage* out = nullptr;
+  GradloomMpiMessage* in = nullptr;
+  std::size_t outs = 0;
+};
+std::deque<Post> posts;  // that are under way, the oldest first
 std::vector<MPI_Request> farewells;
 std::vector<std::vector<char>> farewell_messages;
-const GradloomMpiMessage* sending = nullptr;
-GradloomMpiMessage* receiving = nullptr;
-int sends = 0;
 
 const char* error_of(int code) {
   if (code == MPI_SUCCESS) return nullptr;
@@ -32,6 +36,7 @@ const char* error_of(int code) {
 const char* open(int* rank, int* size, const char** library) {
   int provided = 0;
   if (const char* error = error_of(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided))) return error;
+  if (provided < MPI_THREAD_FUNNELED) return "this MPI does not allow threads beside the one that calls it";
   if (const char* error = error_of(MPI_Comm_dup(MPI_COMM_WORLD, &world))) return error;
   MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
   MPI_Comm_rank(world, rank);
@@ -45,13 +50,14 @@ const char* open(int* rank, int* size, const char** library) {
 }
 
 const char* post(const GradloomMpiMessage* out, int outs, GradloomMpiMessage* in, int ins) {
-  requests.assign(static_cast<std::size_t>(outs + ins), MPI_REQUEST_NULL);
-  sending = out, receiving = in, sends = outs;
+  Post& post = posts.emplace_back();
+  post.requests.assign(static_cast<std::size_t>(outs + ins), MPI_REQUEST_NULL);
+  post.out = out, post.in = in, post.outs = static_cast<std::size_t>(outs);
   for (int i = 0; i < ins + outs; ++i) {  // receives first: what arrives then has its place
     const bool receives = i < ins;
     const GradloomMpiMessage& m = receives ? in[i] : out[i - ins];
     if (m.bytes > INT_MAX) return "a piece of a message is longer than 2 GB";
-    MPI_Request& request = requests[static_cast<std::size_t>(receives ? outs + i : i - ins)];
+    MPI_Request& request = post.requests[static_cast<std::size_t>(receives ? outs + i : i - ins)];
     const int count = static_cast<int>(m.bytes);
     const int code = receives ? MPI_Irecv(m.data, count, MPI_BYTE, m.rank, 0, world, &request)
                               : MPI_Isend(m.data, count, MPI_BYTE, m.rank, 0, world, &request);
@@ -62,13 +68,15 @@ const char* post(const GradloomMpiMessage* out, int outs, GradloomMpiMessage* in
 
 const char* test(int* done, int* waiting_for) {
   *done = 1, *waiting_for = -1;
+  if (posts.empty()) return nullptr;
+  const Post& post = posts.front();
+  std::vector<MPI_Request>& requests = posts.front().requests;
   for (std::size_t i = requests.size(); i-- > 0;) {  // a receive that lacks says more than a send
     if (requests[i] == MPI_REQUEST_NULL) continue;
     int complete = 0;
     MPI_Status status;
     if (const char* error = error_of(MPI_Test(&requests[i], &complete, &status))) return error;
-    const bool receives = i >= static_cast<std::size_t>(sends);
-    GradloomMpiMessage* in = receives ? receiving + (i - static_cast<std::size_t>(sends)) : nullptr;
+    GradloomMpiMessage* in = i >= post.outs ? post.in + (i - post.outs) : nullptr;
     if (complete && in) {
       int count = 0;
       MPI_Get_count(&status, MPI_BYTE, &count);
@@ -76,8 +84,9 @@ const char* test(int* done, int* waiting_for) {
     }
     if (complete) continue;
     *done = 0;
-    if (*waiting_for < 0) *waiting_for = in ? in->rank : sending[i].rank;
+    if (*waiting_for < 0) *waiting_for = in ? in->rank : post.out[i].rank;
   }
+  if (*done) posts.pop_front();
   return nullptr;
 }
 
