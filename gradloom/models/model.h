@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "gradloom/base/error.h"
 #include "gradloom/base/slices.h"
@@ -126,6 +127,13 @@ template <class M>
 concept FinishesGradient = requires(const M& m, const Exec& ex, const Step& step,
                                     const ModelArrays<typename M::Scalar>& arrays, std::span<typename M::Scalar> sums) {
   m.finish_gradient(ex, step, arrays, sums);
+};
+
+// A model with leaves that tells a sink of ranges of its sums long before the end of the pass, also of unfinished sums,
+// says in which order it finishes its slices. Ranks send them while the pass goes on.
+template <class M>
+concept HasFinishingOrder = HasLeaves<M> && requires(const M& m) {
+  { m.finishing_order() } -> std::same_as<std::vector<std::size_t>>;
 };
 
 // The stack that a backward pass with so many leaves goes on with. Throws invalid_input when the call has too few

@@ -43,6 +43,24 @@ class HostTrainer<T>::Fused final : public GradientSink {
   HostTrainer& trainer_;
 };
 
+// Sends each section of the sums as soon as it is complete, on the thread that talks to the other ranks.
+template <class T>
+class HostTrainer<T>::Sender final : public GradientSink {
+ public:
+  Sender(HostTrainer& trainer, const SharedCall& call) : trainer_(trainer), call_(call) {}
+  void finished(std::size_t begin, std::size_t end, unsigned worker) override {
+    RankSum<T>& ranks = *trainer_.ranks_;
+    ranks.count_final(begin, end);
+    if (worker > 0) return;
+    const ProfileScope scope(trainer_.ex_, trainer_.phases_.communication, worker);
+    ranks.send_complete(call_);
+  }
+
+ private:
+  HostTrainer& trainer_;
+  const SharedCall& call_;
+};
+
 template <class T>
 HostTrainer<T>::HostTrainer(const Exec& ex, const Slices& parameters, const Slices& buffers, std::size_t samples,
                             TrainOptions train_options, TrainState<T>& state)
@@ -188,17 +206,34 @@ bool HostTrainer<T>::splits() const {
 }
 
 template <class T>
+void HostTrainer<T>::make_ranks() {
+  if (ranks_) return;
+  const std::vector<std::size_t> order = finishing_order();
+  typename RankSum<T>::Ranges finishing;
+  for (const std::size_t s : order)
+    if (!frozen_[s]) finishing.emplace_back(parameters_[s].offset, parameters_[s].end());
+  using Cut = typename RankSum<T>::Cut;
+  ranks_ =
+      std::make_unique<RankSum<T>>(*options().comm, parameters_.flat_size(), order.empty() ? update_ranges_ : finishing,
+                                   order.empty() ? Cut::one_section : Cut::sections);
+}
+
+template <class T>
+void HostTrainer<T>::hold_from(std::size_t first) {
+  elements_->hold_from(first);
+  if (without_decay_) without_decay_->hold_from(first);
+}
+
+template <class T>
 void HostTrainer<T>::hold_own_part() {
   split_ = true, is_whole_at_0_ = false;
   if (holds_part_) return;
-  const auto [begin, end] = ranks_->own_hull();
   for (OptimizerState<T>& s : state_.optimizer) {
-    Buffer<T> part(end - begin);
-    std::copy_n(s.values.data() + begin, end - begin, part.data());
+    Buffer<T> part(ranks_->own_size());
+    T* to = part.data();
+    for (const auto& [begin, end] : ranks_->own()) to = std::copy(s.values.data() + begin, s.values.data() + end, to);
     s.values = std::move(part);
   }
-  elements_->hold_from(begin);
-  if (without_decay_) without_decay_->hold_from(begin);
   holds_part_ = true;
 }
 
@@ -208,7 +243,12 @@ void HostTrainer<T>::update_own_part(double lr) {
     const ProfileScope scope(ex_, phases_.optimizer);
     hold_own_part();
     begin_update(lr, 1.0);
-    for (const auto& [begin, end] : ranks_->own()) update_range(begin, end);
+    std::size_t held = 0;
+    for (const auto& [begin, end] : ranks_->own()) {
+      hold_from(begin - held);
+      update_range(begin, end);
+      held += end - begin;
+    }
   }
   const ProfileScope scope(ex_, phases_.communication);
   ranks_->share_own(state_.parameters.span());
@@ -228,8 +268,7 @@ void HostTrainer<T>::collect_state(StateOf which) {
   }
   split_ = which == StateOf::rank_0, is_whole_at_0_ = split_;
   if (!takes) return;
-  elements_->hold_from(0);
-  if (without_decay_) without_decay_->hold_from(0);
+  hold_from(0);
   holds_part_ = false;
 }
 
@@ -287,8 +326,8 @@ double HostTrainer<T>::evaluate_shards(const Step& step, LossOptions loss, std::
   const std::size_t numbers = shard_numbers(), samples = loaded();
   const ShardLayout layout = shards(samples);
   if (!ranks_) {
-    const std::pair<std::size_t, std::size_t> all(0, numbers);
-    ranks_ = std::make_unique<RankSum<T>>(comm, numbers, std::span(&all, 1));
+    const typename RankSum<T>::Ranges all = {{0, numbers}};
+    ranks_ = std::make_unique<RankSum<T>>(comm, numbers, all, RankSum<T>::Cut::one_section);
     shard_sum_ = Buffer<T>(numbers);
   }
   const auto samples_of = [&](LeafShare of) {
@@ -302,7 +341,7 @@ double HostTrainer<T>::evaluate_shards(const Step& step, LossOptions loss, std::
   each_node(share.first, share.count, [&](const LeafNode& n) {
     const std::span<T> sum = ranks_->node_sum(i++);
     if (has_parts())
-      evaluate_part(step_of_part(step, n), loss, samples_of({n.first, n.size()}), parameters, sum, {});
+      evaluate_part(step_of_part(step, n), loss, samples_of({n.first, n.size()}), parameters, sum, {}, nullptr);
     else
       add_shards(n.first - share.first, n.size(), sum);
   });
@@ -326,7 +365,7 @@ template <class T>
 double HostTrainer<T>::evaluate_shared(const Step& step, LossOptions loss, std::span<const T> parameters,
                                        std::span<T> gradient) {
   Comm& comm = *options().comm;
-  if (!ranks_) ranks_ = std::make_unique<RankSum<T>>(comm, parameters_.flat_size(), update_ranges_);
+  make_ranks();
   const std::size_t of_leaf = leaf_samples(), samples = loaded(), all = divide_up(samples, of_leaf);
   const auto samples_of = [&](LeafShare leaves) {
     const std::size_t first = leaves.first * of_leaf;
@@ -334,13 +373,18 @@ double HostTrainer<T>::evaluate_shared(const Step& step, LossOptions loss, std::
   };
   loss.factor = factor_of(loss);
   const LeafShare share = share_of(comm.rank(), comm.size(), all, unit());
+  const auto loss_of = [&](LeafShare of) { return share_loss(samples_of(of)); };
+  const SharedCall call = shared_call(step, all, unit(), gradient, loss_of);
+  Sender sender(*this, call);
   std::size_t i = 0;
   each_node(step.leaf + share.first, share.count, [&](const LeafNode& node) {
+    // Ranges before the last one are complete when that begins.
+    const bool sends = ranks_->sections() > 1 && node.first + node.size() == step.leaf + share.first + share.count;
     evaluate_part(step_of_part(step, node), loss, samples_of({node.first - step.leaf, node.size()}), parameters,
-                  ranks_->node_sum(i++), levels_of_part(node.size()));
+                  ranks_->node_sum(i++), levels_of_part(node.size()), sends ? &sender : nullptr);
   });
   sum_share(loss, samples_of(share));
-  add_shares(step, all, unit(), gradient, [&](LeafShare of) { return share_loss(samples_of(of)); });
+  add_shares(call);
   double value = total_loss(loss);
   if (step.gradient_is == GradientIs::complete) value += finish_gradient(step, parameters, gradient);
   return value;
@@ -351,7 +395,7 @@ template <class T>
 double HostTrainer<T>::evaluate_encoded(const Step& step, const LossOptions& loss, std::span<const T> parameters,
                                         std::span<T> gradient) {
   Comm& comm = *options().comm;
-  if (!ranks_) ranks_ = std::make_unique<RankSum<T>>(comm, parameters_.flat_size(), update_ranges_);
+  make_ranks();
   const std::size_t all = leaves();
   const LeafShare share = share_of(comm.rank(), comm.size(), all, 1);
   encode(step, share, parameters);
@@ -363,7 +407,8 @@ double HostTrainer<T>::evaluate_encoded(const Step& step, const LossOptions& los
     sum_encoded(step_of_part(step, node), {node.first - step.leaf, node.size()}, parameters, ranks_->node_sum(i++),
                 levels_of_part(node.size()));
   });
-  add_shares(step, all, 1, gradient, [](LeafShare) { return std::span<std::byte>(); });
+  const auto no_loss = [](LeafShare) { return std::span<std::byte>(); };
+  add_shares(shared_call(step, all, 1, gradient, no_loss));
   return value;
 }
 
@@ -382,21 +427,25 @@ std::span<T> HostTrainer<T>::levels_of_part(std::size_t leaves) {
   return part_levels_.span();
 }
 
+template <class T>
+typename HostTrainer<T>::SharedCall HostTrainer<T>::shared_call(const Step& step, std::size_t leaves, std::size_t unit,
+                                                                std::span<T> gradient,
+                                                                FunctionRef<std::span<std::byte>(LeafShare)> loss) {
+  make_levels(step.leaf + leaves);
+  return {.leaf = step.leaf,
+          .leaves = leaves,
+          .unit = unit,
+          .complete = step.gradient_is == GradientIs::complete,
+          .gradient = gradient,
+          .levels = state_.levels.span(),
+          .loss = loss};
+}
+
 // Behind the sums of the own share: the gradient, or the own part of it where ranks update their parts.
 template <class T>
-void HostTrainer<T>::add_shares(const Step& step, std::size_t leaves, std::size_t unit, std::span<T> gradient,
-                                FunctionRef<std::span<std::byte>(LeafShare)> loss) {
-  make_levels(step.leaf + leaves);
-  const bool complete = step.gradient_is == GradientIs::complete;
+void HostTrainer<T>::add_shares(const SharedCall& call) {
   const ProfileScope scope(ex_, phases_.communication);
-  const typename RankSum<T>::Call call{.leaf = step.leaf,
-                                       .leaves = leaves,
-                                       .unit = unit,
-                                       .complete = complete,
-                                       .gradient = gradient,
-                                       .levels = state_.levels.span(),
-                                       .loss = loss};
-  if (complete && splits())
+  if (call.complete && splits())
     ranks_->finish_own(ex_, call);
   else
     ranks_->finish(ex_, call);

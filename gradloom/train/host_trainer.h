@@ -48,8 +48,11 @@ class HostTrainer : public EpochLoop {
     std::size_t first = 0, count = 0;
   };
   // Both passes of some samples, which are an aligned range of leaves: their sums, in `gradient`. `loss` has a factor.
+  // The sink may be null.
   virtual void evaluate_part(const Step&, const LossOptions&, Samples, std::span<const T> /*parameters*/,
-                             std::span<T> /*gradient*/, std::span<T> /*levels*/) {}
+                             std::span<T> /*gradient*/, std::span<T> /*levels*/, GradientSink* /*sink*/) {}
+  // As HasFinishingOrder says; empty: the sink may hear nothing before the end.
+  virtual std::vector<std::size_t> finishing_order() const { return {}; }
   // Behind that, for a share: completes what share_loss() is about.
   virtual void sum_share(const LossOptions&, Samples) {}
   // What is known of the loss of a share, in memory that holds that of all of them.
@@ -95,6 +98,7 @@ class HostTrainer : public EpochLoop {
 
  private:
   class Fused;
+  class Sender;
   // Whether the worker owns the cache lines of the parameters, after claim().
   enum class Lines { unclaimed, claimed };
   // What a worker has claimed last, side by side; in a cache line of its own.
@@ -107,6 +111,8 @@ class HostTrainer : public EpochLoop {
   std::size_t unit() const;
   // Whether a rank updates its own part of the parameters alone, and holds that part of the optimizer's memory.
   bool splits() const;
+  void make_ranks();
+  void hold_from(std::size_t first);
   void hold_own_part();
   void update_own_part(double lr);
   void update_range(std::size_t begin, std::size_t end);
@@ -118,8 +124,10 @@ class HostTrainer : public EpochLoop {
                           std::span<T> gradient);
   void share_codes(std::size_t parts);
   std::span<T> levels_of_part(std::size_t leaves);
-  void add_shares(const Step& step, std::size_t leaves, std::size_t unit, std::span<T> gradient,
-                  FunctionRef<std::span<std::byte>(LeafShare)> loss);
+  using SharedCall = typename RankSum<T>::Call;
+  SharedCall shared_call(const Step& step, std::size_t leaves, std::size_t unit, std::span<T> gradient,
+                         FunctionRef<std::span<std::byte>(LeafShare)> loss);
+  void add_shares(const SharedCall& call);
   double evaluate_shards(const Step& step, LossOptions loss, std::span<const T> parameters, std::span<T> gradient);
   Best keep_best(double loss) override { return keep_best_parameters(state_, loss); }
   void lbfgs_step(const Piece& piece);

@@ -4,10 +4,15 @@
 // maximal aligned range of its share. The trained elements of the flat array are cut into as many parts: their owner
 // receives its part of all ranges, adds them as nodes of the tree, in the order of leaves, and returns to all either
 // the sum or, where it can update its parameters by itself, those. With r ranges of N elements a rank sends at most (r
-// + 1) (P - 1) / P N elements in 2 (P - 1) messages.
+// + 1) (P - 1) / P N elements.
+//
+// Where a backward pass finishes some of its gradient long before the rest, that is cut into sections: each is an
+// exchange of its own, which is started as soon as the last range of leaves has summed the section, and the pass goes
+// on meanwhile. Every owner has a part of every section. With S sections a rank sends (S + 1) (P - 1) messages.
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -54,10 +59,14 @@ LeafShare share_of(unsigned rank, unsigned ranks, std::size_t leaves, std::size_
 template <class T>
 class RankSum {
  public:
-  // `trained` are ranges of a flat array of `size` elements, in order; the others are not sent.
-  RankSum(Comm& comm, std::size_t size, std::span<const std::pair<std::size_t, std::size_t>> trained);
+  using Ranges = std::vector<std::pair<std::size_t, std::size_t>>;
+
+  // `trained` are ranges of a flat array of `size` elements; the others are not sent. Sections follow their order.
+  enum class Cut { one_section, sections };
+  RankSum(Comm& comm, std::size_t size, const Ranges& trained, Cut cut);
 
   Comm& comm() { return comm_; }
+  std::size_t sections() const { return sections_.size(); }
 
   // A piece of a step: so many leaves behind those that were summed before.
   struct Call {
@@ -73,22 +82,39 @@ class RankSum {
   std::span<T> node_sum(std::size_t i);
   void finish(const Exec& ex, const Call& call);
 
+  // Optional, before that, while the last range is summed. Elements of it, and of all ranges before, are final: any
+  // thread says so, of each element once.
+  void count_final(std::size_t begin, std::size_t end);
+  // By the thread that owns the Comm: sends what is complete; never waits. The loss of the share may still be missing.
+  void send_complete(const Call& call);
+
   // The same in two halves, for a call that is complete: the sum of the own part, in call.gradient; then the own part
   // of any array, to all.
-  using Ranges = std::vector<std::pair<std::size_t, std::size_t>>;
   void finish_own(const Exec& ex, const Call& call);
-  const Ranges& own() const { return parts_[comm_.rank()]; }
-  // From the first element of the own part to the last.
-  std::pair<std::size_t, std::size_t> own_hull() const {
-    return own().empty() ? std::pair<std::size_t, std::size_t>() : std::pair(own().front().first, own().back().second);
-  }
+  // In the order of the flat array. What a rank holds of its own part alone is an array of own_size() elements.
+  const Ranges& own() const { return parts_[comm_.rank()].ranges; }
+  std::size_t own_size() const { return parts_[comm_.rank()].size; }
   void share_own(std::span<T> values) { return_parts({&values, 1}); }
-  // Arrays over the own hull, and from all of them whole ones for rank 0, or for all ranks.
+  // From such arrays whole ones, for rank 0 or for all ranks.
   enum class To { rank_0, all };
   void collect(std::span<const T> held, std::span<T> whole, To to);
 
  private:
+  struct Part {
+    Ranges ranges;
+    std::size_t size = 0;  // elements
+  };
+  struct Section {
+    Ranges ranges;
+    std::size_t size = 0;
+    std::vector<Part> parts;  // by owner
+  };
+  void cut_section(Ranges ranges);
+  // Before the last section, which travels with the loss.
+  bool has_more_to_send() const { return next_ + 1 < sections_.size(); }
+  void start_section(std::size_t s, const Call& call);
   void send_nodes(const Call& call);
+  std::size_t loss_bytes(std::size_t section, unsigned rank, const Call& call) const;
   void add_nodes(const Exec& ex, const Call& call);
   void return_sums(const Call& call);
   void return_parts(std::span<const std::span<T>> arrays);
@@ -99,8 +125,10 @@ class RankSum {
 
   Comm& comm_;
   std::size_t size_;
-  std::vector<Ranges> parts_;         // by owner
-  std::vector<std::size_t> lengths_;  // elements of each part
+  std::vector<Part> parts_;  // by owner, of all sections
+  std::vector<Section> sections_;
+  std::vector<std::atomic<std::size_t>> left_;  // elements of each section that are not final
+  std::size_t next_ = 0;                        // the first section that is not sent
   std::vector<Buffer<T>> sums_;
   std::vector<std::size_t> expected_;
   std::vector<std::span<T>> arrays_;

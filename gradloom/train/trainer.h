@@ -169,7 +169,7 @@ class Trainer final : public HostTrainer<typename M::Scalar> {
   }
 
   void evaluate_part(const Step& step, const LossOptions& loss, Samples of, std::span<const T> parameters,
-                     std::span<T> gradient, std::span<T> levels) override {
+                     std::span<T> gradient, std::span<T> levels, GradientSink* sink) override {
     const Exec& ex = this->exec();
     const Batch part = part_of(of);
     const View<T, 2> y = rows_of(y_, of), dl_dy = rows_of(dl_dy_, of);
@@ -189,7 +189,13 @@ class Trainer final : public HostTrainer<typename M::Scalar> {
                          .tape = tape_,
                          .dl_dy = dl_dy,
                          .gradient = gradient,
+                         .sink = sink,
                          .levels = levels});
+  }
+
+  std::vector<std::size_t> finishing_order() const override {
+    if constexpr (HasFinishingOrder<M>) return model_.finishing_order();
+    return {};
   }
 
   // Rows: the sums of chunks of samples; others: the outputs, from which every rank sums the loss.

@@ -305,19 +305,25 @@ TEST_F(RanksOfMpi, TrainSeedsAndSweepsSideBySide) {
 }
 
 TEST_F(RanksOfMpi, SendWhatTheFormulaSays) {
-  for (const unsigned ranks : {2u, 3u, 4u}) {
-    const Ended ended = run_on(ranks, {"bench", "kan", "--widths", "16,32,8", "--batch", "4096", "--threads", "1",
-                                       "--seconds", "0.1", "--json"});
+  const auto expect_bytes = [&](unsigned ranks, const char* widths, double sections) {
+    const Ended ended = run_on(
+        ranks, {"bench", "kan", "--widths", widths, "--batch", "4096", "--threads", "1", "--seconds", "0.1", "--json"});
     ASSERT_EQ(ended.code, 0) << ended.err;
     const nlohmann::json r = parsed(ended);
     EXPECT_EQ(r["ranks"], ranks);
-    EXPECT_EQ(r["messages_per_step"], 2.0 * (ranks - 1));
+    EXPECT_EQ(r["messages_per_step"], (sections + 1) * (ranks - 1));
     const double sent = r["bytes_sent_per_step"], formula = r["bytes_by_formula"];
     EXPECT_LE(sent, 1.1 * formula + 1024);
     EXPECT_GE(sent, 0.9 * formula);
     EXPECT_GT(r["communication_ms"], 0.0);
-    EXPECT_EQ(r["overlap"], 0.0);
-  }
+    EXPECT_GE(r["overlap"], 0.0);
+    EXPECT_LT(r["overlap"], 1.0);
+    if (sections == 1) {
+      EXPECT_EQ(r["overlap"], 0.0);
+    }
+  };
+  for (const unsigned ranks : {2u, 3u, 4u}) expect_bytes(ranks, "16,32,8", 1);
+  for (const unsigned ranks : {2u, 3u}) expect_bytes(ranks, "21,64,64,24", 4);
 }
 
 TEST_F(RanksOfMpi, MeasureSharedStepsOfAutomataAndGraphs) {

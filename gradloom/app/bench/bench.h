@@ -113,8 +113,9 @@ struct RanksTiming {
   // Of rank 0 alone on as many threads as all ranks have, in turn with the above; and that time by the first.
   double alone_train_step_us = 0.0, ratio = 0.0;
   double bytes_sent_per_step = 0.0, messages_per_step = 0.0;  // by rank 0
-  double communication_ms = 0.0;                              // of a step: packing, sending, waiting, adding what came
-  double overlap = 0.0;                                       // share of that time in which the rank computed
+  // Of a step of rank 0: packing, sending, waiting, adding what came. Beside that, messages were under way while it
+  // computed; the share of this time in both together.
+  double communication_ms = 0.0, overlap = 0.0;
 };
 
 struct BenchKanRanksReport {

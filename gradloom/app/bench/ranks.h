@@ -51,6 +51,8 @@ RanksTiming time_ranks(Comm& comm, unsigned threads, double seconds, double step
   r.ratio = r.alone_train_step_us / r.train_step_median_us;
   for (const Profile::Entry& entry : profile.entries())
     if (entry.name == "communication") r.communication_ms = entry.milliseconds / count;
+  const double hidden_ms = static_cast<double>(after.hidden_nanoseconds - before.hidden_nanoseconds) / 1e6 / count;
+  if (hidden_ms > 0) r.overlap = hidden_ms / (hidden_ms + r.communication_ms);
   return r;
 }
 

@@ -214,12 +214,24 @@ void Network<T>::parameter_gradients(const Exec& ex, const BackwardCall<T, Batch
   });
 }
 
+template <class T>
+std::vector<std::size_t> Network<T>::finishing_order() const {
+  std::vector<std::size_t> order;
+  for (std::size_t l = layers(); l-- > 0;) {
+    order.push_back(slices_[l].weight);
+    if (shapes_[l].bias) order.push_back(slices_[l].bias);
+  }
+  return order;
+}
+
 template double Network<float>::penalty(const Exec&, std::span<const float>, Tape&) const;
 template double Network<double>::penalty(const Exec&, std::span<const double>, Tape&) const;
 template double Network<float>::complete_gradient(const Exec&, const Step&, std::span<const float>, Tape&,
                                                   std::span<float>) const;
 template double Network<double>::complete_gradient(const Exec&, const Step&, std::span<const double>, Tape&,
                                                    std::span<double>) const;
+template std::vector<std::size_t> Network<float>::finishing_order() const;
+template std::vector<std::size_t> Network<double>::finishing_order() const;
 template void Network<float>::backward(const Exec&, const BackwardCall<float, Batch, Tape>&) const;
 template void Network<double>::backward(const Exec&, const BackwardCall<double, Batch, Tape>&) const;
 

@@ -123,6 +123,8 @@ class Network {
   void backward(const Exec& ex, const BackwardCall<T, Batch, Tape>& call) const;
   std::size_t leaves(const Batch& batch) const { return kernels::spline::leaves(batch.size); }
   std::size_t leaf_samples() const { return kernels::spline::kChunk; }
+  // Of the slices of parameters(): the top layer first (model.h, HasFinishingOrder).
+  std::vector<std::size_t> finishing_order() const;
   // Whether the gradient is a sum over samples and nothing else: no penalty, no edges that stay zero.
   bool sums_are_gradient() const { return options_.sparsity == 0 && !options_.keep_zero; }
   // The penalty of sparsity.h over all layers (penalty.h). The tape was made for backward passes.
