@@ -68,7 +68,7 @@ struct BenchKanReport {
   Phases phases;
   // With the penalty on edges, in turn with the step without; and what that costs, as a share of the latter.
   std::optional<double> sparse_train_step_us, sparsity_cost;
-  // Of dense matrices and OpenBLAS in the same run, whose forward pass and gradient were the same to 1e-4; valid: its
+  // Of dense matrices and OpenBLAS in the same run, whose results were compared first (kan.cpp); valid: its
   // product of two matrices reaches 60 % of the peak.
   std::optional<double> blas_forward_us, blas_train_step_us, blas_sgemm_gflops;
   std::optional<bool> blas_valid;
