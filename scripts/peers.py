@@ -7,7 +7,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PEERS = ROOT / "build" / "peers"
 PACKAGES = ["torch==2.5.1", "torch_geometric==2.6.1", "numpy==1.26.4", "networkx==3.4.2", "scikit-learn==1.5.2", "pykan==0.2.8",
-            "gplearn==0.4.2", "torchlogix==0.2.2", "matplotlib==3.9.2", "sympy==1.13.1", "pandas==2.2.3", "tqdm==4.67.0", "seaborn==0.13.2", "PyYAML==6.0.2"]
+            "gplearn==0.4.2", "torchlogix==0.1.1", "matplotlib==3.9.2", "sympy==1.13.1", "pandas==2.2.3", "tqdm==4.67.0", "seaborn==0.13.2", "PyYAML==6.0.2"]
 
 
 # What scripts/measure_formulas compares with, in a folder of its own: it needs no graphs and no tables.
