@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <vector>
 
 #include "gradloom/base/error.h"
 #include "gradloom/formula/edges.h"
@@ -63,6 +65,28 @@ std::vector<double> score_sums(const NetworkSamples& s, std::size_t layer, std::
   return nodes;
 }
 
+// Inputs of one column depend on each other: of the 0/1 inputs of categories, one is 1 in every row. So the column's
+// edges to a sum count as one function, whose variance they share as their own variances (`var`, (In, Out)) stand.
+void count_columns_as_one(const NetworkSamples& s, std::span<const std::size_t> column_of, std::size_t without,
+                          std::vector<double>& var) {
+  const std::size_t out = s.sums(0);
+  std::map<std::size_t, std::vector<std::size_t>> inputs;
+  for (std::size_t i = 0; i < column_of.size(); ++i) inputs[column_of[i]].push_back(i);
+  for (const auto& [column, members] : inputs) {
+    if (members.size() < 2) continue;
+    for (std::size_t j = 0; j < out; ++j) {
+      std::vector<double> whole(s.rows(), 0.0);
+      double apart = 0;
+      for (const std::size_t i : members) {
+        apart += var[i * out + j];
+        for (std::size_t r = 0; r < whole.size(); ++r) whole[r] += s.edge[0][i * out + j][r];
+      }
+      const double factor = apart > 0 ? variance(whole, without) / apart : 0;
+      for (const std::size_t i : members) var[i * out + j] *= factor;
+    }
+  }
+}
+
 // Scores without one block of rows.
 Scores score_without(const NetworkSamples& s, std::span<const std::size_t> column_of, std::optional<std::size_t> output,
                      std::size_t without) {
@@ -86,7 +110,9 @@ Scores score_without(const NetworkSamples& s, std::span<const std::size_t> colum
     const std::size_t in = s.widths[l], out = s.sums(l);
     above = score_sums(s, l, without, std::move(above));
     std::vector<double> var(in * out), sum(out, 0.0), below(in, 0.0);
-    for (std::size_t e = 0; e < var.size(); ++e) sum[e % out] += var[e] = variance(s.edge[l][e], without);
+    for (std::size_t e = 0; e < var.size(); ++e) var[e] = variance(s.edge[l][e], without);
+    if (l == 0) count_columns_as_one(s, column_of, without, var);
+    for (std::size_t e = 0; e < var.size(); ++e) sum[e % out] += var[e];
     scores.edges[l].resize(in * out);
     for (std::size_t e = 0; e < var.size(); ++e) {
       const double share = sum[e % out] > 0 ? above[e % out] * var[e] / sum[e % out] : 0;

@@ -209,12 +209,33 @@ TEST(Scores, OfAColumnAreThoseOfItsInputsTogether) {
   const std::vector<std::size_t> two{0, 1, 1, 1}, all{0, 0, 0, 0}, few{0, 1};
   const Scores scores = score(s, two);
   ASSERT_EQ(scores.columns.size(), 2u);
-  EXPECT_DOUBLE_EQ(scores.columns[1].value, own.nodes[0][1].value + own.nodes[0][2].value + own.nodes[0][3].value);
+  // Up to the covariance of x2^2 and 1e-4 x3.
+  EXPECT_NEAR(scores.columns[1].value, own.nodes[0][1].value + own.nodes[0][2].value + own.nodes[0][3].value, 1e-4);
   // What one wins the other loses: their errors are equal, and the sum of all has none.
   EXPECT_NEAR(scores.columns[1].error, scores.columns[0].error, 1e-14);
   EXPECT_NEAR(score(s, all).columns[0].error, 0, 1e-14);
   EXPECT_NEAR(score(s, all).columns[0].value, 1, 1e-12);
   EXPECT_THROW(score(s, few), Exception);
+}
+
+TEST(Scores, OfCategoriesCountOnlyWhatTheyChangeTogether) {
+  NetworkSamples s = small_network(500);
+  // Inputs 1 and 2 are the categories of one column: one of them is 1 in every row.
+  for (std::size_t r = 0; r < 500; ++r) {
+    const bool first = r % 3 == 0;
+    s.edge[0][1][r] = first ? 2.0 : 0.5;
+    s.edge[0][2][r] = first ? 0.5 : 2.0;
+  }
+  const std::vector<std::size_t> columns{0, 1, 1, 2};
+  const Scores scores = score(s, columns);
+  EXPECT_EQ(scores.columns[1].value, 0.0);
+  EXPECT_EQ(scores.nodes[0][1].value, 0.0);
+  EXPECT_NEAR(scores.columns[0].value, 1, 1e-12);
+  EXPECT_GT(score(s).nodes[0][1].value, 0.1);  // as columns of their own
+  // Categories that change the sum have the share of what they change.
+  for (std::size_t r = 0; r < 500; ++r) s.edge[0][2][r] = 0;
+  const double v0 = score(s).nodes[0][0].value, v1 = score(s).nodes[0][1].value;
+  EXPECT_NEAR(score(s, columns).columns[1].value, v1 / (v0 + v1), 1e-12);
 }
 
 TEST(Scores, OfOneOutputAreSharesOfItsVarianceAlone) {
