@@ -43,6 +43,8 @@ TEST_F(FormulaCommand, ARunOfTheRecipeFindsTheFormulaAndStoresIt) {
   EXPECT_EQ(trained["formula"]["text"], "rooms*area/2");
   EXPECT_EQ(trained["formula"]["status"], "exact");
   EXPECT_LT(trained["formula"]["rmse_formula"].get<double>(), 1e-12);
+  EXPECT_FALSE(trained.contains("finished_before"));
+  EXPECT_EQ(json_of({"resume", "run"})["finished_before"], true);
   std::filesystem::remove(scratch_ / "t.csv");  // the stored one needs no data
   const auto stored = json_of({"formula", "run"});
   EXPECT_EQ(stored, trained["formula"]);

@@ -101,7 +101,9 @@ RunResult describe_result(const Config& recipe, Session& session, Metrics metric
     result.warnings.push_back(std::move(warning));
   if (std::string overflow = validation_overflow(result.metrics, lines); !overflow.empty())
     result.warnings.push_back(std::move(overflow));
-  if (std::string nothing = learned_nothing(result.metrics, session.largest_class(), lines); !nothing.empty())
+  if (std::string nothing = learned_nothing(result.metrics, session.options().train.loss_kind.value_or(LossKind::mse),
+                                            session.largest_class(), lines);
+      !nothing.empty())
     result.warnings.push_back(std::move(nothing));
   else if (const auto cure = family_of(recipe).overfit_cure)
     for (std::string& advice : training_advice(result.metrics, lines, cure(session, result.metrics)))
@@ -232,7 +234,10 @@ Result<RunSummary> run_session(const Config& recipe, Session& session, const Run
     auto more = finish_run(family, session, options, folder);
     if (!more) return more.error();
     if (more->is_object() && more->empty()) return end_here();
-    if (!more->is_null() && !had) result.finished_before = was_finished = false;  // a run that was stopped in there
+    if (!more->is_null() && !had) {  // a new run, or one that was stopped in there
+      result.finished_before.reset();
+      was_finished = false;
+    }
     if (!more->is_null()) result.found[std::string(family.finish_key)] = std::move(*more);
   }
   if (family.summary_rows) result.rows = family.summary_rows(result.found);
