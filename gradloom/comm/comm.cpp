@@ -68,7 +68,10 @@ void Comm::require_present() const {
 
 std::span<std::byte> Comm::outgoing(unsigned to, std::size_t bytes, std::size_t lane) {
   if (failed_ && under_way()) throw_lost();
-  Message& message = lane_at(lane).out[to];
+  Lane& own = lane_at(lane);
+  if (!failed_ && std::find(started_.begin(), started_.end(), &own) != started_.end())
+    throw_invalid("the messages of lane " + std::to_string(lane) + " are under way");
+  Message& message = own.out[to];
   message.bytes = sizeof(Header) + bytes;
   if (message.memory.size() < message.bytes) message.memory.resize(message.bytes);
   return std::span(message.memory).subspan(sizeof(Header), bytes);
@@ -207,6 +210,7 @@ void Comm::progress() {
 
 void Comm::finish(Patience patience) {
   require_present();
+  if (failed_) throw_lost();
   const auto begin = Clock::now();
   failed_ = true;
   for (std::size_t i = 0; i < started_.size(); ++i) {

@@ -26,7 +26,7 @@ struct CommCounters {
   // progress(), which alone notices that they have arrived.
   std::uint64_t hidden_nanoseconds = 0;
   std::uint64_t shares = 0;  // of the common work that this rank did, as its callers count them
-  std::uint64_t early = 0;   // exchanges that were started before it was done, as its callers count them
+  std::uint64_t early = 0;   // exchanges that were started before this rank had done its share, as callers count
 };
 
 // The longest message that travels as a whole: MPI counts the bytes of one by an int. Longer ones travel in pieces.

@@ -130,7 +130,8 @@ concept FinishesGradient = requires(const M& m, const Exec& ex, const Step& step
 };
 
 // A model with leaves that tells a sink of ranges of its sums long before the end of the pass, also of unfinished sums,
-// says in which order it finishes its slices. Ranks send them while the pass goes on.
+// says in which order it finishes its slices: all of them, each once. Ranks send them while the pass goes on; what is
+// not listed is not sent.
 template <class M>
 concept HasFinishingOrder = HasLeaves<M> && requires(const M& m) {
   { m.finishing_order() } -> std::same_as<std::vector<std::size_t>>;

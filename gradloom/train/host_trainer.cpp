@@ -209,6 +209,8 @@ template <class T>
 void HostTrainer<T>::make_ranks() {
   if (ranks_) return;
   const std::vector<std::size_t> order = finishing_order();
+  if (!order.empty() && order.size() != parameters_.size())
+    throw_invalid(fmt::format("the model finishes {} of its {} slices", order.size(), parameters_.size()));
   typename RankSum<T>::Ranges finishing;
   for (const std::size_t s : order)
     if (!frozen_[s]) finishing.emplace_back(parameters_[s].offset, parameters_[s].end());

@@ -65,7 +65,8 @@ class ElementOptimizer {
  public:
   ElementOptimizer(const OptimizerOptions& options, std::size_t size, std::vector<OptimizerState<T>>& state);
 
-  // The state arrays hold the state of the elements from this one on, and no others are updated.
+  // Element i has its state at index i - first of the state arrays; only elements of which that is true are updated
+  // until the next call. 0, as in the beginning: the arrays hold all.
   void hold_from(std::size_t first) { first_ = first; }
 
   // Fixes the constants of the step: optimizer_step().

@@ -61,7 +61,8 @@ class RankSum {
  public:
   using Ranges = std::vector<std::pair<std::size_t, std::size_t>>;
 
-  // `trained` are ranges of a flat array of `size` elements; the others are not sent. Sections follow their order.
+  // `trained` are ranges of a flat array of `size` elements that do not overlap, in any order; the others are not sent.
+  // Sections follow their order.
   enum class Cut { one_section, sections };
   RankSum(Comm& comm, std::size_t size, const Ranges& trained, Cut cut);
 

@@ -102,6 +102,7 @@ TEST(Comm, SeveralExchangesAreUnderWayAtOnce) {
               if ((round + own) % 3 != 0) comm.progress();
             }
             EXPECT_THROW(comm.barrier(), Exception);
+            EXPECT_THROW(comm.all_of(true), Exception);
             comm.finish();
             for (std::size_t lane = 0; lane < kLanes; ++lane)
               for (unsigned from = 0; from < 4; ++from) {
