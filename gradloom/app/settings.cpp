@@ -78,7 +78,9 @@ Error with_places(Error error, const Config& r, const std::filesystem::path& dat
 Result<RowSplits> load_splits(const RowFamilyOptions& o, const std::filesystem::path& data_root) {
   const RowDataOptions& data = o.data;
   if (data.path && data.formula && !data.formula->empty())
-    return Error{ErrorCode::invalid_input, "data.path and data.formula are both set; set only one of them"};
+    return Error{
+        ErrorCode::invalid_input,
+        "data.path and data.formula are both set; set only one of them (an empty value removes what a recipe sets)"};
   if (!data.path && !data.formula)
     return Error{ErrorCode::invalid_input,
                  "the recipe names no data: set data.path to a CSV, .npy, .npz or IDX file (--set data.path=FILE), or "

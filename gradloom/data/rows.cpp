@@ -86,8 +86,8 @@ template <class T>
 void check_spread(Extent e, std::string_view column, double least, double most) {
   const double spread = e.high - e.low;
   if (spread == 0.0 || (spread >= least && spread <= most)) return;
-  const char* remedy = sizeof(T) == sizeof(float) ? "float32; set precision = \"float64\" or scale the column"
-                                                  : "float64; scale the column";
+  const char* remedy = sizeof(T) == sizeof(float) ? "float32; set precision = \"float64\" or scale the values"
+                                                  : "float64; scale the values";
   throw_invalid(fmt::format("{}: the values differ by at most {:.3g}, which is too {} for {}", column, spread,
                             spread < least ? "little" : "much", remedy));
 }

@@ -44,6 +44,7 @@ Costs topology_costs();  // every edit costs 1, labels are ignored
 Result<Costs> parse_costs(std::string_view numbers);
 // The JSON form of docs/ged.md. Fails with invalid_input.
 Result<Costs> parse_costs_json(std::string_view text, std::string_view source);
+// The same of a parsed object; `source` is named in messages.
 Result<Costs> costs_of_json(const nlohmann::json& object, std::string_view source);
 
 // Costs are counted in whole units, so that sums are exact and bounds can be compared. All tables hold even numbers:

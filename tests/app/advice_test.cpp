@@ -48,10 +48,11 @@ TEST(TrainingAdvice, NamesEpochsWithoutAFiniteValidationLoss) {
 
 TEST(TrainingAdvice, NamesPredictionsThatAreWorseThanTheMean) {
   Metrics metrics = with("r2", -0.5, 0.9);
-  EXPECT_THAT(learned_nothing(metrics, {}, log_of(10, 0.9)), HasSubstr("(r2 is -0.5)"));
-  EXPECT_EQ(learned_nothing(metrics, {}, log_of(9, 0.9)), "") << "it was hardly trained";
+  EXPECT_THAT(learned_nothing(metrics, LossKind::mse, {}, log_of(10, 0.9)), HasSubstr("(r2 is -0.5)"));
+  EXPECT_EQ(learned_nothing(metrics, LossKind::mae, {}, log_of(10, 0.9)), "") << "a median is no mean";
+  EXPECT_EQ(learned_nothing(metrics, LossKind::mse, {}, log_of(9, 0.9)), "") << "it was hardly trained";
   metrics.train.values["r2"] = 0.01;
-  EXPECT_EQ(learned_nothing(metrics, {}, log_of(10, 0.9)), "");
+  EXPECT_EQ(learned_nothing(metrics, LossKind::mse, {}, log_of(10, 0.9)), "");
 }
 
 TEST(TrainingAdvice, TakesAFewMissesOfAFewSamplesForChance) {
@@ -90,11 +91,14 @@ TEST(TrainingAdvice, WantsNoLongerTrainingThatCannotHelp) {
 }
 
 TEST(TrainingAdvice, TellsThatNothingWasLearned) {
-  EXPECT_THAT(learned_nothing(with("accuracy", 0.6, 0.6), 0.6, log_of(50, 1)), HasSubstr("learned nothing"));
-  EXPECT_THAT(learned_nothing(with("accuracy", 0.7, 0.6), 0.6, log_of(50, 1)), IsEmpty());
-  EXPECT_THAT(learned_nothing(with("accuracy", 0.6, 0.6), std::nullopt, log_of(50, 1)), IsEmpty());
-  EXPECT_THAT(learned_nothing(with("accuracy", 0.6, 0.6), 0.6, log_of(5, 1)), IsEmpty()) << "too few epochs to tell";
-  EXPECT_THAT(learned_nothing(with("rmse", 0.6, 0.6), 0.6, log_of(50, 1)), IsEmpty());
+  EXPECT_THAT(learned_nothing(with("accuracy", 0.6, 0.6), LossKind::cross_entropy, 0.6, log_of(50, 1)),
+              HasSubstr("learned nothing"));
+  EXPECT_THAT(learned_nothing(with("accuracy", 0.7, 0.6), LossKind::cross_entropy, 0.6, log_of(50, 1)), IsEmpty());
+  EXPECT_THAT(learned_nothing(with("accuracy", 0.6, 0.6), LossKind::cross_entropy, std::nullopt, log_of(50, 1)),
+              IsEmpty());
+  EXPECT_THAT(learned_nothing(with("accuracy", 0.6, 0.6), LossKind::cross_entropy, 0.6, log_of(5, 1)), IsEmpty())
+      << "too few epochs to tell";
+  EXPECT_THAT(learned_nothing(with("rmse", 0.6, 0.6), LossKind::cross_entropy, 0.6, log_of(50, 1)), IsEmpty());
 }
 
 }  // namespace

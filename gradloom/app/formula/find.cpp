@@ -181,7 +181,8 @@ class TargetSearch {
              ? fmt::format("no search: it needs at least {} rows, and there are {}", formula::kLeastRows, table_.rows())
          : was_stopped  ? "the search was stopped"
          : r_.exhausted ? fmt::format("no exact formula within an effort of {}; --effort allows more", o_.effort)
-                        : "no exact formula was found");
+                        : "no exact formula was found, nor one that noise explains; numbers rounded to few digits "
+                          "hide a formula");
     return rounded(fitted, rows_.seen, allowed_);
   }
 

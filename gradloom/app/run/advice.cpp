@@ -82,11 +82,15 @@ std::string undertrained(const Losses& losses) {
 
 }  // namespace
 
-std::string learned_nothing(const Metrics& metrics, std::optional<double> largest_class, const std::vector<json>& log) {
-  if (const auto r2 = value_of_metric(metrics.train, "r2"); r2 && *r2 < 0.0 && last_losses(log).train.size() >= 10)
+std::string learned_nothing(const Metrics& metrics, LossKind loss, std::optional<double> largest_class,
+                            const std::vector<json>& log) {
+  const bool of_means = loss != LossKind::mae && loss != LossKind::huber;
+  if (const auto r2 = value_of_metric(metrics.train, "r2");
+      of_means && r2 && *r2 < 0.0 && last_losses(log).train.size() >= 10)
     return fmt::format(
-        "the model has learned nothing: its errors on training data are larger than those of always predicting the "
-        "mean (r2 is {:.3g}); set more epochs or another optimizer.lr, and scale targets whose spread is far from 1",
+        "the model has learned nothing: its squared errors on training data are larger than those of always predicting "
+        "the mean (r2 is {:.3g}); set more epochs or another optimizer.lr, and scale targets whose spread is far from "
+        "1",
         *r2);
   const auto accuracy = value_of_metric(metrics.train, "accuracy");
   // Shares are sums of floats.

@@ -29,9 +29,10 @@ std::string validation_overflow(const Metrics& metrics, const std::vector<nlohma
 // Where stages did no better on validation data than one before, whose function they kept: a sentence, else empty.
 std::string stages_in_vain(const std::vector<nlohmann::json>& log);
 
-// After ten epochs or more: a sentence where numbers of the training data are predicted worse than by their mean, or
-// classes no better than by the most frequent one, whose share is `largest_class` (as Session has it); else empty.
-std::string learned_nothing(const Metrics& metrics, std::optional<double> largest_class,
+// After ten epochs or more: a sentence where numbers of the training data are predicted worse than by their mean (other
+// losses than `loss` mae and huber, which do not ask for means), or classes no better than by the most frequent one,
+// whose share is `largest_class` (as Session has it); else empty.
+std::string learned_nothing(const Metrics& metrics, LossKind loss, std::optional<double> largest_class,
                             const std::vector<nlohmann::json>& log);
 
 }  // namespace gradloom::app
