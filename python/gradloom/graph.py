@@ -13,7 +13,7 @@ from ._fit import Fit
 from ._library import check, lib
 from ._options import merged, nested, put, threads_of
 from .errors import InvalidInputError, NotFittedError
-from .graph_data import GraphData, GraphSet, as_graph, from_networkx, from_pyg, from_scipy
+from .graph_data import GraphData, GraphSet, as_graph, from_networkx, from_pyg, from_scipy, has_quantities
 from .model import Floats, Model
 
 __all__ = [
@@ -148,6 +148,18 @@ class _GraphEstimator:
         """Of graphs to predict: they have weights where those of fit() had."""
         return {**self._keys(), "weighted": getattr(self, "_weighted", False)}
 
+    def _standardises(self, options: Mapping[str, Any], graphs: GraphSet) -> bool:
+        """Whether features are scaled where the caller says nothing: not where none are read, and not before rows are
+        divided by their sums, which would then be about 0."""
+        data = options.get("data")
+        asked = data if isinstance(data, Mapping) else {}
+        return (
+            "standardise" not in asked
+            and asked.get("features", "auto") in ("auto", "given", "all")
+            and not asked.get("normalise_rows")
+            and has_quantities([g.node_features for g in graphs.data])
+        )
+
     def _run(self, graphs: GraphSet) -> None:
         self._weighted = graphs.weighted
         recipe: dict[str, Any] = {"family": "graph", "task": self._task, **self._recipe}
@@ -165,9 +177,12 @@ class _GraphEstimator:
             # Labels that were asked for are features, however many there are.
             "data.features": "all" if self.node_label is not None and self.features is not None else None,
         }
+        options = nested(self.options)
+        if self._standardises(options, graphs):
+            keys["data.standardise"] = True
         for key, value in keys.items():
             put(recipe, key, value)
-        fit = Fit(merged(recipe, nested(self.options)), None, threads_of(self.n_jobs), None, 0, self.verbose)
+        fit = Fit(merged(recipe, options), None, threads_of(self.n_jobs), None, 0, self.verbose)
         handle, interrupted = fit.run(lib.gradloom_fit_graphs, {}, graphs._handle)
         self.model_ = GraphModel(handle, fit.threads)
         if interrupted:

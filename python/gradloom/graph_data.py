@@ -205,6 +205,19 @@ def as_graph(graph: Any, **keys: Any) -> GraphData:
     )
 
 
+def has_quantities(features: Iterable[Any]) -> bool:
+    """Whether the features of graphs, for each an array (nodes, features) or None, are quantities. They are not where all
+    lie between 0 and 1 and most are 0 or 1: categories, and words of texts, also if each row is divided by its sum."""
+    values = whole = 0
+    for given in features:
+        x = np.asarray([] if given is None else given, dtype=np.float64)
+        if x.size and (x.min() < 0 or x.max() > 1):
+            return True
+        values += x.size
+        whole += int(np.count_nonzero((x == 0) | (x == 1)))
+    return 2 * whole < values
+
+
 @dataclass
 class Rows:
     """One graph as compressed rows, with numbers of labels: lists of integers."""

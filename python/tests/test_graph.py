@@ -263,3 +263,66 @@ def test_numbers_with_an_offset_are_predicted_with_it():
     y = np.array([1e9 + graph.number_of_nodes() / 8 for graph in graphs])
     model = GraphRegressor(hidden=[8], epochs=80, random_state=0).fit(graphs, y)
     assert np.abs(model.predict(graphs) - y).max() < 1  # float32 has steps of 64 there
+
+
+def _people(seed, nodes=200):
+    """Nodes with quantities of different sizes; the class follows from the smaller one."""
+    random = np.random.default_rng(seed)
+    graph = nx.gnm_random_graph(nodes, nodes // 4, seed=seed)
+    for v in graph:
+        graph.nodes[v]["income"] = float(random.normal(30000, 9000))
+        graph.nodes[v]["meetings"] = float(random.normal(0, 1))
+    return graph, np.array(["often" if graph.nodes[v]["meetings"] > 0 else "rarely" for v in graph])
+
+
+def test_features_that_are_quantities_are_standardised_unless_the_caller_says_otherwise():
+    graph, kinds = _people(1)
+    keys = {"features": ["income", "meetings"], "layer": "sage-mean", "hidden": [16], "epochs": 100, "random_state": 0}
+    net = NodeClassifier(**keys).fit(graph, kinds)
+    assert net.model_.options["data"]["standardise"] is True
+    assert (net.predict(graph) == kinds).mean() > 0.9
+    new, new_kinds = _people(2)
+    assert (net.predict(new) == new_kinds).mean() > 0.8
+    net.model_.save("net.safetensors")
+    keys_of_new = {"features": ["income", "meetings"]}
+    assert np.array_equal(load("net.safetensors").embed(new, **keys_of_new), net.embed(new))
+    for options in ({"data.standardise": False}, {"data": {"standardise": False}}):
+        raw = NodeClassifier(**keys, options=options).fit(graph, kinds)
+        assert raw.model_.options["data"]["standardise"] is False
+        assert (raw.predict(graph) == kinds).mean() < 0.8
+
+
+@pytest.mark.parametrize("kind", [GraphClassifier, GraphRegressor])
+def test_features_of_many_graphs_are_standardised(kind):
+    graphs = [_people(seed, nodes=6)[0] for seed in range(12)]
+    net = kind(features=["income", "meetings"], epochs=1, random_state=0).fit(graphs, [i % 2 for i in range(12)])
+    assert net.model_.options["data"]["standardise"] is True
+
+
+@pytest.mark.filterwarnings("error")
+def test_features_that_are_no_quantities_stay_as_they_are():
+    def standardised(x, **keys):
+        pairs = np.array(nx.cycle_graph(12).edges).T
+        y = np.arange(12) % 2
+        data = types.SimpleNamespace(x=x, num_nodes=12, edge_index=np.concatenate([pairs, pairs[::-1]], 1), y=y)
+        net = NodeClassifier(epochs=2, random_state=0, **keys).fit(data)
+        assert net.predict_proba(data).shape == (12, 2) and net.embed(data).shape[0] == 12
+        return net.model_.options["data"]["standardise"], net.model_.description["warnings"]
+
+    words = (np.random.default_rng(0).random((12, 8)) < 0.3).astype(np.float32)
+    words[:, 0] = 1
+    quantities = np.random.default_rng(0).normal(size=(12, 2))
+    assert standardised(None) == (False, [])
+    assert standardised(np.eye(12)) == (False, [])
+    assert standardised(words) == (False, [])
+    assert standardised(words / words.sum(axis=1, keepdims=True)) == (False, [])
+    assert standardised(0.5 + words / 9) == (True, [])
+    assert standardised(np.column_stack([words, quantities])) == (True, [])
+    assert standardised(quantities, options={"data.normalise_rows": True})[0] is False
+    for features in ("identity", "degrees", "constant"):
+        assert standardised(quantities, options={"data.features": features}) == (False, [])
+    graphs, kinds = cycles_and_stars()
+    for graph in graphs:
+        nx.set_node_attributes(graph, "C", "el")
+    net = GraphClassifier(node_label="el", epochs=1, random_state=0).fit(graphs, kinds)
+    assert net.model_.options["data"]["standardise"] is False
