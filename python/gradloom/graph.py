@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,16 @@ from ._fit import Fit
 from ._library import check, lib
 from ._options import merged, nested, put, threads_of
 from .errors import InvalidInputError, NotFittedError
-from .graph_data import GraphData, GraphSet, as_graph, from_networkx, from_pyg, from_scipy, has_quantities
+from .graph_data import (
+    GraphData,
+    GraphSet,
+    as_graph,
+    from_networkx,
+    from_pyg,
+    from_scipy,
+    has_quantities,
+    numeric_attributes,
+)
 from .model import Floats, Model
 
 __all__ = [
@@ -148,11 +158,14 @@ class _GraphEstimator:
         """Of graphs to predict: they have weights where those of fit() had."""
         return {**self._keys(), "weighted": getattr(self, "_weighted", False)}
 
-    def _standardises(self, options: Mapping[str, Any], graphs: GraphSet) -> bool:
+    def _data_options(self) -> Mapping[str, Any]:
+        data = nested(self.options).get("data")
+        return data if isinstance(data, Mapping) else {}
+
+    def _standardises(self, graphs: GraphSet) -> bool:
         """Whether features are scaled where the caller says nothing: not where none are read, and not before rows are
         divided by their sums, which would then be about 0."""
-        data = options.get("data")
-        asked = data if isinstance(data, Mapping) else {}
+        asked = self._data_options()
         return (
             "standardise" not in asked
             and asked.get("features", "auto") in ("auto", "given", "all")
@@ -177,12 +190,11 @@ class _GraphEstimator:
             # Labels that were asked for are features, however many there are.
             "data.features": "all" if self.node_label is not None and self.features is not None else None,
         }
-        options = nested(self.options)
-        if self._standardises(options, graphs):
+        if self._standardises(graphs):
             keys["data.standardise"] = True
         for key, value in keys.items():
             put(recipe, key, value)
-        fit = Fit(merged(recipe, options), None, threads_of(self.n_jobs), None, 0, self.verbose)
+        fit = Fit(merged(recipe, nested(self.options)), None, threads_of(self.n_jobs), None, 0, self.verbose)
         handle, interrupted = fit.run(lib.gradloom_fit_graphs, {}, graphs._handle)
         self.model_ = GraphModel(handle, fit.threads)
         if interrupted:
@@ -285,6 +297,15 @@ class GraphRegressor(_GraphEstimator):
         return self._fitted().predict(_listed(graphs), **self._new_keys())
 
 
+def _one_to_one(values: Sequence[Any], roles: Sequence[Any]) -> bool:
+    """Whether an attribute says what classes or parts say, perhaps by other names, where these are known. Elsewhere it
+    has at most one value more: that of nodes without a class."""
+    pairs = {(str(value), str(role)) for value, role in zip(values, roles) if role is not None}
+    if len({str(value) for value in values}) > len(pairs) + 1:
+        return False
+    return len(pairs) == len({value for value, _ in pairs}) == len({role for _, role in pairs})
+
+
 class NodeClassifier(_GraphEstimator):
     """A class for each node of one graph, some of whose nodes are labelled; parameters as those of GraphClassifier.
 
@@ -320,10 +341,24 @@ class NodeClassifier(_GraphEstimator):
                 raise InvalidInputError("train_mask selects no node")
             data.node_parts = mask.astype(np.int64)
         self.classes_ = np.unique(np.asarray(known))
+        if unused := self._unused(graph, data):
+            warnings.warn(
+                f"the nodes have attributes ({', '.join(unused)}) that are not used: features={unused!r} uses them",
+                stacklevel=2,
+            )
         self._run(GraphSet([data]))
         place = {name: i for i, name in enumerate(self.model_.classes)}
         self._order = np.array([place[str(c)] for c in self.classes_.tolist()])
         return self
+
+    def _unused(self, graph: Any, data: GraphData) -> list[str]:
+        """The numeric attributes that training would not read, without those that hold its classes or its parts."""
+        if self.features is not None or self._data_options().get("features", "auto") != "auto":
+            return []
+        roles = [values for values in (data.node_classes, data.node_parts) if values is not None]
+        named = {"class", "split", self.node_label}
+        found = numeric_attributes(graph).items()
+        return [name for name, values in found if name not in named and not any(_one_to_one(values, r) for r in roles)]
 
     def _asked(self, graph: Any) -> list[GraphData]:
         """The graph without the classes of its nodes."""

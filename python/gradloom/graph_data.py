@@ -205,6 +205,26 @@ def as_graph(graph: Any, **keys: Any) -> GraphData:
     )
 
 
+def numeric_attributes(graph: Any) -> dict[str, list[Any]]:
+    """The attributes of a graph of networkx that `features` can name: finite numbers, or equally long lists of them, at
+    every node. Empty for other graphs."""
+    if not (hasattr(graph, "nodes") and hasattr(graph, "is_multigraph")):
+        return {}
+    nodes = [data for _, data in graph.nodes(data=True)]
+    found: dict[str, list[Any]] = {}
+    for name in nodes[0] if nodes else ():
+        if not isinstance(name, str) or not all(name in data for data in nodes):
+            continue
+        values = [data[name] for data in nodes]
+        try:
+            array = np.asarray(values)
+        except ValueError:  # lists of unequal length
+            continue
+        if array.dtype.kind in "iuf" and array.size and np.isfinite(array).all():
+            found[name] = values
+    return found
+
+
 def has_quantities(features: Iterable[Any]) -> bool:
     """Whether the features of graphs, for each an array (nodes, features) or None, are quantities. They are not where all
     lie between 0 and 1 and most are 0 or 1: categories, and words of texts, also if each row is divided by its sum."""

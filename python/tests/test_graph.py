@@ -1,6 +1,7 @@
 """Graphs in many forms, and classifiers of graphs and nodes."""
 
 import types
+import warnings
 
 import numpy as np
 import pytest
@@ -326,3 +327,38 @@ def test_features_that_are_no_quantities_stay_as_they_are():
         nx.set_node_attributes(graph, "C", "el")
     net = GraphClassifier(node_label="el", epochs=1, random_state=0).fit(graphs, kinds)
     assert net.model_.options["data"]["standardise"] is False
+
+
+def test_a_node_classifier_warns_once_of_numeric_attributes_that_it_does_not_use():
+    def warned(y, train_mask=None, **keys):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            net = NodeClassifier(epochs=1, random_state=0, **keys).fit(graph, y, train_mask)
+            net.predict(graph)
+        assert all(w.category is UserWarning and w.filename == __file__ for w in caught)
+        return [str(w.message) for w in caught]
+
+    graph = nx.path_graph(8)
+    ages = [40.0, 20, 40, 31, 22, 40, 20, 7]
+    for v in graph:
+        more = {"name": str(v), "known": v < 6, "split": v % 3, "class": v % 2, "group": v % 2, "train": int(v < 6)}
+        graph.nodes[v].update(age=ages[v], meetings=v % 4, place=[0.5, v], **more)
+    graph.nodes[3]["gaps"] = 1.0
+    groups = ["ab"[v % 2] for v in graph]
+    text = "the nodes have attributes (age, meetings, place) that are not used: features=['age', 'meetings', 'place'] uses"
+    assert warned(groups, np.arange(8) < 6) == [text + " them"]
+    partly = [None, *groups[1:]]
+    assert warned(partly, np.arange(8) < 6) == [text + " them"]
+    assert "(age, meetings, place" in warned(["a", *[None] * 6, "b"])[0]  # ages of these two nodes differ as classes do
+    (of_labels,) = warned(groups, np.arange(8) < 6, node_label="meetings")
+    assert "(age, place)" in of_labels
+    for keys in (
+        {"features": ["age", "meetings", "place"]},
+        {"features": "age"},
+        {"features": []},
+        {"options": {"data.features": "identity"}},
+    ):
+        assert warned(groups, **keys) == []
+    graph = nx.path_graph(8)
+    nx.set_node_attributes(graph, {v: str(v) for v in graph}, "name")
+    assert warned(groups) == []
