@@ -53,6 +53,10 @@ def _layers(width: Sequence[Any]) -> tuple[list[int], list[int]]:
     return nodes, products
 
 
+def _borrowed(rows: tuple[AnyArray, AnyArray] | None) -> tuple[bytes | None, bytes | None]:
+    return (None, None) if rows is None else (borrowed(rows[0]), borrowed(rows[1]))
+
+
 class Drawing:
     """A picture that a notebook shows, and save() writes."""
 
@@ -265,25 +269,23 @@ class KAN(Model):
         other._adopt(handle, self._threads)
         return other
 
-    def _data(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """The rows X and y, or those of the last fit; (None, None) where there are none."""
+    def _data(self, X: Any, y: Any) -> tuple[AnyArray, AnyArray] | None:
+        """The rows X and y, or those of the last fit; None where there are none. The caller keeps them while they are
+        borrowed: they may be copies."""
         if X is None:
-            if self._rows is None:
-                return None, None
-            x, target = self._rows
-        else:
-            if y is None:
-                raise TypeError("y is missing: a formula is measured on rows with targets")
-            x, target = numbers(X, "X", (2,)), numbers(y, "y", (1, 2))
-            self._check_width(x, target)
-        return borrowed(x), borrowed(target)
+            return self._rows
+        if y is None:
+            raise TypeError("y is missing: a formula is measured on rows with targets")
+        x, target = numbers(X, "X", (2,)), numbers(y, "y", (1, 2))
+        self._check_width(x, target)
+        return x, target
 
     @property
     def scores(self) -> dict[str, Any]:
         """The shares of the output's variance that inputs, hidden nodes and edges contribute, each with a standard
         error: {"inputs": [{name, score, error}], "columns", "nodes", "node_errors", "edges": [{layer, from, to, score,
         error}]}. "columns" are those of the table: a column of categories has the sum of its inputs."""
-        report: dict[str, Any] = json_of(lib.gradloom_scores, self._open(), *self._data(None, None))
+        report: dict[str, Any] = json_of(lib.gradloom_scores, self._open(), *_borrowed(self._rows))
         for edge in report["edges"]:
             del edge["kept"], edge["candidates"]
         return report
@@ -329,7 +331,7 @@ class KAN(Model):
         settings = {"effort": effort, "threshold": threshold, "functions": functions}
         settings |= {"define": define, "forbid": forbid, "fix": fix}
         rows = self._data(X, y)
-        report = LongCall().json_of(lib.gradloom_formula, self._open(), settings_text(settings), *rows)
+        report = LongCall().json_of(lib.gradloom_formula, self._open(), settings_text(settings), *_borrowed(rows))
         return formulas_of(report, self.description["features"])
 
     def auto_symbolic(self, lib: Sequence[str] | None = None, threshold: float | None = None) -> list[dict[str, Any]]:

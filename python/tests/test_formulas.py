@@ -203,3 +203,10 @@ def test_columns_that_are_no_identifiers_are_evaluated():
     f = model.formula()
     assert f.variables == ["wind_speed", "lambda_"]
     assert np.allclose(f(x), y, atol=1e-12)
+
+
+def test_rows_that_are_converted_are_kept_while_the_search_reads_them(fitted):
+    x, y = rows(20000)
+    formula = fitted.formula(x, y, effort=500)
+    again = fitted.formula(x.tolist(), y.tolist(), effort=500)
+    assert (again.text, again.rmse, again.rmse_network) == (formula.text, formula.rmse, formula.rmse_network)
