@@ -107,6 +107,11 @@ def _cell(value: Any) -> str:
     return repr(float(value)) if isinstance(value, (float, np.floating)) else str(value)
 
 
+def cells(column: AnyArray) -> list[str]:
+    """The values of a column as the engine reads them; empty for what is missing."""
+    return [_cell(value) for value in column.tolist()]
+
+
 def csv_text(names: list[str], columns: list[AnyArray]) -> bytes:
     """The table as text; numbers read back to the same bits, what is missing is an empty cell."""
     if "" in names:

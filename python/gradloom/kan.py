@@ -276,7 +276,7 @@ class KAN(Model):
             return self._rows
         if y is None:
             raise TypeError("y is missing: a formula is measured on rows with targets")
-        x, target = numbers(X, "X", (2,)), numbers(y, "y", (1, 2))
+        x, target = self._inputs(X), numbers(y, "y", (1, 2))
         self._check_width(x, target)
         return x, target
 

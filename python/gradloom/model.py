@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from . import _tables
 from ._arrays import AnyArray, borrowed, borrowed_matrix, integers, numbers
+from ._encoding import columns_of_model, encoded
 from ._library import check, close, handle_of, json_of, lib, path_text, settings_text, text_of
 from .errors import InvalidInputError, NotFittedError
 
@@ -157,6 +158,16 @@ class Model:
         check(lib.gradloom_predict_table(self._open(), text, len(text), borrowed(out)))
         return out
 
+    def _inputs(self, X: Any) -> AnyArray:
+        """Rows X (N, inputs), or those of a table, whose columns are encoded as predict() does."""
+        if not _tables.is_table(X):
+            return numbers(X, "X", (2,))
+        features, one_hot = columns_of_model(self.to_bytes())
+        if features:
+            return encoded(X, features, one_hot)
+        names, columns = _tables.column_names(X), _tables.columns_of(X)
+        return self._in_order(names, columns) if _tables.is_plain(columns) else numbers(X, "X", (2,))
+
     def _in_order(self, names: list[str], columns: list[AnyArray]) -> AnyArray:
         """The columns in the order of the features."""
         by_name = dict(zip(names, columns))
@@ -196,7 +207,7 @@ class Model:
     def measure(self, X: Any, y: Any) -> dict[str, float]:
         """Loss, and rmse, mae and r2, or accuracy, of rows whose targets are known. What is not finite is NaN, with a
         RuntimeWarning."""
-        x = numbers(X, "X", (2,))
+        x = self._inputs(X)
         if not self.classes:
             target, settings = numbers(y, "y", (1, 2)), {}
         else:

@@ -210,3 +210,77 @@ def test_rows_that_are_converted_are_kept_while_the_search_reads_them(fitted):
     formula = fitted.formula(x, y, effort=500)
     again = fitted.formula(x.tolist(), y.tolist(), effort=500)
     assert (again.text, again.rmse, again.rmse_network) == (formula.text, formula.rmse, formula.rmse_network)
+
+
+def _table(pandas):
+    random = np.random.default_rng(5)
+    frame = pandas.DataFrame(
+        {
+            "region": random.choice(["north", "south", "NA", "01"], 120),
+            "size": random.uniform(1, 3, 120),
+            "level": pandas.Series(random.choice([1.0, 2.0, 10.0], 120)).astype("category"),
+            "open": random.integers(0, 2, 120).astype(bool),
+        }
+    )
+    y = frame["size"].to_numpy() ** 2 + np.where(frame["region"] == "north", 2.0, 0.0)
+    return frame, y
+
+
+@pytest.mark.parametrize("categories", ["one-hot", "ordinal"])
+@pytest.mark.parametrize("missing", ["error", "mean"])
+def test_tables_are_encoded_for_formulas_and_errors_as_for_predictions(categories, missing):
+    pandas = pytest.importorskip("pandas")
+    frame, y = _table(pandas)
+    if missing == "mean":
+        frame = frame.astype({"region": object, "size": object})
+        frame.loc[3, "region"] = None
+        frame.loc[4, "size"] = pandas.NA
+        frame.loc[5, "level"] = np.nan
+    keys = {"hidden": (2,), "grid": 3, "epochs": 20, "random_state": 0, "missing": missing}
+    model = KANRegressor(**keys, options={"data.categories": categories}).fit(frame, y)
+    net = model.kan_
+    moved = frame[["open", "level", "size", "region"]]
+    for table in (frame, moved):
+        inputs = net._inputs(table)
+        assert inputs.shape == (120, len(net.features))
+        assert np.array_equal(net.predict(inputs), net.predict(table))
+    rmse = np.sqrt(np.mean((net.predict(frame) - y) ** 2))
+    assert net.measure(moved, y)["rmse"] == pytest.approx(rmse)
+    found = net.formula(moved, y, effort=500)
+    assert found.rmse_network == net.formula(net._inputs(frame), y, effort=500).rmse_network
+    assert KAN.load(_saved(net)).formula(frame, y, effort=500).text == found.text
+
+
+def _saved(net):
+    net.save("net.safetensors")
+    return "net.safetensors"
+
+
+def test_tables_that_do_not_fit_a_network_are_refused_as_in_predictions():
+    pandas = pytest.importorskip("pandas")
+    frame, y = _table(pandas)
+    net = KANRegressor(hidden=(2,), grid=3, epochs=2, missing="error", random_state=0).fit(frame, y).kan_
+    text = frame.astype({"region": object, "size": object, "level": object})
+    for column, value, reason in (
+        ("region", "west", "'west' is a value that the model was not trained on"),
+        ("region", None, "missing"),
+        ("region", "1", "'1' is a value that the model was not trained on"),
+        ("level", 3.0, "'3.0' is a value that the model was not trained on"),
+        ("size", "large", "'large' is not a number"),
+        ("size", float("inf"), "not finite"),
+        ("size", None, "missing"),
+    ):
+        wrong = text.copy()
+        wrong.loc[7, column] = value
+        for call in (net.predict, lambda table: net.formula(table, y), lambda table: net.measure(table, y)):
+            with pytest.raises(InvalidInputError, match=reason):
+                call(wrong)
+    with pytest.raises(InvalidInputError, match="no column 'region'"):
+        net.formula(frame.drop(columns="region"), y)
+    x, target = rows()
+    plain = KAN(width=[3, 1], grid=3, seed=0)
+    named = pandas.DataFrame(x, columns=["a", "b", "c"])
+    plain.fit(named, target, steps=3)
+    moved = named[["c", "a", "b"]]
+    assert plain.measure(moved, target) == plain.measure(x, target)
+    assert plain.formula(moved, target, effort=500).text == plain.formula(x, target, effort=500).text
