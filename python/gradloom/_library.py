@@ -6,6 +6,7 @@ import ctypes
 import json
 import math
 import os
+import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -296,6 +297,10 @@ class LongCall:
             raise KeyboardInterrupt
         return json.loads(text)
 
+    def _interrupt(self) -> None:
+        self.interrupted = True
+        lib.gradloom_stop(self._stop)
+
     def _call(self, function: Callable[..., int], arguments: tuple[Any, ...]) -> tuple[int, str]:
         if threading.current_thread() is not threading.main_thread():  # signals go to the main thread alone
             status = function(*arguments)
@@ -311,14 +316,21 @@ class LongCall:
                 done.set()
 
         worker = threading.Thread(target=work, name="gradloom")
-        worker.start()
-        while not done.is_set():
-            try:
-                done.wait(0.1)  # a signal that another thread got does not end a wait
-            except KeyboardInterrupt:
-                self.interrupted = True
-                lib.gradloom_stop(self._stop)
-        worker.join()
+        # A handler that raises may be called inside a finalizer, which swallows the exception; this one does not raise.
+        default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if default:
+            signal.signal(signal.SIGINT, lambda _number, _frame: self._interrupt())
+        try:
+            worker.start()
+            while not done.is_set():
+                try:
+                    done.wait(0.1)  # a signal that another thread got does not end a wait
+                except KeyboardInterrupt:  # of a handler of the caller's
+                    self._interrupt()
+            worker.join()
+        finally:
+            if default:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
         if not result:
             raise InternalError("the call ended without a result")
         return result[0]

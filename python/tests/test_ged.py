@@ -219,6 +219,31 @@ def test_ctrl_c_ends_a_search(call):
     assert time.monotonic() - begin < 60
 
 
+def test_ctrl_c_inside_a_finalizer_is_not_lost(monkeypatch):
+    # Python swallows what is raised in a finalizer, so a handler that raises is not heard there.
+    class Finalized:
+        def __del__(self):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.01)
+
+    class Event(threading.Event):
+        waits = 0
+
+        def wait(self, timeout=None):
+            if timeout == 0.1:
+                Event.waits += 1
+                if Event.waits == 2:
+                    Finalized()
+            return super().wait(timeout)
+
+    graphs = [nx.random_regular_graph(4, 30, seed=seed) for seed in range(2)]
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(threading, "Event", Event)
+    with pytest.raises(KeyboardInterrupt):
+        ged.distance(*graphs, time=20)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
 def test_an_upper_bound_is_judged_before_the_distance_is_known():
     # Their distance takes hours; that it is above 3 is seen at once.
     G, H = (nx.random_regular_graph(4, 30, seed=seed) for seed in (1, 2))
