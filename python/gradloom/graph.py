@@ -355,7 +355,7 @@ class NodeClassifier(_GraphEstimator):
         """The numeric attributes that training would not read, without those that hold its classes or its parts."""
         if self.features is not None or self._data_options().get("features", "auto") != "auto":
             return []
-        roles = [values for values in (data.node_classes, data.node_parts) if values is not None]
+        roles = [list(values) for values in (data.node_classes, data.node_parts) if values is not None]
         named = {"class", "split", self.node_label}
         found = numeric_attributes(graph).items()
         return [name for name, values in found if name not in named and not any(_one_to_one(values, r) for r in roles)]
